@@ -1,0 +1,45 @@
+#!/usr/bin/env node
+// The `carillon` command under any Node: goes on in this process on Node 26, else in the Node 26 that came with
+// the install. Plain JavaScript, because an older Node has to read it.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { nodePackageName } from './node-package.js'
+
+const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'main.ts')
+
+if (Number.parseInt(process.versions.node, 10) >= 26) {
+  await import('../src/main.ts')
+} else {
+  const node = findNode()
+  if (node === null) {
+    console.error(
+      `carillon: needs Node 26, and ${nodePackageName()} is not installed. Run npm ci in the checkout.`,
+    )
+    process.exit(1)
+  }
+  // The channel tells the child when we are gone, even by kill -9.
+  const child = spawn(node, [main, ...process.argv.slice(2)], {
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  })
+  const signals = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
+  for (const signal of signals) process.on(signal, () => child.kill(signal))
+  child.on('exit', (code, signal) => {
+    process.exitCode = code ?? 1
+    if (signal !== null) process.exitCode = 1
+    child.disconnect?.()
+  })
+}
+
+/** @returns {string | null} */
+function findNode() {
+  try {
+    const manifest = createRequire(import.meta.url).resolve(`${nodePackageName()}/package.json`)
+    const node = join(dirname(manifest), 'bin', 'node')
+    return existsSync(node) ? node : null
+  } catch {
+    return null
+  }
+}

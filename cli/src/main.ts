@@ -1,0 +1,58 @@
+// The `carillon` command: picks the sub-command, prints help, sets the exit code.
+import { runServer } from '@carillon/server/main.ts'
+import { version } from '@carillon/server/version.ts'
+import { runStatus } from './status.ts'
+
+const help = `carillon ${version}: a job scheduler that a team runs itself
+
+Usage
+  carillon start             start the server: API, scheduler, worker, and an embedded PostgreSQL
+  carillon status            ask a running server how it is
+  carillon --help            this text
+  carillon --version
+
+Server settings are environment variables; docs/config.md has all of them:
+  CARILLON_PORT              port of the API (7420)
+  CARILLON_DATA              directory of the embedded PostgreSQL and the API key
+  CARILLON_DATABASE_URL      an external PostgreSQL 15 to 18 instead
+
+"carillon COMMAND --help" says more about a command.`
+
+const startHelp = `carillon start: start the server and stay in the foreground
+
+Takes no arguments: settings are environment variables, all in docs/config.md.
+Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`
+
+process.exitCode = await run(process.argv.slice(2))
+// The channel to our launcher would keep the process alive.
+if (process.connected) process.disconnect?.()
+
+async function run([command, ...args]: string[]): Promise<number> {
+  switch (command) {
+    case 'start':
+      if (args.length === 0) return runServer()
+      return args[0] === '--help' ? print(startHelp) : refuse(`start takes no argument ${args[0]}`)
+    case 'status':
+      return runStatus(args)
+    case undefined:
+    case 'help':
+    case '-h':
+    case '--help':
+      return print(help)
+    case '-v':
+    case '--version':
+      return print(version)
+    default:
+      return refuse(`there is no command ${JSON.stringify(command)}`)
+  }
+}
+
+function print(text: string): number {
+  console.log(text)
+  return 0
+}
+
+function refuse(reason: string): number {
+  console.error(`carillon: ${reason}. Try carillon --help`)
+  return 2
+}

@@ -1,0 +1,22 @@
+// /echo: the built-in target to try jobs on.
+import Type from 'typebox'
+
+export const EchoQuery = Type.Object({
+  status: Type.Optional(
+    Type.Integer({ minimum: 200, maximum: 599, description: 'Answer with this status.' }),
+  ),
+  delay_ms: Type.Optional(
+    Type.Integer({ minimum: 0, maximum: 30_000, description: 'Answer only after this time.' }),
+  ),
+})
+export type EchoQuery = Type.Static<typeof EchoQuery>
+
+export const Echo = Type.Object(
+  {
+    method: Type.String(),
+    path: Type.String(),
+    headers: Type.Record(Type.String(), Type.String()),
+    body: Type.String(),
+  },
+  { description: 'What was sent.' },
+)

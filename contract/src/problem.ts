@@ -1,0 +1,29 @@
+// RFC 9457 problem document: the body of every answer that is not a success.
+import Type from 'typebox'
+import { ERRORS } from './errors.ts'
+
+export const FieldError = Type.Object({
+  pointer: Type.String({ description: 'JSON Pointer to the field; query and path parameters by name.' }),
+  detail: Type.String(),
+})
+
+/** Its name in /openapi.json. */
+export const problemId = 'Problem'
+
+export const Problem = Type.Object(
+  {
+    type: Type.String({ description: 'urn:carillon:error:CODE' }),
+    title: Type.String(),
+    status: Type.Integer(),
+    code: Type.Enum(Object.keys(ERRORS) as (keyof typeof ERRORS)[], {
+      type: 'string',
+      description: 'Stable; made for programs.',
+    }),
+    detail: Type.String({ description: 'What is wrong with this request; made for people.' }),
+    help: Type.String({ description: 'What to do about it.' }),
+    errors: Type.Optional(Type.Array(FieldError, { maxItems: 20 })),
+  },
+  { $id: problemId, description: 'RFC 9457 problem document.' },
+)
+export type Problem = Type.Static<typeof Problem>
+export type FieldError = Type.Static<typeof FieldError>

@@ -1,0 +1,98 @@
+// The HTTP API: bounds, authentication, problem documents, routes. Knows ports, no store.
+import { Problem } from '@carillon/contract/problem.ts'
+import swagger from '@fastify/swagger'
+import fastify, { type FastifyInstance } from 'fastify'
+import type { Clock } from '../ports/clock.ts'
+import type { Timers } from '../ports/timers.ts'
+import type { Workers } from '../ports/workers.ts'
+import { requestFinished } from '../telemetry/events.ts'
+import { ApiError } from './api-error.ts'
+import { requireKey } from './auth.ts'
+import { readJsonBody } from './json-body.ts'
+import { openapiOptions } from './openapi.ts'
+import { refuseConnection, sendNotFound, sendProblem } from './problem.ts'
+import { echoRoutes } from './routes/echo.ts'
+import { type HealthDeps, healthRoutes } from './routes/health.ts'
+import { workerRoutes } from './routes/workers.ts'
+import { createValidatorCompiler } from './validators.ts'
+
+export interface AppDeps {
+  clock: Clock
+  timers: Timers
+  workers: Workers
+  health: HealthDeps
+  operatorKey: string
+  /** The page at `/`. */
+  homePage: string
+  isStopping: () => boolean
+}
+
+const bodyBytesMax = 1024 * 1024
+const headerBytesMax = 16 * 1024
+const requestMsMax = 30_000
+const connectionsMax = 10_000
+const paramLengthMax = 256
+
+export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
+  const app = fastify({
+    bodyLimit: bodyBytesMax,
+    requestTimeout: requestMsMax,
+    keepAliveTimeout: 72_000,
+    forceCloseConnections: 'idle',
+    // Ours below answers with a problem document instead.
+    return503OnClosing: false,
+    routerOptions: { maxParamLength: paramLengthMax },
+    http: { maxHeaderSize: headerBytesMax },
+    frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
+    clientErrorHandler: refuseConnection,
+  })
+  app.server.maxConnections = connectionsMax
+  app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))
+  app.setNotFoundHandler(sendNotFound)
+  app.setValidatorCompiler(createValidatorCompiler())
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
+    try {
+      done(null, readJsonBody(body))
+    } catch (error) {
+      done(error as Error)
+    }
+  })
+
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('x-content-type-options', 'nosniff')
+    if (deps.isStopping()) throw new ApiError('UNAVAILABLE', 'This server is stopping.')
+  })
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'none'
+    requestFinished.emit({
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      tookMs: reply.elapsedTime,
+    })
+  })
+
+  app.addSchema(Problem)
+  await app.register(swagger, openapiOptions(deps.health.version))
+  await app.register(async (open) => {
+    healthRoutes(open, deps.health)
+    open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+    open.get('/', { schema: { hide: true } }, async (_request, reply) =>
+      reply.type('text/html').send(deps.homePage),
+    )
+    await open.register(async (echo) => echoRoutes(echo, deps))
+  })
+  await app.register(
+    async (v1) => {
+      const authenticate = requireKey(deps.operatorKey)
+      v1.addHook('onRequest', async (request, reply) => {
+        authenticate(request)
+        reply.header('cache-control', 'no-store')
+      })
+      workerRoutes(v1, deps)
+    },
+    { prefix: '/api/v1' },
+  )
+  return app
+}

@@ -1,0 +1,76 @@
+// Reads a JSON body, and refuses at the edge what would fail deep inside: PostgreSQL takes no NUL, no half of a
+// surrogate pair and no JSON nested 20,000 deep, and each would be a 500 there. Linear in the size of the body.
+import { ApiError } from './api-error.ts'
+import { escapePointer } from './problem.ts'
+
+const depthMax = 64
+
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** Undefined for an empty body: whether that is allowed is the route's to say. */
+export function readJsonBody(bytes: Buffer): unknown {
+  if (bytes.length === 0) return undefined
+  let value: unknown
+  try {
+    value = JSON.parse(utf8.decode(bytes))
+  } catch (error) {
+    throw new ApiError('MALFORMED_JSON', `The body could not be read as JSON: ${(error as Error).message}.`)
+  }
+  checkValue(value)
+  return value
+}
+
+interface Pending {
+  value: unknown
+  parent: Pending | null
+  key: string
+  depth: number
+}
+
+// A list instead of recursion: the depth is the client's choice until it has been checked.
+function checkValue(root: unknown): void {
+  const pending: Pending[] = [{ value: root, parent: null, key: '', depth: 0 }]
+  for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
+    const { value, depth } = next
+    if (typeof value === 'string') {
+      if (!isStorable(value)) refuseText(next, 'has')
+    } else if (typeof value === 'object' && value !== null) {
+      if (depth === depthMax) {
+        const detail = `The body is nested more than ${depthMax} deep.`
+        throw new ApiError('NESTED_TOO_DEEP', detail, [
+          { pointer: pointerOf(next), detail: 'is nested too deep' },
+        ])
+      }
+      for (const key of Object.keys(value)) {
+        const child = { value: (value as Record<string, unknown>)[key], parent: next, key, depth: depth + 1 }
+        if (!isStorable(key)) refuseText(next, 'has a key with')
+        if (key === '__proto__') {
+          const errors = [{ pointer: pointerOf(child), detail: 'is not allowed as a key' }]
+          throw new ApiError('INVALID_REQUEST', 'The key __proto__ is not allowed.', errors)
+        }
+        pending.push(child)
+      }
+    }
+  }
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes('\0') && text.isWellFormed()
+}
+
+function refuseText(at: Pending, verb: string): never {
+  const detail = `${verb} a NUL character or half of a surrogate pair`
+  const pointer = pointerOf(at)
+  throw new ApiError('INVALID_TEXT', `${pointer === '' ? 'The body' : pointer} ${detail}.`, [
+    { pointer, detail },
+  ])
+}
+
+function pointerOf(at: Pending): string {
+  const keys: string[] = []
+  for (let one: Pending | null = at; one?.parent; one = one.parent) keys.push(escapePointer(one.key))
+  return keys
+    .toReversed()
+    .map((key) => `/${key}`)
+    .join('')
+}

@@ -1,0 +1,50 @@
+// GET /livez: the process answers. GET /readyz: it can do its work now. GET /metrics: for Prometheus.
+import { Live, Ready } from '@carillon/contract/health.ts'
+import type { FastifyInstance } from 'fastify'
+
+export interface HealthDeps {
+  version: string
+  roles: readonly string[]
+  /** Each dependency by name: 'ok', or why not. */
+  checkReady: () => Promise<Record<string, string>>
+  metrics: { contentType: string; read: () => Promise<string> }
+}
+
+export function healthRoutes(app: FastifyInstance, deps: HealthDeps): void {
+  app.get(
+    '/livez',
+    { schema: { tags: ['health'], summary: 'Whether the process answers', response: { 200: Live } } },
+    async () => ({ status: 'alive' }),
+  )
+
+  app.get(
+    '/readyz',
+    {
+      schema: {
+        tags: ['health'],
+        summary: 'Whether it can do its work now',
+        response: { 200: Ready, 503: Ready },
+      },
+    },
+    async (_request, reply) => {
+      const checks = await deps.checkReady()
+      const ready = Object.values(checks).every((state) => state === 'ok')
+      if (!ready) reply.code(503).header('retry-after', '1')
+      const { version, roles } = deps
+      return { status: ready ? 'ready' : 'not_ready', version, roles, checks }
+    },
+  )
+
+  app.get(
+    '/metrics',
+    {
+      schema: {
+        tags: ['health'],
+        summary: 'Metrics in the text format of Prometheus',
+        produces: ['text/plain'],
+      },
+    },
+    async (_request, reply) =>
+      reply.header('content-type', deps.metrics.contentType).send(await deps.metrics.read()),
+  )
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'node:test'
+import { ConfigError, checkoutDir, readConfig } from './read.ts'
+import { SETTINGS } from './settings.ts'
+
+function problemsOf(env: Record<string, string>): readonly string[] {
+  try {
+    readConfig(env)
+  } catch (error) {
+    assert(error instanceof ConfigError)
+    return error.problems
+  }
+  return []
+}
+
+test('without any variable the laptop defaults hold', () => {
+  const config = readConfig({})
+  assert.equal(config.port, 7420)
+  assert.equal(config.host, '127.0.0.1')
+  assert.equal(config.dataDir, join(checkoutDir, '.carillon'))
+  assert.deepEqual(config.roles, ['api', 'scheduler', 'worker', 'history'])
+  assert.equal(config.drainMs, 8_000)
+  assert.equal(config.misfireAfterMs, 60_000)
+  assert.deepEqual(config.privateTargets, { kind: 'allow' })
+  assert(Object.isFrozen(config))
+})
+
+test('private targets are refused by default once others can reach the API', () => {
+  assert.deepEqual(readConfig({ CARILLON_HOST: '0.0.0.0' }).privateTargets, { kind: 'refuse' })
+  assert.deepEqual(readConfig({ CARILLON_HOST: '127.0.0.9' }).privateTargets, { kind: 'allow' })
+  assert.deepEqual(
+    readConfig({ CARILLON_HOST: '0.0.0.0', CARILLON_ALLOW_PRIVATE_TARGETS: '10.0.0.0/8, fd00::/8' })
+      .privateTargets,
+    {
+      kind: 'listed',
+      cidrs: ['10.0.0.0/8', 'fd00::/8'],
+    },
+  )
+})
+
+test('an external database gets the longer drain of a fleet', () => {
+  assert.equal(readConfig({ CARILLON_DATABASE_URL: 'postgres://u:p@db/carillon' }).drainMs, 30_000)
+  assert.equal(
+    readConfig({ CARILLON_DATABASE_URL: 'postgres://u:p@db/carillon', CARILLON_DRAIN_SECONDS: '0' }).drainMs,
+    0,
+  )
+})
+
+test('an empty variable counts as absent', () => {
+  assert.equal(readConfig({ CARILLON_PORT: '', CARILLON_DATABASE_URL: '' }).port, 7420)
+})
+
+const malformed: [string, string][] = [
+  ['CARILLON_PORT', '70000'],
+  ['CARILLON_PORT', '74.2'],
+  ['CARILLON_PORT', '0x10'],
+  ['CARILLON_HOST', 'not a host'],
+  ['CARILLON_DATABASE_URL', 'mysql://localhost/x'],
+  ['CARILLON_DATABASE_URL', 'postgres://localhost'],
+  ['CARILLON_API_KEY', 'short'],
+  ['CARILLON_ROLES', 'api,schedular'],
+  ['CARILLON_PROCESSES', '0'],
+  ['CARILLON_DRAIN_SECONDS', '-1'],
+  ['CARILLON_OUTAGE_SECONDS', 'soon'],
+  ['CARILLON_MISFIRE_AFTER_SECONDS', '0'],
+  ['CARILLON_ALLOW_PRIVATE_TARGETS', '10.0.0.0/33'],
+  ['CARILLON_ALLOW_PRIVATE_TARGETS', 'yes'],
+  ['CARILLON_LOG_LEVEL', 'loud'],
+]
+for (const [name, value] of malformed) {
+  test(`${name}=${value} stops the start with a message that names the variable`, () => {
+    const problems = problemsOf({ [name]: value })
+    assert.equal(problems.length, 1)
+    assert(problems[0]!.startsWith(`${name}: `))
+  })
+}
+
+test('a misspelt variable is refused with the near name', () => {
+  assert.deepEqual(problemsOf({ CARILLON_PROT: '1' }), [
+    'CARILLON_PROT is not a setting. Did you mean CARILLON_PORT?',
+  ])
+  assert.deepEqual(problemsOf({ CARILLON_SOMETHING_ELSE: '1' }), [
+    'CARILLON_SOMETHING_ELSE is not a setting.',
+  ])
+})
+
+test('all problems are reported at once and no secret is repeated', () => {
+  const problems = problemsOf({
+    CARILLON_PORT: 'x',
+    CARILLON_API_KEY: 'hunter2',
+    CARILLON_DATABASE_URL: 'x:pw@y',
+  })
+  assert.equal(problems.length, 3)
+  assert(!problems.join().includes('hunter2') && !problems.join().includes('pw'))
+})
+
+test('further processes need something besides the api to do', () => {
+  assert.match(problemsOf({ CARILLON_ROLES: 'api', CARILLON_PROCESSES: '2' })[0]!, /^CARILLON_PROCESSES: /)
+})
+
+test('docs/config.md says what the code says', async () => {
+  const doc = await readFile(join(checkoutDir, 'docs/config.md'), 'utf8')
+  const rows = doc.split('\n').filter((line) => line.startsWith('| `CARILLON_'))
+  const expected = Object.entries(SETTINGS).map(([name, { fallback, meaning }]) => {
+    const shown = fallback.startsWith('(') ? fallback.slice(1, -1) : `\`${fallback}\``
+    return `| \`${name}\` | ${shown} | ${meaning} |`
+  })
+  assert.deepEqual(rows, expected)
+})

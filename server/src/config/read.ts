@@ -1,0 +1,125 @@
+// The environment, read once into one frozen object. The only place that touches process.env. Every problem
+// is reported in one go, by the name of its variable; a secret value is never repeated.
+import { join, resolve } from 'node:path'
+import type { Role } from '../domain/role.ts'
+import { type LogLevel, type PrivateTargets, SETTINGS, type SettingName } from './settings.ts'
+
+export interface Config {
+  readonly port: number
+  readonly host: string
+  readonly dataDir: string
+  /** Null: the embedded PostgreSQL. */
+  readonly databaseUrl: string | null
+  /** Null: generated and kept in the data directory. */
+  readonly apiKey: string | null
+  readonly roles: readonly Role[]
+  readonly processes: number
+  readonly drainMs: number
+  readonly outageMs: number
+  readonly misfireAfterMs: number
+  readonly privateTargets: PrivateTargets
+  readonly logLevel: LogLevel
+}
+
+export class ConfigError extends Error {
+  readonly problems: readonly string[]
+  constructor(problems: readonly string[]) {
+    super(
+      `The configuration is not valid:\n${problems.map((p) => `  ${p}\n`).join('')}All settings: docs/config.md`,
+    )
+    this.problems = problems
+  }
+}
+
+export interface Environment {
+  readonly [name: string]: string | undefined
+}
+
+export const checkoutDir = resolve(import.meta.dirname, '../../..')
+
+const secretSettings: readonly SettingName[] = ['CARILLON_API_KEY', 'CARILLON_DATABASE_URL']
+
+export function readConfig(env: Environment = process.env): Config {
+  const problems = findUnknown(env)
+
+  function read<N extends SettingName>(name: N): ReturnType<(typeof SETTINGS)[N]['parse']> | null {
+    const setting = SETTINGS[name]
+    // An empty variable counts as absent: that is what `${X:-}` in a compose file yields.
+    const given = env[name] || null
+    const text = given ?? (setting.fallback.startsWith('(') ? null : setting.fallback)
+    if (text === null) return null
+    try {
+      return setting.parse(text) as ReturnType<(typeof SETTINGS)[N]['parse']>
+    } catch (error) {
+      const shown = secretSettings.includes(name) ? 'the given value' : JSON.stringify(text)
+      problems.push(`${name}: ${shown} ${(error as Error).message}.`)
+      return null
+    }
+  }
+
+  const databaseUrl = read('CARILLON_DATABASE_URL')
+  const host = read('CARILLON_HOST')!
+  const drainSeconds = read('CARILLON_DRAIN_SECONDS')
+  const config: Config = {
+    port: read('CARILLON_PORT')!,
+    host,
+    dataDir: resolve(read('CARILLON_DATA') ?? join(checkoutDir, '.carillon')),
+    databaseUrl,
+    apiKey: read('CARILLON_API_KEY'),
+    roles: read('CARILLON_ROLES')!,
+    processes: read('CARILLON_PROCESSES')!,
+    drainMs: 1_000 * (drainSeconds ?? (databaseUrl === null ? 8 : 30)),
+    outageMs: 1_000 * read('CARILLON_OUTAGE_SECONDS')!,
+    misfireAfterMs: 1_000 * read('CARILLON_MISFIRE_AFTER_SECONDS')!,
+    privateTargets: read('CARILLON_ALLOW_PRIVATE_TARGETS') ?? {
+      kind: isLoopback(host ?? '') ? 'allow' : 'refuse',
+    },
+    logLevel: read('CARILLON_LOG_LEVEL')!,
+  }
+  if (problems.length === 0 && config.processes > 1 && furtherRoles(config).length === 0) {
+    problems.push(
+      'CARILLON_PROCESSES: further processes would have nothing to do, as CARILLON_ROLES has only api.',
+    )
+  }
+  if (problems.length > 0) throw new ConfigError(problems)
+  return Object.freeze(config)
+}
+
+/** The roles of every process but the first, which alone listens on the port. */
+export function furtherRoles(config: Config): readonly Role[] {
+  return config.roles.filter((role) => role !== 'api')
+}
+
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
+}
+
+/** npm and npx set this for what they run. */
+export function isRunByNpm(env: Environment = process.env): boolean {
+  return env['npm_lifecycle_event'] !== undefined
+}
+
+// A misspelt variable that is silently ignored is a setting its owner believes in: refuse it.
+function findUnknown(env: Environment): string[] {
+  const known = Object.keys(SETTINGS)
+  return Object.keys(env)
+    .filter((name) => name.startsWith('CARILLON_') && !known.includes(name))
+    .map((name) => {
+      const near = known.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))[0]!
+      const hint = editDistance(near, name) <= 4 ? ` Did you mean ${near}?` : ''
+      return `${name} is not a setting.${hint}`
+    })
+}
+
+function editDistance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const change = a[i - 1] === b[j - 1] ? 0 : 1
+      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + change))
+    }
+    row = next
+  }
+  return row[b.length]!
+}

@@ -1,0 +1,156 @@
+// Every setting: its variable, its default, what it means, how it is read. docs/config.md is held equal to
+// this table by a test. A parser returns the value or throws a BadValue that says what is allowed.
+import { BlockList, isIP } from 'node:net'
+import { ROLES, type Role } from '../domain/role.ts'
+
+export interface Setting<T> {
+  /** As the documentation shows it; `parse` reads it when it is not in parentheses. */
+  fallback: string
+  meaning: string
+  parse: (text: string) => T
+}
+
+class BadValue extends Error {}
+
+export type PrivateTargets =
+  | { kind: 'allow' }
+  | { kind: 'refuse' }
+  | { kind: 'listed'; cidrs: readonly string[] }
+
+const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export const SETTINGS = {
+  CARILLON_PORT: {
+    fallback: '7420',
+    meaning: 'Port of the API. 0 to 65535; 0 takes any free port.',
+    parse: wholeNumber(0, 65_535),
+  },
+  CARILLON_HOST: {
+    fallback: '127.0.0.1',
+    meaning:
+      'Address the API listens on: an IP address or a host name. `0.0.0.0` listens on every interface.',
+    parse: hostName,
+  },
+  CARILLON_DATA: {
+    fallback: '(`.carillon` in the checkout)',
+    meaning:
+      'Directory that keeps the embedded PostgreSQL and the generated API key. Made when absent; relative to the current directory.',
+    parse: directory,
+  },
+  CARILLON_DATABASE_URL: {
+    fallback: '(none: embedded PostgreSQL 18)',
+    meaning: 'An external PostgreSQL 15 to 18, as `postgres://user:password@host:5432/database`.',
+    parse: databaseUrl,
+  },
+  CARILLON_API_KEY: {
+    fallback: '(generated, kept in the data directory)',
+    meaning:
+      'The bootstrap operator key. 16 to 256 visible ASCII characters. Set the same one on every machine of a fleet.',
+    parse: apiKey,
+  },
+  CARILLON_ROLES: {
+    fallback: 'api,scheduler,worker,history',
+    meaning: 'What this server does, separated by commas.',
+    parse: roles,
+  },
+  CARILLON_PROCESSES: {
+    fallback: '1',
+    meaning:
+      'Server processes on this machine. 1 to 64. The first runs every role; each further one runs the roles without `api`.',
+    parse: wholeNumber(1, 64),
+  },
+  CARILLON_DRAIN_SECONDS: {
+    fallback: '(8 on embedded PostgreSQL, else 30)',
+    meaning: 'How long a stopping worker lets running attempts go on before it hands them back. 0 to 3600.',
+    parse: wholeNumber(0, 3_600),
+  },
+  CARILLON_OUTAGE_SECONDS: {
+    fallback: '300',
+    meaning: 'How long running attempts may go on while the database is away. 0 to 86400.',
+    parse: wholeNumber(0, 86_400),
+  },
+  CARILLON_MISFIRE_AFTER_SECONDS: {
+    fallback: '60',
+    meaning: 'A slot that could not fire within this time follows the misfire policy of its job. 1 to 86400.',
+    parse: wholeNumber(1, 86_400),
+  },
+  CARILLON_ALLOW_PRIVATE_TARGETS: {
+    fallback: '(`true` while listening on loopback only, else `false`)',
+    meaning:
+      'Whether jobs may call private addresses: `true`, `false`, or a list of networks such as `10.0.0.0/8,fd00::/8`.',
+    parse: privateTargets,
+  },
+  CARILLON_LOG_LEVEL: {
+    fallback: 'info',
+    meaning: `One of ${LOG_LEVELS.join(', ')}.`,
+    parse: oneOf(LOG_LEVELS),
+  },
+} satisfies Record<string, Setting<unknown>>
+
+export type SettingName = keyof typeof SETTINGS
+
+function wholeNumber(min: number, max: number) {
+  return (text: string): number => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+    if (!(value >= min && value <= max)) throw new BadValue(`is not a whole number from ${min} to ${max}`)
+    return value
+  }
+}
+
+function oneOf<T extends string>(allowed: readonly T[]) {
+  return (text: string): T => {
+    const value = allowed.find((one) => one === text.toLowerCase())
+    if (value === undefined) throw new BadValue(`is not one of ${allowed.join(', ')}`)
+    return value
+  }
+}
+
+function hostName(text: string): string {
+  if (isIP(text) === 0 && !/^(?=.{1,253}$)[a-z0-9]([a-z0-9.-]*[a-z0-9])?$/i.test(text)) {
+    throw new BadValue('is not an IP address or a host name')
+  }
+  return text
+}
+
+function directory(text: string): string {
+  if (text.includes('\0') || Buffer.byteLength(text) > 4_000) throw new BadValue('is not a usable path')
+  return text
+}
+
+function databaseUrl(text: string): string {
+  const url = URL.parse(text)
+  if (url === null || !/^postgres(ql)?:$/.test(url.protocol)) {
+    throw new BadValue('is not of the form postgres://user:password@host:5432/database')
+  }
+  if (url.pathname.length < 2) throw new BadValue('names no database after the host')
+  return text
+}
+
+function apiKey(text: string): string {
+  if (!/^[\x21-\x7e]{16,256}$/.test(text)) throw new BadValue('is not 16 to 256 visible ASCII characters')
+  return text
+}
+
+function roles(text: string): readonly Role[] {
+  const chosen = text.split(',').map((name) => oneOf(ROLES)(name.trim()))
+  return Object.freeze(ROLES.filter((role) => chosen.includes(role)))
+}
+
+function privateTargets(text: string): PrivateTargets {
+  if (text === 'true') return { kind: 'allow' }
+  if (text === 'false') return { kind: 'refuse' }
+  const cidrs = text.split(',').map((cidr) => cidr.trim())
+  for (const cidr of cidrs)
+    if (!isCidr(cidr)) throw new BadValue('is not true, false or a list of networks in CIDR form')
+  return { kind: 'listed', cidrs: Object.freeze(cidrs) }
+}
+
+function isCidr(text: string): boolean {
+  const [address = '', bits = '', more] = text.split('/')
+  if (more !== undefined || !/^\d{1,3}$/.test(bits)) return false
+  const family = isIP(address)
+  if (family === 0 || Number(bits) > (family === 4 ? 32 : 128)) return false
+  new BlockList().addSubnet(address, Number(bits), family === 4 ? 'ipv4' : 'ipv6')
+  return true
+}

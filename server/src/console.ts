@@ -1,0 +1,57 @@
+// What a person reads on the terminal. Standard output is for people, standard error for logs.
+import type { OperatorKey } from './config/operator-key.ts'
+
+export interface Started {
+  version: string
+  url: string | null
+  roles: readonly string[]
+  processes: number
+  operatorKey: OperatorKey
+  /** Whether the key may be shown: only while nobody else can reach the API. */
+  showKey: boolean
+  database: string
+  dataDir: string
+}
+
+export function sayPreparing(dataDir: string): void {
+  console.log(`Starting Carillon on ${dataDir} …`)
+}
+
+export function sayStarted(started: Started): void {
+  const { version, url, roles, processes, operatorKey, showKey, database, dataDir } = started
+  const rows: [string, string][] = []
+  if (url !== null) {
+    rows.push(['API', url])
+    rows.push(['Key', describeKey(operatorKey, showKey)])
+  }
+  rows.push(['Data', `${dataDir} (${database})`])
+  rows.push(['Roles', roles.join(', ') + (processes > 1 ? ` in ${processes} processes` : '')])
+  if (url !== null) {
+    const key = operatorKey.file === null ? '$CARILLON_API_KEY' : `$(cat ${quote(operatorKey.file)})`
+    rows.push(['Try it', `curl -H "Authorization: Bearer ${key}" ${url}/api/v1/workers`])
+  }
+  console.log(`\nCarillon ${version} is ready.\n`)
+  for (const [name, text] of rows) console.log(`  ${name.padEnd(8)}${text}`)
+  console.log('\nCtrl-C stops everything.')
+}
+
+export function sayStopping(): void {
+  console.log('\nStopping …')
+}
+
+export function sayStopped(): void {
+  console.log('Stopped. Nothing is left running.')
+}
+
+export function sayError(text: string): void {
+  console.error(`carillon: ${text}`)
+}
+
+function describeKey({ key, file }: OperatorKey, showKey: boolean): string {
+  if (file === null) return 'the one in CARILLON_API_KEY'
+  return showKey ? `${key} (kept in ${file})` : `in ${file}`
+}
+
+function quote(path: string): string {
+  return /^[\w/.-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}

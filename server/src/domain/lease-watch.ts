@@ -1,0 +1,41 @@
+// Who has gone silent. A lease is a counter its holder increments; it has expired once the counter stood still
+// for the whole term on the watcher's own monotonic clock. No wall clock is trusted, and a watcher that could
+// not look (database away, process paused) starts its watch anew, because the holder could not beat either.
+
+export interface Beat {
+  workerId: string
+  beats: number
+}
+
+export interface Silence extends Beat {
+  silentMs: number
+}
+
+export class LeaseWatch {
+  readonly #termMs: number
+  readonly #lookMsMax: number
+  #seen = new Map<string, { beats: number; sinceMs: number }>()
+  #lookedMs: number | null = null
+
+  /** `lookMsMax`: a longer break between two looks restarts the watch. */
+  constructor(options: { termMs: number; lookMsMax: number }) {
+    this.#termMs = options.termMs
+    this.#lookMsMax = options.lookMsMax
+  }
+
+  /** Takes what was just read and returns those that stood still for the term. */
+  look(beats: readonly Beat[], nowMs: number): Silence[] {
+    const unbroken = this.#lookedMs !== null && nowMs - this.#lookedMs <= this.#lookMsMax
+    const before = unbroken ? this.#seen : new Map<string, never>()
+    this.#seen = new Map()
+    this.#lookedMs = nowMs
+    const silent: Silence[] = []
+    for (const { workerId, beats: count } of beats) {
+      const last = before.get(workerId)
+      const sinceMs = last?.beats === count ? last.sinceMs : nowMs
+      this.#seen.set(workerId, { beats: count, sinceMs })
+      if (nowMs - sinceMs >= this.#termMs) silent.push({ workerId, beats: count, silentMs: nowMs - sinceMs })
+    }
+    return silent
+  }
+}

@@ -1,0 +1,84 @@
+// A loop calls a step again and again until it is stopped: at once while the step says 'more', else after
+// a wait that wake() cuts short. A step that throws is reported and tried again, later each time, so a
+// database that is away costs one try every few seconds and nothing else.
+import type { Random } from '../ports/random.ts'
+import type { Timers } from '../ports/timers.ts'
+
+/** One bounded piece of work, and whether there is more of it. */
+export type Step = (signal: AbortSignal) => Promise<'more' | 'idle'>
+
+export interface LoopOptions {
+  /** Named in logs. */
+  name: string
+  step: Step
+  /** The wait after an idle step. */
+  idleMs: number
+  /** The longest wait after failed steps; the first is a tenth of it. Default 5,000. */
+  failedMsMax?: number
+  /** Told of every failed step; must not throw. */
+  onFailure: (failure: LoopFailure) => void
+}
+
+export interface LoopFailure {
+  loop: string
+  error: unknown
+  failures: number
+  retryMs: number
+}
+
+export class Loop implements AsyncDisposable {
+  readonly #options: Required<LoopOptions>
+  readonly #deps: { timers: Timers; random: Random }
+  readonly #stop = new AbortController()
+  readonly #done: Promise<void>
+  #wakeUp = new AbortController()
+
+  constructor(deps: { timers: Timers; random: Random }, options: LoopOptions) {
+    this.#deps = deps
+    this.#options = { failedMsMax: 5_000, ...options }
+    this.#done = this.#repeat()
+  }
+
+  /** Ends the present wait, or skips the next one if the step runs now. Safe to lose, safe to repeat. */
+  wake(): void {
+    this.#wakeUp.abort()
+  }
+
+  /** Aborts the step's signal and returns once the step has returned. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stop.abort()
+    this.#wakeUp.abort()
+    await this.#done
+  }
+
+  async #repeat(): Promise<void> {
+    const { step, idleMs } = this.#options
+    const { signal } = this.#stop
+    let failures = 0
+    await null // whoever made us goes first: the step may use what is built beside it
+    while (!signal.aborted) {
+      let waitMs = 0
+      // A wake-up during the step may be about work the step just missed, so it must skip the wait.
+      this.#wakeUp = new AbortController()
+      try {
+        if ((await step(signal)) === 'idle') waitMs = idleMs
+        failures = 0
+      } catch (error) {
+        // Stopping makes a step fail on purpose; that is not worth a word.
+        if (signal.aborted) return
+        failures += 1
+        waitMs = this.#report(error, failures)
+      }
+      if (signal.aborted) return
+      if (waitMs > 0) await this.#deps.timers.wait(waitMs, this.#wakeUp.signal)
+    }
+  }
+
+  #report(error: unknown, failures: number): number {
+    const { name, failedMsMax, onFailure } = this.#options
+    const baseMs = Math.min(failedMsMax, (failedMsMax / 10) * 2 ** Math.min(failures - 1, 10))
+    const retryMs = Math.round(baseMs * (0.75 + this.#deps.random.next() / 4))
+    onFailure({ loop: name, error, failures, retryMs })
+    return retryMs
+  }
+}

@@ -1,0 +1,8 @@
+// Something outside us is wrong and a person can mend it: the message says what and how. Shown without a stack.
+
+export class OperatingError extends Error {
+  constructor(message: string, options?: ErrorOptions) {
+    super(message, options)
+    this.name = 'OperatingError'
+  }
+}

@@ -1,0 +1,15 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { sql } from './sql.ts'
+
+test('a statement carries its name as a comment, so that pg_stat_activity shows it', () => {
+  const statement = sql('selectThing')`
+    SELECT 1`
+  assert.deepEqual(statement, { name: 'selectThing', text: '/* selectThing */ SELECT 1' })
+})
+
+test('interpolation into a statement does not compile', () => {
+  const value = 'x'
+  // @ts-expect-error values are parameters
+  sql('bad')`SELECT ${value}`
+})

@@ -1,0 +1,111 @@
+// One server, from configuration to the last process gone: `npm start` and `carillon start` are this function.
+import { readFile } from 'node:fs/promises'
+import { fileURLToPath } from 'node:url'
+import { loadOperatorKey } from './config/operator-key.ts'
+import { type Config, ConfigError, isLoopback, isRunByNpm, readConfig } from './config/read.ts'
+import { sayError, sayPreparing, sayStarted, sayStopped, sayStopping } from './console.ts'
+import { EmbeddedPostgres, embeddedDatabase } from './engines/embedded/embedded-postgres.ts'
+import { FurtherProcesses } from './further-processes.ts'
+import { OperatingError } from './lib/operating-error.ts'
+import { realRandom } from './lib/random.ts'
+import { realTimers } from './lib/timers.ts'
+import { StopSignal } from './stop-signal.ts'
+import type { DatabaseAddress } from './store/database.ts'
+import { migrate, migrateWhenReachable } from './store/migrate.ts'
+import { startLog } from './telemetry/log.ts'
+import { version } from './version.ts'
+import { startServer } from './wire.ts'
+
+const clock = { monotonicMs: () => performance.now() }
+const deps = { clock, timers: realTimers }
+/** What is left for PostgreSQL after a full drain. */
+const databaseStopMs = 1_500
+
+/** Returns the exit code once everything has stopped. */
+export async function runServer(): Promise<number> {
+  try {
+    // Some builds of Node 26 come without it; schedules need it.
+    if (typeof Temporal !== 'object')
+      throw new OperatingError(`Node ${process.version} has no Temporal. Run npm ci.`)
+    const config = readConfig()
+    startLog({
+      level: config.logLevel,
+      plain: process.stderr.isTTY === true,
+      write: (line) => void process.stderr.write(line),
+    })
+    await serve(config)
+    return 0
+  } catch (error) {
+    const plain = error instanceof OperatingError || error instanceof ConfigError
+    sayError(plain ? error.message : String((error as Error).stack ?? error))
+    return 1
+  }
+}
+
+async function serve(config: Config): Promise<void> {
+  using stopSignal = new StopSignal(deps, {
+    followParent: isRunByNpm(),
+    // PostgreSQL's leash stops it when we are gone.
+    onSecond: () => process.exit(130),
+  })
+  const stop = stopSignal.signal
+  sayPreparing(config.dataDir)
+  let stoppingSinceMs = clock.monotonicMs()
+  await using resources = new AsyncDisposableStack()
+  const leftMs = () => Math.max(0, config.drainMs - (clock.monotonicMs() - stoppingSinceMs)) + databaseStopMs
+
+  let embedded: EmbeddedPostgres | null = null
+  if (config.databaseUrl === null) {
+    embedded = await EmbeddedPostgres.open(
+      { clock, timers: realTimers },
+      { dataDir: config.dataDir, signal: stop },
+    )
+    const opened = embedded
+    resources.defer(() => opened.stop(leftMs()))
+  }
+  const address: DatabaseAddress =
+    embedded === null
+      ? { url: config.databaseUrl! }
+      : { socketDir: embedded.socketDir, database: embeddedDatabase }
+  if (embedded === null) await migrateWhenReachable(deps, address, stop)
+  else await migrate(clock, address)
+
+  const operatorKey = await loadOperatorKey(config, realRandom)
+  const api = { operatorKey: operatorKey.key, homePage: await readHomePage() }
+  const server = await startServer({ config, roles: config.roles, address, api })
+  resources.defer(() => server.stop())
+  if (config.processes > 1) {
+    const further = new FurtherProcesses(realTimers, config.processes)
+    resources.defer(() => further.stop(leftMs()))
+  }
+  if (server.url !== null) await embedded?.announce(server.url)
+
+  sayStarted({
+    version,
+    url: server.url,
+    roles: config.roles,
+    processes: config.processes,
+    operatorKey,
+    showKey: isLoopback(config.host),
+    database: embedded === null ? 'external PostgreSQL' : `embedded PostgreSQL ${embedded.version}`,
+    dataDir: config.dataDir,
+  })
+  await untilStopped(stop, embedded)
+  stoppingSinceMs = clock.monotonicMs()
+  sayStopping()
+  await resources.disposeAsync()
+  sayStopped()
+}
+
+/** Rejects when the embedded PostgreSQL is gone for good. */
+async function untilStopped(stop: AbortSignal, embedded: EmbeddedPostgres | null): Promise<void> {
+  const stopped = new Promise<void>((resolve) => {
+    if (stop.aborted) resolve()
+    stop.addEventListener('abort', () => resolve())
+  })
+  await (embedded === null ? stopped : Promise.race([stopped, embedded.failed]))
+}
+
+function readHomePage(): Promise<string> {
+  return readFile(fileURLToPath(import.meta.resolve('@carillon/dashboard/index.html')), 'utf8')
+}

@@ -1,0 +1,6 @@
+// Identifiers: UUIDv7, so that ids sort by the time they were made.
+
+export interface Ids {
+  /** A fresh UUIDv7; later calls in one process never sort before earlier ones. */
+  next(): string
+}

@@ -1,0 +1,12 @@
+// The only way to wait. A virtual twin of it lets the simulator skip idle time.
+
+export interface Timers {
+  /** Resolves after `ms`, or at once when the signal aborts: a cut-short wait is not an error. */
+  wait(ms: number, signal?: AbortSignal): Promise<void>
+  /** Calls back once after `ms`. For what must interrupt other work, such as the deadline of an attempt. */
+  schedule(ms: number, callback: () => void): Timer
+}
+
+export interface Timer {
+  cancel(): void
+}

@@ -1,0 +1,138 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { openDatabase, POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
+import { sql } from '../lib/sql.ts'
+import { Unavailable } from '../lib/unavailable.ts'
+
+const selectPid = sql('selectPid')`SELECT pg_backend_pid() AS pid`
+const sleep = sql('sleep')`SELECT pg_sleep($1)`
+const insertOne = sql('insertOne')`INSERT INTO one VALUES ($1)`
+const selectOne = sql('selectOne')`SELECT n FROM one ORDER BY n`
+const bump = sql('bump')`UPDATE one SET n = n + 100 WHERE n % 100 = $1`
+const types = sql(
+  'types',
+)`SELECT '2026-11-15T21:14:42.123456Z'::timestamptz AS at, 9007199254740991::bigint AS big`
+
+for (const version of POSTGRES_VERSIONS) {
+  test(`PostgreSQL ${version}: instants come as EpochMs and bigints as numbers`, async (t) => {
+    const { database } = await useDatabase(t, { version })
+    const { rows } = await database.query(types, [])
+    assert.deepEqual(rows, [{ at: Date.UTC(2026, 10, 15, 21, 14, 42, 123), big: Number.MAX_SAFE_INTEGER }])
+  })
+}
+
+test('a failed statement keeps its connection', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await database.query(insertOne, [1])
+  const { rows: before } = await database.query(selectPid, [])
+  await assert.rejects(database.query(insertOne, [1]), { code: '23505' })
+  assert.deepEqual((await database.query(selectPid, [])).rows, before)
+})
+
+test('a killed connection is Unavailable once, replaced, and harms no process', async (t) => {
+  const { database, client } = await useDatabase(t)
+  const { rows } = await database.query<{ pid: number }>(selectPid, [])
+  const running = assert.rejects(database.query(sleep, [30]), Unavailable)
+  await client.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid])
+  await running
+  const { rows: after } = await database.query<{ pid: number }>(selectPid, [])
+  assert.notEqual(after[0]!.pid, rows[0]!.pid)
+})
+
+test('an idle connection that is killed is replaced without anybody noticing', async (t) => {
+  const { database, client } = await useDatabase(t)
+  const { rows } = await database.query<{ pid: number }>(selectPid, [])
+  await client.query('SELECT pg_terminate_backend($1)', [rows[0]!.pid])
+  // The next query may meet the dead connection before its end has arrived; the one after may not.
+  await database.query(selectPid, []).catch((error: unknown) => assert(error instanceof Unavailable))
+  assert.equal((await database.query(selectPid, [])).count, 1)
+})
+
+test('a statement that takes too long is ended by the server', async (t) => {
+  const { address } = await useDatabase(t)
+  const database = openDatabase(t, address, { statementMs: 50 })
+  await assert.rejects(database.query(sleep, [30]), { code: '57014' })
+})
+
+test('a backend that hangs is given up by our side, and the pool goes on', async (t) => {
+  const { address } = await useDatabase(t)
+  const database = openDatabase(t, address, { statementMs: 100 })
+  const { rows } = await database.query<{ pid: number }>(selectPid, [])
+  process.kill(rows[0]!.pid, 'SIGSTOP')
+  try {
+    await assert.rejects(database.query(sleep, [0]), Unavailable)
+    assert.equal((await database.query(selectPid, [])).count, 1)
+  } finally {
+    // Not in t.after: a stopped backend would hold up every DROP DATABASE on the server.
+    process.kill(rows[0]!.pid, 'SIGCONT')
+  }
+})
+
+test('nobody listening is Unavailable', async (t) => {
+  const database = openDatabase(t, { url: 'postgres://nobody@127.0.0.1:1/none' })
+  await assert.rejects(database.query(selectPid, []), Unavailable)
+})
+
+test('a transaction commits as a whole or not at all', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await database.transaction(async ({ query }) => {
+    await query(insertOne, [1])
+    await query(insertOne, [2])
+  })
+  const failing = database.transaction(async ({ query }) => {
+    await query(insertOne, [3])
+    await query(insertOne, [2])
+  })
+  await assert.rejects(failing, { code: '23505' })
+  assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 1 }, { n: 2 }])
+})
+
+test('a transaction whose error was swallowed is not reported as committed', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  const swallowing = database.transaction(async ({ query }) => {
+    await query(insertOne, [1])
+    await query(insertOne, [1]).catch(() => {})
+  })
+  await assert.rejects(swallowing, /COMMIT answered ROLLBACK/)
+})
+
+test('of two transactions that deadlock both commit in the end', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await client.query('INSERT INTO one VALUES (1), (2)')
+  const bothHold = Promise.withResolvers<void>()
+  let holding = 0
+  const run = (first: number, second: number) =>
+    database.transaction(async ({ query }) => {
+      await query(bump, [first])
+      holding += 1
+      if (holding === 2) bothHold.resolve()
+      await bothHold.promise
+      await query(bump, [second])
+    })
+  await Promise.all([run(1, 2), run(2, 1)])
+  assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 201 }, { n: 202 }])
+})
+
+test('a process that is paused inside a transaction loses its locks after two seconds', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await client.query('INSERT INTO one VALUES (1)')
+  const locked = Promise.withResolvers<void>()
+  const resumed = Promise.withResolvers<void>()
+  const paused = database.transaction(async ({ query }) => {
+    await query(bump, [1])
+    locked.resolve()
+    await resumed.promise
+    await query(bump, [1])
+  })
+  const outcome = assert.rejects(paused, Unavailable)
+  await locked.promise
+  await client.query('UPDATE one SET n = n + 1') // waits for the lock
+  resumed.resolve()
+  await outcome
+  assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 2 }])
+})

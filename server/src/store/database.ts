@@ -1,0 +1,155 @@
+// A pool of connections to PostgreSQL. A connection that broke is destroyed and replaced; a statement that
+// failed (a broken constraint, say) keeps its connection. Every wait has a limit, on both ends of the wire.
+import pg from 'pg'
+import type { Sql } from '../lib/sql.ts'
+import { Unavailable } from '../lib/unavailable.ts'
+import type { Random } from '../ports/random.ts'
+import type { Timers } from '../ports/timers.ts'
+import { connectionLost } from '../telemetry/events.ts'
+import { rowTypes } from './rows.ts'
+
+/** A URL, or the directory of a Unix socket. */
+export type DatabaseAddress = { url: string } | { socketDir: string; database: string }
+
+export interface DatabaseOptions {
+  /** Names the pool in logs and the sessions in pg_stat_activity. */
+  name: string
+  address: DatabaseAddress
+  connectionsMax: number
+  /** The longest a statement may run. Default 5,000. */
+  statementMs?: number
+}
+
+export interface DatabaseDeps {
+  timers: Timers
+  random: Random
+}
+
+export interface Rows<R> {
+  rows: R[]
+  /** Rows returned or changed. */
+  count: number
+}
+
+export interface Queries {
+  query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>>
+}
+
+const connectMsMax = 5_000
+const transactionTriesMax = 5
+/** Deadlock and serialisation failure: PostgreSQL rolled back, and the same work may succeed next time. */
+const repeatable: readonly string[] = ['40P01', '40001']
+
+export class Database implements Queries, AsyncDisposable {
+  readonly #pool: pg.Pool
+  readonly #deps: DatabaseDeps
+
+  constructor(deps: DatabaseDeps, options: DatabaseOptions) {
+    const { name, address, connectionsMax, statementMs = 5_000 } = options
+    this.#deps = deps
+    this.#pool = new pg.Pool({
+      ...addressOf(address),
+      application_name: `carillon ${name}`,
+      max: connectionsMax,
+      types: rowTypes,
+      keepAlive: true,
+      // Covers the wait for a free connection too.
+      connectionTimeoutMillis: connectMsMax,
+      idleTimeoutMillis: 0,
+      statement_timeout: statementMs,
+      lock_timeout: Math.min(3_000, statementMs),
+      // Part of correctness: a paused process must not hold row locks against its successor.
+      idle_in_transaction_session_timeout: 2_000,
+      // A backend that hangs answers no statement_timeout; our side gives up by itself.
+      query_timeout: statementMs + 2_000,
+    })
+    // Without listeners on the pool and on every client, a killed backend would end our process.
+    this.#pool.on('error', (error) => connectionLost.emit({ pool: name, error }))
+    this.#pool.on('connect', (client) => client.on('error', () => {}))
+  }
+
+  query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
+    return this.#withClient((client) => run<R>(client, statement, values))
+  }
+
+  /** One transaction, repeated when PostgreSQL asks for it: `work` must have no other effect. */
+  async transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#withClient((client) => runTransaction(client, work))
+      } catch (error) {
+        if (tries === transactionTriesMax || !repeatable.includes((error as { code?: string }).code ?? ''))
+          throw error
+        await this.#deps.timers.wait(this.#deps.random.next() * 10 * 2 ** tries)
+      }
+    }
+  }
+
+  /** Lets running statements end; further ones are refused. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    if (!this.#pool.ended) await this.#pool.end()
+  }
+
+  async #withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
+    const client = await this.#pool.connect().catch((error: unknown) => {
+      throw new Unavailable('the database', { cause: error })
+    })
+    let broken = false
+    try {
+      return await use(client)
+    } catch (error) {
+      broken = error instanceof Unavailable
+      throw error
+    } finally {
+      client.release(broken)
+    }
+  }
+}
+
+export function addressOf(address: DatabaseAddress): pg.ClientConfig {
+  if ('url' in address) return { connectionString: address.url }
+  return { host: address.socketDir, database: address.database, user: 'postgres' }
+}
+
+async function run<R extends object>(
+  client: pg.ClientBase,
+  { name, text }: Sql,
+  values: readonly unknown[],
+): Promise<Rows<R>> {
+  const { rows, rowCount } = await send<R>(client, { name, text, values: values as unknown[] })
+  return { rows, count: rowCount ?? 0 }
+}
+
+async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries) => Promise<T>): Promise<T> {
+  await send(client, { text: 'BEGIN' })
+  try {
+    const result = await work({ query: (statement, values) => run(client, statement, values) })
+    const { command } = await send(client, { text: 'COMMIT' })
+    // A transaction that failed inside answers COMMIT with ROLLBACK and no error.
+    if (command !== 'COMMIT') throw new Error(`the transaction was rolled back: COMMIT answered ${command}`)
+    return result
+  } catch (error) {
+    if (!(error instanceof Unavailable)) await send(client, { text: 'ROLLBACK' })
+    throw error
+  }
+}
+
+async function send<R extends object>(
+  client: pg.ClientBase,
+  query: pg.QueryConfig,
+): Promise<pg.QueryResult<R>> {
+  try {
+    return await client.query<R>(query)
+  } catch (error) {
+    throw isConnectionError(error) ? new Unavailable('the database', { cause: error }) : error
+  }
+}
+
+/** Whether the connection, not the statement, is what failed. For errors of the driver only. */
+export function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return true // raised by the driver or the socket
+  const code = error.code ?? ''
+  // 08: connection; 53300: too many connections; 57P01 to 57P05: shutdown, crash, start, idle session.
+  // 25P03: our own idle-in-transaction limit, which ends the session.
+  return /^(08|57P0[1-5]$|53300$|25P03$)/.test(code)
+}

@@ -1,0 +1,43 @@
+// Every named statement, on the real schema of the oldest and the newest PostgreSQL.
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'node:test'
+import { POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
+import { WORKER_STATUSES } from '../domain/worker.ts'
+import type { Sql } from '../lib/sql.ts'
+
+async function allStatements(): Promise<Sql[]> {
+  const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.sql.ts'))
+  const modules = await Promise.all(names.map((name) => import(join(import.meta.dirname, name))))
+  return modules.flatMap((module) => Object.values(module as Record<string, Sql>))
+}
+
+for (const version of POSTGRES_VERSIONS) {
+  test(`PostgreSQL ${version} prepares every statement`, async (t) => {
+    const { client } = await useDatabase(t, { version })
+    for (const { name, text } of await allStatements()) await client.query(`PREPARE "${name}" AS ${text}`)
+  })
+}
+
+test('statements have unique names, each the name of its constant', async () => {
+  const names = (await allStatements()).map(({ name }) => name)
+  assert.equal(new Set(names).size, names.length)
+})
+
+/** Each closed set in the code and the CHECK that guards its column. */
+const closedSets: { table: string; column: string; values: readonly string[] }[] = [
+  { table: 'workers', column: 'status', values: WORKER_STATUSES },
+]
+
+for (const { table, column, values } of closedSets) {
+  test(`${table}.${column} takes exactly the values the code knows`, async (t) => {
+    const { client } = await useDatabase(t)
+    const { rows } = await client.query<{ definition: string }>(
+      `SELECT pg_get_constraintdef(oid) AS definition FROM pg_constraint WHERE conrelid = $1::regclass AND conname = $2`,
+      [table, `${table}_${column}_check`],
+    )
+    const inTable = [...rows[0]!.definition.matchAll(/'([^']+)'::text/g)].map((match) => match[1])
+    assert.deepEqual(inTable, [...values])
+  })
+}

@@ -1,0 +1,70 @@
+// Logs: one JSON object a line on standard error, or a short plain line when a person watches. Text is constant,
+// facts are fields.
+import pino, { type DestinationStream } from 'pino'
+import type { Event } from './event.ts'
+import * as events from './events.ts'
+
+export interface LogOptions {
+  level: string
+  /** True: plain lines for a person. */
+  plain: boolean
+  write: (line: string) => void
+}
+
+type Level = 'trace' | 'debug' | 'info' | 'warn' | 'error'
+
+export function startLog(options: LogOptions): Disposable {
+  const destination: DestinationStream = {
+    write: options.plain ? (line) => options.write(toPlain(line)) : options.write,
+  }
+  const logger = pino(
+    {
+      level: options.level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      errorKey: 'error',
+    },
+    destination,
+  )
+  const subscriptions = new DisposableStack()
+
+  function on<T extends object>(event: Event<T>, level: Level, text: string): void {
+    subscriptions.use(
+      event.subscribe((facts) => logger[level]({ event: event.name, ...facts } as object, text)),
+    )
+  }
+
+  on(events.postgresReady, 'info', 'embedded PostgreSQL is ready')
+  on(events.postgresWaited, 'info', 'waiting for embedded PostgreSQL; after a crash it replays its log')
+  on(events.postgresLost, 'warn', 'lost embedded PostgreSQL; bringing it back')
+  on(events.databaseWaited, 'warn', 'the database does not answer yet; trying again')
+  on(events.migrationApplied, 'info', 'migration applied')
+  on(events.schemaNewer, 'warn', 'the schema is newer than this program; going on with what both know')
+  on(events.connectionLost, 'warn', 'an idle database connection was lost')
+  on(events.processExited, 'error', 'a server process ended; starting it again')
+  on(events.workerRegistered, 'debug', 'worker registered')
+  on(events.workerLeaseLost, 'warn', 'others declared this worker dead; it goes on under a new id')
+  on(events.workerReclaimed, 'warn', 'a silent worker was declared dead')
+  on(events.loopFailed, 'warn', 'a step failed; trying again')
+  on(events.requestFailed, 'error', 'a request failed')
+  on(events.requestFinished, 'trace', 'request')
+  return subscriptions
+}
+
+const hidden = new Set(['level', 'time', 'pid', 'event', 'msg'])
+
+function toPlain(line: string): string {
+  const entry = JSON.parse(line) as Record<string, unknown> & { level: string; time: string; msg: string }
+  const level = entry.level.toUpperCase().padEnd(5)
+  const facts = Object.entries(entry)
+    .filter(([name]) => !hidden.has(name))
+    .map(([name, value]) => `${name}=${plainValue(value)}`)
+  return `${entry.time.slice(11, 23)} ${level} ${entry.msg} ${facts.join(' ')}`.trimEnd().concat('\n')
+}
+
+function plainValue(value: unknown): string {
+  if (typeof value === 'number') return String(Math.round(value * 10) / 10)
+  if (typeof value === 'string') return value
+  const { message, stack } = (value ?? {}) as { message?: string; stack?: string }
+  return message === undefined ? JSON.stringify(value) : (stack ?? message)
+}

@@ -1,0 +1,77 @@
+// Metrics for Prometheus, fed by events. Never a tenant, job or execution as a label: their number has no limit.
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
+import * as events from './events.ts'
+
+export class Metrics implements Disposable {
+  readonly #registry = new Registry()
+  readonly #subscriptions = new DisposableStack()
+
+  constructor(version: string) {
+    const registers = [this.#registry]
+    collectDefaultMetrics({ register: this.#registry })
+    const info = new Gauge({
+      name: 'carillon_info',
+      help: 'Always 1; the version is a label.',
+      labelNames: ['version'],
+      registers,
+    })
+    info.set({ version }, 1)
+    const requests = new Histogram({
+      name: 'carillon_http_request_seconds',
+      help: 'API requests by method, route and status.',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
+      registers,
+    })
+    const deaths = new Counter({
+      name: 'carillon_worker_deaths_total',
+      help: 'Workers declared dead after they went silent.',
+      registers,
+    })
+    const failures = new Counter({
+      name: 'carillon_loop_failures_total',
+      help: 'Steps of background loops that failed and are tried again.',
+      labelNames: ['loop'],
+      registers,
+    })
+    this.#subscriptions.use(
+      events.requestFinished.subscribe(({ method, route, status, tookMs }) =>
+        requests.observe({ method, route, status }, tookMs / 1_000),
+      ),
+    )
+    this.#subscriptions.use(events.workerReclaimed.subscribe(() => deaths.inc()))
+    this.#subscriptions.use(events.loopFailed.subscribe(({ loop }) => failures.inc({ loop })))
+  }
+
+  get contentType(): string {
+    return this.#registry.contentType
+  }
+
+  /** Values that are asked for when somebody looks, such as how many workers there are. */
+  gauge(
+    options: { name: string; help: string; label: string },
+    read: () => Promise<Record<string, number>>,
+  ): void {
+    const { name, help, label } = options
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.#registry],
+      async collect() {
+        const values = await read().catch(() => null)
+        // Without an answer the series is absent, which an alert can tell from zero.
+        this.reset()
+        for (const [of, value] of Object.entries(values ?? {})) this.set({ [label]: of }, value)
+      },
+    })
+  }
+
+  read(): Promise<string> {
+    return this.#registry.metrics()
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscriptions.dispose()
+  }
+}

@@ -1,0 +1,171 @@
+// The table of contents: builds the objects of the chosen roles and starts their loops, in the order they need
+// each other; stops them in the reverse order.
+import type { FastifyInstance } from 'fastify'
+import { createApp } from './api/app.ts'
+import type { Config } from './config/read.ts'
+import type { Role } from './domain/role.ts'
+import { workerBeatMs } from './domain/worker.ts'
+import { DatabaseClock } from './lib/clock.ts'
+import { HttpClient } from './lib/http-client.ts'
+import { UuidV7 } from './lib/id.ts'
+import { Loop, type Step } from './lib/loop.ts'
+import { OperatingError } from './lib/operating-error.ts'
+import { realRandom } from './lib/random.ts'
+import { realTimers } from './lib/timers.ts'
+import type { World } from './ports/world.ts'
+import { clockSyncMs, startClock, syncClock } from './store/clock-sync.ts'
+import { Database, type DatabaseAddress } from './store/database.ts'
+import { StoredWorkers } from './store/workers.ts'
+import { loopFailed } from './telemetry/events.ts'
+import { Metrics } from './telemetry/metrics.ts'
+import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './upkeep/reclaim-lost.ts'
+import { version } from './version.ts'
+import { WorkerLease } from './worker/hold-lease.ts'
+
+export interface ServerOptions {
+  config: Config
+  roles: readonly Role[]
+  address: DatabaseAddress
+  /** What the api role needs besides. */
+  api: { operatorKey: string; homePage: string }
+}
+
+export interface RunningServer {
+  /** Where the API answers; null without the api role. */
+  url: string | null
+  /** No new work; gives what runs until the drain time; then everything is closed. */
+  stop(): Promise<void>
+}
+
+const workerCapacity = 2_000
+const connectionsMax = 16
+/** A beat that takes longer has missed its purpose. */
+const leaseStatementMs = 2_000
+/** Saying good-bye to a database that is away must not hold up the stop. */
+const farewellMsMax = 1_000
+
+export async function startServer(options: ServerOptions): Promise<RunningServer> {
+  const { config, roles, address } = options
+  await using resources = new AsyncDisposableStack()
+  const clock = new DatabaseClock()
+  const world: World = {
+    clock,
+    timers: realTimers,
+    random: realRandom,
+    ids: new UuidV7(() => clock.databaseNow(), realRandom),
+    http: resources.use(new HttpClient(realTimers)),
+  }
+  const database = resources.use(new Database(world, { name: 'main', address, connectionsMax }))
+  // Renewal has a connection of its own: a pool that is all in use must not cost a lease.
+  const leaseOptions = { name: 'lease', address, connectionsMax: 1, statementMs: leaseStatementMs }
+  const leaseDatabase = resources.use(new Database(world, leaseOptions))
+  await startClock(database, clock)
+
+  const workers = new StoredWorkers(database)
+  const startLoop = (name: string, idleMs: number, step: Step): Loop => {
+    return resources.use(
+      new Loop(world, { name, idleMs, step, onFailure: (failure) => loopFailed.emit(failure) }),
+    )
+  }
+  startLoop('sync clock', clockSyncMs, () => syncClock(database, clock))
+
+  if (roles.includes('scheduler')) {
+    const watch = createLeaseWatch()
+    startLoop('reclaim lost workers', reclaimEveryMs, () => reclaimLost({ clock, upkeep: workers }, watch))
+  }
+
+  let lease: WorkerLease | null = null
+  if (roles.includes('worker')) {
+    const deps = { leases: new StoredWorkers(leaseDatabase), ids: world.ids }
+    lease = new WorkerLease(deps, { version, labels: [], capacity: workerCapacity })
+    const held = lease
+    resources.defer(() => withinFarewell(world, held.release()))
+    startLoop('hold worker lease', workerBeatMs, () => held.beat())
+  }
+
+  let stopping = false
+  let url: string | null = null
+  if (roles.includes('api')) {
+    const metrics = resources.use(new Metrics(version))
+    metrics.gauge({ name: 'carillon_workers', help: 'Workers by state.', label: 'state' }, () =>
+      countWorkers(workers),
+    )
+    const app = await createApp({
+      clock,
+      timers: world.timers,
+      workers,
+      operatorKey: options.api.operatorKey,
+      homePage: options.api.homePage,
+      isStopping: () => stopping,
+      health: {
+        version,
+        roles,
+        checkReady: () => checkReady(world, database, clock),
+        metrics: { contentType: metrics.contentType, read: () => metrics.read() },
+      },
+    })
+    resources.defer(() => app.close())
+    url = await listen(app, config)
+  }
+
+  const started = resources.move()
+  return {
+    url,
+    async stop() {
+      if (stopping) return
+      stopping = true
+      if (lease !== null) await withinFarewell(world, lease.drain())
+      await started.disposeAsync()
+    },
+  }
+}
+
+async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
+  try {
+    return await app.listen({ host, port })
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    if (code === 'EADDRINUSE') {
+      const other = port === 65_535 ? 7420 : port + 1
+      throw new OperatingError(
+        `Port ${port} on ${host} is in use by another program. Choose another one: CARILLON_PORT=${other} npm start`,
+        { cause },
+      )
+    }
+    if (code === 'EACCES') {
+      throw new OperatingError(
+        `Port ${port} needs privileges we do not have. Set CARILLON_PORT above 1023.`,
+        { cause },
+      )
+    }
+    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
+      throw new OperatingError(`CARILLON_HOST: ${host} is not an address of this machine.`, { cause })
+    }
+    throw cause
+  }
+}
+
+const readyMsMax = 2_000
+
+async function checkReady(
+  world: World,
+  database: Database,
+  clock: DatabaseClock,
+): Promise<Record<string, string>> {
+  const answered = syncClock(database, clock).then(
+    () => 'ok',
+    (error: Error) => error.message,
+  )
+  const late = world.timers.wait(readyMsMax).then(() => `no answer within ${readyMsMax} ms`)
+  return { database: await Promise.race([answered, late]) }
+}
+
+async function countWorkers(workers: StoredWorkers): Promise<Record<string, number>> {
+  const counts: Record<string, number> = { ACTIVE: 0, DRAINING: 0, DEAD: 0 }
+  for (const { status } of await workers.list()) counts[status]! += 1
+  return counts
+}
+
+async function withinFarewell(world: World, farewell: Promise<unknown>): Promise<void> {
+  await Promise.race([farewell.catch(() => {}), world.timers.wait(farewellMsMax)])
+}

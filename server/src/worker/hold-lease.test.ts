@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { MemoryWorkers } from '../store/memory/workers.ts'
+import { workerLeaseLost } from '../telemetry/events.ts'
+import { WorkerLease } from './hold-lease.ts'
+
+function setup() {
+  const world = createVirtualWorld()
+  const workers = new MemoryWorkers(world.clock)
+  const options = { version: '1.0.0', labels: [], capacity: 2_000 }
+  return { workers, lease: new WorkerLease({ leases: workers, ids: world.ids }, options) }
+}
+
+test('the first beat registers, later ones keep the same lease', async () => {
+  const { workers, lease } = setup()
+  await lease.beat()
+  await lease.beat()
+  const beats = await workers.watch()
+  assert.deepEqual(
+    beats.map((one) => one.beats),
+    [2],
+  )
+})
+
+test('a worker that was declared dead comes back under a new id', async () => {
+  const { workers, lease } = setup()
+  await lease.beat()
+  const [old] = await workers.watch()
+  await workers.reclaim(old!)
+  const lost = workerLeaseLost.next()
+  assert.equal(await lease.beat(), 'more')
+  assert.deepEqual(await lost, { workerId: old!.workerId })
+  await lease.beat()
+  const [fresh] = await workers.watch()
+  assert.notEqual(fresh!.workerId, old!.workerId)
+})
+
+test('a draining worker says so, a released one is gone', async () => {
+  const { workers, lease } = setup()
+  await lease.beat()
+  await lease.drain()
+  assert.equal((await workers.list())[0]!.status, 'DRAINING')
+  await lease.release()
+  assert.deepEqual(await workers.list(), [])
+  await lease.release()
+})

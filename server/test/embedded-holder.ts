@@ -1,0 +1,15 @@
+// A process that opens the embedded PostgreSQL on the given directory and holds it until it is killed: what the
+// tests kill. Says `ready` or why not.
+import { EmbeddedPostgres } from '../src/engines/embedded/embedded-postgres.ts'
+import { realTimers } from '../src/lib/timers.ts'
+
+const deps = { clock: { monotonicMs: () => performance.now() }, timers: realTimers }
+try {
+  const embedded = await EmbeddedPostgres.open(deps, { dataDir: process.argv[2]! })
+  await embedded.announce('http://127.0.0.1:7777')
+  console.log('ready')
+  setInterval(() => {}, 60_000)
+} catch (error) {
+  console.log((error as Error).message)
+  process.exit(1)
+}

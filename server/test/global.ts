@@ -1,0 +1,49 @@
+// Before all tests: one real PostgreSQL of each supported end (15 and 18) from npm packages, through our own
+// embedded engine, with the migrated schema as a template. After them: both stopped, their data removed.
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import pg from 'pg'
+import { EmbeddedPostgres } from '../src/engines/embedded/embedded-postgres.ts'
+import { realTimers } from '../src/lib/timers.ts'
+import { migrate } from '../src/store/migrate.ts'
+import {
+  POSTGRES_VERSIONS,
+  type PostgresVersion,
+  packageOf,
+  socketDirVariable,
+  templateName,
+} from './database.ts'
+
+const clock = { monotonicMs: () => performance.now() }
+const servers: { postgres: EmbeddedPostgres; dir: string }[] = []
+
+export async function globalSetup(): Promise<void> {
+  servers.push(...(await Promise.all(POSTGRES_VERSIONS.map(start))))
+}
+
+export async function globalTeardown(): Promise<void> {
+  await Promise.all(
+    servers.map(async ({ postgres, dir }) => {
+      await postgres[Symbol.asyncDispose]()
+      await rm(dir, { recursive: true, force: true })
+    }),
+  )
+}
+
+async function start(version: PostgresVersion) {
+  const dir = await mkdtemp(join(tmpdir(), `carillon-test-${version}-`))
+  const postgres = await EmbeddedPostgres.open(
+    { clock, timers: realTimers },
+    // The data is thrown away, so it need not survive a power cut.
+    { dataDir: dir, packageName: packageOf(version), settings: { fsync: 'off', max_connections: '300' } },
+  )
+  const { socketDir } = postgres
+  const client = new pg.Client({ host: socketDir, user: 'postgres', database: 'postgres' })
+  await client.connect()
+  await client.query(`CREATE DATABASE ${templateName}`)
+  await client.end()
+  await migrate(clock, { socketDir, database: templateName })
+  process.env[socketDirVariable(version)] = socketDir
+  return { postgres, dir }
+}

@@ -1,0 +1,227 @@
+// Style as a test: what a reviewer would miss and a newcomer would trip over. Every rule below is a function
+// from the repository's files to complaints; a complaint names the file and what to do instead.
+import { execFileSync } from 'node:child_process'
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join, normalize, relative } from 'node:path'
+
+const root = join(import.meta.dirname, '..')
+const linesMax = 400
+
+/** Folders of server/src and the folders each may import. A type may also come from `ports`. */
+const layers: Record<string, readonly string[]> = {
+  lib: ['lib'],
+  domain: ['domain', 'lib'],
+  ports: ['ports', 'domain', 'lib'],
+  config: ['config', 'domain', 'lib'],
+  telemetry: ['telemetry', 'domain', 'lib'],
+  store: ['store', 'ports', 'domain', 'lib', 'telemetry'],
+  engines: ['engines', 'ports', 'domain', 'lib', 'telemetry'],
+  api: ['api', 'ports', 'domain', 'lib', 'telemetry'],
+  scheduler: ['scheduler', 'ports', 'domain', 'lib', 'telemetry'],
+  worker: ['worker', 'ports', 'domain', 'lib', 'telemetry'],
+  history: ['history', 'ports', 'domain', 'lib', 'telemetry'],
+  upkeep: ['upkeep', 'ports', 'domain', 'lib', 'telemetry'],
+}
+
+/** Packages each layer or workspace may import besides `node:`. */
+const packages: Record<string, readonly string[]> = {
+  'server/src/lib': ['undici'],
+  'server/src/domain': ['@carillon/contract'],
+  'server/src/ports': ['@carillon/contract'],
+  'server/src/telemetry': ['pino', '@prometheus-io/client'],
+  'server/src/store': ['pg'],
+  'server/src/engines': ['pg'],
+  'server/src/api': ['fastify', '@fastify/swagger', 'ajv', 'ajv-formats', '@carillon/contract'],
+  'contract/src': ['typebox'],
+  'sdk/src': ['#contract'],
+  'cli/src': ['@carillon/sdk', '@carillon/contract', '@carillon/server'],
+}
+
+/** Globals that escape the injected world, and the files that are their one home. */
+const ambient: { pattern: RegExp; homes: readonly string[]; instead: string }[] = [
+  { pattern: /\bDate\.now\(|\bnew Date\(/, homes: ['lib/epoch.ts'], instead: 'take a Clock' },
+  {
+    pattern: /\bperformance\.now\(|process\.hrtime/,
+    homes: ['lib/clock.ts', 'main.ts'],
+    instead: 'take a Clock',
+  },
+  {
+    pattern: /\bMath\.random\(|\brandom(Bytes|UUID|Int)\b/,
+    homes: ['lib/random.ts'],
+    instead: 'take a Random',
+  },
+  { pattern: /\bset(Timeout|Interval|Immediate)\(/, homes: ['lib/timers.ts'], instead: 'take Timers' },
+  { pattern: /\bAbortSignal\.timeout\(/, homes: [], instead: 'take Timers' },
+  { pattern: /\bprocess\.env\b/, homes: ['config/read.ts'], instead: 'take a slice of the Config' },
+  { pattern: /\bconsole\.(log|error|warn|info|debug)\b/, homes: ['console.ts'], instead: 'emit an event' },
+  { pattern: /\bTemporal\b/, homes: ['domain/schedule/', 'main.ts'], instead: 'use EpochMs' },
+]
+
+interface SourceFile {
+  path: string
+  text: string
+  isTest: boolean
+}
+
+const tracked = execFileSync('git', ['ls-files', '--cached', '--others', '--exclude-standard'], { cwd: root })
+  .toString()
+  .split('\n')
+  .filter((path) => path !== '' && existsSync(join(root, path)))
+const sources: SourceFile[] = tracked
+  .filter((path) => /\.tsx?$/.test(path))
+  .map((path) => ({
+    path,
+    text: readFileSync(join(root, path), 'utf8'),
+    isTest: /\.test\.ts$|\/test\//.test(path),
+  }))
+
+const rules: (() => string[])[] = [
+  checkImports,
+  checkAmbientGlobals,
+  checkDeadExports,
+  checkShape,
+  checkDependencyOrigins,
+  checkLinksInDocs,
+  checkMigrationNumbers,
+]
+const complaints = rules.flatMap((rule) => rule())
+for (const complaint of complaints) console.error(complaint)
+if (complaints.length > 0) process.exit(1)
+
+function importsOf(file: SourceFile): { specifier: string; typeOnly: boolean }[] {
+  const statics = file.text.matchAll(
+    /^(?:import|export)\s+(type\s)?[^'"]*?from\s+'([^']+)'|^import '([^']+)'/gm,
+  )
+  const dynamics = file.text.matchAll(/\bimport\('([^']+)'\)/g)
+  return [
+    ...[...statics].map((m) => ({ specifier: (m[2] ?? m[3])!, typeOnly: m[1] !== undefined })),
+    ...[...dynamics].map((m) => ({ specifier: m[1]!, typeOnly: false })),
+  ]
+}
+
+function checkImports(): string[] {
+  return sources
+    .filter((file) => !file.isTest)
+    .flatMap((file) => importsOf(file).flatMap((one) => judge(file, one)))
+}
+
+function judge(
+  file: SourceFile,
+  { specifier, typeOnly }: { specifier: string; typeOnly: boolean },
+): string[] {
+  const layer = /^server\/src\/([^/]+)\//.exec(file.path)?.[1]
+  if (specifier.startsWith('.')) {
+    if (!/\.(ts|js|json)$/.test(specifier)) return [`${file.path}: import ${specifier} with its .ts ending`]
+    const target = normalize(join(dirname(file.path), specifier))
+    const workspace = file.path.split('/')[0]!
+    if (target.split('/')[0] !== workspace)
+      return [`${file.path}: ${specifier} leaves the workspace; import it by package name`]
+    const targetLayer = /^server\/src\/([^/]+)\//.exec(target)?.[1]
+    if (layer === undefined || targetLayer === undefined) return []
+    if (typeOnly && targetLayer === 'ports') return []
+    return layers[layer]?.includes(targetLayer)
+      ? []
+      : [`${file.path}: ${layer}/ may not import ${targetLayer}/`]
+  }
+  if (specifier.startsWith('node:')) return []
+  const home = Object.keys(packages).find((dir) => file.path.startsWith(`${dir}/`))
+  const allowed = home === undefined ? null : packages[home]!
+  const free = layer === undefined && !file.path.match(/^(contract|sdk|cli)\/src\//)
+  if (free || allowed?.some((name) => specifier === name || specifier.startsWith(`${name}/`))) return []
+  return [`${file.path}: may not import the package ${specifier} (see tools/tidy.ts)`]
+}
+
+function checkAmbientGlobals(): string[] {
+  return sources
+    .filter((file) => file.path.startsWith('server/src/') && !file.isTest)
+    .flatMap((file) =>
+      ambient
+        .filter(({ homes }) => !homes.some((home) => file.path.startsWith(`server/src/${home}`)))
+        .filter(({ pattern }) => pattern.test(withoutComments(file.text)))
+        .map(({ pattern, instead }) => `${file.path}: matches ${pattern}; ${instead}`),
+    )
+}
+
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/^\s*\/\/.*$|\s\/\/ .*$/gm, '')
+}
+
+// Types are left out: one that stands in an exported signature is exported for its reader.
+function checkDeadExports(): string[] {
+  const published = /^sdk\/src\/client\.ts$/
+  return sources
+    .filter((file) => !file.isTest && !published.test(file.path) && !file.path.startsWith('contract/'))
+    .flatMap((file) => {
+      const names = [...file.text.matchAll(/^export (?:async )?(?:const|function\*?|class) (\w+)/gm)]
+      return names
+        .map((match) => match[1]!)
+        .filter((name) => {
+          const word = new RegExp(`\\b${name}\\b`)
+          return !sources.some((other) => other !== file && word.test(other.text))
+        })
+        .map((name) => `${file.path}: nobody imports ${name}; do not export it`)
+    })
+}
+
+function checkShape(): string[] {
+  return sources.flatMap((file) => {
+    const found: string[] = []
+    const lines = file.text.split('\n')
+    if (lines.length > linesMax) found.push(`${file.path}: ${lines.length} lines; ${linesMax} at most`)
+    if (/\b(TODO|FIXME|XXX)\b(?!.*#\d)/.test(file.text) && file.path !== 'tools/tidy.ts') {
+      found.push(`${file.path}: a TODO without an issue number`)
+    }
+    if (/\b(?:test|it|describe)\.(?:skip|todo|only)\b/.test(file.text))
+      found.push(`${file.path}: a skipped or exclusive test`)
+    if (/\/(index|types|utils?|helpers?)\.ts$/.test(file.path))
+      found.push(`${file.path}: name the file after its one idea`)
+    if (
+      !file.isTest &&
+      /^(server|cli|sdk|contract)\/src\//.test(file.path) &&
+      !/^(#!.*\n)?\/\//.test(file.text)
+    ) {
+      found.push(`${file.path}: open with a comment that says what the file is for`)
+    }
+    return found
+  })
+}
+
+// A lock file with addresses pins everybody to the registry of whoever wrote it.
+function checkDependencyOrigins(): string[] {
+  const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
+  const found = /"resolved": "https?:/.test(lock) ? ['package-lock.json: carries download addresses'] : []
+  const missing = Object.entries(
+    JSON.parse(lock).packages as Record<string, { integrity?: string; link?: boolean }>,
+  )
+    .filter(
+      ([path, entry]) =>
+        path.includes('node_modules/') && entry.link !== true && entry.integrity === undefined,
+    )
+    .map(([path]) => `package-lock.json: ${path} has no integrity hash`)
+  return [...found, ...missing]
+}
+
+function checkLinksInDocs(): string[] {
+  return tracked
+    .filter((path) => path.endsWith('.md'))
+    .flatMap((path) => {
+      const text = readFileSync(join(root, path), 'utf8').replace(/```[\s\S]*?```/g, '')
+      return [...text.matchAll(/\]\(([^)#\s]+)(?:#[^)]*)?\)/g)]
+        .map((match) => match[1]!)
+        .filter((link) => !/^[a-z]+:/.test(link) && !existsSync(join(root, dirname(path), link)))
+        .map((link) => `${path}: links to ${link}, which is not there`)
+    })
+}
+
+function checkMigrationNumbers(): string[] {
+  const dir = 'server/src/store/migrations'
+  return tracked
+    .filter((path) => path.startsWith(`${dir}/`))
+    .toSorted()
+    .flatMap((path, index) => {
+      const expected = `${String(index + 1).padStart(4, '0')}-`
+      return relative(dir, path).startsWith(expected)
+        ? []
+        : [`${path}: the next migration starts with ${expected}`]
+    })
+}
