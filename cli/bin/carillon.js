@@ -26,10 +26,9 @@ if (Number.parseInt(process.versions.node, 10) >= 26) {
   })
   const signals = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
   for (const signal of signals) process.on(signal, () => child.kill(signal))
-  child.on('exit', (code, signal) => {
+  child.on('exit', (code) => {
     process.exitCode = code ?? 1
-    if (signal !== null) process.exitCode = 1
-    child.disconnect?.()
+    if (child.connected) child.disconnect()
   })
 }
 

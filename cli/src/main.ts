@@ -1,5 +1,4 @@
 // The `carillon` command: picks the sub-command, prints help, sets the exit code.
-import { runServer } from '@carillon/server/main.ts'
 import { version } from '@carillon/server/version.ts'
 import { runStatus } from './status.ts'
 
@@ -30,7 +29,7 @@ if (process.connected) process.disconnect?.()
 async function run([command, ...args]: string[]): Promise<number> {
   switch (command) {
     case 'start':
-      if (args.length === 0) return runServer()
+      if (args.length === 0) return start()
       return args[0] === '--help' ? print(startHelp) : refuse(`start takes no argument ${args[0]}`)
     case 'status':
       return runStatus(args)
@@ -45,6 +44,12 @@ async function run([command, ...args]: string[]): Promise<number> {
     default:
       return refuse(`there is no command ${JSON.stringify(command)}`)
   }
+}
+
+// Loaded only when needed: the server's code takes half a second that `--help` should not cost.
+async function start(): Promise<number> {
+  const { runServer } = await import('@carillon/server/main.ts')
+  return runServer()
 }
 
 function print(text: string): number {

@@ -39,8 +39,7 @@ async function read(file: string): Promise<string | null> {
 // Written aside and linked into place: never half a key, and of two first starts one wins for both.
 async function make(file: string, dataDir: string, random: Random): Promise<string> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const draft = `${file}.draft-${process.pid}`
-  await rm(draft, { force: true })
+  const draft = `${file}.draft-${random.bytes(8).toHex()}`
   await writeFile(draft, `${formatApiKey(random.bytes(apiKeyBytes))}\n`, { mode: 0o600, flush: true })
   try {
     await link(draft, file)

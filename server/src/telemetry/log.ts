@@ -22,7 +22,8 @@ export function startLog(options: LogOptions): Disposable {
       level: options.level,
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
-      errorKey: 'error',
+      formatters: { level: (level) => ({ level }) },
+      serializers: { error: pino.stdSerializers.errWithCause },
     },
     destination,
   )

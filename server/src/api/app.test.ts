@@ -1,0 +1,280 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { type AddressInfo, connect } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
+import type { FastifyInstance } from 'fastify'
+import { operatorKey, setupApp } from '../../test/app.ts'
+import { Unavailable } from '../lib/unavailable.ts'
+import { requestFailed } from '../telemetry/events.ts'
+
+const authorization = { authorization: `Bearer ${operatorKey}` }
+
+interface Answer {
+  statusCode: number
+  headers: Record<string, unknown>
+  body: string
+}
+
+/** Whichever door it left by, it is a problem document of the registry. */
+function assertProblem(answer: Answer, code: ErrorCode, pointer?: string): void {
+  assert.match(String(answer.headers['content-type']), /^application\/problem\+json/)
+  const problem = JSON.parse(answer.body)
+  assert.equal(problem.code, code, answer.body)
+  assert.equal(answer.statusCode, ERRORS[code].status)
+  assert.equal(problem.status, answer.statusCode)
+  assert.equal(problem.type, `urn:carillon:error:${code}`)
+  assert(problem.detail.length > 0 && problem.help.length > 0)
+  if (pointer !== undefined) assert.equal(problem.errors[0].pointer, pointer)
+}
+
+const thingSchema = {
+  type: 'object',
+  additionalProperties: false,
+  required: ['name'],
+  properties: {
+    name: { type: 'string' },
+    'a/b': { type: 'integer' },
+    nested: { type: 'object', properties: { kind: { enum: ['x', 'y'] } }, additionalProperties: false },
+    any: {},
+  },
+}
+
+function addThings(app: FastifyInstance): void {
+  app.post('/things', { schema: { body: thingSchema } }, async (request) => request.body)
+  app.get(
+    '/things/:id',
+    { schema: { querystring: { type: 'object', properties: { limit: { type: 'integer', minimum: 1 } } } } },
+    async (request) => request.query,
+  )
+  app.get('/broken', async () => {
+    throw new Error('a secret detail')
+  })
+  app.get('/away', async () => {
+    throw new Unavailable('the database')
+  })
+}
+
+const setupThings = (t: TestContext) => setupApp(t, { extend: addThings })
+
+async function post(t: TestContext, payload: string | Buffer, type = 'application/json'): Promise<Answer> {
+  const { app } = await setupThings(t)
+  return app.inject({ method: 'POST', url: '/things', payload, headers: { 'content-type': type } })
+}
+
+test('the probes answer without a key', async (t) => {
+  const { get } = await setupApp(t)
+  assert.deepEqual((await get('/livez')).json(), { status: 'alive' })
+  const ready = { status: 'ready', version: '1.2.3', roles: ['api'], checks: { database: 'ok' } }
+  assert.deepEqual((await get('/readyz')).json(), ready)
+  assert.equal((await get('/metrics')).body, 'carillon_info 1\n')
+  assert.match((await get('/')).body, /Carillon/)
+})
+
+test('not being ready is 503 with the reason', async (t) => {
+  const health = {
+    version: '1',
+    roles: [],
+    checkReady: async () => ({ database: 'away' }),
+    metrics: { contentType: '', read: async () => '' },
+  }
+  const { get } = await setupApp(t, { health })
+  const answer = await get('/readyz')
+  assert.equal(answer.statusCode, 503)
+  assert.equal(answer.headers['retry-after'], '1')
+  assert.equal(answer.json().checks.database, 'away')
+})
+
+test('a stopping server refuses with 503 and Retry-After', async (t) => {
+  const { get } = await setupApp(t, { isStopping: () => true })
+  const answer = await get('/livez')
+  assertProblem(answer, 'UNAVAILABLE')
+  assert.equal(answer.headers['retry-after'], '1')
+})
+
+test('the API wants a key, and says how to send it', async (t) => {
+  const { get } = await setupApp(t)
+  for (const header of [
+    {},
+    { authorization: 'Bearer' },
+    { authorization: 'Basic abc' },
+    { authorization: 'Bearer nope' },
+  ]) {
+    const answer = await get('/api/v1/workers', header as Record<string, string>)
+    assertProblem(answer, 'UNAUTHENTICATED')
+    assert.match(String(answer.headers['www-authenticate']), /^Bearer/)
+  }
+  assert.deepEqual((await get('/api/v1/workers', authorization)).json(), { workers: [] })
+  assert.equal((await get('/api/v1/workers', { authorization: `bearer ${operatorKey}` })).statusCode, 200)
+})
+
+test('workers are listed in the form of the contract', async (t) => {
+  const { get, workers } = await setupApp(t)
+  const workerId = '0192abcd-ef01-7000-8000-000000000001'
+  await workers.register({ workerId, host: 'a', version: '1.0.0', labels: ['gpu'], capacity: 50 })
+  assert.deepEqual((await get('/api/v1/workers', authorization)).json(), {
+    workers: [
+      {
+        worker_id: workerId,
+        host: 'a',
+        version: '1.0.0',
+        labels: ['gpu'],
+        status: 'ACTIVE',
+        capacity: 50,
+        current_load: 0,
+        registered_at: '2026-01-01T00:00:00Z',
+        last_heartbeat: '2026-01-01T00:00:00Z',
+      },
+    ],
+  })
+})
+
+test('a path nobody serves is a problem document', async (t) => {
+  const { get } = await setupApp(t)
+  assertProblem(await get('/nope'), 'ROUTE_NOT_FOUND')
+  assertProblem(await get('/api/v1/nope', authorization), 'ROUTE_NOT_FOUND')
+})
+
+test('a URL that cannot be decoded is a problem document', async (t) => {
+  const { get } = await setupThings(t)
+  assertProblem(await get('/things/%zz'), 'MALFORMED_REQUEST')
+})
+
+test('a path parameter that is too long is a problem document', async (t) => {
+  const { get } = await setupThings(t)
+  assertProblem(await get(`/things/${'x'.repeat(300)}`), 'URL_TOO_LONG')
+})
+
+test('bytes that are no HTTP are answered with a problem document', async (t) => {
+  const { app } = await setupApp(t)
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const ask = async (bytes: string): Promise<Answer> => {
+    const socket = connect((app.server.address() as AddressInfo).port, '127.0.0.1')
+    socket.on('error', () => {})
+    socket.write(bytes)
+    const chunks: Buffer[] = []
+    socket.on('data', (chunk: Buffer) => chunks.push(chunk))
+    await once(socket, 'close')
+    const [head, body] = Buffer.concat(chunks).toString().split('\r\n\r\n')
+    const contentType = /content-type: (.*)\r\n/.exec(head!)![1]
+    return { statusCode: Number(head!.split(' ')[1]), headers: { 'content-type': contentType }, body: body! }
+  }
+  assertProblem(await ask('nonsense\r\n\r\n'), 'MALFORMED_REQUEST')
+  assertProblem(
+    await ask(`GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
+    'HEADERS_TOO_LARGE',
+  )
+})
+
+test('an error of ours is a 500 that gives nothing away, and an event that tells all', async (t) => {
+  const { get } = await setupThings(t)
+  const failed = requestFailed.next()
+  const answer = await get('/broken')
+  assertProblem(answer, 'INTERNAL_ERROR')
+  assert(!answer.body.includes('secret'))
+  assert.match((await failed).error.message, /a secret detail/)
+})
+
+test('a database that is away is 503 with Retry-After', async (t) => {
+  const { get } = await setupThings(t)
+  const answer = await get('/away')
+  assertProblem(answer, 'UNAVAILABLE')
+  assert.equal(answer.headers['retry-after'], '1')
+})
+
+test('a valid body arrives as it was sent', async (t) => {
+  const answer = await post(t, '{"name":"ä","any":[1,{"b":null}]}')
+  assert.deepEqual(JSON.parse(answer.body), { name: 'ä', any: [1, { b: null }] })
+})
+
+test('each invalid body is refused by the field that is wrong', async (t) => {
+  assertProblem(await post(t, '{}'), 'INVALID_REQUEST', '/name')
+  assertProblem(await post(t, '{"name":5}'), 'INVALID_REQUEST', '/name')
+  assertProblem(await post(t, '{"name":"a","extra":1}'), 'INVALID_REQUEST', '/extra')
+  assertProblem(await post(t, '{"name":"a","a/b":"5"}'), 'INVALID_REQUEST', '/a~1b')
+  assertProblem(await post(t, '{"name":"a","nested":{"kind":"z"}}'), 'INVALID_REQUEST', '/nested/kind')
+  assertProblem(
+    await post(t, '{"name":"a","any":{"__proto__":{"x":1}}}'),
+    'INVALID_REQUEST',
+    '/any/__proto__',
+  )
+  assertProblem(await post(t, '[]'), 'INVALID_REQUEST', '')
+  assertProblem(await post(t, ''), 'INVALID_REQUEST', '')
+})
+
+test('what is no JSON is refused', async (t) => {
+  assertProblem(await post(t, '{"name":'), 'MALFORMED_JSON')
+  assertProblem(await post(t, Buffer.from([0x22, 0xff, 0x22])), 'MALFORMED_JSON')
+})
+
+test('text that PostgreSQL cannot keep is refused at its place', async (t) => {
+  assertProblem(await post(t, '{"name":"a\\u0000b"}'), 'INVALID_TEXT', '/name')
+  assertProblem(await post(t, '{"name":"a","any":["\\ud800"]}'), 'INVALID_TEXT', '/any/0')
+  assertProblem(await post(t, '{"name":"a","any":{"k\\u0000":1}}'), 'INVALID_TEXT', '/any')
+})
+
+test('nesting is taken 64 deep and refused deeper, however deep', async (t) => {
+  const nested = (depth: number) => `{"name":"a","any":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
+  assert.equal((await post(t, nested(64))).statusCode, 200)
+  assertProblem(await post(t, nested(65)), 'NESTED_TOO_DEEP')
+  assertProblem(await post(t, nested(400_000)), 'NESTED_TOO_DEEP')
+})
+
+test('a body over 1 MiB is refused', async (t) => {
+  assertProblem(await post(t, `{"name":"${'x'.repeat(1024 * 1024)}"}`), 'BODY_TOO_LARGE')
+})
+
+test('another content type is refused', async (t) => {
+  assertProblem(await post(t, 'name=a', 'application/x-www-form-urlencoded'), 'UNSUPPORTED_MEDIA_TYPE')
+})
+
+test('query parameters are read as what they are, and refused by name', async (t) => {
+  const { get } = await setupThings(t)
+  assert.deepEqual((await get('/things/1?limit=5')).json(), { limit: 5 })
+  assertProblem(await get('/things/1?limit=0'), 'INVALID_REQUEST', 'limit')
+  assertProblem(await get('/things/1?limit=many'), 'INVALID_REQUEST', 'limit')
+})
+
+test('echo answers with what it was sent, any method, any body', async (t) => {
+  const { app } = await setupApp(t)
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
+    const headers = { 'content-type': 'text/x-anything', 'x-execution-id': '7' }
+    const answer = await app.inject({ method, url: '/echo?a=1', payload: 'not json {', headers })
+    const { headers: seen, ...rest } = answer.json()
+    assert.deepEqual(rest, { method, path: '/echo?a=1', body: 'not json {' })
+    assert.equal(seen['x-execution-id'], '7')
+  }
+  assert.equal((await app.inject({ method: 'GET', url: '/echo' })).json().body, '')
+})
+
+test('echo fails and waits when asked to', async (t) => {
+  const { app, world, get } = await setupApp(t)
+  assert.equal((await get('/echo?status=503')).statusCode, 503)
+  assertProblem(await get('/echo?status=999'), 'INVALID_REQUEST', 'status')
+  await app.ready()
+  let answered = false
+  const slow = get('/echo?delay_ms=5000').then(() => {
+    answered = true
+  })
+  await world.advance(4_999)
+  assert.equal(answered, false)
+  await world.advance(1)
+  await slow
+})
+
+test('the OpenAPI document is 3.1 and describes every route', async (t) => {
+  const { get } = await setupApp(t)
+  const document = (await get('/openapi.json')).json()
+  assert.equal(document.openapi, '3.1.0')
+  assert.deepEqual(Object.keys(document.paths).toSorted(), [
+    '/api/v1/workers',
+    '/echo',
+    '/livez',
+    '/metrics',
+    '/readyz',
+  ])
+  assert.deepEqual(document.paths['/api/v1/workers'].get.security, [{ bearer: [] }])
+  const refused = document.paths['/api/v1/workers'].get.responses['4XX'].content['application/problem+json']
+  assert.deepEqual(refused.schema, { $ref: '#/components/schemas/Problem' })
+  assert(document.components.schemas.Problem.properties.code.enum.includes('UNAUTHENTICATED'))
+})

@@ -1,0 +1,163 @@
+// What a newcomer does: start, look, stop, start again; and what a bad day does: kill -9.
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { stat } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { createClient } from '@carillon/sdk'
+import { realTimers } from '../../src/lib/timers.ts'
+import { createDatabase, POSTGRES_VERSIONS } from '../database.ts'
+import { describeProcess, kill, makeDataDir, Program, untilGone } from './program.ts'
+
+async function setup(t: TestContext) {
+  const dataDir = await makeDataDir(t)
+  const start = (env: Record<string, string> = {}) => new Program(t, { dataDir, env })
+  return { dataDir, start }
+}
+
+async function isReady(url: string): Promise<boolean> {
+  return (await createClient({ url }).ready()).status === 'ready'
+}
+
+test('the console says where the API is, where the data is and which key to use, and it is true', async (t) => {
+  const { dataDir, start } = await setup(t)
+  const program = start()
+  const url = await program.ready()
+  assert(await isReady(url))
+  const { workers } = await createClient({ url, key: program.key() }).workers()
+  assert.equal(workers.length, 1)
+  assert.match(program.stdout, new RegExp(`Data\\s+${dataDir} \\(embedded PostgreSQL 18\\.`))
+  assert.match(program.stdout, new RegExp(`kept in ${join(dataDir, 'api-key')}`))
+  assert.equal((await stat(dataDir)).mode & 0o777, 0o700)
+})
+
+for (const signals of [['SIGTERM'], ['SIGINT', 'SIGINT'], ['SIGHUP']] as const) {
+  test(`${signals.join(' twice at once, ')} stops everything, and the next start has the same data`, async (t) => {
+    const { start } = await setup(t)
+    const first = start()
+    await first.ready()
+    const tree = first.tree()
+    assert(tree.length > 5)
+    for (const signal of signals) first.child.kill(signal)
+    assert.equal(await first.exit, 0, first.said())
+    assert.match(first.stdout, /Stopped\. Nothing is left running/)
+    await untilGone(tree)
+    const second = start()
+    assert(await isReady(await second.ready()))
+    assert.equal(second.key(), first.key())
+  })
+}
+
+test('after kill -9 of our process alone nothing is left, and the next start works at once', async (t) => {
+  const { start } = await setup(t)
+  const first = start()
+  await first.ready()
+  const tree = first.tree()
+  first.child.kill('SIGKILL')
+  const second = start()
+  assert(await isReady(await second.ready()))
+  await untilGone(tree)
+})
+
+test('after kill -9 of the whole tree the next start works at once', async (t) => {
+  const { start } = await setup(t)
+  const first = start()
+  await first.ready()
+  const tree = first.tree()
+  for (const pid of tree) kill(pid, 'SIGKILL')
+  const second = start()
+  assert(await isReady(await second.ready()))
+  await untilGone(tree)
+})
+
+test('a second start says who runs, ends, and harms nothing', async (t) => {
+  const { start } = await setup(t)
+  const first = start()
+  const url = await first.ready()
+  const second = start()
+  assert.equal(await second.exit, 1)
+  assert.match(second.stderr, new RegExp(`already runs on .*: process ${first.child.pid} at ${url}\\.`))
+  assert(await isReady(url))
+})
+
+test('a port in use stops the start with advice and leaves nothing running', async (t) => {
+  const { start } = await setup(t)
+  const other = createServer().listen(0, '127.0.0.1')
+  await once(other, 'listening')
+  t.after(() => other.close())
+  const { port } = other.address() as { port: number }
+  const program = start({ CARILLON_PORT: String(port) })
+  assert.equal(await program.exit, 1)
+  assert.match(
+    program.stderr,
+    new RegExp(`Port ${port} on 127\\.0\\.0\\.1 is in use .* CARILLON_PORT=${port + 1} npm start`),
+  )
+  assert.deepEqual(program.tree(), [])
+})
+
+test('a misspelt variable stops the start by its name', async (t) => {
+  const { dataDir, start } = await setup(t)
+  const program = start({ CARILLON_PROT: '1' })
+  assert.equal(await program.exit, 1)
+  assert.match(program.stderr, /CARILLON_PROT is not a setting\. Did you mean CARILLON_PORT\?/)
+  await assert.rejects(stat(dataDir), { code: 'ENOENT' })
+})
+
+test('further processes work, come back when killed, and end with the first, however it ends', async (t) => {
+  const { start } = await setup(t)
+  const program = start({ CARILLON_PROCESSES: '2' })
+  const url = await program.ready()
+  const client = createClient({ url, key: program.key() })
+  const twoActive = async () => {
+    while (true) {
+      const { workers } = await client.workers()
+      const active = workers.filter(({ status }) => status === 'ACTIVE')
+      if (active.length === 2) return active.map((worker) => worker.worker_id)
+      await realTimers.wait(50)
+    }
+  }
+  const before = await twoActive()
+  const further = program.tree().filter((pid) => isFurther(pid))
+  assert.equal(further.length, 1)
+  kill(further[0]!, 'SIGKILL')
+  // The killed one is still listed for the ten seconds of its lease, so wait for a third id.
+  while (true) {
+    const { workers } = await client.workers()
+    if (workers.some((worker) => !before.includes(worker.worker_id))) break
+    await realTimers.wait(50)
+  }
+  const tree = program.tree()
+  program.child.kill('SIGKILL')
+  await untilGone(tree)
+})
+
+function isFurther(pid: number): boolean {
+  return describeProcess(pid).includes('further-process.ts')
+}
+
+for (const version of POSTGRES_VERSIONS) {
+  test(`an external PostgreSQL ${version} is migrated and used, and nothing embedded is started`, async (t) => {
+    const { dataDir, start } = await setup(t)
+    const { socketDir, database } = await createDatabase(t, { version, template: 'empty' })
+    const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
+    const program = start({ CARILLON_DATABASE_URL: databaseUrl })
+    const url = await program.ready()
+    const { workers } = await createClient({ url, key: program.key() }).workers()
+    assert.equal(workers.length, 1)
+    assert.deepEqual(program.tree(), [program.child.pid])
+    await assert.rejects(stat(join(dataDir, 'pg')), { code: 'ENOENT' })
+    program.child.kill('SIGTERM')
+    assert.equal(await program.exit, 0, program.said())
+  })
+}
+
+test('metrics have the version, requests by route and workers by state', async (t) => {
+  const { start } = await setup(t)
+  const url = await start().ready()
+  await fetch(`${url}/livez`)
+  const text = await (await fetch(`${url}/metrics`)).text()
+  assert.match(text, /carillon_info\{version="\d+\.\d+\.\d+"\} 1/)
+  assert.match(text, /carillon_http_request_seconds_count\{[^}]*route="\/livez"[^}]*\} 1/)
+  assert.match(text, /carillon_workers\{state="ACTIVE"\} 1/)
+})
