@@ -1,13 +1,13 @@
 // npm run bench:ground: how long people wait. First start, later starts, stops, and a database for a test.
 
-import { join } from 'node:path'
-import pg from 'pg'
+import { makeDatabase, POSTGRES_VERSIONS } from '../server/test/database.ts'
+import { globalSetup, globalTeardown } from '../server/test/global.ts'
 import { makeDataDir, startCarillon } from './carillon.ts'
 
 const repeats = 5
 const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 const say = (what: string, ms: number, goal: string) =>
-  console.log(`${what.padEnd(44)}${ms.toFixed(0).padStart(7)} ms   ${goal}`)
+  console.log(`${what.padEnd(56)}${ms.toFixed(0).padStart(7)} ms   ${goal}`)
 
 await using dataDir = await makeDataDir()
 const first = await startCarillon(dataDir.path)
@@ -24,18 +24,15 @@ for (let i = 0; i < repeats; i++) {
 say(`npm start to /readyz, again (median of ${repeats})`, median(later), 'goal: 5,000')
 say(`Ctrl-C to the end (median of ${repeats})`, median(stops), 'goal: 10,000')
 
-await using _carillon = await startCarillon(dataDir.path)
-const client = new pg.Client({ host: join(dataDir.path, 'pg'), user: 'postgres', database: 'postgres' })
-await client.connect()
-await client.query('CREATE DATABASE bench_template TEMPLATE carillon').catch(async () => {
-  // The running server holds connections to its database; an empty template costs the same.
-  await client.query('CREATE DATABASE bench_template')
-})
-const creates: number[] = []
-for (let i = 0; i < repeats; i++) {
-  const startedMs = performance.now()
-  await client.query(`CREATE DATABASE bench_${i} TEMPLATE bench_template`)
-  creates.push(performance.now() - startedMs)
+await globalSetup()
+for (const version of POSTGRES_VERSIONS) {
+  const creates: number[] = []
+  for (let i = 0; i < 20; i++) {
+    const startedMs = performance.now()
+    const { drop } = await makeDatabase({ version })
+    creates.push(performance.now() - startedMs)
+    await drop()
+  }
+  say(`a test's own database, PostgreSQL ${version} (median of 20)`, median(creates), 'goal: 100')
 }
-say(`a database from a template (median of ${repeats})`, median(creates), 'goal: 100')
-await client.end()
+await globalTeardown()

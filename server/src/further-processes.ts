@@ -3,6 +3,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
+import { withDeadline } from './lib/deadline.ts'
 import type { Timers } from './ports/timers.ts'
 import { processExited } from './telemetry/events.ts'
 
@@ -26,9 +27,7 @@ export class FurtherProcesses {
       child.kill('SIGTERM')
       await exit
     })
-    const late = new AbortController()
-    await Promise.race([Promise.all(ended), this.#timers.wait(withinMs, late.signal)])
-    late.abort()
+    await withDeadline(this.#timers, withinMs, Promise.all(ended))
     for (const child of this.#children.values()) child.kill('SIGKILL')
     await Promise.all(ended)
   }

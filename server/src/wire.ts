@@ -6,6 +6,7 @@ import type { Config } from './config/read.ts'
 import type { Role } from './domain/role.ts'
 import { workerBeatMs } from './domain/worker.ts'
 import { DatabaseClock } from './lib/clock.ts'
+import { withDeadline } from './lib/deadline.ts'
 import { HttpClient } from './lib/http-client.ts'
 import { UuidV7 } from './lib/id.ts'
 import { Loop, type Step } from './lib/loop.ts'
@@ -156,8 +157,8 @@ async function checkReady(
     () => 'ok',
     (error: Error) => error.message,
   )
-  const late = world.timers.wait(readyMsMax).then(() => `no answer within ${readyMsMax} ms`)
-  return { database: await Promise.race([answered, late]) }
+  const state = await withDeadline(world.timers, readyMsMax, answered)
+  return { database: state === 'late' ? `no answer within ${readyMsMax} ms` : state }
 }
 
 async function countWorkers(workers: StoredWorkers): Promise<Record<string, number>> {
@@ -167,5 +168,9 @@ async function countWorkers(workers: StoredWorkers): Promise<Record<string, numb
 }
 
 async function withinFarewell(world: World, farewell: Promise<unknown>): Promise<void> {
-  await Promise.race([farewell.catch(() => {}), world.timers.wait(farewellMsMax)])
+  await withDeadline(
+    world.timers,
+    farewellMsMax,
+    farewell.catch(() => {}),
+  )
 }

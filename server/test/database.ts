@@ -28,14 +28,20 @@ export interface DatabaseChoice {
 }
 
 export async function createDatabase(t: TestContext, choice: DatabaseChoice = {}): Promise<TestAddress> {
+  const { address, drop } = await makeDatabase(choice)
+  cleanUp(t, drop)
+  return address
+}
+
+export async function makeDatabase(choice: DatabaseChoice) {
   const { version = 18, template = 'migrated' } = choice
   const socketDir = process.env[socketDirVariable(version)]
   if (socketDir === undefined) throw new Error('run tests with: npm test -- FILE')
   const database = `test_${randomUUID().replaceAll('-', '')}`
   const from = template === 'migrated' ? templateName : 'template0'
-  await administer(socketDir, `CREATE DATABASE ${database} TEMPLATE ${from}`)
-  cleanUp(t, () => administer(socketDir, `DROP DATABASE ${database} WITH (FORCE)`))
-  return { socketDir, database }
+  await administer(socketDir, `CREATE DATABASE ${database} TEMPLATE ${from} STRATEGY FILE_COPY`)
+  const drop = () => administer(socketDir, `DROP DATABASE ${database} WITH (FORCE)`)
+  return { address: { socketDir, database }, drop }
 }
 
 export type TestAddress = Extract<DatabaseAddress, { socketDir: string }>

@@ -1,6 +1,6 @@
 // Before all tests: one real PostgreSQL of each supported end (15 and 18) from npm packages, through our own
 // embedded engine, with the migrated schema as a template. After them: both stopped, their data removed.
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
@@ -16,6 +16,7 @@ import {
 } from './database.ts'
 
 const clock = { monotonicMs: () => performance.now() }
+const freeBytesMin = 2 * 1024 ** 3
 const servers: { postgres: EmbeddedPostgres; dir: string }[] = []
 
 export async function globalSetup(): Promise<void> {
@@ -31,8 +32,18 @@ export async function globalTeardown(): Promise<void> {
   )
 }
 
+/** Memory where there is enough of it: a new database takes 15 ms there and up to 300 ms on a busy disk. */
+async function fastestDir(): Promise<string> {
+  const memory = '/dev/shm'
+  const freeBytes = await statfs(memory).then(
+    ({ bavail, bsize }) => bavail * bsize,
+    () => 0,
+  )
+  return freeBytes > freeBytesMin ? memory : tmpdir()
+}
+
 async function start(version: PostgresVersion) {
-  const dir = await mkdtemp(join(tmpdir(), `carillon-test-${version}-`))
+  const dir = await mkdtemp(join(await fastestDir(), `carillon-test-${version}-`))
   const postgres = await EmbeddedPostgres.open(
     { clock, timers: realTimers },
     // The data is thrown away, so it need not survive a power cut.

@@ -39,6 +39,11 @@ export class VirtualTimers implements Timers {
   #order = 0
   #pending: { atMs: number; order: number; callback: () => void }[] = []
 
+  /** Timers that have not fired. */
+  get pending(): number {
+    return this.#pending.length
+  }
+
   schedule(ms: number, callback: () => void): Timer {
     const entry = { atMs: this.nowMs + Math.max(0, ms), order: this.#order++, callback }
     this.#pending.push(entry)
