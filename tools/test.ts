@@ -6,27 +6,32 @@ import { join } from 'node:path'
 const root = join(import.meta.dirname, '..')
 const files = process.argv.slice(2)
 
-function run(name: string, command: string, args: string[]): boolean {
+function run(args: string[]): boolean {
+  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0
+}
+
+function check(name: string, args: string[]): boolean {
   const startedMs = performance.now()
-  const { status } = spawnSync(command, args, { cwd: root, stdio: 'inherit' })
+  const passed = run(args)
   const tookS = ((performance.now() - startedMs) / 1_000).toFixed(1)
-  console.log(`${status === 0 ? '✔' : '✖'} ${name} (${tookS} s)`)
-  return status === 0
+  console.log(`${passed ? '✔' : '✖'} ${name} (${tookS} s)`)
+  return passed
 }
 
 const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 const checks = [
-  () => run('type check', process.execPath, [bin('tsc'), '-p', '.']),
-  () => run('lint', process.execPath, [bin('biome'), 'check', '--error-on-warnings', '.']),
-  () => run('tidy', process.execPath, ['tools/tidy.ts']),
+  () => check('type check', [bin('tsc'), '-p', '.']),
+  () => check('lint', [bin('biome'), 'check', '--error-on-warnings', '.']),
+  () => check('tidy', ['tools/tidy.ts']),
 ]
-const failed = files.length > 0 ? 0 : checks.filter((check) => !check()).length
+const failed = files.length > 0 ? 0 : checks.filter((passes) => !passes()).length
 if (failed > 0) {
   console.log(`\n0 passed, ${failed} failed`)
   process.exit(1)
 }
 
-const passed = run('tests', process.execPath, [
+// The closing line must be the last one, so nothing is said after this.
+const passed = run([
   '--test',
   '--test-global-setup=server/test/global.ts',
   '--test-concurrency=2',
