@@ -75,7 +75,7 @@ async function visit(person: Person, npm: string, major: string): Promise<void> 
     ['Ctrl-C', (start) => process.kill(-start.pid!, 'SIGINT')],
     ['SIGTERM to npm', (start) => start.kill('SIGTERM')],
     ['kill -9 of our process alone', (_, tree) => process.kill(tree.find(isOurs)!, 'SIGKILL')],
-    ['kill -9 of the whole tree', (_, tree) => tree.forEach((pid) => kill(pid))],
+    ['kill -9 of the whole tree', (_, tree) => killAll(tree)],
     ['a second start, then Ctrl-C', (start) => process.kill(-start.pid!, 'SIGINT')],
   ]
   for (const [what, end] of ends) {
@@ -176,6 +176,10 @@ function read(file: string): string {
   } catch {
     return ''
   }
+}
+
+function killAll(pids: number[]): void {
+  for (const pid of pids) kill(pid)
 }
 
 function kill(pid: number): void {

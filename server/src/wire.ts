@@ -105,7 +105,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         metrics: { contentType: metrics.contentType, read: () => metrics.read() },
       },
     })
-    resources.defer(() => app.close())
+    resources.defer(() => closeApp(world, app, config.drainMs))
     url = await listen(app, config)
   }
 
@@ -144,6 +144,13 @@ async function listen(app: FastifyInstance, { host, port }: Config): Promise<str
     }
     throw cause
   }
+}
+
+// A client that never finishes its request must not hold up the stop.
+async function closeApp(world: World, app: FastifyInstance, drainMs: number): Promise<void> {
+  const closed = app.close()
+  if ((await withDeadline(world.timers, drainMs, closed)) === 'late') app.server.closeAllConnections()
+  await closed
 }
 
 const readyMsMax = 2_000

@@ -49,10 +49,15 @@ test('an idle connection that is killed is replaced without anybody noticing', a
   assert.equal((await database.query(selectPid, [])).count, 1)
 })
 
-test('a statement that takes too long is ended by the server', async (t) => {
+test('a statement that takes too long is ended by the server, and the connection kept', async (t) => {
   const { address } = await useDatabase(t)
   const database = openDatabase(t, address, { statementMs: 50 })
-  await assert.rejects(database.query(sleep, [30]), { code: '57014' })
+  const { rows: before } = await database.query(selectPid, [])
+  await assert.rejects(database.query(sleep, [30]), (error: Unavailable) => {
+    assert(error instanceof Unavailable)
+    return (error.cause as { code: string }).code === '57014'
+  })
+  assert.deepEqual((await database.query(selectPid, [])).rows, before)
 })
 
 test('a backend that hangs is given up by our side, and the pool goes on', async (t) => {

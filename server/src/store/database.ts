@@ -98,7 +98,7 @@ export class Database implements Queries, AsyncDisposable {
     try {
       return await use(client)
     } catch (error) {
-      broken = error instanceof Unavailable
+      broken = error instanceof ConnectionBroken
       throw error
     } finally {
       client.release(broken)
@@ -129,7 +129,7 @@ async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries)
     if (command !== 'COMMIT') throw new Error(`the transaction was rolled back: COMMIT answered ${command}`)
     return result
   } catch (error) {
-    if (!(error instanceof Unavailable)) await send(client, { text: 'ROLLBACK' })
+    if (!(error instanceof ConnectionBroken)) await send(client, { text: 'ROLLBACK' })
     throw error
   }
 }
@@ -141,9 +141,14 @@ async function send<R extends object>(
   try {
     return await client.query<R>(query)
   } catch (error) {
-    throw isConnectionError(error) ? new Unavailable('the database', { cause: error }) : error
+    if (isConnectionError(error)) throw new ConnectionBroken('the database', { cause: error })
+    if (isOverloaded(error)) throw new Unavailable('the database', { cause: error })
+    throw error
   }
 }
+
+/** The connection is of no more use. */
+class ConnectionBroken extends Unavailable {}
 
 /** Whether the connection, not the statement, is what failed. For errors of the driver only. */
 export function isConnectionError(error: unknown): boolean {
@@ -152,4 +157,10 @@ export function isConnectionError(error: unknown): boolean {
   // 08: connection; 53300: too many connections; 57P01 to 57P05: shutdown, crash, start, idle session.
   // 25P03: our own idle-in-transaction limit, which ends the session.
   return /^(08|57P0[1-5]$|53300$|25P03$)/.test(code)
+}
+
+// A statement or a lock that took too long, a full disk, no memory: nothing is wrong with the statement, and the
+// same one may succeed later. 57014: statement_timeout; 55P03: lock_timeout; 53: insufficient resources.
+function isOverloaded(error: unknown): boolean {
+  return /^(57014|55P03|53...)$/.test((error as { code?: string }).code ?? '')
 }

@@ -23,6 +23,19 @@ test('the first beat registers, later ones keep the same lease', async () => {
   )
 })
 
+test('a registration whose reply was lost is repeated under the same id', async () => {
+  const { workers, lease } = setup()
+  const register = workers.register.bind(workers)
+  workers.register = async (worker) => {
+    await register(worker)
+    workers.register = register
+    throw new Error('the reply was lost')
+  }
+  await assert.rejects(lease.beat(), /lost/)
+  await lease.beat()
+  assert.equal((await workers.list()).length, 1)
+})
+
 test('a worker that was declared dead comes back under a new id', async () => {
   const { workers, lease } = setup()
   await lease.beat()

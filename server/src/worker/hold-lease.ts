@@ -21,38 +21,41 @@ export interface LeaseOptions {
 export class WorkerLease {
   readonly #deps: LeaseDeps
   readonly #options: LeaseOptions
-  #workerId: string | null = null
+  #workerId: string
+  #registered = false
   #status: WorkerStatus = 'ACTIVE'
 
   constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps
     this.#options = options
+    this.#workerId = deps.ids.next()
   }
 
   /** One beat; the first one registers. A step for a Loop. */
   async beat(): Promise<'idle' | 'more'> {
-    if (this.#workerId === null) {
-      const workerId = this.#deps.ids.next()
+    const workerId = this.#workerId
+    if (!this.#registered) {
+      // The same id until it is known to be registered: a lost reply must not leave a ghost behind.
       await this.#deps.leases.register({ workerId, host: hostname(), ...this.#options })
-      this.#workerId = workerId
+      this.#registered = true
       workerRegistered.emit({ workerId })
     }
-    const held = await this.#deps.leases.beat(this.#workerId, { status: this.#status, currentLoad: 0 })
+    const held = await this.#deps.leases.beat(workerId, { status: this.#status, currentLoad: 0 })
     if (held === 'held') return 'idle'
-    workerLeaseLost.emit({ workerId: this.#workerId })
-    this.#workerId = null
+    workerLeaseLost.emit({ workerId })
+    this.#workerId = this.#deps.ids.next()
+    this.#registered = false
     return 'more'
   }
 
   /** Says to others that no more work is taken. */
   async drain(): Promise<void> {
     this.#status = 'DRAINING'
-    if (this.#workerId !== null) await this.beat()
+    if (this.#registered) await this.beat()
   }
 
   async release(): Promise<void> {
-    if (this.#workerId === null) return
     await this.#deps.leases.unregister(this.#workerId)
-    this.#workerId = null
+    this.#registered = false
   }
 }

@@ -152,6 +152,20 @@ for (const version of POSTGRES_VERSIONS) {
   })
 }
 
+test('a request that takes long is given the drain time and no more', async (t) => {
+  const { start } = await setup(t)
+  const program = start({ CARILLON_DRAIN_SECONDS: '1' })
+  const url = await program.ready()
+  const quick = fetch(`${url}/echo?delay_ms=500`).then((response) => response.status)
+  const slow = assert.rejects(fetch(`${url}/echo?delay_ms=30000`))
+  // Both are under way once a third one, sent after them, was answered.
+  await fetch(`${url}/livez`)
+  program.child.kill('SIGTERM')
+  assert.equal(await quick, 200)
+  await slow
+  assert.equal(await program.exit, 0, program.said())
+})
+
 test('metrics have the version, requests by route and workers by state', async (t) => {
   const { start } = await setup(t)
   const url = await start().ready()

@@ -94,7 +94,8 @@ export class EmbeddedPostgres implements AsyncDisposable {
   readonly #fail: (error: unknown) => void
   #held: Held
   #url = ''
-  #stopping = false
+  readonly #stopping = new AbortController()
+  #owned = true
   #restartedAtMs: number[] = []
 
   static async open(deps: EmbeddedDeps, options: EmbeddedOptions): Promise<EmbeddedPostgres> {
@@ -127,9 +128,10 @@ export class EmbeddedPostgres implements AsyncDisposable {
 
   /** Stops PostgreSQL; after `withinMs` without its checkpoint, which the next start then makes up for. */
   async stop(withinMs: number): Promise<void> {
-    if (this.#stopping) return
-    this.#stopping = true
-    await stopPostgres(this.#place.pgDir, this.#deps.timers, withinMs)
+    if (this.#stopping.signal.aborted) return
+    this.#stopping.abort()
+    // Without the lock it may be somebody else's by now; our leash goes all the same.
+    if (this.#owned) await stopPostgres(this.#place.pgDir, this.#deps.timers, withinMs)
     this.#held.leash.release()
     await this.#held.lock.client.end().catch(() => {})
   }
@@ -140,17 +142,20 @@ export class EmbeddedPostgres implements AsyncDisposable {
 
   // The lock's connection ends when PostgreSQL does, and also when only its session was ended.
   async #supervise(): Promise<void> {
+    const { signal } = this.#stopping
     try {
       while (true) {
         await this.#held.lock.lost
-        if (this.#stopping) return
+        if (signal.aborted) return
+        this.#owned = false
         postgresLost.emit({ reason: 'its connection ended' })
         this.#countRestart()
-        this.#held = await hold(this.#deps, this.#place, this.#held.leash)
+        this.#held = await hold(this.#deps, this.#place, this.#held.leash, signal)
+        this.#owned = true
         if (this.#url !== '') await announceUrl(this.#held.lock, this.#url)
       }
     } catch (error) {
-      if (!this.#stopping) this.#fail(error)
+      if (!signal.aborted) this.#fail(error)
     }
   }
 

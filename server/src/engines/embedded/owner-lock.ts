@@ -32,6 +32,8 @@ export async function connectOwner(socketDir: string): Promise<OwnerLock | null>
     database: 'postgres',
     application_name: nameOf({ pid: process.pid, url: '' }),
     connectionTimeoutMillis: 5_000,
+    // Making the database copies files; everything else answers at once or hangs.
+    query_timeout: 60_000,
     keepAlive: true,
   })
   client.on('error', () => {}) // followed by `end`, which is what we act on

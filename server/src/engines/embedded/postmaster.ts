@@ -1,7 +1,9 @@
 // The PostgreSQL process: starting it on a leash, finding the one that runs on a directory, stopping it.
+import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
 import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Timers } from '../../ports/timers.ts'
 import type { Binaries } from './binaries.ts'
 import { withDataAccess } from './data-directory.ts'
@@ -80,11 +82,19 @@ async function readPid(file: string): Promise<number | null> {
   return pid > 0 ? pid : null
 }
 
-// PostgreSQL makes its data directory its current directory, which tells it from any other process.
+// PostgreSQL makes its data directory its current directory, which tells it from any other process. Where there
+// is no /proc, its name has to do.
 async function runsOn(pid: number, pgDir: string): Promise<boolean> {
-  if (process.platform !== 'linux') return isAlive(pid)
+  if (process.platform !== 'linux') return isAlive(pid) && (await commandOf(pid)).includes('postgres')
   const [cwd, dir] = await Promise.all([readlink(`/proc/${pid}/cwd`).catch(() => null), realpath(pgDir)])
   return cwd === dir
+}
+
+async function commandOf(pid: number): Promise<string> {
+  return promisify(execFile)('ps', ['-o', 'comm=', '-p', String(pid)]).then(
+    ({ stdout }) => stdout,
+    () => '',
+  )
 }
 
 async function rotate(logFile: string): Promise<void> {
