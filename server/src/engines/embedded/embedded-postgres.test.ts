@@ -52,7 +52,10 @@ async function copyTemplate(dataDir: string): Promise<void> {
 /** Another process that holds the directory; says `ready`, or why it could not. */
 async function hold(t: TestContext, dataDir: string): Promise<{ child: ChildProcess; said: string }> {
   const child = spawn(process.execPath, [holder, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
-  cleanUp(t, () => child.kill('SIGKILL'))
+  cleanUp(t, async () => {
+    child.kill('SIGKILL')
+    await until(nothingRuns(join(dataDir, 'pg')), 'PostgreSQL stops after its process')
+  })
   const [text] = (await once(child.stdout!, 'data')) as [Buffer]
   return { child, said: text.toString().trim() }
 }
