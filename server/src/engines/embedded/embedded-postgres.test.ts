@@ -30,16 +30,21 @@ after(() => rm(template, { recursive: true }))
 
 async function setup(t: TestContext, options: { empty?: boolean; within?: string } = {}) {
   const parent = await mkdtemp(join(tmpdir(), 'carillon-embedded-'))
-  cleanUp(t, () => rm(parent, { recursive: true }))
+  cleanUp(t, () => rm(parent, { recursive: true, maxRetries: 10 }))
   const dataDir = join(parent, options.within ?? 'data')
   const pgDir = join(dataDir, 'pg')
+  const children: ChildProcess[] = []
+  cleanUp(t, async () => {
+    for (const child of children) child.kill('SIGKILL')
+    await until(nothingRuns(pgDir), 'PostgreSQL stops after its process')
+  })
   if (!options.empty) await copyTemplate(dataDir)
   const open = async () => {
     const embedded = await EmbeddedPostgres.open(deps, { dataDir })
     cleanUp(t, () => embedded.stop(5_000))
     return embedded
   }
-  return { dataDir, pgDir, open, hold: () => hold(t, dataDir) }
+  return { dataDir, pgDir, open, hold: () => startHolder(dataDir, children) }
 }
 
 async function copyTemplate(dataDir: string): Promise<void> {
@@ -50,12 +55,12 @@ async function copyTemplate(dataDir: string): Promise<void> {
 }
 
 /** Another process that holds the directory; says `ready`, or why it could not. */
-async function hold(t: TestContext, dataDir: string): Promise<{ child: ChildProcess; said: string }> {
+async function startHolder(
+  dataDir: string,
+  children: ChildProcess[],
+): Promise<{ child: ChildProcess; said: string }> {
   const child = spawn(process.execPath, [holder, dataDir], { stdio: ['ignore', 'pipe', 'inherit'] })
-  cleanUp(t, async () => {
-    child.kill('SIGKILL')
-    await until(nothingRuns(join(dataDir, 'pg')), 'PostgreSQL stops after its process')
-  })
+  children.push(child)
   const [text] = (await once(child.stdout!, 'data')) as [Buffer]
   return { child, said: text.toString().trim() }
 }
