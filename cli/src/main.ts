@@ -7,6 +7,7 @@ const help = `carillon ${version}: a job scheduler that a team runs itself
 Usage
   carillon start             start the server: API, scheduler, worker, and an embedded PostgreSQL
   carillon status            ask a running server how it is
+  carillon next EXPR         when a schedule would run: cron, ISO 8601, or English in quotes
   carillon --help            this text
   carillon --version
 
@@ -33,6 +34,8 @@ async function run([command, ...args]: string[]): Promise<number> {
       return args[0] === '--help' ? print(startHelp) : refuse(`start takes no argument ${args[0]}`)
     case 'status':
       return runStatus(args)
+    case 'next':
+      return next(args)
     case undefined:
     case 'help':
     case '-h':
@@ -50,6 +53,11 @@ async function run([command, ...args]: string[]): Promise<number> {
 async function start(): Promise<number> {
   const { runServer } = await import('@carillon/server/main.ts')
   return runServer()
+}
+
+async function next(args: string[]): Promise<number> {
+  const { runNext } = await import('./next.ts')
+  return runNext(args, process)
 }
 
 function print(text: string): number {

@@ -16,6 +16,11 @@ export const ERRORS = {
     title: 'The request does not have the documented form',
     help: 'Correct the fields listed in `errors`; each pointer names one. The form is in /openapi.json.',
   },
+  INVALID_SCHEDULE: {
+    status: 400,
+    title: 'The schedule is not valid',
+    help: 'Correct what `errors` says; `code`, `position`, `allowed` and `suggestions` there are made for programs and forms. docs/schedules.md has the whole syntax.',
+  },
   NESTED_TOO_DEEP: {
     status: 400,
     title: 'The JSON is nested too deep',

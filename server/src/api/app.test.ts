@@ -267,6 +267,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
   const document = (await get('/openapi.json')).json()
   assert.equal(document.openapi, '3.1.0')
   assert.deepEqual(Object.keys(document.paths).toSorted(), [
+    '/api/v1/schedules/preview',
     '/api/v1/workers',
     '/echo',
     '/livez',

@@ -13,6 +13,7 @@ import { openapiOptions } from './openapi.ts'
 import { refuseConnection, sendNotFound, sendProblem } from './problem.ts'
 import { echoRoutes } from './routes/echo.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
+import { scheduleRoutes } from './routes/schedules.ts'
 import { workerRoutes } from './routes/workers.ts'
 import { createValidatorCompiler } from './validators.ts'
 
@@ -90,6 +91,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
         authenticate(request)
         reply.header('cache-control', 'no-store')
       })
+      scheduleRoutes(v1, deps)
       workerRoutes(v1, deps)
     },
     { prefix: '/api/v1' },

@@ -16,6 +16,7 @@ export function openapiOptions(version: string): SwaggerOptions {
         securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' } },
       },
       tags: [
+        { name: 'schedules', description: 'When jobs run.' },
         { name: 'operations', description: 'Who runs what.' },
         { name: 'health', description: 'Probes and metrics; no key needed.' },
       ],

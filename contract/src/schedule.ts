@@ -1,0 +1,111 @@
+// The shapes of a schedule on the wire, and of its preview. Plain JSON Schema: bounds on everything, nothing
+// unknown accepted. What the fields mean is told in docs/schedules.md.
+import Type, { type Static } from 'typebox'
+
+const strict = { additionalProperties: false } as const
+const text = (description: string, maxLength = 256) => Type.String({ minLength: 1, maxLength, description })
+const said = (maxLength: number) => Type.String({ maxLength })
+const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
+
+// One flat object instead of a union: a validator can then name the field that is wrong. Which of them go
+// together is the schedule engine's to say.
+export const ExclusionSchema = Type.Object(
+  {
+    date: Type.Optional(time('A whole local day, YYYY-MM-DD; alone.')),
+    from: Type.Optional(time('First day or time skipped; with `to`.')),
+    to: Type.Optional(time('Last day skipped, or the time it ends; with `from`.')),
+    calendar: Type.Optional(text('Name of a calendar of this tenant; alone.', 128)),
+  },
+  { ...strict, minProperties: 1, maxProperties: 2 },
+)
+
+export const ScheduleObjectSchema = Type.Object(
+  {
+    type: Type.Optional(Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' })),
+    cron_expression: Type.Optional(text('5 fields, 6 with seconds first, 7 with a year last, or a macro.')),
+    timezone: Type.Optional(text('IANA zone. Default UTC.', 64)),
+    scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),
+    interval: Type.Optional(text('ISO 8601 duration or repeating interval.')),
+    every_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 315_360_000 })),
+    start_at: Type.Optional(time('No slot before this instant; the anchor of an interval.')),
+    end_at: Type.Optional(time('No slot after this instant.')),
+    max_runs: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
+    exclusions: Type.Optional(Type.Array(ExclusionSchema, { maxItems: 100 })),
+    dst_gap: Type.Optional(Type.Enum(['run_after', 'skip'], { type: 'string' })),
+    dst_fold: Type.Optional(Type.Enum(['first', 'both'], { type: 'string' })),
+    after_completion: Type.Optional(Type.Boolean()),
+  },
+  strict,
+)
+export type ScheduleObject = Static<typeof ScheduleObjectSchema>
+
+/** A text or an object, as one schema: keywords for texts say nothing about objects, and the other way round. */
+export const ScheduleSchema = Type.Unsafe<string | ScheduleObject>({
+  ...ScheduleObjectSchema,
+  type: ['string', 'object'],
+  minLength: 1,
+  maxLength: 256,
+  description:
+    'Cron, an ISO 8601 interval, or English such as "every day at 10:00 AM in London"; or an object with the fields below.',
+})
+
+export const SchedulePreviewRequestSchema = Type.Object(
+  {
+    schedule: ScheduleSchema,
+    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10 })),
+    from: Type.Optional(time('Slots strictly after this instant. Default now.')),
+    job_id: Type.Optional(text('Decides what H and the jitter become.', 64)),
+    jitter_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
+    min_interval_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
+  },
+  strict,
+)
+export type SchedulePreviewRequest = Static<typeof SchedulePreviewRequestSchema>
+
+export const ScheduleNoteSchema = Type.Enum(
+  ['GAP', 'FOLD_FIRST', 'FOLD_SECOND', 'EXCLUDED', 'HASHED', 'JITTERED'],
+  { type: 'string' },
+)
+export const ScheduleRuleSchema = Type.Enum(['ELAPSED', 'WALL_CLOCK', 'FIXED_RATE', 'ONCE'], {
+  type: 'string',
+})
+
+export const SchedulePreviewReplySchema = Type.Object(
+  {
+    description: Type.String({ maxLength: 4_096, description: 'The schedule as an English sentence.' }),
+    schedule: ScheduleObjectSchema,
+    rule: Type.Object(
+      {
+        follows: ScheduleRuleSchema,
+        gap: Type.Enum(['run_after', 'skip'], { type: 'string' }),
+        fold: Type.Enum(['first', 'both'], { type: 'string' }),
+        text: said(256),
+      },
+      strict,
+    ),
+    next: Type.Array(
+      Type.Object(
+        {
+          at: Type.String({ maxLength: 40, description: 'The slot, UTC RFC 3339.' }),
+          local: Type.String({
+            maxLength: 40,
+            description: 'The slot in the schedule’s zone, RFC 3339 with its offset.',
+          }),
+          starts_at: Type.Optional(
+            Type.String({ maxLength: 40, description: 'Slot plus jitter, when there is jitter.' }),
+          ),
+          notes: Type.Array(Type.Object({ code: ScheduleNoteSchema, message: said(512) }, strict), {
+            maxItems: 8,
+          }),
+        },
+        strict,
+      ),
+      { maxItems: 100 },
+    ),
+    warnings: Type.Array(Type.Object({ code: said(64), message: said(512) }, strict), {
+      maxItems: 20,
+    }),
+  },
+  strict,
+)
+export type SchedulePreviewReply = Static<typeof SchedulePreviewReplySchema>

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { operatorKey, setupApp } from '../../../test/app.ts'
+
+const headers = { authorization: `Bearer ${operatorKey}` }
+
+async function preview(t: TestContext, payload: object) {
+  const { app } = await setupApp(t)
+  return app.inject({ method: 'POST', url: '/api/v1/schedules/preview', headers, payload })
+}
+
+test('a preview tells what a schedule means and when it runs next, from the clock of the database', async (t) => {
+  const answer = await preview(t, { schedule: 'every day at 10:00 AM in New York', count: 2 })
+  assert.equal(answer.statusCode, 200, answer.body)
+  const { schedule, next, rule, description } = answer.json()
+  assert.deepEqual(schedule, { type: 'CRON', cron_expression: '0 10 * * *', timezone: 'America/New_York' })
+  assert.deepEqual(
+    next.map(({ at, local }: { at: string; local: string }) => [at, local]),
+    [
+      ['2026-01-01T15:00:00Z', '2026-01-01T10:00:00-05:00'],
+      ['2026-01-02T15:00:00Z', '2026-01-02T10:00:00-05:00'],
+    ],
+  )
+  assert.equal(rule.follows, 'WALL_CLOCK')
+  assert.match(description, /10:00/)
+})
+
+test('a preview shows what a clock change does', async (t) => {
+  const schedule = { type: 'CRON', cron_expression: '30 2 * * *', timezone: 'America/New_York' }
+  const answer = await preview(t, { schedule, from: '2026-03-08T00:00:00Z', count: 1 })
+  const [slot] = answer.json().next
+  assert.equal(slot.at, '2026-03-08T07:00:00Z')
+  assert.equal(slot.notes[0].code, 'GAP')
+})
+
+const refused: [string, object, { code?: string; pointer: string; problem: string }][] = [
+  [
+    'a bad cron text',
+    { schedule: '61 * * * *' },
+    { problem: 'INVALID_SCHEDULE', pointer: '/schedule', code: 'OUT_OF_RANGE' },
+  ],
+  [
+    'a bad field of a cron object',
+    { schedule: { type: 'CRON', cron_expression: '0 0 30 2 *' } },
+    { problem: 'INVALID_SCHEDULE', pointer: '/schedule/cron_expression', code: 'NEVER_MATCHES' },
+  ],
+  [
+    'an unknown zone',
+    { schedule: { type: 'CRON', cron_expression: '0 0 * * *', timezone: 'Europe/Lodnon' } },
+    { problem: 'INVALID_SCHEDULE', pointer: '/schedule/timezone', code: 'UNKNOWN_ZONE' },
+  ],
+  [
+    'a field of another type',
+    { schedule: { type: 'CRON', cron_expression: '0 0 * * *', every_seconds: 5 } },
+    { problem: 'INVALID_SCHEDULE', pointer: '/schedule/every_seconds', code: 'UNKNOWN_FIELD' },
+  ],
+  [
+    'an exclusion that is none',
+    { schedule: { type: 'CRON', cron_expression: '0 0 * * *', exclusions: [{ from: '2026-01-01' }] } },
+    { problem: 'INVALID_SCHEDULE', pointer: '/schedule/exclusions', code: 'BAD_OPTION' },
+  ],
+  [
+    'a bad instant',
+    { schedule: '@daily', from: 'yesterday!' },
+    { problem: 'INVALID_SCHEDULE', pointer: '/from', code: 'BAD_INSTANT' },
+  ],
+  ['a schedule of the wrong type', { schedule: 5 }, { problem: 'INVALID_REQUEST', pointer: '/schedule' }],
+  [
+    'an unknown field',
+    { schedule: { typ: 'CRON' } },
+    { problem: 'INVALID_REQUEST', pointer: '/schedule/typ' },
+  ],
+  ['too many slots', { schedule: '@daily', count: 101 }, { problem: 'INVALID_REQUEST', pointer: '/count' }],
+  ['no schedule', {}, { problem: 'INVALID_REQUEST', pointer: '/schedule' }],
+]
+for (const [what, body, expected] of refused) {
+  test(`${what} is refused at its place`, async (t) => {
+    const answer = await preview(t, body)
+    assert.equal(answer.statusCode, 400, answer.body)
+    const { code, errors } = answer.json()
+    const [{ pointer, code: reason }] = errors
+    assert.deepEqual({ problem: code, pointer, code: reason }, { code: undefined, ...expected })
+  })
+}
+
+test('a refusal carries what a form needs: where, what is allowed, what is near', async (t) => {
+  const answer = await preview(t, { schedule: { type: 'CRON', cron_expression: '0 25 * * *' } })
+  const [{ position, allowed }] = answer.json().errors
+  assert.equal(position, 2)
+  assert.match(allowed, /0.*23/)
+  const zone = await preview(t, { schedule: '0 0 * * *', from: '2026-01-01T00:00:00Z' })
+  assert.equal(zone.statusCode, 200)
+  const typo = await preview(t, { schedule: { cron_expression: '@daily', timezone: 'Europe/Lodnon' } })
+  assert.deepEqual(typo.json().errors[0].suggestions[0], 'Europe/London')
+})
+
+test('a preview needs a key', async (t) => {
+  const { app } = await setupApp(t)
+  const answer = await app.inject({
+    method: 'POST',
+    url: '/api/v1/schedules/preview',
+    payload: { schedule: '@daily' },
+  })
+  assert.equal(answer.statusCode, 401)
+})

@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { at, compiled, cron, refusal, runsAfter } from '../../../test/schedule/list-runs.ts'
+import { compileSchedule, SCHEDULE_TYPES } from './compile-schedule.ts'
+import { jitterMs, jitterSecondsMax } from './jitter.ts'
+import { isExcluded, nextSlot } from './next-run.ts'
+import { SharedForms } from './shared-forms.ts'
+import { shortestGapSeconds } from './shortest-gap.ts'
+
+const context = { createdAt: at('2026-01-01T00:00:00.500Z') }
+
+test('equal expressions in one zone share one compiled form', () => {
+  const one = compiled(cron('0 10 * * *', 'Europe/London'))
+  assert.equal(compiled(cron('0 10 * * *', 'europe/london')), one)
+  assert.notEqual(compiled(cron('0 10 * * *', 'Europe/Paris')), one)
+  assert.notEqual(compiled({ ...cron('0 10 * * *', 'Europe/London'), dst_fold: 'both' }), one)
+})
+
+test('jobs with H share the forms that their hashes come to', () => {
+  const forms = new Set(
+    Array.from({ length: 1_000 }, (_, i) => compiled(cron('H * * * *'), { jobId: `job-${i}` })),
+  )
+  assert.ok(forms.size <= 60, `${forms.size} forms`)
+})
+
+test('the shared forms are bounded, and what is used stays', () => {
+  const shared = new SharedForms<number>(10)
+  shared.set('kept', -1)
+  for (let i = 0; i < 1_000; i++) {
+    shared.set(`${i}`, i)
+    assert.equal(shared.get('kept'), -1)
+  }
+  assert.equal(shared.get('0'), undefined)
+  assert.equal(shared.get('999'), 999)
+})
+
+test('a text is echoed as the object it became', () => {
+  const echo = (input: unknown) => {
+    const answer = compileSchedule(input, context)
+    assert.ok(answer.ok, JSON.stringify(answer))
+    return answer.value.definition
+  }
+  assert.deepEqual(echo(' 0 10 * * * '), { type: 'CRON', cron_expression: '0 10 * * *' })
+  assert.deepEqual(echo('@daily'), { type: 'CRON', cron_expression: '@daily' })
+  assert.deepEqual(echo('PT5M'), { type: 'INTERVAL', interval: 'PT5M' })
+  assert.deepEqual(echo('@every 5m'), { type: 'INTERVAL', every_seconds: 300 })
+  assert.deepEqual(echo('@every P1M'), { type: 'INTERVAL', interval: 'P1M' })
+  assert.deepEqual(echo({ cron_expression: '0 0 * * *', timezone: 'us/eastern' }), {
+    type: 'CRON',
+    cron_expression: '0 0 * * *',
+    timezone: 'US/Eastern',
+  })
+  assert.deepEqual(echo({ every_seconds: 5, after_completion: true }), {
+    type: 'INTERVAL',
+    every_seconds: 5,
+    after_completion: true,
+  })
+})
+
+test('IMMEDIATE is the creation second and ONE_TIME its time, never early', () => {
+  const now = compileSchedule({ type: 'IMMEDIATE' }, context)
+  assert.ok(now.ok)
+  assert.equal(nextSlot(now.value.compiled, at('2025-01-01T00:00:00Z')), at('2026-01-01T00:00:00Z'))
+  const once = (scheduled_time: string, timezone?: string) =>
+    runsAfter(
+      { type: 'ONE_TIME', scheduled_time, ...(timezone ? { timezone } : {}) },
+      '2020-01-01T00:00:00Z',
+      5,
+    )
+  assert.deepEqual(once('2026-05-01T10:00:00+02:00'), ['2026-05-01T08:00:00Z'])
+  assert.deepEqual(once('2026-05-01T10:00:00.250Z'), ['2026-05-01T10:00:01Z'])
+  assert.deepEqual(once('2026-03-08T02:30:00', 'America/New_York'), ['2026-03-08T07:00:00Z'])
+  assert.deepEqual(once('2026-11-01T01:30:00', 'America/New_York'), ['2026-11-01T05:30:00Z'])
+  assert.equal(refusal({ type: 'ONE_TIME', scheduled_time: '2026-05-01T10:00:00' }).code, 'BAD_INSTANT')
+  assert.equal(refusal({ type: 'ONE_TIME' }).field, 'scheduled_time')
+})
+
+test('every type may carry bounds and exclusions', () => {
+  const once = { type: 'ONE_TIME', scheduled_time: '2026-05-01T10:00:00Z' }
+  assert.equal(refusal({ ...once, end_at: '2026-04-01T00:00:00Z' }).code, 'NEVER_MATCHES')
+  const skipped = compiled({ ...once, exclusions: [{ date: '2026-05-01' }] })
+  assert.equal(isExcluded(skipped, at('2026-05-01T10:00:00Z')), true)
+  assert.equal(compiled({ type: 'IMMEDIATE', max_runs: 1 }).bounds?.maxRuns, 1)
+})
+
+test('wrong objects are refused by the name of the field', () => {
+  const cases: [unknown, string, string | null][] = [
+    [null, 'BAD_OPTION', 'schedule'],
+    [[], 'BAD_OPTION', 'schedule'],
+    [7, 'BAD_OPTION', 'schedule'],
+    [{}, 'BAD_OPTION', 'type'],
+    [{ type: 'WEEKLY' }, 'BAD_OPTION', 'type'],
+    [{ type: { toString: 1 } }, 'BAD_OPTION', 'type'],
+    [JSON.parse('{"cron_expression":"* * * * *","__proto__":1}'), 'UNKNOWN_FIELD', '__proto__'],
+    [{ ...cron('* * * * *'), max_runs: { valueOf: 1 } }, 'BAD_OPTION', 'max_runs'],
+    [{ ...cron('* * * * *'), exclusions: [null] }, 'BAD_OPTION', 'exclusions'],
+    [{ ...cron('* * * * *'), exclusions: [{ date: 5 }] }, 'BAD_OPTION', 'exclusions'],
+    [{ type: 'CRON' }, 'BAD_OPTION', 'cron_expression'],
+    [{ type: 'CRON', cron_expression: 5 }, 'BAD_OPTION', 'cron_expression'],
+    [{ type: 'CRON', cron_expression: '* * * * *', interval: 'PT5M' }, 'UNKNOWN_FIELD', 'interval'],
+    [{ cron_expression: '* * * * *', surprise: 1 }, 'UNKNOWN_FIELD', 'surprise'],
+    [{ type: 'INTERVAL' }, 'BAD_OPTION', 'interval'],
+    [{ interval: 'PT5M', every_seconds: 5 }, 'BAD_OPTION', 'every_seconds'],
+    [{ every_seconds: 0 }, 'BAD_OPTION', 'every_seconds'],
+    [{ every_seconds: 1.5 }, 'BAD_OPTION', 'every_seconds'],
+    [{ ...cron('* * * * *'), max_runs: 0 }, 'BAD_OPTION', 'max_runs'],
+    [{ ...cron('* * * * *'), dst_gap: 'later' }, 'BAD_OPTION', 'dst_gap'],
+    [{ ...cron('* * * * *'), dst_fold: true }, 'BAD_OPTION', 'dst_fold'],
+    [{ ...cron('* * * * *'), start_at: 'tomorrow' }, 'BAD_INSTANT', 'start_at'],
+    [
+      { ...cron('* * * * *'), start_at: '2027-01-01T00:00:00Z', end_at: '2026-01-01T00:00:00Z' },
+      'BAD_OPTION',
+      'end_at',
+    ],
+    [{ ...cron('* * * * *'), exclusions: {} }, 'BAD_OPTION', 'exclusions'],
+    [{ ...cron('* * * * *'), exclusions: [{ day: '2026-01-01' }] }, 'BAD_OPTION', 'exclusions'],
+    [{ ...cron('* * * * *'), exclusions: [{ date: '2026-02-30' }] }, 'BAD_INSTANT', 'exclusions'],
+    [
+      { ...cron('* * * * *'), exclusions: [{ from: '2026-02-02', to: '2026-02-01' }] },
+      'BAD_OPTION',
+      'exclusions',
+    ],
+    [{ ...cron('* * * * *'), exclusions: [{ calendar: 'nope' }] }, 'UNKNOWN_CALENDAR', 'exclusions'],
+    [{ ...cron('* * * * *'), exclusions: [{ calendar: '__proto__' }] }, 'UNKNOWN_CALENDAR', 'exclusions'],
+    [
+      { ...cron('* * * * *'), exclusions: new Array(101).fill({ date: '2026-01-01' }) },
+      'BAD_OPTION',
+      'exclusions',
+    ],
+    [cron('* * * * *', 'Mars/Olympus'), 'UNKNOWN_ZONE', 'timezone'],
+  ]
+  for (const [input, code, field] of cases) {
+    const error = refusal(input)
+    assert.deepEqual([error.code, error.field], [code, field], JSON.stringify(input))
+  }
+})
+
+test('a schedule that its own bounds leave empty is refused', () => {
+  const empty = { ...cron('0 0 29 2 *'), start_at: '2025-01-01T00:00:00Z', end_at: '2027-01-01T00:00:00Z' }
+  assert.equal(refusal(empty).code, 'NEVER_MATCHES')
+  // The one time it names does not exist, and it may not run after the gap.
+  const skipped = { ...cron('0 30 2 8 3 ? 2026', 'America/New_York'), dst_gap: 'skip' }
+  assert.equal(refusal(skipped).code, 'NEVER_MATCHES')
+})
+
+test('jitter is the same for one job and slot, differs between jobs, and stays below its limit', () => {
+  const slot = at('2026-06-01T00:00:00Z')
+  const waits = Array.from({ length: 1_000 }, (_, i) => jitterMs(`job-${i}`, slot, 60))
+  assert.ok(waits.every((wait) => wait >= 0 && wait < 60_000))
+  assert.ok(new Set(waits).size > 900)
+  assert.equal(jitterMs('job-1', slot, 60), waits[1])
+  assert.notEqual(jitterMs('job-1', at('2026-06-01T00:00:01Z'), 60), waits[1])
+  assert.equal(jitterMs('job-1', slot, 0), 0)
+  assert.ok(jitterMs('job-1', slot, jitterSecondsMax) < jitterSecondsMax * 1000)
+  const mean = waits.reduce((sum, wait) => sum + wait, 0) / waits.length
+  assert.ok(mean > 27_000 && mean < 33_000, `mean ${mean}`)
+})
+
+test('the least time between two slots is known without walking them', () => {
+  for (const [text, seconds] of [
+    ['* * * * * *', 1],
+    ['*/7 * * * * *', 4],
+    ['0,59 * * * * *', 1],
+    ['0,50 0,59 * * * *', 10],
+    ['0,59 0,1 5 * * *', 1],
+    ['* * * * *', 60],
+    ['*/45 * * * *', 900],
+    ['0,59 * * * *', 60],
+    ['0 * * * *', 3_600],
+    ['0 9,17 * * *', 28_800],
+    ['0 0 * * *', 86_400],
+    ['0 0 * * 1', 604_800],
+    ['0 0 1,15 * *', 1_209_600],
+    ['59 23,0 * * *', 3_600],
+  ] as const) {
+    assert.equal(shortestGapSeconds(compiled(cron(text))), seconds, text)
+  }
+  assert.equal(shortestGapSeconds(compiled('PT90S')), 90)
+  assert.equal(shortestGapSeconds(compiled({ type: 'IMMEDIATE' })), Number.POSITIVE_INFINITY)
+  assert.equal(SCHEDULE_TYPES.length, 4)
+})

@@ -1,0 +1,90 @@
+// A parsed cron expression made ready to search: the sets, the day rule, the zone and what happens at a clock
+// change. A million of these are kept in memory, so it is one flat object without anything derivable.
+import { lowestBit } from './bits.ts'
+import type { CronFields } from './cron.ts'
+import { canMatch, type DayTable, dayRuleOf } from './day-rule.ts'
+import { type Result, refuse } from './schedule-error.ts'
+import type { SlotBounds } from './slot-bounds.ts'
+import type { Zone } from './zone.ts'
+
+export const DST_GAPS = ['run_after', 'skip'] as const
+type DstGap = (typeof DST_GAPS)[number]
+export const DST_FOLDS = ['first', 'both'] as const
+type DstFold = (typeof DST_FOLDS)[number]
+
+export interface CronPattern {
+  readonly kind: 'cron'
+  readonly secondLow: number
+  readonly secondHigh: number
+  readonly minuteLow: number
+  readonly minuteHigh: number
+  readonly hours: number
+  readonly months: number
+  readonly days: number
+  readonly weekdays: number
+  readonly bothDays: boolean
+  readonly table: DayTable | null
+  readonly years: Uint8Array | null
+  /** Every day of every month of every year: the search needs no calendar at all. */
+  readonly everyDay: boolean
+  /** First matching second of a day. */
+  readonly firstTime: number
+  readonly zone: Zone
+  /** Local times that do not exist give one slot at the first instant after the gap. */
+  readonly runAfterGap: boolean
+  /** Local times that happen twice give two slots. */
+  readonly bothPasses: boolean
+  readonly bounds: SlotBounds | null
+}
+
+interface DstChoice {
+  dstGap?: DstGap | undefined
+  dstFold?: DstFold | undefined
+}
+
+const allMonths = 0b1111111111110
+const allDays = 0x7fffffff
+const allHours = 0xffffff
+const all30 = 0x3fffffff
+
+/** Elapsed time: nothing extra in a gap, both passes of a repeated hour. Otherwise the wall clock decides. */
+export function followsElapsedTime(fields: CronFields): boolean {
+  return (
+    fields.hours === allHours ||
+    fields.wildTime ||
+    (fields.minuteLow & fields.minuteHigh) === all30 ||
+    (fields.secondLow & fields.secondHigh) === all30
+  )
+}
+
+export function compileCron(fields: CronFields, zone: Zone, choice: DstChoice): Result<CronPattern> {
+  const rule = dayRuleOf(fields)
+  if (!canMatch(rule, fields.months, fields.years)) {
+    const message = 'This expression can never match: no month it allows has such a day.'
+    return refuse('NEVER_MATCHES', message, { field: 'day of month', allowed: 'a day that exists' })
+  }
+  const elapsed = followsElapsedTime(fields)
+  const second = lowestBit(fields.secondLow, fields.secondHigh)
+  const minute = lowestBit(fields.minuteLow, fields.minuteHigh)
+  const pattern: CronPattern = {
+    kind: 'cron',
+    secondLow: fields.secondLow,
+    secondHigh: fields.secondHigh,
+    minuteLow: fields.minuteLow,
+    minuteHigh: fields.minuteHigh,
+    hours: fields.hours,
+    months: fields.months,
+    days: rule.days,
+    weekdays: rule.weekdays,
+    bothDays: rule.both,
+    table: rule.table,
+    years: fields.years,
+    everyDay: rule.days === allDays && !rule.both && fields.months === allMonths && fields.years === null,
+    firstTime: lowestBit(fields.hours, 0) * 3600 + minute * 60 + second,
+    zone,
+    runAfterGap: choice.dstGap === undefined ? !elapsed : choice.dstGap === 'run_after',
+    bothPasses: choice.dstFold === undefined ? elapsed : choice.dstFold === 'both',
+    bounds: null,
+  }
+  return { ok: true, value: pattern }
+}
