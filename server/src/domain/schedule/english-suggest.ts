@@ -33,6 +33,26 @@ const examples = [
   'every 3 months',
 ]
 
+const splitsMax = 8
+
+/** Two sentences joined by "and", each understood by itself; a zone at the end of the second holds for both. */
+export function splitInTwo(
+  text: string,
+  isUnderstood: (text: string) => boolean,
+): { texts: [string, string]; position: number } | null {
+  const joints = [...text.matchAll(/,?\s+and\s+|\s*[,;]\s*/gi)].slice(0, splitsMax)
+  for (const joint of joints) {
+    const second = text.slice(joint.index + joint[0].length).trim()
+    const first = text.slice(0, joint.index).trim()
+    const zone = /\s+in\s+\S+$/i.exec(second)?.[0] ?? ''
+    const zoned = isUnderstood(first + zone) ? first + zone : first
+    if (isUnderstood(zoned) && isUnderstood(second)) {
+      return { texts: [zoned, second], position: joint.index + joint[0].length }
+    }
+  }
+  return null
+}
+
 export function suggestTexts(text: string, isUnderstood: (text: string) => boolean): string[] {
   const words = splitWords(text.slice(0, 256))
   const corrected = correctWords(text, words)

@@ -80,6 +80,19 @@ test('English that needs two schedules is refused with both suggested, and both 
   ])
 })
 
+test('two sentences joined by "and" are refused with each of them suggested', () => {
+  for (const [text, first, second] of [
+    ['every day at 9 and every monday at 10:00', 'every day at 9', 'every monday at 10:00'],
+    ['weekdays at 9, weekends at 11', 'weekdays at 9', 'weekends at 11'],
+    ['weekdays at 9 and weekends at 11 in London', 'weekdays at 9 in London', 'weekends at 11 in London'],
+  ] as const) {
+    const error = refusal(text)
+    assert.equal(error.code, 'ENGLISH_NEEDS_TWO_SCHEDULES', text)
+    assert.deepEqual(error.suggestions, [first, second])
+    for (const suggestion of error.suggestions) became(suggestion)
+  }
+})
+
 test('what is not understood is refused at the word, with near texts that are understood', () => {
   for (const [text, position, near] of [
     ['evry day at nooon', 0, 'every day at noon'],

@@ -3,7 +3,7 @@
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import { buildSchedule } from './english-build.ts'
-import { suggestTexts } from './english-suggest.ts'
+import { splitInTwo, suggestTexts } from './english-suggest.ts'
 import {
   monthOfWord,
   numberOfWord,
@@ -61,12 +61,22 @@ export interface EnglishContext {
 
 export function parseEnglish(text: string, context: EnglishContext): Result<ScheduleObject> {
   const read = new SentenceReader(splitWords(text)).read()
-  if (typeof read === 'number') return notUnderstood(text, read)
+  if (typeof read === 'number') return needsTwo(text, context) ?? notUnderstood(text, read)
   const built = buildSchedule(read, text, context)
   if (built.ok || built.error.code !== 'ENGLISH_NOT_UNDERSTOOD') return built
   const near = suggestTexts(text, (candidate) => isUnderstood(candidate, context))
   const suggestions = [...new Set([...built.error.suggestions, ...near])].slice(0, 3)
   return { ok: false, error: { ...built.error, suggestions } }
+}
+
+function needsTwo(text: string, context: EnglishContext): Result<never> | null {
+  const two = splitInTwo(text, (candidate) => isUnderstood(candidate, context))
+  if (two === null) return null
+  const { position, texts: suggestions } = two
+  return refuse('ENGLISH_NEEDS_TWO_SCHEDULES', 'These are two schedules: make a job of each.', {
+    position,
+    suggestions,
+  })
 }
 
 function notUnderstood(text: string, position: number): Result<never> {
