@@ -81,6 +81,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     lease = new WorkerLease(deps, { version, labels: [], capacity: workerCapacity })
     const held = lease
     resources.defer(() => withinFarewell(world, held.release()))
+    // Whoever sees us ready finds the worker registered.
+    await held.beat()
     startLoop('hold worker lease', workerBeatMs, () => held.beat())
   }
 
