@@ -2,6 +2,7 @@
 // is reported in one go, by the name of its variable; a secret value is never repeated.
 import { join, resolve } from 'node:path'
 import type { Role } from '../domain/role.ts'
+import { editDistance } from '../lib/edit-distance.ts'
 import { type LogLevel, type PrivateTargets, SETTINGS, type SettingName } from './settings.ts'
 
 export interface Config {
@@ -99,27 +100,18 @@ export function isRunByNpm(env: Environment = process.env): boolean {
   return env['npm_lifecycle_event'] !== undefined
 }
 
+/** A name with more wrong letters than this is not a misspelling. */
+const nearMax = 5
+const distance = (a: string, b: string) => editDistance(a, b, nearMax)
+
 // A misspelt variable that is silently ignored is a setting its owner believes in: refuse it.
 function findUnknown(env: Environment): string[] {
   const known = Object.keys(SETTINGS)
   return Object.keys(env)
     .filter((name) => name.startsWith('CARILLON_') && !known.includes(name))
     .map((name) => {
-      const near = known.toSorted((a, b) => editDistance(a, name) - editDistance(b, name))[0]!
-      const hint = editDistance(near, name) <= 4 ? ` Did you mean ${near}?` : ''
+      const near = known.toSorted((a, b) => distance(a, name) - distance(b, name))[0]!
+      const hint = distance(near, name) < nearMax ? ` Did you mean ${near}?` : ''
       return `${name} is not a setting.${hint}`
     })
-}
-
-function editDistance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, i) => i)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      const change = a[i - 1] === b[j - 1] ? 0 : 1
-      next.push(Math.min(row[j]! + 1, next[j - 1]! + 1, row[j - 1]! + change))
-    }
-    row = next
-  }
-  return row[b.length]!
 }

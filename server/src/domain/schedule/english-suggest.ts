@@ -1,7 +1,8 @@
 // Near texts for a sentence that was refused: the same with misspelt words put right, then known sentences that
 // share most of its words. Only texts that are understood are suggested.
+import { editDistance } from '../../lib/edit-distance.ts'
 import { splitWords, timeOfWords, VOCABULARY } from './english-words.ts'
-import { editDistance, suggestZones } from './zone-names.ts'
+import { suggestZones } from './zone-names.ts'
 
 const suggestionsMax = 3
 /** A text with more unknown words than this is not a misspelt sentence. */
