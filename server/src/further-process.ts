@@ -1,6 +1,7 @@
 // Entry of a server process beside the first one: every role but `api`, on the database the first one prepared.
 import { join } from 'node:path'
 import { furtherRoles, readConfig } from './config/read.ts'
+import { sayError } from './console.ts'
 import { embeddedDatabase } from './engines/embedded/embedded-postgres.ts'
 import { reachSocketDir } from './engines/embedded/postmaster.ts'
 import { startLog } from './telemetry/log.ts'
@@ -18,12 +19,20 @@ const address =
     : { url: config.databaseUrl }
 const api = { operatorKey: '', homePage: '' }
 
-process.on('SIGINT', () => {}) // Ctrl-C reaches the first process too, which asks us in its own time
+// The terminal's signals reach the first process too, which asks us to stop in its own time.
+process.on('SIGINT', () => {})
+process.on('SIGHUP', () => {})
 const stopped = new Promise<void>((resolve) => {
   process.once('SIGTERM', () => resolve())
   process.once('disconnect', () => resolve())
 })
-const server = await startServer({ config, roles: furtherRoles(config), address, api })
-await stopped
-await server.stop()
-process.exit(0)
+try {
+  const server = await startServer({ config, roles: furtherRoles(config), address, api })
+  await stopped
+  await server.stop()
+  process.exit(0)
+} catch (error) {
+  // The first process starts us again.
+  sayError(`a further server process could not start: ${(error as Error).message}`)
+  process.exit(1)
+}

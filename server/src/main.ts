@@ -6,7 +6,7 @@ import { type Config, ConfigError, isLoopback, isRunByNpm, readConfig } from './
 import { sayError, sayPreparing, sayStarted, sayStopped, sayStopping } from './console.ts'
 import { EmbeddedPostgres, embeddedDatabase } from './engines/embedded/embedded-postgres.ts'
 import { FurtherProcesses } from './further-processes.ts'
-import { OperatingError } from './lib/operating-error.ts'
+import { OperatingError, StopRequested } from './lib/operating-error.ts'
 import { realRandom } from './lib/random.ts'
 import { realTimers } from './lib/timers.ts'
 import { StopSignal } from './stop-signal.ts'
@@ -19,7 +19,7 @@ import { startServer } from './wire.ts'
 const clock = { monotonicMs: () => performance.now() }
 const deps = { clock, timers: realTimers }
 /** What is left for PostgreSQL after a full drain. */
-const databaseStopMs = 1_500
+const databaseStopMs = 800
 
 /** Returns the exit code once everything has stopped. */
 export async function runServer(): Promise<number> {
@@ -36,6 +36,10 @@ export async function runServer(): Promise<number> {
     await serve(config)
     return 0
   } catch (error) {
+    if (error instanceof StopRequested) {
+      sayStopped()
+      return 0
+    }
     const plain = error instanceof OperatingError || error instanceof ConfigError
     sayError(plain ? error.message : String((error as Error).stack ?? error))
     return 1
@@ -67,17 +71,17 @@ async function serve(config: Config): Promise<void> {
     embedded === null
       ? { url: config.databaseUrl! }
       : { socketDir: embedded.socketDir, database: embeddedDatabase }
-  if (embedded === null) await migrateWhenReachable(deps, address, stop)
-  else await migrate(clock, address)
+  const migrateDeps = { ...deps, signal: stop }
+  if (embedded === null) await migrateWhenReachable(migrateDeps, address)
+  else await migrate(migrateDeps, address)
 
   const operatorKey = await loadOperatorKey(config, realRandom)
   const api = { operatorKey: operatorKey.key, homePage: await readHomePage() }
   const server = await startServer({ config, roles: config.roles, address, api })
-  resources.defer(() => server.stop())
-  if (config.processes > 1) {
-    const further = new FurtherProcesses(realTimers, config.processes)
-    resources.defer(() => further.stop(leftMs()))
-  }
+  const further = new FurtherProcesses(realTimers, config.processes)
+  resources.defer(async () => {
+    await Promise.all([server.stop(), further.stop(leftMs())])
+  })
   if (server.url !== null) await embedded?.announce(server.url)
 
   sayStarted({

@@ -43,7 +43,7 @@ const connectionsMax = 16
 /** A beat that takes longer has missed its purpose. */
 const leaseStatementMs = 2_000
 /** Saying good-bye to a database that is away must not hold up the stop. */
-const farewellMsMax = 1_000
+const farewellMsMax = 500
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, roles, address } = options
@@ -87,6 +87,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   }
 
   let stopping = false
+  let drainedByMs = 0
   let url: string | null = null
   if (roles.includes('api')) {
     const metrics = resources.use(new Metrics(version))
@@ -107,7 +108,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
         metrics: { contentType: metrics.contentType, read: () => metrics.read() },
       },
     })
-    resources.defer(() => closeApp(world, app, config.drainMs))
+    resources.defer(() => closeApp(world, app, Math.max(0, drainedByMs - clock.monotonicMs())))
     url = await listen(app, config)
   }
 
@@ -117,6 +118,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async stop() {
       if (stopping) return
       stopping = true
+      drainedByMs = clock.monotonicMs() + config.drainMs
       if (lease !== null) await withinFarewell(world, lease.drain())
       await started.disposeAsync()
     },

@@ -54,7 +54,10 @@ async function start(version: PostgresVersion) {
   await client.connect()
   await client.query(`CREATE DATABASE ${templateName}`)
   await client.end()
-  await migrate(clock, { socketDir, database: templateName })
+  await migrate(
+    { clock, timers: realTimers, signal: new AbortController().signal },
+    { socketDir, database: templateName },
+  )
   process.env[socketDirVariable(version)] = socketDir
   return { postgres, dir }
 }

@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { Agent, get as httpGet } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { operatorKey, setupApp } from '../../test/app.ts'
+import { realTimers } from '../lib/timers.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import { requestFailed } from '../telemetry/events.ts'
 
@@ -160,6 +162,13 @@ test('bytes that are no HTTP are answered with a problem document', async (t) =>
     return { statusCode: Number(head!.split(' ')[1]), headers: { 'content-type': contentType }, body: body! }
   }
   assertProblem(await ask('nonsense\r\n\r\n'), 'MALFORMED_REQUEST')
+  assertProblem(await ask('GET /livez HTTP/1.1\r\nconnection: close\r\n\r\n'), 'MALFORMED_REQUEST')
+  assertProblem(await ask('CONNECT a:1 HTTP/1.1\r\nhost: a\r\n\r\n'), 'MALFORMED_REQUEST')
+  assertProblem(await ask('GET /livez HTTP/1.1\r\nhost: a\r\nexpect: x\r\n\r\n'), 'MALFORMED_REQUEST')
+  assertProblem(
+    await ask('QUERY /livez HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n'),
+    'MALFORMED_REQUEST',
+  )
   assertProblem(
     await ask(`GET / HTTP/1.1\r\nhost: a\r\nx: ${'y'.repeat(20_000)}\r\n\r\n`),
     'HEADERS_TOO_LARGE',
@@ -232,7 +241,9 @@ test('query parameters are read as what they are, and refused by name', async (t
   const { get } = await setupThings(t)
   assert.deepEqual((await get('/things/1?limit=5')).json(), { limit: 5 })
   assertProblem(await get('/things/1?limit=0'), 'INVALID_REQUEST', 'limit')
-  assertProblem(await get('/things/1?limit=many'), 'INVALID_REQUEST', 'limit')
+  for (const text of ['many', 'Infinity', '-Infinity', '0x10', '2e2', '%205', '5.5', '', '1&limit=2']) {
+    assertProblem(await get(`/things/1?limit=${text}`), 'INVALID_REQUEST', 'limit')
+  }
 })
 
 test('echo answers with what it was sent, any method, any body', async (t) => {
@@ -260,6 +271,23 @@ test('echo fails and waits when asked to', async (t) => {
   assert.equal(answered, false)
   await world.advance(1)
   await slow
+})
+
+test('echo leaves nothing behind on a connection that is used again', async (t) => {
+  const { app } = await setupApp(t, { timers: realTimers })
+  await app.listen({ port: 0, host: '127.0.0.1' })
+  const warnings: Error[] = []
+  const onWarning = (warning: Error) => warnings.push(warning)
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+  t.after(() => agent.destroy())
+  const { port } = app.server.address() as AddressInfo
+  for (let i = 0; i < 20; i++) {
+    const [response] = await once(httpGet({ port, path: '/echo?delay_ms=1', agent }), 'response')
+    await response.resume().toArray()
+  }
+  assert.deepEqual(warnings, [])
 })
 
 test('the OpenAPI document is 3.1 and describes every route', async (t) => {

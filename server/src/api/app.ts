@@ -10,7 +10,7 @@ import { ApiError } from './api-error.ts'
 import { requireKey } from './auth.ts'
 import { readJsonBody } from './json-body.ts'
 import { openapiOptions } from './openapi.ts'
-import { refuseConnection, sendNotFound, sendProblem } from './problem.ts'
+import { refuseConnection, refuseExpectation, refuseTunnel, sendNotFound, sendProblem } from './problem.ts'
 import { echoRoutes } from './routes/echo.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
@@ -43,11 +43,13 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     // Ours below answers with a problem document instead.
     return503OnClosing: false,
     routerOptions: { maxParamLength: paramLengthMax },
-    http: { maxHeaderSize: headerBytesMax },
+    http: { maxHeaderSize: headerBytesMax, requireHostHeader: false },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
     clientErrorHandler: refuseConnection,
   })
   app.server.maxConnections = connectionsMax
+  app.server.on('connect', refuseTunnel)
+  app.server.on('checkExpectation', refuseExpectation)
   app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))
   app.setNotFoundHandler(sendNotFound)
   app.setValidatorCompiler(createValidatorCompiler())
@@ -60,8 +62,11 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     }
   })
 
-  app.addHook('onRequest', async (_request, reply) => {
+  app.addHook('onRequest', async (request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      throw new ApiError('MALFORMED_REQUEST', 'The Host header is missing.')
+    }
     if (deps.isStopping()) throw new ApiError('UNAVAILABLE', 'This server is stopping.')
   })
   app.addHook('onResponse', async (request, reply) => {

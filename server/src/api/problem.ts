@@ -1,6 +1,8 @@
 // Every answer that is not a success is a problem document, whichever door it leaves by: an error in a handler,
 // a path nobody serves, a URL Fastify cannot read, bytes Node cannot read.
+import type { ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FieldError, Problem } from '@carillon/contract/problem.ts'
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
@@ -40,7 +42,26 @@ export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): 
     socket.destroy()
     return
   }
-  const refusal = parserRefusal(error.code ?? '')
+  endWithProblem(socket, parserRefusal(error.code ?? ''))
+}
+
+/** CONNECT asks for a tunnel, which we are not. */
+export function refuseTunnel(_request: unknown, socket: Duplex): void {
+  endWithProblem(socket, new ApiError('MALFORMED_REQUEST', 'CONNECT is not supported.'))
+}
+
+export function refuseExpectation(_request: unknown, response: ServerResponse): void {
+  const refusal = new ApiError('MALFORMED_REQUEST', 'Of the Expect header only 100-continue is known.')
+  const body = JSON.stringify(problemOf(refusal))
+  const headers = {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }
+  response.writeHead(ERRORS[refusal.code].status, headers).end(body)
+}
+
+function endWithProblem(socket: Duplex, refusal: ApiError): void {
   const body = JSON.stringify(problemOf(refusal))
   const { status, title } = ERRORS[refusal.code]
   socket.end(
@@ -81,6 +102,9 @@ function toApiError(error: Error): ApiError {
   if (validation !== undefined) return invalidRequest(validation, validationContext ?? 'body')
   const known = fastifyCodes[code]
   if (known !== undefined) return new ApiError(known, error.message)
+  const { statusCode = 500 } = error as FastifyError
+  if (/^FST_ERR_/.test(code ?? '') && statusCode < 500)
+    return new ApiError('MALFORMED_REQUEST', error.message)
   if (code === 'ECONNRESET')
     return new ApiError('MALFORMED_REQUEST', 'The request ended before its body did.')
   return new ApiError('INTERNAL_ERROR', 'An unexpected error; nothing more is said here for safety.')

@@ -1,7 +1,8 @@
 // The bootstrap operator key: the configured one, or one made at the first start and kept in the data directory.
-import { link, mkdir, readFile, rm, writeFile } from 'node:fs/promises'
+import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { apiKeyBytes, formatApiKey, isWholeApiKey } from '../domain/api-key.ts'
+import { makeDirectory } from '../lib/make-directory.ts'
 import { OperatingError } from '../lib/operating-error.ts'
 import type { Random } from '../ports/random.ts'
 import type { Config } from './read.ts'
@@ -38,7 +39,7 @@ async function read(file: string): Promise<string | null> {
 
 // Written aside and linked into place: never half a key, and of two first starts one wins for both.
 async function make(file: string, dataDir: string, random: Random): Promise<string> {
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await makeDirectory(dataDir, 0o700)
   const draft = `${file}.draft-${random.bytes(8).toHex()}`
   await writeFile(draft, `${formatApiKey(random.bytes(apiKeyBytes))}\n`, { mode: 0o600, flush: true })
   try {

@@ -100,18 +100,15 @@ export function isRunByNpm(env: Environment = process.env): boolean {
   return env['npm_lifecycle_event'] !== undefined
 }
 
-/** A name with more wrong letters than this is not a misspelling. */
-const nearMax = 5
-const distance = (a: string, b: string) => editDistance(a, b, nearMax)
-
 // A misspelt variable that is silently ignored is a setting its owner believes in: refuse it.
 function findUnknown(env: Environment): string[] {
   const known = Object.keys(SETTINGS)
   return Object.keys(env)
     .filter((name) => name.startsWith('CARILLON_') && !known.includes(name))
     .map((name) => {
-      const near = known.toSorted((a, b) => distance(a, name) - distance(b, name))[0]!
-      const hint = distance(near, name) < nearMax ? ` Did you mean ${near}?` : ''
-      return `${name} is not a setting.${hint}`
+      // One wrong letter in four may be a misspelling; more is another word.
+      const limit = 2 + Math.floor((name.length - 'CARILLON_'.length) / 4)
+      const near = known.find((one) => editDistance(one, name, limit) < limit)
+      return `${name} is not a setting.${near === undefined ? '' : ` Did you mean ${near}?`}`
     })
 }

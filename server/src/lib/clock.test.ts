@@ -36,6 +36,15 @@ test('a slow sample still replaces one that a step of the database clock made im
   assert.equal(clock.databaseNow(), 4_100_050)
 })
 
+test('after a minute the best of the newer samples takes over, not just the next one', () => {
+  const { now, clock } = setup()
+  clock.observe({ sentMs: 999, receivedMs: 1_001, databaseMs: 500_000 })
+  clock.observe({ sentMs: 30_999, receivedMs: 31_003, databaseMs: 530_004 })
+  clock.observe({ sentMs: 61_000, receivedMs: 61_100, databaseMs: 560_090 })
+  now.ms = 61_100
+  assert.equal(clock.databaseNow(), 560_103)
+})
+
 test('a sample older than a minute gives way, so that drift cannot build up', () => {
   const { now, clock } = setup()
   clock.observe({ sentMs: 999, receivedMs: 1_001, databaseMs: 500_000 })

@@ -11,12 +11,14 @@ export interface ClockSample {
   databaseMs: number
 }
 
-/** A sample is trusted this long; then the best of the newer ones takes over, so drift cannot build up. */
+/** Older samples are dropped, so drift cannot build up. */
 const sampleAgeMsMax = 60_000
+const samplesMax = 16
 
 export class DatabaseClock implements Clock {
   readonly #monotonicMs: () => number
-  #best: ClockSample | null = null
+  #samples: ClockSample[] = []
+  #offsetMs: number | null = null
 
   constructor(monotonicMs: () => number = () => performance.now()) {
     this.#monotonicMs = monotonicMs
@@ -27,18 +29,17 @@ export class DatabaseClock implements Clock {
   }
 
   databaseNow(): EpochMs {
-    assert(this.#best, 'the database clock is read before it was first measured')
-    return epochMs(this.#monotonicMs() + offsetOf(this.#best))
+    assert(this.#offsetMs !== null, 'the database clock is read before it was first measured')
+    return epochMs(this.#monotonicMs() + this.#offsetMs)
   }
 
   observe(sample: ClockSample): void {
-    const best = this.#best
-    const keep =
-      best !== null &&
-      sample.receivedMs - best.receivedMs < sampleAgeMsMax &&
-      roundTripOf(best) <= roundTripOf(sample) &&
-      agree(best, sample)
-    if (!keep) this.#best = sample
+    const recent = this.#samples.filter(
+      (one) => sample.receivedMs - one.receivedMs < sampleAgeMsMax && agree(one, sample),
+    )
+    this.#samples = [...recent, sample].slice(-samplesMax)
+    const best = this.#samples.reduce((a, b) => (roundTripOf(b) < roundTripOf(a) ? b : a))
+    this.#offsetMs = offsetOf(best)
   }
 }
 

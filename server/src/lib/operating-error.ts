@@ -6,3 +6,6 @@ export class OperatingError extends Error {
     this.name = 'OperatingError'
   }
 }
+
+/** We were asked to stop while still starting: not an error, only the end of the start. */
+export class StopRequested extends Error {}

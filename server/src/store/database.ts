@@ -35,6 +35,7 @@ export interface Queries {
   query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>>
 }
 
+const bugs = [TypeError, RangeError, ReferenceError, SyntaxError]
 const connectMsMax = 5_000
 const transactionTriesMax = 5
 /** Deadlock and serialisation failure: PostgreSQL rolled back, and the same work may succeed next time. */
@@ -152,7 +153,8 @@ class ConnectionBroken extends Unavailable {}
 
 /** Whether the connection, not the statement, is what failed. For errors of the driver only. */
 export function isConnectionError(error: unknown): boolean {
-  if (!(error instanceof pg.DatabaseError)) return true // raised by the driver or the socket
+  // Raised by the driver or the socket; but a bug is a bug, whoever trips over it.
+  if (!(error instanceof pg.DatabaseError)) return !bugs.some((type) => error instanceof type)
   const code = error.code ?? ''
   // 08: connection; 53300: too many connections; 57P01 to 57P05: shutdown, crash, start, idle session.
   // 25P03: our own idle-in-transaction limit, which ends the session.

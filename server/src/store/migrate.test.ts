@@ -5,10 +5,14 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { cleanUp } from '../../test/cleanup.ts'
 import { connect, createDatabase, POSTGRES_VERSIONS } from '../../test/database.ts'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { StopRequested } from '../lib/operating-error.ts'
+import { realTimers } from '../lib/timers.ts'
 import { migrationApplied, schemaNewer } from '../telemetry/events.ts'
 import { migrate, migrateWhenReachable } from './migrate.ts'
 
 const clock = { monotonicMs: () => performance.now() }
+const deps = { clock, timers: realTimers, signal: new AbortController().signal }
 
 async function setup(t: TestContext, files: Record<string, string>) {
   const address = await createDatabase(t, { template: 'empty' })
@@ -20,7 +24,7 @@ async function setup(t: TestContext, files: Record<string, string>) {
     (await client.query<{ name: string }>('SELECT name FROM schema_migrations ORDER BY number')).rows.map(
       (r) => r.name,
     )
-  return { address, dir, client, applied, run: () => migrate(clock, address, dir) }
+  return { address, dir, client, applied, run: () => migrate(deps, address, dir) }
 }
 
 const files = {
@@ -31,10 +35,10 @@ const files = {
 for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: an empty database gets our whole schema, and a second run changes nothing`, async (t) => {
     const address = await createDatabase(t, { version, template: 'empty' })
-    await migrate(clock, address)
+    await migrate(deps, address)
     let again = 0
     using _ = migrationApplied.subscribe(() => again++)
-    await migrate(clock, address)
+    await migrate(deps, address)
     assert.equal(again, 0)
   })
 }
@@ -77,9 +81,9 @@ test('an older program runs on the schema of a newer one, and says so', async (t
 
 test('a database that does not exist stops the start at once with a reason', async (t) => {
   const { address } = await setup(t, {})
-  const deps = { clock, timers: { wait: () => assert.fail('must not wait'), schedule: () => assert.fail() } }
+  const timers = { wait: () => assert.fail('must not wait'), schedule: () => assert.fail() }
   await assert.rejects(
-    migrateWhenReachable(deps, { ...address, database: 'no_such_database' }, new AbortController().signal),
+    migrateWhenReachable({ ...deps, timers }, { ...address, database: 'no_such_database' }),
     /CARILLON_DATABASE_URL cannot be used: database "no_such_database" does not exist/,
   )
 })
@@ -93,10 +97,26 @@ test('a database that is not there yet is tried again until the stop', async () 
     },
     schedule: () => assert.fail(),
   }
+  const away = { url: 'postgres://a:secret@127.0.0.1:1/b' }
+  await assert.rejects(migrateWhenReachable({ clock, timers, signal: stop.signal }, away), StopRequested)
+  assert.deepEqual(waits, [1_000, 1_000, 1_000])
+})
+
+test('a database that stays away ends the start after a minute, without its password', async () => {
+  const world = createVirtualWorld()
+  const timers = { wait: (ms: number) => world.advance(ms), schedule: () => assert.fail() }
+  const away = { url: 'postgres://a:secret@127.0.0.1:1/b' }
   await assert.rejects(
-    migrateWhenReachable({ clock, timers }, { url: 'postgres://a:secret@127.0.0.1:1/b' }, stop.signal),
+    migrateWhenReachable({ ...deps, clock: world.clock, timers }, away),
     (error: Error) =>
       /cannot be used: connect ECONNREFUSED/.test(error.message) && !error.message.includes('secret'),
   )
-  assert.deepEqual(waits, [1_000, 1_000, 1_000])
+})
+
+test('whoever waits for another migration can be stopped', async (t) => {
+  const { address, dir, client } = await setup(t, files)
+  await client.query('SELECT pg_advisory_lock(7420, 2)')
+  const stop = new AbortController()
+  const timers = { ...realTimers, wait: async () => stop.abort() }
+  await assert.rejects(migrate({ clock, timers, signal: stop.signal }, address, dir), StopRequested)
 })

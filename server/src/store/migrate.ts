@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
-import { OperatingError } from '../lib/operating-error.ts'
+import { OperatingError, StopRequested } from '../lib/operating-error.ts'
 import { sql } from '../lib/sql.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Timers } from '../ports/timers.ts'
@@ -19,6 +19,7 @@ interface Migration {
 }
 
 const lockMsMax = 60_000
+const lockEveryMs = 100
 const reachableMsMax = 60_000
 const reachableEveryMs = 1_000
 /** PostgreSQL 15 to 18; a newer one may work and is not refused. */
@@ -27,7 +28,7 @@ const serverVersionMin = 150_000
 const readServer = sql('readServer')`
   SELECT current_setting('server_version_num')::int AS version, current_setting('server_version') AS shown,
     current_setting('server_encoding') AS encoding`
-const lockMigrations = sql('lockMigrations')`SELECT pg_advisory_lock(7420, 2)`
+const tryMigrationLock = sql('tryMigrationLock')`SELECT pg_try_advisory_lock(7420, 2) AS locked`
 const createLedger = sql('createLedger')`
   CREATE TABLE IF NOT EXISTS schema_migrations (
     number     integer PRIMARY KEY,
@@ -42,8 +43,15 @@ const insertApplied = sql(
   'insertApplied',
 )`INSERT INTO schema_migrations (number, name, checksum) VALUES ($1, $2, $3)`
 
+export interface MigrateDeps {
+  clock: Pick<Clock, 'monotonicMs'>
+  timers: Timers
+  /** Ends a wait, not a migration. */
+  signal: AbortSignal
+}
+
 export async function migrate(
-  clock: Pick<Clock, 'monotonicMs'>,
+  deps: MigrateDeps,
   address: DatabaseAddress,
   dir: string = join(import.meta.dirname, 'migrations'),
 ): Promise<void> {
@@ -52,21 +60,20 @@ export async function migrate(
     ...addressOf(address),
     application_name: 'carillon migrate',
     connectionTimeoutMillis: 5_000,
-    lock_timeout: lockMsMax,
     keepAlive: true,
   })
   client.on('error', () => {}) // the running statement fails with it
   await client.connect()
   try {
     await checkServer(client)
-    await takeLock(client)
+    await takeLock(deps, client)
     await client.query(createLedger.text)
     const { rows: applied } = await client.query<Omit<Migration, 'text'>>(selectApplied.text)
     for (const migration of planMigrations(migrations, applied)) {
-      const startedMs = clock.monotonicMs()
+      const startedMs = deps.clock.monotonicMs()
       await apply(client, migration)
       const { number, name } = migration
-      migrationApplied.emit({ number, name, tookMs: clock.monotonicMs() - startedMs })
+      migrationApplied.emit({ number, name, tookMs: deps.clock.monotonicMs() - startedMs })
     }
   } finally {
     // Ends the session, and with it the lock.
@@ -75,20 +82,18 @@ export async function migrate(
 }
 
 /** For a database that may come up after us, as in a compose file; gives up after a minute. */
-export async function migrateWhenReachable(
-  deps: { clock: Pick<Clock, 'monotonicMs'>; timers: Timers },
-  address: DatabaseAddress,
-  signal: AbortSignal,
-): Promise<void> {
+export async function migrateWhenReachable(deps: MigrateDeps, address: DatabaseAddress): Promise<void> {
+  const { signal } = deps
   const startedMs = deps.clock.monotonicMs()
   while (true) {
     try {
-      return await migrate(deps.clock, address)
+      return await migrate(deps, address)
     } catch (error) {
       const waitedMs = deps.clock.monotonicMs() - startedMs
-      if (error instanceof OperatingError) throw error
+      if (error instanceof OperatingError || error instanceof StopRequested) throw error
       const reason = describe(error)
-      if (signal.aborted || waitedMs > reachableMsMax || !isConnectionError(error)) {
+      if (signal.aborted) throw new StopRequested()
+      if (waitedMs > reachableMsMax || !isConnectionError(error)) {
         throw new OperatingError(`The database of CARILLON_DATABASE_URL cannot be used: ${reason}`, {
           cause: error,
         })
@@ -149,15 +154,18 @@ async function checkServer(client: pg.Client): Promise<void> {
   }
 }
 
-async function takeLock(client: pg.Client): Promise<void> {
-  try {
-    await client.query(lockMigrations.text)
-  } catch (cause) {
-    if ((cause as { code?: string }).code !== '55P03') throw cause
-    throw new OperatingError(
-      `Another process has been migrating this database for over ${lockMsMax / 1_000} s.`,
-      { cause },
-    )
+async function takeLock({ clock, timers, signal }: MigrateDeps, client: pg.Client): Promise<void> {
+  const startedMs = clock.monotonicMs()
+  while (true) {
+    const { rows } = await client.query<{ locked: boolean }>(tryMigrationLock.text)
+    if (rows[0]!.locked) return
+    if (signal.aborted) throw new StopRequested()
+    if (clock.monotonicMs() - startedMs > lockMsMax) {
+      throw new OperatingError(
+        `Another process has been migrating this database for over ${lockMsMax / 1_000} s.`,
+      )
+    }
+    await timers.wait(lockEveryMs, signal)
   }
 }
 

@@ -2,7 +2,7 @@
 // and timeouts can be watched without writing a receiver.
 
 import { Echo, EchoQuery } from '@carillon/contract/echo.ts'
-import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Timers } from '../../ports/timers.ts'
 import { problemResponses } from '../openapi.ts'
 
@@ -22,7 +22,7 @@ export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers })
     },
     async handler(request, reply) {
       const { status = 200, delay_ms: delayMs = 0 } = request.query
-      if (delayMs > 0) await deps.timers.wait(delayMs, closeSignal(request))
+      if (delayMs > 0) await deps.timers.wait(delayMs, closeSignal(reply))
       const body = Buffer.isBuffer(request.body) ? request.body.toString() : ''
       const echo = { method: request.method, path: request.url, headers: headersOf(request), body }
       return reply.code(status).type('application/json').serializer(JSON.stringify).send(echo)
@@ -30,9 +30,10 @@ export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers })
   })
 }
 
-function closeSignal(request: FastifyRequest): AbortSignal {
+// Of the response, not of its connection, which may serve many more.
+function closeSignal(reply: FastifyReply): AbortSignal {
   const closed = new AbortController()
-  request.raw.socket.once('close', () => closed.abort())
+  reply.raw.once('close', () => closed.abort())
   return closed.signal
 }
 

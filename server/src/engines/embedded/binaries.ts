@@ -1,10 +1,12 @@
 // Finds the PostgreSQL that came with the install and makes it runnable by the given user. The npm package
 // leaves out its symbolic links and may lie where that user cannot read; then a copy is made, once, under a
 // temporary name first, so that a crash leaves no half copy in use.
-import { access, constants, cp, mkdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
+import { access, chmod, constants, cp, readdir, readFile, rename, rm, stat, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join } from 'node:path'
+import { makeDirectory } from '../../lib/make-directory.ts'
 import { OperatingError } from '../../lib/operating-error.ts'
+import { isAlive } from './leash.ts'
 import type { SystemUser } from './system-user.ts'
 
 export interface Binaries {
@@ -76,14 +78,14 @@ async function makeLinks(nativeDir: string): Promise<boolean> {
 }
 
 async function copyOnce(nativeDir: string, target: string, user: SystemUser | null): Promise<string> {
-  await mkdir(dirname(target), { recursive: true, mode: user === null ? 0o700 : 0o755 })
-  if (user !== null) await assertOnlyOursToWrite(dirname(target))
+  await prepareCache(dirname(target), user)
   if (await exists(target)) return target
   const draft = `${target}.draft-${process.pid}`
   await rm(draft, { recursive: true, force: true })
   // The package's path is part of its link list, so the copy keeps its last folder name.
   await cp(nativeDir, join(draft, 'native'), { recursive: true })
   await makeLinks(join(draft, 'native'))
+  if (user !== null) await openToAll(join(draft, 'native'))
   try {
     await rename(join(draft, 'native'), target)
   } catch (error) {
@@ -93,6 +95,29 @@ async function copyOnce(nativeDir: string, target: string, user: SystemUser | nu
     await rm(draft, { recursive: true, force: true })
   }
   return target
+}
+
+async function prepareCache(dir: string, user: SystemUser | null): Promise<void> {
+  if (user === null) return makeDirectory(dir, 0o700)
+  if (!(await exists(dir))) {
+    await makeDirectory(dir, 0o755)
+    await chmod(dir, 0o755) // whatever the umask took away
+  }
+  await assertOnlyOursToWrite(dir)
+  for (const name of await readdir(dir)) {
+    const pid = Number(/\.draft-(\d+)$/.exec(name)?.[1] ?? Number.NaN)
+    if (!Number.isNaN(pid) && !isAlive(pid)) await rm(join(dir, name), { recursive: true, force: true })
+  }
+}
+
+// An install under a strict umask leaves files that only root can read.
+async function openToAll(dir: string): Promise<void> {
+  await chmod(dir, 0o755)
+  for (const entry of await readdir(dir, { withFileTypes: true })) {
+    const path = join(dir, entry.name)
+    if (entry.isDirectory()) await openToAll(path)
+    else if (entry.isFile()) await chmod(path, (await stat(path)).mode & 0o100 ? 0o755 : 0o644)
+  }
 }
 
 // Root is about to run programs from here: nobody else may be able to change them.

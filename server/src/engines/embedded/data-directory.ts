@@ -96,9 +96,7 @@ async function runInitdb(dir: string, user: SystemUser | null, binaries: Binarie
       const code = await runOnLeash([binaries.initdb, ...args], { user, output: output.fd, descriptor }).ended
       if (code === 0) return
       const said = await readFile(outputFile, 'utf8')
-      throw new OperatingError(
-        `PostgreSQL's initdb failed (exit code ${code}):\n${said.trim().slice(-4_000)}`,
-      )
+      throw new OperatingError(`PostgreSQL's initdb failed (${code}):\n${said.trim().slice(-4_000)}`)
     } finally {
       await output.close()
       await rm(outputFile, { force: true })

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { after, before, type TestContext } from 'node:test'
+import { promisify } from 'node:util'
 import pg from 'pg'
 import { cleanUp } from '../../../test/cleanup.ts'
+import { StopRequested } from '../../lib/operating-error.ts'
 import { realTimers } from '../../lib/timers.ts'
 import { postgresReady } from '../../telemetry/events.ts'
 import { embeddedPackageName, prepareBinaries } from './binaries.ts'
@@ -123,6 +125,43 @@ test('of two first starts at the same moment one runs and the other says so', as
   const said = (await Promise.all([hold(), hold()])).map((one) => one.said).toSorted()
   assert.match(said[0]!, /^Carillon already runs on /)
   assert.equal(said[1], 'ready')
+})
+
+test('of two later starts at the same moment one runs and the other says so, every time', async (t) => {
+  const { pgDir, hold } = await setup(t)
+  for (let i = 0; i < 5; i++) {
+    const both = await Promise.all([hold(), hold()])
+    const said = both.map((one) => one.said).toSorted()
+    assert.match(said[0]!, /^Carillon already runs on /)
+    assert.equal(said[1], 'ready')
+    for (const { child } of both) child.kill('SIGKILL')
+    await until(nothingRuns(pgDir), 'PostgreSQL stops after its process')
+  }
+})
+
+test('a PostgreSQL that hangs with all its processes is stopped all the same, and the next one starts', async (t) => {
+  const { pgDir, open } = await setup(t)
+  const first = await open()
+  const postmaster = (await findPostmaster(pgDir))!
+  const { stdout } = await promisify(execFile)('ps', ['-eo', 'pid=,ppid='])
+  const rows = stdout
+    .trim()
+    .split('\n')
+    .map((line) => line.trim().split(/\s+/).map(Number))
+  const all = [postmaster, ...rows.filter(([, parent]) => parent === postmaster).map(([pid]) => pid!)]
+  for (const pid of all) process.kill(pid, 'SIGSTOP')
+  await first.stop(100)
+  assert.deepEqual(all.filter(isAlive), [])
+  assert.equal((await query(await open(), 'SELECT 1 AS n')).length, 1)
+})
+
+test('a place where no data directory can be is refused by name', async () => {
+  for (const dataDir of ['/dev/null', '/dev/null/data', '/proc/nope/data']) {
+    await assert.rejects(
+      EmbeddedPostgres.open(deps, { dataDir }),
+      /The data directory .* \(CARILLON_DATA\) cannot be used: /,
+    )
+  }
 })
 
 test('PostgreSQL does not outlive a process that was killed, and the next start recovers', async (t) => {
@@ -246,10 +285,7 @@ test('a stop during a start that takes long ends it', async (t) => {
   const { dataDir, pgDir } = await setup(t)
   const stop = new AbortController()
   stop.abort()
-  await assert.rejects(
-    EmbeddedPostgres.open(deps, { dataDir, signal: stop.signal }),
-    /Stopped while PostgreSQL/,
-  )
+  await assert.rejects(EmbeddedPostgres.open(deps, { dataDir, signal: stop.signal }), StopRequested)
   await until(nothingRuns(pgDir), 'PostgreSQL stops')
 })
 

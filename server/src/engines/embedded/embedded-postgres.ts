@@ -1,8 +1,10 @@
 // PostgreSQL as part of our own process tree: opened with us, supervised while we run, stopped with us. Only
 // one Carillon uses a data directory at a time; a second one is told who does, and harms nothing.
-import { mkdir, readFile } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { OperatingError } from '../../lib/operating-error.ts'
+import { withDeadline } from '../../lib/deadline.ts'
+import { makeDirectory } from '../../lib/make-directory.ts'
+import { OperatingError, StopRequested } from '../../lib/operating-error.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Timers } from '../../ports/timers.ts'
 import { postgresLost, postgresReady, postgresWaited } from '../../telemetry/events.ts'
@@ -20,6 +22,7 @@ import {
 } from './owner-lock.ts'
 import {
   findPostmaster,
+  isOnLeash,
   reachSocketDir,
   removeStaleLocks,
   startPostgres,
@@ -92,6 +95,7 @@ export class EmbeddedPostgres implements AsyncDisposable {
   readonly #deps: EmbeddedDeps
   readonly #place: Place
   readonly #fail: (error: unknown) => void
+  readonly #supervising: Promise<void>
   #held: Held
   #url = ''
   readonly #stopping = new AbortController()
@@ -113,7 +117,7 @@ export class EmbeddedPostgres implements AsyncDisposable {
     this.failed = promise
     this.failed.catch(() => {}) // the first listener may come later than the failure
     this.#fail = reject
-    void this.#supervise()
+    this.#supervising = this.#supervise()
   }
 
   get version(): string {
@@ -130,10 +134,11 @@ export class EmbeddedPostgres implements AsyncDisposable {
   async stop(withinMs: number): Promise<void> {
     if (this.#stopping.signal.aborted) return
     this.#stopping.abort()
+    await this.#supervising
     // Without the lock it may be somebody else's by now; our leash goes all the same.
     if (this.#owned) await stopPostgres(this.#place.pgDir, this.#deps.timers, withinMs)
     this.#held.leash.release()
-    await this.#held.lock.client.end().catch(() => {})
+    await closeLock(this.#deps, this.#held.lock)
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -143,9 +148,10 @@ export class EmbeddedPostgres implements AsyncDisposable {
   // The lock's connection ends when PostgreSQL does, and also when only its session was ended.
   async #supervise(): Promise<void> {
     const { signal } = this.#stopping
+    const stopped = new Promise<void>((resolve) => signal.addEventListener('abort', () => resolve()))
     try {
       while (true) {
-        await this.#held.lock.lost
+        await Promise.race([this.#held.lock.lost, stopped])
         if (signal.aborted) return
         this.#owned = false
         postgresLost.emit({ reason: 'its connection ended' })
@@ -187,9 +193,22 @@ interface Held {
 }
 
 async function findPlace(options: EmbeddedOptions): Promise<Place> {
+  try {
+    return await makePlace(options)
+  } catch (cause) {
+    const { code, message } = cause as NodeJS.ErrnoException
+    if (cause instanceof OperatingError || code === undefined) throw cause
+    throw new OperatingError(
+      `The data directory ${options.dataDir} (CARILLON_DATA) cannot be used: ${message}`,
+      { cause },
+    )
+  }
+}
+
+async function makePlace(options: EmbeddedOptions): Promise<Place> {
   const { dataDir, packageName = embeddedPackageName() } = options
   const pgDir = join(dataDir, 'pg')
-  await mkdir(dataDir, { recursive: true, mode: 0o700 })
+  await makeDirectory(dataDir, 0o700)
   const user = await chooseUser(pgDir)
   const binaries = await prepareBinaries(packageName, user, dataDir)
   await ensureInitialised(pgDir, user, binaries)
@@ -219,43 +238,56 @@ async function hold(
   let unownedSinceMs: number | null = null
   let toldMs = 0
 
-  while (true) {
-    const elapsedMs = deps.clock.monotonicMs() - beganMs
-    // One we did not start is ours only after its starter had every chance to lock it.
-    const mayLock = own !== null || (unownedSinceMs !== null && elapsedMs - unownedSinceMs >= ownerlessMs)
-    const found = await look(place, mayLock)
+  try {
+    while (true) {
+      const elapsedMs = deps.clock.monotonicMs() - beganMs
+      if (signal?.aborted) throw new StopRequested()
+      if (elapsedMs > readyMsMax) {
+        throw new OperatingError(`PostgreSQL accepts no connections. ${await quoteLog(place, own)}`)
+      }
+      const unownedMs = unownedSinceMs === null ? 0 : elapsedMs - unownedSinceMs
+      const found = await look(place, [own?.leash ?? null, previous], unownedMs)
 
-    if (found.kind === 'ours') {
-      await ensureDatabase(found.lock, embeddedDatabase)
-      const how = own === null ? 'adopted' : 'started'
-      postgresReady.emit({ how, version: found.lock.version, postgresPid: found.pid, tookMs: elapsedMs })
-      return { lock: found.lock, leash: own?.leash ?? previous ?? adoptOnLeash(found.pid, place.user) }
-    }
-    if (found.kind === 'owned') {
-      own?.leash.release()
-      throw new AlreadyRunning(found.owner, place.dataDir)
-    }
-    if (found.kind === 'none' && (own === null || own.ended)) {
-      if (own !== null) await refuseUnlessPassing(place, own, elapsedMs)
-      own = await start(place)
-    }
-    unownedSinceMs = found.kind === 'unowned' ? (unownedSinceMs ?? elapsedMs) : null
+      if (found.kind === 'ours') {
+        await prepareDatabase(deps, found.lock)
+        const how = found.leash === null ? 'adopted' : 'started'
+        postgresReady.emit({ how, version: found.lock.version, postgresPid: found.pid, tookMs: elapsedMs })
+        return { lock: found.lock, leash: found.leash ?? adoptOnLeash(found.pid, place.user) }
+      }
+      if (found.kind === 'owned') throw new AlreadyRunning(found.owner, place.dataDir)
+      if (found.kind === 'none' && (own === null || own.ended)) {
+        if (own !== null) await refuseUnlessPassing(place, own, elapsedMs)
+        own = await start(place)
+      }
+      unownedSinceMs = found.kind === 'unowned' ? (unownedSinceMs ?? elapsedMs) : null
 
-    if (signal?.aborted) {
-      own?.leash.release()
-      await own?.leash.ended
-      throw new OperatingError('Stopped while PostgreSQL was coming up.')
+      if (elapsedMs - toldMs > tellEveryMs) {
+        toldMs = elapsedMs
+        postgresWaited.emit({ waitedMs: elapsedMs, logFile: place.logFile })
+      }
+      await deps.timers.wait(20)
     }
-    if (elapsedMs > readyMsMax) {
-      own?.leash.release()
-      throw new OperatingError(`PostgreSQL accepts no connections. ${await quoteLog(place, own)}`)
-    }
-    if (elapsedMs - toldMs > tellEveryMs) {
-      toldMs = elapsedMs
-      postgresWaited.emit({ waitedMs: elapsedMs, logFile: place.logFile })
-    }
-    await deps.timers.wait(20)
+  } catch (error) {
+    // What we started goes with us; a PostgreSQL on another leash does not notice.
+    own?.leash.release()
+    await own?.leash.ended
+    throw error
   }
+}
+
+async function prepareDatabase(deps: EmbeddedDeps, lock: OwnerLock): Promise<void> {
+  try {
+    await ensureDatabase(lock, embeddedDatabase)
+  } catch (cause) {
+    await closeLock(deps, lock)
+    throw new OperatingError(`PostgreSQL cannot make its database: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** A session whose backend hangs answers no good-bye. */
+async function closeLock(deps: EmbeddedDeps, { client }: OwnerLock): Promise<void> {
+  const closed = client.end().catch(() => {})
+  if ((await withDeadline(deps.timers, 500, closed)) === 'late') client.connection.stream.destroy()
 }
 
 type Found =
@@ -263,22 +295,31 @@ type Found =
   | { kind: 'busy' } // it comes up or goes down, or the session of its dead owner is about to end
   | { kind: 'unowned' }
   | { kind: 'owned'; owner: Owner }
-  | { kind: 'ours'; pid: number; lock: OwnerLock }
+  | { kind: 'ours'; pid: number; lock: OwnerLock; leash: Leash | null }
 
-async function look(place: Place, mayLock: boolean): Promise<Found> {
+async function look(place: Place, leashes: readonly (Leash | null)[], unownedMs: number): Promise<Found> {
   const pid = await findPostmaster(place.pgDir)
   if (pid === null) return { kind: 'none' }
   const lock = await connectOwner(place.socketDir)
   if (lock === null) return { kind: 'busy' }
   try {
-    if (mayLock && (await takeOwnership(lock))) return { kind: 'ours', pid, lock }
+    const leash = await findLeash(pid, leashes)
+    // One we did not start is ours only after its starter had every chance to lock it.
+    const mayLock = leash !== null || unownedMs >= ownerlessMs
+    if (mayLock && (await takeOwnership(lock))) return { kind: 'ours', pid, lock, leash }
     const owner = await findOwner(lock)
     await lock.client.end()
     if (owner === null) return { kind: 'unowned' }
     return isAlive(owner.pid) && owner.pid !== process.pid ? { kind: 'owned', owner } : { kind: 'busy' }
   } catch {
+    await lock.client.end().catch(() => {})
     return { kind: 'busy' } // it went down between two statements
   }
+}
+
+async function findLeash(pid: number, leashes: readonly (Leash | null)[]): Promise<Leash | null> {
+  for (const leash of leashes) if (leash !== null && (await isOnLeash(pid, leash))) return leash
+  return null
 }
 
 interface Started {

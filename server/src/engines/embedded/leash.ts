@@ -2,11 +2,14 @@
 // we die, however we die, the pipe closes and the leash stops the child. So nothing is left running, not even
 // after kill -9.
 import { type ChildProcess, spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
 import type { SystemUser } from './system-user.ts'
 
 export interface Leash {
-  /** Resolves to the exit code once the child, and with it the leash, has ended. */
-  ended: Promise<number | null>
+  /** Of the shell: the parent of what it runs. */
+  readonly pid: number | undefined
+  /** Resolves once the child, and with it the leash, has ended: to its exit code, or to why it never ran. */
+  ended: Promise<number | string>
   /** Stops the child as our death would. */
   release(): void
 }
@@ -75,16 +78,27 @@ function leashOf(child: ChildProcess): Leash {
   const stdin = child.stdin!
   stdin.on('error', () => {}) // the leash ended first; there is nothing left to tell it
   return {
-    ended: new Promise((resolve, reject) => {
-      child.once('exit', (code) => resolve(code))
-      child.once('error', reject)
+    pid: child.pid,
+    ended: new Promise((resolve) => {
+      child.once('exit', (code, signal) => resolve(code ?? signal ?? 'unknown'))
+      child.once('error', (error) => resolve(error.message))
     }),
     release: () => stdin.destroy(),
   }
 }
 
 export function isAlive(pid: number): boolean {
-  return sendSignal(pid, 0)
+  return sendSignal(pid, 0) && !isZombie(pid)
+}
+
+// Dead, and waiting for a parent that may never ask: in a container nobody may be there to.
+function isZombie(pid: number): boolean {
+  if (process.platform !== 'linux') return false
+  try {
+    return /\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'latin1'))
+  } catch {
+    return true // gone between the two looks
+  }
 }
 
 export function sendSignal(pid: number, name: NodeJS.Signals | 0): boolean {

@@ -1,7 +1,7 @@
 // The PostgreSQL process: starting it on a leash, finding the one that runs on a directory, stopping it.
 import { execFile } from 'node:child_process'
 import { constants } from 'node:fs'
-import { open, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
+import { open, readdir, readFile, readlink, realpath, rename, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Timers } from '../../ports/timers.ts'
@@ -12,6 +12,10 @@ import type { SystemUser } from './system-user.ts'
 
 /** The port in the socket's file name. No TCP port is opened. */
 const socketName = '.s.PGSQL.5432'
+/** How long an immediate shutdown may take; PostgreSQL itself would wait 5 s for children that hang. */
+const immediateMs = 300
+/** How long the system may take to clear away what was killed. */
+const killedMs = 1_000
 const logBytesMax = 10 * 1024 * 1024
 
 export interface StartOptions {
@@ -58,22 +62,61 @@ export async function removeStaleLocks(pgDir: string): Promise<void> {
   }
 }
 
-/** Asks for a fast shutdown, then for an immediate one (safe: the log is replayed), then kills. */
+/**
+ * Asks for a fast shutdown, then for an immediate one (safe: the log is replayed), then kills it with all its
+ * children: one that hangs would outlive it and keep the next PostgreSQL from starting.
+ */
 export async function stopPostgres(pgDir: string, timers: Timers, withinMs: number): Promise<void> {
-  const signals = [
-    { name: 'SIGINT', forMs: withinMs },
-    { name: 'SIGQUIT', forMs: 1_000 },
-    { name: 'SIGKILL', forMs: 5_000 },
-  ] as const
-  for (const { name, forMs } of signals) {
-    const pid = await findPostmaster(pgDir)
-    if (pid === null) return
-    sendSignal(pid, name)
-    for (let waitedMs = 0; waitedMs < forMs; waitedMs += 20) {
-      await timers.wait(20)
-      if (!isAlive(pid)) return
-    }
+  const pid = await findPostmaster(pgDir)
+  if (pid === null) return
+  sendSignal(pid, 'SIGINT')
+  if (await areGone([pid], timers, withinMs)) return
+  const children = await childrenOf(pid)
+  sendSignal(pid, 'SIGQUIT')
+  if (await areGone([pid], timers, immediateMs)) return
+  const all = [pid, ...children]
+  for (const one of all) sendSignal(one, 'SIGKILL')
+  await areGone(all, timers, killedMs)
+}
+
+async function areGone(pids: readonly number[], timers: Timers, withinMs: number): Promise<boolean> {
+  for (let waitedMs = 0; waitedMs < withinMs; waitedMs += 20) {
+    await timers.wait(20)
+    if (!pids.some(isAlive)) return true
   }
+  return false
+}
+
+async function childrenOf(parent: number): Promise<number[]> {
+  const children: number[] = []
+  for (const pid of await listPids()) if ((await parentOf(pid)) === parent) children.push(pid)
+  return children
+}
+
+/** Whether this leash holds that process. */
+export async function isOnLeash(pid: number, leash: Leash): Promise<boolean> {
+  return leash.pid !== undefined && (await parentOf(pid)) === leash.pid
+}
+
+// /proc where there is one: a small container has no ps.
+async function listPids(): Promise<number[]> {
+  const names =
+    process.platform === 'linux' ? await readdir('/proc') : (await ps(['-eo', 'pid='])).split('\n')
+  return names.map(Number).filter((pid) => pid > 0)
+}
+
+async function parentOf(pid: number): Promise<number | null> {
+  if (process.platform !== 'linux') return Number(await ps(['-o', 'ppid=', '-p', String(pid)])) || null
+  const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
+  // The name in parentheses may hold anything; the fields after it are state and parent.
+  return Number(/.*\) \S (\d+)/.exec(stat)?.[1]) || null
+}
+
+async function ps(args: string[]): Promise<string> {
+  return promisify(execFile)('ps', args).then(
+    ({ stdout }) => stdout,
+    () => '',
+  )
 }
 
 async function readPid(file: string): Promise<number | null> {
@@ -85,16 +128,10 @@ async function readPid(file: string): Promise<number | null> {
 // PostgreSQL makes its data directory its current directory, which tells it from any other process. Where there
 // is no /proc, its name has to do.
 async function runsOn(pid: number, pgDir: string): Promise<boolean> {
-  if (process.platform !== 'linux') return isAlive(pid) && (await commandOf(pid)).includes('postgres')
+  if (process.platform !== 'linux')
+    return isAlive(pid) && (await ps(['-o', 'comm=', '-p', String(pid)])).includes('postgres')
   const [cwd, dir] = await Promise.all([readlink(`/proc/${pid}/cwd`).catch(() => null), realpath(pgDir)])
   return cwd === dir
-}
-
-async function commandOf(pid: number): Promise<string> {
-  return promisify(execFile)('ps', ['-o', 'comm=', '-p', String(pid)]).then(
-    ({ stdout }) => stdout,
-    () => '',
-  )
 }
 
 async function rotate(logFile: string): Promise<void> {
