@@ -52,7 +52,8 @@ async function run([command, ...args]: string[]): Promise<number> {
 // Loaded only when needed: the server's code takes half a second that `--help` should not cost.
 async function start(): Promise<number> {
   const { runServer } = await import('@carillon/server/main.ts')
-  return runServer()
+  // Everything has stopped by now; a connection to a database that hangs must not keep us.
+  process.exit(await runServer())
 }
 
 async function next(args: string[]): Promise<number> {

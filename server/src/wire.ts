@@ -120,7 +120,8 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       stopping = true
       drainedByMs = clock.monotonicMs() + config.drainMs
       if (lease !== null) await withinFarewell(world, lease.drain())
-      await started.disposeAsync()
+      // Steps and connections end within moments, unless the database hangs; then we go without them.
+      await withDeadline(world.timers, config.drainMs + farewellMsMax, started.disposeAsync())
     },
   }
 }

@@ -166,6 +166,18 @@ test('a request that takes long is given the drain time and no more', async (t) 
   assert.equal(await program.exit, 0, program.said())
 })
 
+test('a PostgreSQL that hangs does not hold up the stop, and the next start works', async (t) => {
+  const { start } = await setup(t)
+  const first = start({ CARILLON_DRAIN_SECONDS: '1' })
+  await first.ready()
+  const tree = first.tree()
+  for (const pid of tree.filter((one) => describeProcess(one).includes('postgres'))) kill(pid, 'SIGSTOP')
+  first.child.kill('SIGTERM')
+  assert.equal(await first.exit, 0, first.said())
+  await untilGone(tree)
+  assert(await isReady(await start().ready()))
+})
+
 test('metrics have the version, requests by route and workers by state', async (t) => {
   const { start } = await setup(t)
   const url = await start().ready()
