@@ -171,7 +171,10 @@ test('a PostgreSQL that hangs does not hold up the stop, and the next start work
   const first = start({ CARILLON_DRAIN_SECONDS: '1' })
   await first.ready()
   const tree = first.tree()
-  for (const pid of tree.filter((one) => describeProcess(one).includes('postgres'))) kill(pid, 'SIGSTOP')
+  // All but the leash, whose command line names PostgreSQL too.
+  const isPostgres = (pid: number) =>
+    /postgres/.test(describeProcess(pid)) && !/leash/.test(describeProcess(pid))
+  for (const pid of tree.filter(isPostgres)) kill(pid, 'SIGSTOP')
   first.child.kill('SIGTERM')
   assert.equal(await first.exit, 0, first.said())
   await untilGone(tree)
