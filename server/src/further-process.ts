@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { furtherRoles, readConfig } from './config/read.ts'
 import { sayError } from './console.ts'
-import { embeddedDatabase } from './engines/embedded/embedded-postgres.ts'
+import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
 import { reachSocketDir } from './engines/embedded/postmaster.ts'
 import { startLog } from './telemetry/log.ts'
 import { startServer } from './wire.ts'
