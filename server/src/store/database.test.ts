@@ -6,6 +6,8 @@ import { Unavailable } from '../lib/unavailable.ts'
 
 const selectPid = sql('selectPid')`SELECT pg_backend_pid() AS pid`
 const sleep = sql('sleep')`SELECT pg_sleep($1)`
+const selectIdleLimit = sql('selectIdleLimit')`
+  SELECT current_setting('idle_in_transaction_session_timeout') AS limit`
 const insertOne = sql('insertOne')`INSERT INTO one VALUES ($1)`
 const selectOne = sql('selectOne')`SELECT n FROM one ORDER BY n`
 const bump = sql('bump')`UPDATE one SET n = n + 100 WHERE n % 100 = $1`
@@ -126,6 +128,7 @@ test('a process that is paused inside a transaction loses its locks after two se
   const { database, client } = await useDatabase(t)
   await client.query('CREATE TABLE one (n int PRIMARY KEY)')
   await client.query('INSERT INTO one VALUES (1)')
+  assert.deepEqual((await database.query(selectIdleLimit, [])).rows, [{ limit: '2s' }])
   const locked = Promise.withResolvers<void>()
   const resumed = Promise.withResolvers<void>()
   const paused = database.transaction(async ({ query }) => {

@@ -66,6 +66,13 @@ export class Program {
     return url
   }
 
+  async says(words: RegExp): Promise<void> {
+    await until(
+      () => words.test(this.stdout),
+      () => this.said(),
+    )
+  }
+
   key(): string {
     return /Key\s+(crl_\w+)/.exec(this.stdout)![1]!
   }

@@ -237,8 +237,8 @@ test('lock files that name a living stranger do not keep us from starting', asyn
   assert(isAlive(stranger.pid!))
 })
 
-test('a PostgreSQL that nobody owns is adopted, and stopped with us', async (t) => {
-  const { dataDir, pgDir, open } = await setup(t)
+/** A PostgreSQL that nobody holds, as a killed leash leaves it behind. */
+async function startOrphan({ dataDir, pgDir }: { dataDir: string; pgDir: string }): Promise<number> {
   const user = await chooseUser(pgDir)
   const binaries = await prepareBinaries(embeddedPackageName(), user, dataDir)
   await withDataAccess(pgDir, user, async ({ argument, descriptor }) => {
@@ -251,13 +251,49 @@ test('a PostgreSQL that nobody owns is adopted, and stopped with us', async (t) 
     }).unref()
   })
   await until(async () => (await findPostmaster(pgDir)) !== null, 'the orphan runs')
-  const orphan = await findPostmaster(pgDir)
+  return (await findPostmaster(pgDir))!
+}
+
+test('a PostgreSQL that nobody owns is adopted, and stopped with us', async (t) => {
+  const { dataDir, pgDir, open } = await setup(t)
+  const orphan = await startOrphan({ dataDir, pgDir })
   const ready = postgresReady.next()
   const embedded = await open()
   const { how, postgresPid } = await ready
   assert.deepEqual({ how, postgresPid }, { how: 'adopted', postgresPid: orphan })
   await embedded.stop(5_000)
   assert.equal(await findPostmaster(pgDir), null)
+})
+
+test('a PostgreSQL whose starter has not locked it yet is left to its starter', async (t) => {
+  const { dataDir, pgDir } = await setup(t)
+  const postmaster = await startOrphan({ dataDir, pgDir })
+  // The clock stands still, so the second that must pass without an owner never does.
+  const looked = Promise.withResolvers<void>()
+  let looks = 0
+  const timers = {
+    ...realTimers,
+    wait(ms: number) {
+      if (++looks === 3) looked.resolve()
+      return realTimers.wait(ms)
+    },
+  }
+  const opening = EmbeddedPostgres.open({ clock: { monotonicMs: () => 0 }, timers }, { dataDir })
+  const refused = assert.rejects(opening, AlreadyRunning)
+  await Promise.race([looked.promise, refused])
+  const starter = new pg.Client({
+    host: pgDir,
+    user: 'postgres',
+    database: 'postgres',
+    application_name: `carillon ${process.ppid} http://127.0.0.1:1`,
+  })
+  starter.on('error', () => {})
+  await starter.connect()
+  const { rows } = await starter.query('SELECT pg_try_advisory_lock(7420, 1) AS locked')
+  assert.deepEqual(rows, [{ locked: true }])
+  await refused
+  await starter.end()
+  process.kill(postmaster, 'SIGINT')
 })
 
 test('a data directory deeper than a socket path may be works', async (t) => {
