@@ -6,6 +6,9 @@ export const FieldError = Type.Object({
   pointer: Type.String({ description: 'JSON Pointer to the field; query and path parameters by name.' }),
   detail: Type.String(),
   code: Type.Optional(Type.String({ description: 'What is wrong with a schedule, for programs.' })),
+  field: Type.Optional(
+    Type.String({ description: 'The field of a schedule, or of its cron text, that is wrong.' }),
+  ),
   position: Type.Optional(Type.Integer({ description: 'Offset of the first wrong character in the text.' })),
   allowed: Type.Optional(Type.String({ description: 'What would have been accepted there.' })),
   suggestions: Type.Optional(Type.Array(Type.String(), { description: 'Near texts that are valid.' })),

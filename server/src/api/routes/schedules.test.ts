@@ -85,7 +85,8 @@ for (const [what, body, expected] of refused) {
 
 test('a refusal carries what a form needs: where, what is allowed, what is near', async (t) => {
   const answer = await preview(t, { schedule: { type: 'CRON', cron_expression: '0 25 * * *' } })
-  const [{ position, allowed }] = answer.json().errors
+  const [{ field, position, allowed }] = answer.json().errors
+  assert.equal(field, 'hour')
   assert.equal(position, 2)
   assert.match(allowed, /0.*23/)
   const zone = await preview(t, { schedule: '0 0 * * *', from: '2026-01-01T00:00:00Z' })

@@ -36,6 +36,7 @@ export function scheduleRoutes(app: FastifyInstance, deps: { clock: Clock }): vo
 function refuseSchedule(error: ScheduleError, body: SchedulePreviewRequest): ApiError {
   const { code, message, position, allowed, suggestions } = error
   const fieldError: FieldError = { pointer: pointerOf(error.field, body), detail: message, code }
+  if (error.field !== null) fieldError.field = error.field
   if (position !== null) fieldError.position = position
   if (allowed !== null) fieldError.allowed = allowed
   if (suggestions.length > 0) fieldError.suggestions = suggestions

@@ -62,7 +62,8 @@ function windowHours(sentence: Sentence, unit: Unit, count: number): Result<stri
     const hint = `between ${from.hour}:00 and ${to.hour + 12}:00`
     return unclear(`"between ${from.hour} and ${to.hour}" has two readings; write am and pm, or ${hint}.`)
   }
-  const last = unit === 'hour' ? to.hour : (to.hour + 23) % 24
+  const onTheHour = unit === 'hour' && sentence.minutesPast.every((minute) => minute === 0)
+  const last = onTheHour ? to.hour : (to.hour + 23) % 24
   return { ok: true, value: last === from.hour ? `${from.hour}` : `${from.hour}-${last}${step}` }
 }
 
@@ -90,6 +91,8 @@ function dayFields(sentence: Sentence, unit: Unit): Result<string> {
   const weekdayList = [...(weekdays.size > 0 ? [listWeekdays(weekdays)] : []), ...weekdayTerms].join(',')
   const monthList = months.size === 0 ? '*' : sortedList([...months])
   let dayList = [...new Set(dayTerms)].join(',')
+  const mixed = mixedDays(sentence, unit)
+  if (mixed !== null) return mixed
   if (unit === 'week' && weekdayList === '' && dayList === '') return { ok: true, value: `* ${monthList} 0` }
   if (unit === 'week' && dayList !== '') return unclear('A week has no days of the month.')
   if (dayList === '' && weekdayList === '' && (unit === 'month' || unit === 'quarter' || unit === 'year'))
@@ -98,12 +101,43 @@ function dayFields(sentence: Sentence, unit: Unit): Result<string> {
     return unclear('Once a year needs the month.')
   }
   if (unit === 'quarter' && months.size > 0) return unclear('A quarter already says which months.')
-  const inMonths = unit === 'quarter' ? '1,4,7,10' : unit === 'year' && months.size === 0 ? '1' : monthList
+  const inMonths =
+    unit === 'quarter' ? quarterMonths(sentence) : unit === 'year' && months.size === 0 ? '1' : monthList
   // "in January" with nothing else does not say which days; "every day in January" does.
   if (months.size > 0 && dayList === '' && weekdayList === '' && sentence.every === null) {
     return unclear('Say which days of the month, or "every day".')
   }
   return { ok: true, value: `${dayList || '*'} ${inMonths} ${weekdayList || '*'}` }
+}
+
+/** Days that one cron would read otherwise than the sentence does. */
+function mixedDays(sentence: Sentence, unit: Unit): Result<never> | null {
+  const { weekdays, dayTerms, weekdayTerms, ownDays, dayOfBoth } = sentence
+  if (ownDays && new Set([...weekdays, ...dayTerms, ...weekdayTerms]).size > 1) {
+    const message =
+      'Months with days of their own take a schedule each, because one cron would run on every combination.'
+    return refuse('ENGLISH_NEEDS_TWO_SCHEDULES', message, { position: 0 })
+  }
+  if (dayOfBoth) {
+    return unclear(
+      'Join the days with "and" if either is meant; if both at once, write cron with +: "0 0 13 * +FRI".',
+    )
+  }
+  if (weekdays.size > 0 && weekdayTerms.length > 0)
+    return unclear('Say of each weekday which one of the month is meant.')
+  if (weekdays.size > 0 && (unit === 'month' || unit === 'quarter')) {
+    return unclear(`Say which one of the ${unit}: "first monday of the month".`)
+  }
+  const terms = [...dayTerms, ...weekdayTerms]
+  const lasts = terms.filter((term) => term.includes('L')).length
+  if (unit === 'quarter' && lasts > 0 && lasts < terms.length)
+    return unclear('The first and the last month of a quarter do not mix.')
+  return null
+}
+
+/** A quarter begins in January, April, July and October; its last day is in March, June, September and December. */
+function quarterMonths({ dayTerms, weekdayTerms }: Sentence): string {
+  return [...dayTerms, ...weekdayTerms].some((term) => term.includes('L')) ? '3,6,9,12' : '1,4,7,10'
 }
 
 /** Every n days, weeks, months or years: an interval; a given day or time decides where its grid begins. */
@@ -123,6 +157,8 @@ function buildCalendar(
   ) {
     return unclear(`Every ${count} ${unit}s takes one day and one time.`)
   }
+  if (dayTerms.some((term) => !/^\d+$/.test(term)))
+    return unclear(`Every ${count} ${unit}s takes a day with a number.`)
   const fits = {
     day: 0,
     week: weekdays.size,
@@ -144,7 +180,8 @@ function buildCalendar(
   const zone = findZone(sentence.zone ?? context.timezone ?? 'UTC')
   if (!fields.ok) return fields
   if (!zone.ok) return zone
-  const first = compileCron(fields.value, zone.value, {})
+  // A first run that a clock change moves would move all that follow; the grid begins at one that exists.
+  const first = compileCron(fields.value, zone.value, { dstGap: 'skip', dstFold: undefined })
   if (!first.ok) return first
   const start = nextSlot(first.value, context.createdAt) as EpochMs
   const built = interval(duration, sentence.zone)

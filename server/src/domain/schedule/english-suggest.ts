@@ -36,7 +36,7 @@ const examples = [
 
 const splitsMax = 8
 
-/** Two sentences joined by "and", each understood by itself; a zone at the end of the second holds for both. */
+/** Two sentences joined by "and", each understood by itself; a time or zone at the end may hold for both. */
 export function splitInTwo(
   text: string,
   isUnderstood: (text: string) => boolean,
@@ -46,9 +46,10 @@ export function splitInTwo(
     const second = text.slice(joint.index + joint[0].length).trim()
     const first = text.slice(0, joint.index).trim()
     const zone = /\s+in\s+\S+$/i.exec(second)?.[0] ?? ''
-    const zoned = isUnderstood(first + zone) ? first + zone : first
-    if (isUnderstood(zoned) && isUnderstood(second)) {
-      return { texts: [zoned, second], position: joint.index + joint[0].length }
+    const tail = / at /i.test(first) ? zone : (/\s+at\s+.+$/i.exec(second)?.[0] ?? zone)
+    const whole = [first + tail, first + zone, first].find(isUnderstood)
+    if (whole !== undefined && isUnderstood(second)) {
+      return { texts: [whole, second], position: joint.index + joint[0].length }
     }
   }
   return null

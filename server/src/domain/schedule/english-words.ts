@@ -104,7 +104,7 @@ const unitShort: Record<string, Unit> = {
 
 /** 0 is Sunday; null for any other word. `monday`, `mondays`, `mon` and `tues` are weekdays. */
 export function weekdayOfWord(word: string): number | null {
-  if (weekdayShort[word] !== undefined) return weekdayShort[word]
+  if (Object.hasOwn(weekdayShort, word)) return weekdayShort[word]!
   const found = weekdays.findIndex(
     (name) => word === name || word === `${name}s` || word === name.slice(0, 3),
   )
@@ -132,14 +132,28 @@ export function ordinalOfWord(word: string): number | null {
 export function numberOfWord(word: string): number | null {
   const named = numbers.indexOf(word)
   if (named >= 0) return named + 1
-  if (tens[word] !== undefined) return tens[word]
+  if (Object.hasOwn(tens, word)) return tens[word]!
   return /^\d{1,6}$/.test(word) ? Number(word) : null
 }
 
 export function unitOfWord(word: string): Unit | null {
-  if (unitShort[word] !== undefined) return unitShort[word]
+  if (Object.hasOwn(unitShort, word)) return unitShort[word]!
   const single = word.endsWith('s') ? word.slice(0, -1) : word
   return (UNITS as readonly string[]).includes(single) ? (single as Unit) : null
+}
+
+const adverbs: Record<string, Unit> = {
+  hourly: 'hour',
+  daily: 'day',
+  weekly: 'week',
+  monthly: 'month',
+  quarterly: 'quarter',
+  yearly: 'year',
+  annually: 'year',
+}
+
+export function unitOfAdverb(word: string): Unit | null {
+  return Object.hasOwn(adverbs, word) ? adverbs[word]! : null
 }
 
 /** A time in one or two words (`9 am`), and how many words it took; null when it is none. */

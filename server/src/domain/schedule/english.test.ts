@@ -80,10 +80,55 @@ test('English that needs two schedules is refused with both suggested, and both 
   ])
 })
 
+for (const [text, wanted] of [
+  ['every day in London 17:30', '30 17 * * * | Europe/London'],
+  ['first and third monday of the month at 9:00', '0 9 * * 1#1,1#3'],
+  ['first, third and last monday at 9:00', '0 9 * * 1#1,1#3,1L'],
+  ['first and last weekday of the month', '0 0 1W,LW * *'],
+  ['every march 1st and june 1st', '0 0 1 3,6 *'],
+  ['june and july on the 1st and 15th', '0 0 1,15 6,7 *'],
+  ['january 24 at 8:00', '0 8 24 1 *'],
+  ['last day of each quarter at 9:00', '0 9 L 3,6,9,12 *'],
+  ['every hour at :15 between 9 and 17', '15 9-16 * * *'],
+] as const) {
+  test(`"${text}" becomes ${wanted}, with nothing dropped`, () => assert.equal(became(text), wanted))
+}
+
+test('what one schedule cannot say exactly is refused, never understood as something near', () => {
+  for (const text of [
+    'every day at 9 in GMT+2',
+    'every 15 minutes in London 9-17',
+    'second last day of the month',
+    'third last friday of the month',
+    'friday the 13th',
+    'every monday at 9 on the 1st',
+    'march 1 and june 15 at 9:00',
+    'last friday of january and first monday of march',
+    'every monday in january and tuesday in february at 9',
+    'first monday and friday of the month',
+    'monthly on friday at 9',
+    'every 2 months on the last day at 9',
+    'every __proto__',
+    'every day in constructor',
+    'at constructor',
+  ]) {
+    assert.match(refusal(text).code, /^ENGLISH_/, text)
+  }
+})
+
+test('a grid does not begin at a time that a clock change skips', () => {
+  const createdAt = at('2026-03-05T00:00:00Z')
+  const answer = compileSchedule('every other sunday at 2:30 in New York', { createdAt })
+  assert(answer.ok)
+  assert.equal(answer.value.definition.start_at, '2026-03-15T06:30:00Z')
+})
+
 test('two sentences joined by "and" are refused with each of them suggested', () => {
   for (const [text, first, second] of [
     ['every day at 9 and every monday at 10:00', 'every day at 9', 'every monday at 10:00'],
     ['weekdays at 9, weekends at 11', 'weekdays at 9', 'weekends at 11'],
+    ['march 1 and june 15 at 9:00', 'march 1 at 9:00', 'june 15 at 9:00'],
+    ['last friday of january and first monday of march', 'last friday of january', 'first monday of march'],
     ['weekdays at 9 and weekends at 11 in London', 'weekdays at 9 in London', 'weekends at 11 in London'],
   ] as const) {
     const error = refusal(text)

@@ -12,6 +12,7 @@ import {
   type TimeOfDay,
   timeOfWords,
   type Unit,
+  unitOfAdverb,
   unitOfWord,
   type Word,
   weekdayOfWord,
@@ -28,6 +29,10 @@ export interface Sentence {
   dayTerms: string[]
   weekdayTerms: string[]
   months: Set<number>
+  /** Months that each have days of their own: "march 1 and june 15". */
+  ownDays: boolean
+  /** "friday the 13th": both at once; joined by "and" either is meant. */
+  dayOfBoth: boolean
   times: TimeOfDay[]
   /** Where the list of times stands in the text, to suggest the same sentence with one of them. */
   timesSpan: { from: number; to: number } | null
@@ -36,21 +41,7 @@ export interface Sentence {
   zone: string | null
 }
 
-const fillers = new Set([
-  'on',
-  'the',
-  'of',
-  'at',
-  'run',
-  'runs',
-  'a',
-  'past',
-  'during',
-  'in',
-  'each',
-  'every',
-  'and',
-])
+const fillers = new Set('on the of at run runs a past during in each every and'.split(' '))
 const zonesAskedMax = 4
 const rangeWords = new Set(['to', 'through', 'until', 'till', 'thru', '-'])
 
@@ -63,7 +54,11 @@ export function parseEnglish(text: string, context: EnglishContext): Result<Sche
   const read = new SentenceReader(splitWords(text)).read()
   if (typeof read === 'number') return needsTwo(text, context) ?? notUnderstood(text, read)
   const built = buildSchedule(read, text, context)
-  if (built.ok || built.error.code !== 'ENGLISH_NOT_UNDERSTOOD') return built
+  if (built.ok) return built
+  if (built.error.code === 'ENGLISH_NEEDS_TWO_SCHEDULES' && built.error.suggestions.length === 0) {
+    return needsTwo(text, context) ?? built
+  }
+  if (built.error.code !== 'ENGLISH_NOT_UNDERSTOOD') return built
   const near = suggestTexts(text, (candidate) => isUnderstood(candidate, context))
   const suggestions = [...new Set([...built.error.suggestions, ...near])].slice(0, 3)
   return { ok: false, error: { ...built.error, suggestions } }
@@ -106,12 +101,17 @@ class SentenceReader {
   readonly #words: Word[]
   #at = 0
   #zonesAsked = 0
+  /** M and D in the order in which months and days came. */
+  #order = ''
+  #kind: 'N' | 'W' | null = null
   readonly #out: Sentence = {
     every: null,
     weekdays: new Set(),
     dayTerms: [],
     weekdayTerms: [],
     months: new Set(),
+    ownDays: false,
+    dayOfBoth: false,
     times: [],
     timesSpan: null,
     minutesPast: [],
@@ -143,6 +143,7 @@ class SentenceReader {
     const { every, weekdays, dayTerms, weekdayTerms, months, times } = this.#out
     const says =
       every !== null || weekdays.size + dayTerms.length + weekdayTerms.length + months.size + times.length > 0
+    this.#out.ownDays = this.#order.length > 2
     return says ? this.#out : 0
   }
 
@@ -152,8 +153,7 @@ class SentenceReader {
 
   #setEvery(count: number, unit: Unit, length: number): boolean {
     // "every month" after "the 1st of" only names what is already said.
-    if (this.#out.every !== null) return false
-    if (count < 1) return false
+    if (this.#out.every !== null || count < 1) return false
     this.#out.every = { count, unit }
     this.#at += length
     return true
@@ -186,19 +186,9 @@ class SentenceReader {
   }
 
   #readAdverb(): boolean {
-    const units: Record<string, Unit> = {
-      hourly: 'hour',
-      daily: 'day',
-      weekly: 'week',
-      monthly: 'month',
-      quarterly: 'quarter',
-      yearly: 'year',
-      annually: 'year',
-    }
-    const word = this.#word()
-    if (Object.hasOwn(units, word)) return this.#setEvery(1, units[word]!, 1)
-    if (word === 'fortnightly') return this.#setEvery(2, 'week', 1)
-    return false
+    if (this.#word() === 'fortnightly') return this.#setEvery(2, 'week', 1)
+    const unit = unitOfAdverb(this.#word())
+    return unit !== null && this.#setEvery(1, unit, 1)
   }
 
   #readWindow(): boolean {
@@ -233,36 +223,45 @@ class SentenceReader {
     return true
   }
 
-  /** `last friday`, `first weekday`, `last day`, `15th`. */
+  /** `last friday`, `first and third monday`, `first weekday`, `last day`, `15th`: the noun decides for all of them. */
   #readOrdinal(): boolean {
-    const ordinal = ordinalOfWord(this.#word())
-    if (ordinal === null) return false
-    const next = this.#word(1)
+    const ordinals: number[] = []
+    let length = 0
+    for (;;) {
+      const joint = ordinals.length > 0 && this.#word(length) === 'and' ? 1 : 0
+      const ordinal = ordinalOfWord(this.#word(length + joint))
+      if (ordinal === null) break
+      // "second last" is neither the second nor the last.
+      if (ordinals.length > 0 && joint === 0 && ordinal === -1) return false
+      ordinals.push(ordinal)
+      length += joint + 1
+    }
+    if (ordinals.length === 0) return false
+    const next = this.#word(length)
     const weekday = weekdayOfWord(next)
-    const last = ordinal === -1
     if (weekday !== null) {
-      if (ordinal > 5) return false
+      if (ordinals.some((ordinal) => ordinal > 5)) return false
       // "every second friday" may mean every other one; only "of the month" settles it.
       const previous = this.#words[this.#at - 1]?.text
-      if (ordinal === 2 && (previous === 'every' || previous === 'each') && this.#word(2) !== 'of')
+      if (
+        ordinals[0] === 2 &&
+        (previous === 'every' || previous === 'each') &&
+        this.#word(length + 1) !== 'of'
+      )
         return false
-      this.#out.weekdayTerms.push(last ? `${weekday}L` : `${weekday}#${ordinal}`)
-      return this.#skip(2)
+      const terms = ordinals.map((ordinal) => (ordinal === -1 ? `${weekday}L` : `${weekday}#${ordinal}`))
+      this.#out.weekdayTerms.push(...terms)
+      return this.#skipDays('W', length + 1)
     }
-    const workday =
-      next === 'weekday' || next === 'workday' || (next === 'business' && this.#word(2) === 'day')
-    if (workday) {
-      if (ordinal > 1) return false
-      this.#out.dayTerms.push(last ? 'LW' : '1W')
-      return this.#skip(next === 'business' ? 3 : 2)
+    const business = next === 'business' && this.#word(length + 1) === 'day'
+    if (next === 'weekday' || next === 'workday' || business) {
+      if (ordinals.some((ordinal) => ordinal > 1)) return false
+      this.#out.dayTerms.push(...ordinals.map((ordinal) => (ordinal === -1 ? 'LW' : '1W')))
+      return this.#skipDays('N', length + (business ? 2 : 1))
     }
-    if (next === 'day') {
-      this.#out.dayTerms.push(last ? 'L' : `${ordinal}`)
-      return this.#skip(2)
-    }
-    if (last) return false
-    this.#out.dayTerms.push(`${ordinal}`)
-    return this.#skip()
+    if (next !== 'day' && ordinals.includes(-1)) return false
+    this.#out.dayTerms.push(...ordinals.map((ordinal) => (ordinal === -1 ? 'L' : `${ordinal}`)))
+    return this.#skipDays('N', length + (next === 'day' ? 1 : 0))
   }
 
   /** `day 15`, `days 1 and 15`. */
@@ -271,7 +270,7 @@ class SentenceReader {
     const value = numberOfWord(this.#word(1))
     if (value === null || value < 1 || value > 31) return false
     this.#out.dayTerms.push(`${value}`)
-    this.#at += 2
+    this.#skipDays('N', 2)
     while (this.#word() === 'and') {
       const more =
         timeOfWords(this.#words, this.#at + 1)?.time.explicit === true ? null : numberOfWord(this.#word(1))
@@ -291,7 +290,7 @@ class SentenceReader {
         : null
     if (group !== null) {
       for (const day of group) this.#out.weekdays.add(day)
-      return this.#skip()
+      return this.#skipDays('W', 1)
     }
     const dashed = /^([a-z]+)-([a-z]+)$/.exec(word)
     const first = weekdayOfWord(dashed?.[1] ?? word)
@@ -303,7 +302,7 @@ class SentenceReader {
       this.#out.weekdays.add(day)
       if (day === last) break
     }
-    return this.#skip(ranged && dashed === null ? 3 : 1)
+    return this.#skipDays('W', ranged && dashed === null ? 3 : 1)
   }
 
   #readMonths(): boolean {
@@ -317,11 +316,13 @@ class SentenceReader {
       if (month === last) break
     }
     this.#at += ranged ? 3 : 1
+    this.#order += this.#order.endsWith('M') ? '' : 'M'
     // "march 3", but not "march 3 pm".
-    const day = timeOfWords(this.#words, this.#at)?.length === 1 ? numberOfWord(this.#word()) : null
+    const time = timeOfWords(this.#words, this.#at)
+    const day = time === null || time.length === 1 ? numberOfWord(this.#word()) : null
     if (!ranged && day !== null && day >= 1 && day <= 31) {
       this.#out.dayTerms.push(`${day}`)
-      this.#at++
+      this.#skipDays('N', 1)
     }
     return true
   }
@@ -375,6 +376,20 @@ class SentenceReader {
     const previous = this.#words[this.#at - 1]?.text
     const named = ['the', 'every', 'each', 'a', 'of'].includes(previous ?? '')
     return named && word === 'month' && this.#skip()
+  }
+
+  /** N: days of the month; W: days of the week. */
+  #skipDays(kind: 'N' | 'W', words: number): boolean {
+    if (this.#kind !== null && this.#kind !== kind && !this.#followsAnd()) this.#out.dayOfBoth = true
+    this.#kind = kind
+    this.#order += this.#order.endsWith('D') ? '' : 'D'
+    return this.#skip(words)
+  }
+
+  #followsAnd(): boolean {
+    let at = this.#at - 1
+    while (at > 0 && this.#words[at]!.text !== 'and' && fillers.has(this.#words[at]!.text)) at--
+    return this.#words[at]?.text === 'and'
   }
 
   #skip(words = 1): boolean {
