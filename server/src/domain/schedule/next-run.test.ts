@@ -14,7 +14,6 @@ import {
   countExcluded,
   countSlots,
   isExcluded,
-  nextInto,
   nextRun,
   nextSlot,
   previousSlot,
@@ -210,14 +209,4 @@ test('an excluded day is the local day, also when its midnight does not exist', 
     countExcluded(schedule, { from: at('2018-11-01T00:00:00Z'), to: at('2018-11-09T00:00:00Z') }),
     23,
   )
-})
-
-test('a batch of schedules is asked at once', () => {
-  const schedules = [
-    compiled(cron('*/5 * * * *')),
-    compiled({ scheduled_time: '2026-01-01T00:00:00Z', type: 'ONE_TIME' }),
-  ]
-  const out = new Float64Array(2)
-  nextInto(schedules, Float64Array.of(at('2026-06-01T00:00:00Z'), at('2026-06-01T00:00:00Z')), out)
-  assert.deepEqual([...out], [at('2026-06-01T00:05:00Z'), Number.NaN])
 })

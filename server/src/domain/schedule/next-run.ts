@@ -108,16 +108,6 @@ export function countExcluded(schedule: CompiledSchedule, range: SlotRange): num
   return count
 }
 
-/** Next slots of many schedules at once, for a poll over the due ones: NaN where there is none. */
-export function nextInto(
-  schedules: readonly CompiledSchedule[],
-  after: Float64Array,
-  out: Float64Array,
-): void {
-  for (let i = 0; i < schedules.length; i++)
-    out[i] = nextSlot(schedules[i]!, after[i] as EpochMs) ?? Number.NaN
-}
-
 function nextSecond(schedule: CompiledSchedule, from: number): number {
   if (schedule.kind === 'cron' || schedule.kind === 'calendar') return nextInZone(schedule, from)
   if (schedule.kind === 'once') return schedule.atSecond >= from ? schedule.atSecond : NEVER
