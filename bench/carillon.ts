@@ -1,13 +1,15 @@
 // Starts a Carillon of its own for a measurement, as `npm start` would, and stops it.
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 export interface Carillon extends AsyncDisposable {
   child: ChildProcess
   url: string
+  /** The operator key. */
+  key: string
   /** From the start of the process to the first 200 of /readyz. */
   readyMs: number
   stop(signal: NodeJS.Signals): Promise<number>
@@ -45,6 +47,7 @@ export async function startCarillon(dataDir: string, port = 17_420): Promise<Car
   return {
     child,
     url,
+    key: (await readFile(join(dataDir, 'api-key'), 'utf8')).trim(),
     readyMs,
     stop,
     async [Symbol.asyncDispose]() {

@@ -21,6 +21,44 @@ test('a call carries the key and brings the answer', async (t) => {
   assert.deepEqual(await client.workers(), { workers: [] })
 })
 
+test('each call asks what the API takes', async (t) => {
+  const seen: unknown[] = []
+  const client = await setup(t, async (request, response) => {
+    const text = Buffer.concat(await request.toArray()).toString()
+    seen.push([request.method, request.url, text === '' ? null : JSON.parse(text)])
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{}')
+  })
+  const job = {
+    name: 'a',
+    schedule: '@daily',
+    execution: { callback_url: 'http://127.0.0.1:7420/echo' },
+  }
+  await client.createJob(job)
+  await client.getJob('a/b')
+  await client.trigger('1')
+  await client.trigger('1', { payload_override: null })
+  await client.listExecutions('1')
+  await client.listExecutions('1', { status: 'FAILED', start_date: '2026-01-01T00:00:00+01:00', limit: 5 })
+  await client.getExecution('2')
+  await client.listDeadLetters({ job_id: '1' })
+  await client.redrive(['3'])
+  assert.deepEqual(seen, [
+    ['POST', '/api/v1/jobs', job],
+    ['GET', '/api/v1/jobs/a%2Fb', null],
+    ['POST', '/api/v1/jobs/1/trigger', {}],
+    ['POST', '/api/v1/jobs/1/trigger', { payload_override: null }],
+    ['GET', '/api/v1/jobs/1/executions', null],
+    [
+      'GET',
+      '/api/v1/jobs/1/executions?status=FAILED&start_date=2026-01-01T00%3A00%3A00%2B01%3A00&limit=5',
+      null,
+    ],
+    ['GET', '/api/v1/executions/2', null],
+    ['GET', '/api/v1/dead-letters?job_id=1', null],
+    ['POST', '/api/v1/dead-letters/redrive', { execution_ids: ['3'] }],
+  ])
+})
+
 test('not being ready is an answer, not an error', async (t) => {
   const answer = { status: 'not_ready', version: '1', roles: [], checks: { database: 'away' } }
   const client = await setup(t, (_, response) => response.writeHead(503).end(JSON.stringify(answer)))

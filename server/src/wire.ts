@@ -4,7 +4,6 @@ import type { FastifyInstance } from 'fastify'
 import { createApp } from './api/app.ts'
 import type { Config } from './config/read.ts'
 import type { Role } from './domain/role.ts'
-import { workerBeatMs } from './domain/worker.ts'
 import { DatabaseClock } from './lib/clock.ts'
 import { withDeadline } from './lib/deadline.ts'
 import { HttpClient } from './lib/http-client.ts'
@@ -12,16 +11,21 @@ import { UuidV7 } from './lib/id.ts'
 import { Loop, type Step } from './lib/loop.ts'
 import { OperatingError } from './lib/operating-error.ts'
 import { realRandom } from './lib/random.ts'
+import { createTargetGuard } from './lib/target-guard.ts'
 import { realTimers } from './lib/timers.ts'
 import type { World } from './ports/world.ts'
 import { clockSyncMs, startClock, syncClock } from './store/clock-sync.ts'
 import { Database, type DatabaseAddress } from './store/database.ts'
+import { StoredDeadLetters } from './store/dead-letters.ts'
+import { StoredHistory } from './store/history.ts'
+import { StoredJobs } from './store/jobs.ts'
+import { DatabaseWakeup } from './store/wakeup.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { loopFailed } from './telemetry/events.ts'
-import { Metrics } from './telemetry/metrics.ts'
-import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './upkeep/reclaim-lost.ts'
 import { version } from './version.ts'
-import { WorkerLease } from './worker/hold-lease.ts'
+import { createMetrics } from './wire-metrics.ts'
+import { startScheduler } from './wire-scheduler.ts'
+import { type RunningWorker, startWorker } from './wire-worker.ts'
 
 export interface ServerOptions {
   config: Config
@@ -38,8 +42,9 @@ export interface RunningServer {
   stop(): Promise<void>
 }
 
-const workerCapacity = 2_000
 const connectionsMax = 16
+/** After the listening connection broke. */
+const listenAgainMs = 1_000
 /** A beat that takes longer has missed its purpose. */
 const leaseStatementMs = 2_000
 /** Saying good-bye to a database that is away must not hold up the stop. */
@@ -54,7 +59,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     timers: realTimers,
     random: realRandom,
     ids: new UuidV7(() => clock.databaseNow(), realRandom),
-    http: resources.use(new HttpClient(realTimers)),
+    http: resources.use(new HttpClient(realTimers, { guard: createTargetGuard(config.privateTargets) })),
   }
   const database = resources.use(new Database(world, { name: 'main', address, connectionsMax }))
   // Renewal has a connection of its own: a pool that is all in use must not cost a lease.
@@ -63,41 +68,43 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await startClock(database, clock)
 
   const workers = new StoredWorkers(database)
+  const wakeup = resources.use(
+    new DatabaseWakeup({ timers: world.timers, database, address }, world.ids.next()),
+  )
   const startLoop = (name: string, idleMs: number, step: Step): Loop => {
     return resources.use(
       new Loop(world, { name, idleMs, step, onFailure: (failure) => loopFailed.emit(failure) }),
     )
   }
   startLoop('sync clock', clockSyncMs, () => syncClock(database, clock))
+  startLoop('listen for wake-ups', listenAgainMs, (signal) => wakeup.listen(signal))
 
-  if (roles.includes('scheduler')) {
-    const watch = createLeaseWatch()
-    startLoop('reclaim lost workers', reclaimEveryMs, () => reclaimLost({ clock, upkeep: workers }, watch))
-  }
-
-  let lease: WorkerLease | null = null
+  const roleDeps = { config, world, database, leaseDatabase, wakeup, startLoop }
+  let worker: RunningWorker | null = null
   if (roles.includes('worker')) {
-    const deps = { leases: new StoredWorkers(leaseDatabase), ids: world.ids }
-    lease = new WorkerLease(deps, { version, labels: [], capacity: workerCapacity })
-    const held = lease
-    resources.defer(() => withinFarewell(world, held.release()))
-    // Whoever sees us ready finds the worker registered.
-    await held.beat()
-    startLoop('hold worker lease', workerBeatMs, () => held.beat())
+    resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
+    worker = await startWorker(roleDeps)
+  }
+  if (roles.includes('scheduler')) {
+    let leave = () => Promise.resolve()
+    resources.defer(() => withinFarewell(world, leave()))
+    leave = await startScheduler(roleDeps)
   }
 
   let stopping = false
   let drainedByMs = 0
   let url: string | null = null
   if (roles.includes('api')) {
-    const metrics = resources.use(new Metrics(version))
-    metrics.gauge({ name: 'carillon_workers', help: 'Workers by state.', label: 'state' }, () =>
-      countWorkers(workers),
+    const metrics = resources.use(
+      createMetrics({ clock, database, utilization: () => worker?.utilization() ?? null }),
     )
     const app = await createApp({
-      clock,
-      timers: world.timers,
+      ...world,
+      jobs: new StoredJobs(database),
+      history: new StoredHistory(database, clock),
+      deadLetters: new StoredDeadLetters(database),
       workers,
+      wakeup,
       operatorKey: options.api.operatorKey,
       homePage: options.api.homePage,
       isStopping: () => stopping,
@@ -119,9 +126,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       if (stopping) return
       stopping = true
       drainedByMs = clock.monotonicMs() + config.drainMs
-      if (lease !== null) await withinFarewell(world, lease.drain())
+      await worker?.drain(config.drainMs).catch(() => {})
       // Steps and connections end within moments, unless the database hangs; then we go without them.
-      await withDeadline(world.timers, config.drainMs + farewellMsMax, started.disposeAsync())
+      const leftMs = Math.max(0, drainedByMs - clock.monotonicMs())
+      await withDeadline(world.timers, leftMs + 2 * farewellMsMax, started.disposeAsync())
     },
   }
 }
@@ -171,12 +179,6 @@ async function checkReady(
   )
   const state = await withDeadline(world.timers, readyMsMax, answered)
   return { database: state === 'late' ? `no answer within ${readyMsMax} ms` : state }
-}
-
-async function countWorkers(workers: StoredWorkers): Promise<Record<string, number>> {
-  const counts: Record<string, number> = { ACTIVE: 0, DRAINING: 0, DEAD: 0 }
-  for (const { status } of await workers.list()) counts[status]! += 1
-  return counts
 }
 
 async function withinFarewell(world: World, farewell: Promise<unknown>): Promise<void> {

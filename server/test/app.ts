@@ -1,12 +1,35 @@
 // The real API app on the in-memory twin, for tests of the edge.
+import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
+import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { type AppDeps, createApp } from '../src/api/app.ts'
-import { MemoryWorkers } from '../src/store/memory/workers.ts'
+import { sharedLane } from '../src/domain/lane.ts'
+import type { AttemptEnd, Ending } from '../src/ports/queue.ts'
+import type { WakeupTopic } from '../src/ports/wakeup.ts'
+import { createMemoryStore } from '../src/store/memory/create-memory-store.ts'
 import { cleanUp } from './cleanup.ts'
 import { createVirtualWorld } from './virtual-world.ts'
 
 export const operatorKey = 'crl_test-operator-key'
+
+export interface Answer {
+  statusCode: number
+  headers: Record<string, unknown>
+  body: string
+}
+
+/** Whichever door it left by, it is a problem document of the registry. */
+export function assertProblem(answer: Answer, code: ErrorCode, pointer?: string): void {
+  assert.match(String(answer.headers['content-type']), /^application\/problem\+json/, answer.body)
+  const problem = JSON.parse(answer.body)
+  assert.equal(problem.code, code, answer.body)
+  assert.equal(answer.statusCode, ERRORS[code].status)
+  assert.equal(problem.status, answer.statusCode)
+  assert.equal(problem.type, `urn:carillon:error:${code}`)
+  assert(problem.detail.length > 0 && problem.help.length > 0)
+  if (pointer !== undefined) assert.equal(problem.errors[0].pointer, pointer, answer.body)
+}
 
 export interface AppChanges extends Partial<AppDeps> {
   /** Adds routes before the app is ready. */
@@ -15,11 +38,19 @@ export interface AppChanges extends Partial<AppDeps> {
 
 export async function setupApp(t: TestContext, { extend, ...changes }: AppChanges = {}) {
   const world = createVirtualWorld()
-  const workers = new MemoryWorkers(world.clock)
+  const memory = createMemoryStore(world.clock)
+  const { jobs, history, deadLetters, workers } = memory
+  /** The wake-ups that were sent. */
+  const woken: WakeupTopic[] = []
   const app = await createApp({
     clock: world.clock,
     timers: world.timers,
+    ids: world.ids,
+    jobs,
+    history,
+    deadLetters,
     workers,
+    wakeup: { send: (topic) => void woken.push(topic) },
     operatorKey,
     homePage: '<!doctype html><title>Carillon</title>',
     isStopping: () => false,
@@ -35,5 +66,46 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
   cleanUp(t, () => app.close())
   const get = (url: string, headers: Record<string, string> = {}) =>
     app.inject({ method: 'GET', url, headers })
-  return { app, world, workers, get }
+  /** With the key; what is no text is sent as JSON. */
+  const call = (
+    method: 'GET' | 'POST' | 'DELETE',
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ) => {
+    const headers: Record<string, string> = { authorization: `Bearer ${operatorKey}`, ...more }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    const payload = typeof body === 'string' ? body : JSON.stringify(body)
+    const url = `/api/v1${path}`
+    return app.inject(payload === undefined ? { method, url, headers } : { method, url, headers, payload })
+  }
+  return { app, world, memory, workers, woken, get, call }
+}
+
+export const testWorkerId = '0192abcd-ef01-7000-8000-0000000000aa'
+
+/** Claims what waits in the shared lane, runs it for 250 ms and ends it: by default well. */
+export async function runAll(
+  { memory, world }: Pick<Awaited<ReturnType<typeof setupApp>>, 'memory' | 'world'>,
+  change: Partial<AttemptEnd> = {},
+): Promise<void> {
+  const { leases, queue } = memory
+  await leases.register({ workerId: testWorkerId, host: 'a', version: '1', labels: [], capacity: 50 })
+  const lanes = [{ lane: sharedLane, count: 1_000 }]
+  const order = { workerId: testWorkerId, route: 'server', lanes, hosts: [], batchesMax: 100 }
+  const { batches, live } = await queue.claim(order)
+  const startedAt = world.clock.databaseNow()
+  await world.advance(250)
+  const plain = { outcome: 'succeeded', httpStatus: 200, error: null, preview: 'ok' } as const
+  const times = { startedAt, finishedAt: world.clock.databaseNow(), durationMs: 250 }
+  const end = { ...plain, ...times, retryAt: null, deadReason: null, ...change }
+  const ending = { kind: 'ended', end } satisfies Ending
+  const finished = batches.map(({ batchId, fence, positions }) => ({
+    batchId,
+    fence,
+    endings: positions.map((position) => ({ position, ending })),
+  }))
+  assert.deepEqual(await queue.finishBatches(testWorkerId, finished), [])
+  const ends = live.map(({ executionId, fence, attempt }) => ({ executionId, fence, attempt, ending }))
+  assert.deepEqual(await queue.finishLive(testWorkerId, ends), [])
 }

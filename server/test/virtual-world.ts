@@ -34,68 +34,137 @@ export function createVirtualWorld(options: VirtualWorldOptions = {}): VirtualWo
   return { clock, timers, random, ids, http: new VirtualHttp(timers), advance: (ms) => timers.advance(ms) }
 }
 
+interface Waiting {
+  readonly atMs: number
+  /** Among timers of one instant, the one that was set first goes first. */
+  readonly order: number
+  /** Null: cancelled or fired. */
+  callback: (() => void) | null
+}
+
+/** Turns of the event loop asked for at once: an empty round of it costs more than most timers. */
+const turnsAtOnce = 64
+
 export class VirtualTimers implements Timers {
   nowMs = 0
   #order = 0
-  #pending: { atMs: number; order: number; callback: () => void }[] = []
+  /** A binary heap by instant and order; a cancelled one stays until its time comes. */
+  readonly #heap: Waiting[] = []
+  #pending = 0
 
   /** Timers that have not fired. */
   get pending(): number {
-    return this.#pending.length
+    return this.#pending
   }
 
   schedule(ms: number, callback: () => void): Timer {
-    const entry = { atMs: this.nowMs + Math.max(0, ms), order: this.#order++, callback }
-    this.#pending.push(entry)
+    const entry: Waiting = { atMs: this.nowMs + Math.max(0, ms), order: this.#order++, callback }
+    this.#push(entry)
+    this.#pending += 1
     return {
       cancel: () => {
-        this.#pending = this.#pending.filter((other) => other !== entry)
+        if (entry.callback === null) return
+        entry.callback = null
+        this.#pending -= 1
       },
     }
   }
 
   wait(ms: number, signal?: AbortSignal): Promise<void> {
-    if (signal?.aborted) return Promise.resolve()
-    return new Promise((resolve) => {
-      const done = () => {
-        timer.cancel()
-        signal?.removeEventListener('abort', done)
-        resolve()
-      }
-      const timer = this.schedule(ms, done)
-      signal?.addEventListener('abort', done)
-    })
+    return waitOn(this, ms, signal)
   }
 
+  /** What a timer starts is done before the next one fires: the promises that can go on go on between two turns. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.nowMs + ms
-    await settle()
-    while (true) {
-      const next = this.#takeDue(untilMs)
-      if (next === undefined) break
-      this.nowMs = next.atMs
-      next.callback()
-      await settle()
-    }
+    await new Promise<void>((resolve, reject) => {
+      let ended = false
+      const turn = () => {
+        if (ended) return
+        try {
+          ended = !this.#fireNext(untilMs)
+          if (ended) resolve()
+        } catch (error) {
+          ended = true
+          reject(error)
+        }
+      }
+      const takeTurns = () => {
+        for (let i = 0; i < turnsAtOnce; i++) setImmediate(turn)
+        setImmediate(() => {
+          if (!ended) takeTurns()
+        })
+      }
+      setImmediate(takeTurns)
+    })
     this.nowMs = untilMs
   }
 
-  #takeDue(untilMs: number) {
-    const next = this.#pending
-      .filter(({ atMs }) => atMs <= untilMs)
-      .toSorted((a, b) => a.atMs - b.atMs || a.order - b.order)[0]
-    this.#pending = this.#pending.filter((entry) => entry !== next)
-    return next
+  #fireNext(untilMs: number): boolean {
+    while (this.#heap.length > 0 && this.#heap[0]!.atMs <= untilMs) {
+      const { atMs, callback } = this.#heap[0]!
+      this.#heap[0]!.callback = null
+      this.#pop()
+      if (callback === null) continue
+      this.#pending -= 1
+      this.nowMs = atMs
+      callback()
+      return true
+    }
+    return false
+  }
+
+  #push(entry: Waiting): void {
+    const heap = this.#heap
+    let at = heap.length
+    heap.push(entry)
+    while (at > 0) {
+      const parent = (at - 1) >> 1
+      if (isBefore(heap[parent]!, entry)) break
+      heap[at] = heap[parent]!
+      at = parent
+    }
+    heap[at] = entry
+  }
+
+  #pop(): void {
+    const heap = this.#heap
+    const last = heap.pop()!
+    const { length } = heap
+    if (length === 0) return
+    let at = 0
+    while (true) {
+      let child = 2 * at + 1
+      if (child >= length) break
+      if (child + 1 < length && isBefore(heap[child + 1]!, heap[child]!)) child += 1
+      if (isBefore(last, heap[child]!)) break
+      heap[at] = heap[child]!
+      at = child
+    }
+    heap[at] = last
   }
 }
 
-/** Until every promise that can go on has gone on. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve))
+function isBefore(a: Waiting, b: Waiting): boolean {
+  return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
+}
+
+/** `wait` by means of `schedule`: for whatever has timers of its own. */
+export function waitOn(timers: Pick<Timers, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
+  if (signal?.aborted) return Promise.resolve()
+  return new Promise((resolve) => {
+    const done = () => {
+      timer.cancel()
+      signal?.removeEventListener('abort', done)
+      resolve()
+    }
+    const timer = timers.schedule(ms, done)
+    signal?.addEventListener('abort', done)
+  })
 }
 
 /** mulberry32: small, seeded, good enough to shuffle a simulation. */
-class SeededRandom implements Random {
+export class SeededRandom implements Random {
   #state: number
 
   constructor(seed: number) {
@@ -137,10 +206,13 @@ export class VirtualHttp implements Http {
   }
 
   async send(request: HttpRequest, signal?: AbortSignal): Promise<HttpOutcome> {
-    this.sent.push({ at: this.#timers.nowMs, request })
+    // Without the callback: it would keep whatever the caller has in hand.
+    const { onStarted, ...asSent } = request
+    this.sent.push({ at: this.#timers.nowMs, request: asSent })
     if (signal?.aborted) return cancelled
-    const target = this.#targets.get(new URL(request.url).origin)
+    const target = this.#targets.get(request.target?.origin ?? new URL(request.url).origin)
     if (target === undefined) return { kind: 'failed', type: 'CONNECTION_REFUSED', message: 'nobody listens' }
+    onStarted?.()
     const { status, headers = {}, body = '', afterMs = 0 } = target(request)
     await this.#timers.wait(Math.min(afterMs, request.timeoutMs), signal)
     if (signal?.aborted) return cancelled

@@ -3,32 +3,13 @@ import { once } from 'node:events'
 import { Agent, get as httpGet } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
-import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
-import { operatorKey, setupApp } from '../../test/app.ts'
+import { type Answer, assertProblem, operatorKey, setupApp } from '../../test/app.ts'
 import { realTimers } from '../lib/timers.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import { requestFailed } from '../telemetry/events.ts'
 
 const authorization = { authorization: `Bearer ${operatorKey}` }
-
-interface Answer {
-  statusCode: number
-  headers: Record<string, unknown>
-  body: string
-}
-
-/** Whichever door it left by, it is a problem document of the registry. */
-function assertProblem(answer: Answer, code: ErrorCode, pointer?: string): void {
-  assert.match(String(answer.headers['content-type']), /^application\/problem\+json/)
-  const problem = JSON.parse(answer.body)
-  assert.equal(problem.code, code, answer.body)
-  assert.equal(answer.statusCode, ERRORS[code].status)
-  assert.equal(problem.status, answer.statusCode)
-  assert.equal(problem.type, `urn:carillon:error:${code}`)
-  assert(problem.detail.length > 0 && problem.help.length > 0)
-  if (pointer !== undefined) assert.equal(problem.errors[0].pointer, pointer)
-}
 
 const thingSchema = {
   type: 'object',
@@ -222,6 +203,14 @@ test('text that PostgreSQL cannot keep is refused at its place', async (t) => {
   assertProblem(await post(t, '{"name":"a","any":{"k\\u0000":1}}'), 'INVALID_TEXT', '/any')
 })
 
+test('a number that would come out changed is refused at its place, and no other', async (t) => {
+  for (const number of ['1e999', '-1e999', '9007199254740993', '12345678901234567891']) {
+    assertProblem(await post(t, `{"name":"a","any":[{"n":${number}}]}`), 'INVALID_NUMBER', '/any/0/n')
+  }
+  const exact = '{"name":"a","any":[9007199254740991,9007199254740992,1e300,-1.5,123456789012345680000]}'
+  assert.deepEqual(JSON.parse((await post(t, exact)).body), JSON.parse(exact))
+})
+
 test('nesting is taken 64 deep and refused deeper, however deep', async (t) => {
   const nested = (depth: number) => `{"name":"a","any":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}`
   assert.equal((await post(t, nested(64))).statusCode, 200)
@@ -295,6 +284,14 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
   const document = (await get('/openapi.json')).json()
   assert.equal(document.openapi, '3.1.0')
   assert.deepEqual(Object.keys(document.paths).toSorted(), [
+    '/api/v1/dead-letters',
+    '/api/v1/dead-letters/redrive',
+    '/api/v1/dead-letters/{execution_id}',
+    '/api/v1/executions/{execution_id}',
+    '/api/v1/jobs',
+    '/api/v1/jobs/{job_id}',
+    '/api/v1/jobs/{job_id}/executions',
+    '/api/v1/jobs/{job_id}/trigger',
     '/api/v1/schedules/preview',
     '/api/v1/workers',
     '/echo',

@@ -2,17 +2,26 @@
 import { Problem } from '@carillon/contract/problem.ts'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
+import { LaneChooser } from '../domain/lane.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { DeadLetters } from '../ports/dead-letters.ts'
+import type { History } from '../ports/history.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { Jobs } from '../ports/jobs.ts'
 import type { Timers } from '../ports/timers.ts'
+import type { Wakeup } from '../ports/wakeup.ts'
 import type { Workers } from '../ports/workers.ts'
 import { requestFinished } from '../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
-import { requireKey } from './auth.ts'
+import { decorateTenant, requireKey } from './auth.ts'
 import { readJsonBody } from './json-body.ts'
 import { openapiOptions } from './openapi.ts'
 import { refuseConnection, refuseExpectation, refuseTunnel, sendNotFound, sendProblem } from './problem.ts'
+import { deadLetterRoutes } from './routes/dead-letters.ts'
 import { echoRoutes } from './routes/echo.ts'
+import { executionRoutes } from './routes/executions.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
+import { jobRoutes } from './routes/jobs.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
 import { workerRoutes } from './routes/workers.ts'
 import { createValidatorCompiler } from './validators.ts'
@@ -20,7 +29,12 @@ import { createValidatorCompiler } from './validators.ts'
 export interface AppDeps {
   clock: Clock
   timers: Timers
+  ids: Ids
+  jobs: Jobs
+  history: History
+  deadLetters: DeadLetters
   workers: Workers
+  wakeup: Wakeup
   health: HealthDeps
   operatorKey: string
   /** The page at `/`. */
@@ -92,10 +106,15 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(
     async (v1) => {
       const authenticate = requireKey(deps.operatorKey)
+      const withLanes = { ...deps, lanes: new LaneChooser() }
+      decorateTenant(v1)
       v1.addHook('onRequest', async (request, reply) => {
         authenticate(request)
         reply.header('cache-control', 'no-store')
       })
+      jobRoutes(v1, withLanes)
+      executionRoutes(v1, deps)
+      deadLetterRoutes(v1, withLanes)
       scheduleRoutes(v1, deps)
       workerRoutes(v1, deps)
     },

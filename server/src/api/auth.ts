@@ -1,7 +1,20 @@
-// Bearer keys. Only hashes are compared, in constant time, so neither memory nor timing gives a key away.
+// Bearer keys, and the tenant that a key acts for. Only hashes are compared, in constant time, so neither memory nor
+// timing gives a key away.
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { defaultTenantId } from '../domain/tenant.ts'
 import { ApiError } from './api-error.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose jobs the request is about. Set by its key and by nothing else. */
+    tenantId: string
+  }
+}
+
+export function decorateTenant(app: FastifyInstance): void {
+  app.decorateRequest('tenantId', '')
+}
 
 export type Authenticate = (request: FastifyRequest) => void
 
@@ -18,6 +31,7 @@ export function requireKey(operatorKey: string): Authenticate {
     }
     if (!timingSafeEqual(hashKey(key), expected))
       throw new ApiError('UNAUTHENTICATED', 'The API key is not known.')
+    request.tenantId = defaultTenantId
   }
 }
 

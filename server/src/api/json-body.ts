@@ -1,5 +1,6 @@
 // Reads a JSON body, and refuses at the edge what would fail deep inside: PostgreSQL takes no NUL, no half of a
-// surrogate pair and no JSON nested 20,000 deep, and each would be a 500 there. Linear in the size of the body.
+// surrogate pair and no JSON nested 20,000 deep, and each would be a 500 there. A number that would not come out as
+// it was sent is refused too: a payload is passed on, and must not change on the way. Linear in the size of the body.
 import { ApiError } from './api-error.ts'
 import { escapePointer } from './problem.ts'
 
@@ -10,14 +11,31 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 /** Undefined for an empty body: whether that is allowed is the route's to say. */
 export function readJsonBody(bytes: Buffer): unknown {
   if (bytes.length === 0) return undefined
+  let text: string
   let value: unknown
   try {
-    value = JSON.parse(utf8.decode(bytes))
+    text = utf8.decode(bytes)
+    value = JSON.parse(text)
   } catch (error) {
     throw new ApiError('MALFORMED_JSON', `The body could not be read as JSON: ${(error as Error).message}.`)
   }
-  checkValue(value)
+  // Only the text tells 9007199254740993 from 9007199254740992; it is read again only when it matters.
+  if (checkValue(value) === 'large numbers') checkValue(JSON.parse(text, markRounded))
   return value
+}
+
+/** Stands where the text has a whole number that was rounded when it was read. */
+const rounded = Symbol('rounded')
+
+function markRounded(_key: string, value: unknown, context?: { source: string }): unknown {
+  if (!isLarge(value)) return value
+  const source = context?.source ?? ''
+  const kept = !/^-?\d+$/.test(source) || String(value) === source || BigInt(value) === BigInt(source)
+  return kept ? value : rounded
+}
+
+function isLarge(value: unknown): value is number {
+  return typeof value === 'number' && Math.abs(value) > Number.MAX_SAFE_INTEGER
 }
 
 interface Pending {
@@ -28,12 +46,16 @@ interface Pending {
 }
 
 // A list instead of recursion: the depth is the client's choice until it has been checked.
-function checkValue(root: unknown): void {
+function checkValue(root: unknown): 'large numbers' | null {
+  let largeNumbers = false
   const pending: Pending[] = [{ value: root, parent: null, key: '', depth: 0 }]
   for (let next = pending.pop(); next !== undefined; next = pending.pop()) {
     const { value, depth } = next
     if (typeof value === 'string') {
       if (!isStorable(value)) refuseText(next, 'has')
+    } else if (isLarge(value) || value === rounded) {
+      if (value === rounded || !Number.isFinite(value)) refuseNumber(next)
+      largeNumbers = true
     } else if (typeof value === 'object' && value !== null) {
       if (depth === depthMax) {
         const detail = `The body is nested more than ${depthMax} deep.`
@@ -52,6 +74,7 @@ function checkValue(root: unknown): void {
       }
     }
   }
+  return largeNumbers ? 'large numbers' : null
 }
 
 function isStorable(text: string): boolean {
@@ -62,6 +85,14 @@ function refuseText(at: Pending, verb: string): never {
   const detail = `${verb} a NUL character or half of a surrogate pair`
   const pointer = pointerOf(at)
   throw new ApiError('INVALID_TEXT', `${pointer === '' ? 'The body' : pointer} ${detail}.`, [
+    { pointer, detail },
+  ])
+}
+
+function refuseNumber(at: Pending): never {
+  const detail = 'is a number that would not be kept exactly'
+  const pointer = pointerOf(at)
+  throw new ApiError('INVALID_NUMBER', `${pointer === '' ? 'The body' : pointer} ${detail}.`, [
     { pointer, detail },
   ])
 }

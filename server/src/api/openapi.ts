@@ -16,6 +16,9 @@ export function openapiOptions(version: string): SwaggerOptions {
         securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' } },
       },
       tags: [
+        { name: 'jobs', description: 'What to run and when.' },
+        { name: 'executions', description: 'What ran, and how it went.' },
+        { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
         { name: 'schedules', description: 'When jobs run.' },
         { name: 'operations', description: 'Who runs what.' },
         { name: 'health', description: 'Probes and metrics; no key needed.' },
@@ -34,3 +37,6 @@ export const problemResponses = {
 function problemResponse(description: string) {
   return { description, content: { 'application/problem+json': { schema: { $ref: `${problemId}#` } } } }
 }
+
+/** The query string of a call that takes none: what it would ignore is refused. */
+export const noParameters = { type: 'object', properties: {}, additionalProperties: false }

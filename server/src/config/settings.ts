@@ -2,6 +2,9 @@
 // this table by a test. A parser returns the value or throws a BadValue that says what is allowed.
 import { BlockList, isIP } from 'node:net'
 import { ROLES, type Role } from '../domain/role.ts'
+import type { PrivateTargets } from '../lib/target-guard.ts'
+
+export type { PrivateTargets }
 
 export interface Setting<T> {
   /** As the documentation shows it; `parse` reads it when it is not in parentheses. */
@@ -11,11 +14,6 @@ export interface Setting<T> {
 }
 
 class BadValue extends Error {}
-
-export type PrivateTargets =
-  | { kind: 'allow' }
-  | { kind: 'refuse' }
-  | { kind: 'listed'; cidrs: readonly string[] }
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]

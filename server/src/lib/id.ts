@@ -37,6 +37,10 @@ export class UuidV7 implements Ids {
     return `${time.slice(0, 8)}-${time.slice(8)}-7${count}-${tail.slice(0, 4)}-${tail.slice(4)}`
   }
 
+  nextBatch(): string {
+    return `${this.next().slice(0, 34)}00`
+  }
+
   #takeTail(): string {
     if (this.#poolAt === this.#pool.length) {
       this.#pool = this.#random.bytes(idBytes * idsPerRefill)

@@ -4,14 +4,14 @@
 import type { Random } from '../ports/random.ts'
 import type { Timers } from '../ports/timers.ts'
 
-/** One bounded piece of work, and whether there is more of it. */
-export type Step = (signal: AbortSignal) => Promise<'more' | 'idle'>
+/** One bounded piece of work, and whether there is more of it: now, after so many ms, or after the idle wait. */
+export type Step = (signal: AbortSignal) => Promise<'more' | 'idle' | number>
 
 export interface LoopOptions {
   /** Named in logs. */
   name: string
   step: Step
-  /** The wait after an idle step. */
+  /** The wait after an idle step, and the longest after any. */
   idleMs: number
   /** The longest wait after failed steps; the first is a tenth of it. Default 5,000. */
   failedMsMax?: number
@@ -61,7 +61,8 @@ export class Loop implements AsyncDisposable {
       // A wake-up during the step may be about work the step just missed, so it must skip the wait.
       this.#wakeUp = new AbortController()
       try {
-        if ((await step(signal)) === 'idle') waitMs = idleMs
+        const more = await step(signal)
+        if (more !== 'more') waitMs = more === 'idle' ? idleMs : Math.min(more, idleMs)
         failures = 0
       } catch (error) {
         // Stopping makes a step fail on purpose; that is not worth a word.

@@ -2,8 +2,10 @@
 
 export interface HttpRequest {
   method: string
-  /** Absolute, http or https. */
+  /** Absolute, http or https, without user name and password. */
   url: string
+  /** The parsed `url`, from a caller that sends to it often; the call is then made to this. */
+  target?: HttpTarget
   headers: Readonly<Record<string, string>>
   body?: string | Uint8Array
   /** For the whole call, connection included. 1 to 604,800,000. */
@@ -12,6 +14,15 @@ export interface HttpRequest {
   responseBytesMax: number
   /** How much of the response is kept. */
   previewBytesMax: number
+  /** Called once, when the request is handed to a connection: from then on the target may have seen it. */
+  onStarted?: () => void
+}
+
+export interface HttpTarget {
+  /** As `URL` spells it: `https://example.com:8443`. */
+  readonly origin: string
+  /** With the query; starts with a slash. */
+  readonly path: string
 }
 
 export type HttpErrorType =
@@ -21,10 +32,12 @@ export type HttpErrorType =
   | 'DNS_RESOLUTION_FAILED'
   | 'TLS_ERROR'
   | 'RESPONSE_TOO_LARGE'
+  | 'TARGET_FORBIDDEN'
   | 'INVALID_REQUEST'
   | 'INVALID_RESPONSE'
   | 'CANCELLED'
 
+/** Of the headers of an answer only content-type, retry-after and x-carillon-async are kept. */
 export type HttpOutcome =
   | { kind: 'answered'; status: number; headers: Readonly<Record<string, string>>; preview: Uint8Array }
   | { kind: 'failed'; type: HttpErrorType; message: string }

@@ -73,6 +73,11 @@ export class Database implements Queries, AsyncDisposable {
     return this.#withClient((client) => run<R>(client, statement, values))
   }
 
+  /** A change of the schema that takes no parameters, outside of any transaction. The text must be ours alone. */
+  async define(text: string): Promise<void> {
+    await this.#withClient((client) => send(client, { text }))
+  }
+
   /** One transaction, repeated when PostgreSQL asks for it: `work` must have no other effect. */
   async transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {

@@ -4,8 +4,11 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
 import { POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
+import { EXECUTION_KINDS, LIVE_STATES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
+import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/job.ts'
 import { WORKER_STATUSES } from '../domain/worker.ts'
 import type { Sql } from '../lib/sql.ts'
+import { DEAD_REASONS } from '../ports/queue.ts'
 
 async function allStatements(): Promise<Sql[]> {
   const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.sql.ts'))
@@ -28,6 +31,16 @@ test('statements have unique names, each the name of its constant', async () => 
 /** Each closed set in the code and the CHECK that guards its column. */
 const closedSets: { table: string; column: string; values: readonly string[] }[] = [
   { table: 'workers', column: 'status', values: WORKER_STATUSES },
+  { table: 'cursors', column: 'status', values: JOB_STATUSES },
+  { table: 'job_versions', column: 'overlap_policy', values: OVERLAP_POLICIES },
+  { table: 'job_versions', column: 'misfire_policy', values: MISFIRE_POLICIES },
+  { table: 'slots', column: 'reason', values: SKIP_REASONS },
+  { table: 'skips', column: 'reason', values: SKIP_REASONS },
+  { table: 'live', column: 'kind', values: EXECUTION_KINDS },
+  { table: 'live', column: 'state', values: LIVE_STATES },
+  { table: 'attempts', column: 'kind', values: EXECUTION_KINDS },
+  { table: 'attempts', column: 'outcome', values: OUTCOMES },
+  { table: 'dead_letters', column: 'reason', values: DEAD_REASONS },
 ]
 
 for (const { table, column, values } of closedSets) {

@@ -16,9 +16,6 @@ export const deleteWorker = sql('deleteWorker')`
 export const selectBeats = sql('selectBeats')`
   SELECT worker_id, beats FROM workers ORDER BY worker_id LIMIT $1`
 
-export const deleteSilentWorker = sql('deleteSilentWorker')`
-  DELETE FROM workers WHERE worker_id = $1 AND beats = $2`
-
 export const selectWorkers = sql('selectWorkers')`
   SELECT worker_id, host, version, labels, capacity, current_load, registered_at, beat_at,
     CASE WHEN beat_at < clock_timestamp() - $1 * interval '1 millisecond' THEN 'DEAD' ELSE status END AS status

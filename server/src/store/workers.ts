@@ -1,5 +1,4 @@
 // Worker leases on PostgreSQL.
-import type { Beat } from '../domain/lease-watch.ts'
 import {
   type Worker,
   type WorkerStatus,
@@ -9,12 +8,11 @@ import {
 } from '../domain/worker.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Leases } from '../ports/leases.ts'
-import type { Upkeep } from '../ports/upkeep.ts'
 import type { Workers } from '../ports/workers.ts'
 import type { Database } from './database.ts'
 import * as statements from './workers.sql.ts'
 
-export class StoredWorkers implements Leases, Upkeep, Workers {
+export class StoredWorkers implements Leases, Workers {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -42,16 +40,6 @@ export class StoredWorkers implements Leases, Upkeep, Workers {
     await this.#database.query(statements.deleteWorker, [workerId])
   }
 
-  async watch(): Promise<Beat[]> {
-    const { rows } = await this.#database.query<BeatRow>(statements.selectBeats, [workersMax])
-    return rows.map((row) => ({ workerId: row.worker_id, beats: row.beats }))
-  }
-
-  async reclaim({ workerId, beats }: Beat): Promise<'reclaimed' | 'alive'> {
-    const { count } = await this.#database.query(statements.deleteSilentWorker, [workerId, beats])
-    return count === 1 ? 'reclaimed' : 'alive'
-  }
-
   async list(): Promise<WorkerView[]> {
     const { rows } = await this.#database.query<WorkerRow>(statements.selectWorkers, [
       workerLeaseMs,
@@ -69,11 +57,6 @@ export class StoredWorkers implements Leases, Upkeep, Workers {
       beatAt: row.beat_at,
     }))
   }
-}
-
-interface BeatRow {
-  worker_id: string
-  beats: number
 }
 
 interface WorkerRow {

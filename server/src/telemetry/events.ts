@@ -1,6 +1,23 @@
 // Every event of the program, in the order of a process's life.
+import type { ExecutionKind, Outcome } from '../domain/execution.ts'
 import type { LoopFailure } from '../lib/loop.ts'
 import { defineEvent } from './event.ts'
+
+export interface AttemptFinished {
+  executionId: string
+  attempt: number
+  kind: ExecutionKind
+  executor: 'http'
+  outcome: Outcome
+  /** Null: this was the last attempt. */
+  retryAt: number | null
+  deadReason: string | null
+  /** From due to started; null for what was not a slot's first attempt. */
+  delayMs: number | null
+  /** From due or requested to finished. */
+  endToEndMs: number
+  durationMs: number
+}
 
 export const postgresReady = defineEvent<{
   how: 'started' | 'adopted'
@@ -25,6 +42,24 @@ export const processExited = defineEvent<{
 export const workerRegistered = defineEvent<{ workerId: string }>('worker.registered')
 export const workerLeaseLost = defineEvent<{ workerId: string }>('worker.lease_lost')
 export const workerReclaimed = defineEvent<{ workerId: string; silentMs: number }>('worker.reclaimed')
+export const schedulerExpelled = defineEvent<{ schedulerId: string; silentMs: number }>('scheduler.expelled')
+export const partitionsChanged = defineEvent<{ schedulerId: string; held: number }>('partitions.changed')
+export const overdueFound = defineEvent<{ jobs: number }>('overdue.found')
+export const slotsFired = defineEvent<{
+  slots: number
+  /** Of them: did not become an execution now. */
+  unfired: number
+  /** Of them: had their record already. */
+  taken: number
+  tookMs: number
+}>('slots.fired')
+/** One attempt that was recorded. Times in ms. */
+export const attemptFinished = defineEvent<AttemptFinished>('attempt.finished')
+/** A result that came too late: the execution is no longer this worker's. */
+export const attemptRefused = defineEvent<{ executionId: string; attempt: number; workerId: string }>(
+  'attempt.refused',
+)
+export const historyWriteFailed = defineEvent<{ executions: number; error: unknown }>('history.write_failed')
 export const loopFailed = defineEvent<LoopFailure>('loop.failed')
 export const requestFinished = defineEvent<{ method: string; route: string; status: number; tookMs: number }>(
   'request.finished',

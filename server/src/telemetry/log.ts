@@ -46,6 +46,20 @@ export function startLog(options: LogOptions): Disposable {
   on(events.workerRegistered, 'debug', 'worker registered')
   on(events.workerLeaseLost, 'warn', 'others declared this worker dead; it goes on under a new id')
   on(events.workerReclaimed, 'warn', 'a silent worker was declared dead')
+  on(events.schedulerExpelled, 'warn', 'a silent scheduler was declared dead; its partitions are free')
+  on(events.partitionsChanged, 'debug', 'partitions held')
+  on(
+    events.overdueFound,
+    'error',
+    'overdue jobs were missing in memory and are fired now; please report this',
+  )
+  on(
+    events.attemptRefused,
+    'warn',
+    'a result came too late and was refused; the execution is no longer this worker’s',
+  )
+  on(events.attemptFinished, 'trace', 'attempt finished')
+  on(events.slotsFired, 'trace', 'slots fired')
   on(events.loopFailed, 'warn', 'a step failed; trying again')
   on(events.requestFailed, 'error', 'a request failed')
   on(events.requestFinished, 'trace', 'request')

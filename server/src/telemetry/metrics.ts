@@ -1,13 +1,16 @@
 // Metrics for Prometheus, fed by events. Never a tenant, job or execution as a label: their number has no limit.
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
+import { collectEngineMetrics } from './engine-metrics.ts'
 import * as events from './events.ts'
 
 export class Metrics implements Disposable {
   readonly #registry = new Registry()
   readonly #subscriptions = new DisposableStack()
 
-  constructor(version: string) {
+  /** `nowMs`: a monotonic clock. */
+  constructor(version: string, nowMs: () => number) {
     const registers = [this.#registry]
+    collectEngineMetrics(this.#registry, this.#subscriptions, nowMs)
     collectDefaultMetrics({ register: this.#registry })
     const info = new Gauge({
       name: 'carillon_info',
@@ -47,8 +50,8 @@ export class Metrics implements Disposable {
     return this.#registry.contentType
   }
 
-  /** Values that are asked for when somebody looks, such as how many workers there are. */
-  gauge(
+  /** Values by label that are asked for when somebody looks, such as how many workers there are. */
+  gauges(
     options: { name: string; help: string; label: string },
     read: () => Promise<Record<string, number>>,
   ): void {
@@ -63,6 +66,20 @@ export class Metrics implements Disposable {
         // Without an answer the series is absent, which an alert can tell from zero.
         this.reset()
         for (const [of, value] of Object.entries(values ?? {})) this.set({ [label]: of }, value)
+      },
+    })
+  }
+
+  /** One value that is asked for when somebody looks; null: absent. */
+  gauge(name: string, help: string, read: () => Promise<number | null>): void {
+    new Gauge({
+      name,
+      help,
+      registers: [this.#registry],
+      async collect() {
+        const value = await read().catch(() => null)
+        if (value === null) this.remove()
+        else this.set(value)
       },
     })
   }

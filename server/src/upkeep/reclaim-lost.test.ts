@@ -14,14 +14,17 @@ function setup(t: TestContext) {
   const onFailure = ({ error }: { error: unknown }) => assert.fail(error as Error)
   const startWorker = () => {
     const options = { version: '1.0.0', labels: [], capacity: 1 }
-    const lease = new WorkerLease({ leases: workers, ids: world.ids }, options)
+    const lease = new WorkerLease({ ...world, leases: workers, currentLoad: () => 0, onLost() {} }, options)
     const loop = new Loop(world, { name: 'beat', step: () => lease.beat(), idleMs: workerBeatMs, onFailure })
     cleanUp(t, () => loop[Symbol.asyncDispose]())
     return loop
   }
   const watch = createLeaseWatch()
   const deps = { clock: world.clock, upkeep: workers }
-  const step = () => reclaimLost(deps, watch)
+  const step = async () => {
+    await reclaimLost(deps, watch)
+    return 'idle' as const
+  }
   const upkeep = new Loop(world, { name: 'reclaim', step, idleMs: reclaimEveryMs, onFailure })
   cleanUp(t, () => upkeep[Symbol.asyncDispose]())
   return { world, workers, startWorker }

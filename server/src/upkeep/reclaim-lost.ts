@@ -1,5 +1,6 @@
-// What happens when a worker dies: once its lease stood still for the term, its row is deleted, and with it its
-// right to act. A worker that beat in the last moment keeps it: the delete names the counter that was seen.
+// What happens when a worker dies: once its lease stood still for the term, what it held is recorded as lost and runs
+// elsewhere, and its row is deleted, and with it its right to act. A worker that beat in the last moment keeps it: the
+// reclaim names the counter that was seen.
 import { LeaseWatch } from '../domain/lease-watch.ts'
 import { workerLeaseMs } from '../domain/worker.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -8,7 +9,7 @@ import { workerReclaimed } from '../telemetry/events.ts'
 
 export interface ReclaimDeps {
   clock: Pick<Clock, 'monotonicMs'>
-  upkeep: Upkeep
+  upkeep: Pick<Upkeep, 'watch' | 'reclaim'>
 }
 
 export const reclaimEveryMs = 1_000
@@ -17,11 +18,14 @@ export function createLeaseWatch(): LeaseWatch {
   return new LeaseWatch({ termMs: workerLeaseMs, lookMsMax: 3 * reclaimEveryMs })
 }
 
-export async function reclaimLost({ clock, upkeep }: ReclaimDeps, watch: LeaseWatch): Promise<'idle'> {
+/** Returns how many workers were declared dead. */
+export async function reclaimLost({ clock, upkeep }: ReclaimDeps, watch: LeaseWatch): Promise<number> {
   const beats = await upkeep.watch()
+  let reclaimed = 0
   for (const silence of watch.look(beats, clock.monotonicMs())) {
     if ((await upkeep.reclaim(silence)) === 'alive') continue
+    reclaimed += 1
     workerReclaimed.emit({ workerId: silence.workerId, silentMs: silence.silentMs })
   }
-  return 'idle'
+  return reclaimed
 }

@@ -9,7 +9,9 @@ function setup() {
   const world = createVirtualWorld()
   const workers = new MemoryWorkers(world.clock)
   const options = { version: '1.0.0', labels: [], capacity: 2_000 }
-  return { workers, lease: new WorkerLease({ leases: workers, ids: world.ids }, options) }
+  const lost: string[] = []
+  const deps = { ...world, leases: workers, currentLoad: () => 7, onLost: () => void lost.push('lost') }
+  return { world, workers, lost, lease: new WorkerLease(deps, options) }
 }
 
 test('the first beat registers, later ones keep the same lease', async () => {
@@ -37,13 +39,14 @@ test('a registration whose reply was lost is repeated under the same id', async 
 })
 
 test('a worker that was declared dead comes back under a new id', async () => {
-  const { workers, lease } = setup()
+  const { workers, lease, lost: told } = setup()
   await lease.beat()
   const [old] = await workers.watch()
   await workers.reclaim(old!)
   const lost = workerLeaseLost.next()
   assert.equal(await lease.beat(), 'more')
   assert.deepEqual(await lost, { workerId: old!.workerId })
+  assert.deepEqual(told, ['lost'])
   await lease.beat()
   const [fresh] = await workers.watch()
   assert.notEqual(fresh!.workerId, old!.workerId)
@@ -57,4 +60,16 @@ test('a draining worker says so, a released one is gone', async () => {
   await lease.release()
   assert.deepEqual(await workers.list(), [])
   await lease.release()
+})
+
+test('a lease is fresh only while nobody can have declared it dead', async () => {
+  const { world, workers, lease } = setup()
+  assert.equal(lease.isFresh(), false)
+  await lease.beat()
+  assert.equal((await workers.list())[0]!.currentLoad, 7)
+  await world.advance(7_999)
+  assert.equal(lease.isFresh(), true)
+  await world.advance(1)
+  assert.equal(lease.isFresh(), false)
+  assert.equal(lease.silentMs(), 8_000)
 })

@@ -1,14 +1,19 @@
 // A worker's right to act: registered under a fresh id, kept by a beat every few seconds, given back at the end.
 // A worker that finds itself declared dead goes on as a new incarnation; what the old one held is not its own.
 import { hostname } from 'node:os'
-import type { WorkerStatus } from '../domain/worker.ts'
+import { type WorkerStatus, workerLeaseMs } from '../domain/worker.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Leases } from '../ports/leases.ts'
 import { workerLeaseLost, workerRegistered } from '../telemetry/events.ts'
 
 export interface LeaseDeps {
+  clock: Pick<Clock, 'monotonicMs'>
   leases: Leases
   ids: Ids
+  currentLoad: () => number
+  /** The lease is gone, and with it everything that was held under it. */
+  onLost: () => void
 }
 
 export interface LeaseOptions {
@@ -18,12 +23,17 @@ export interface LeaseOptions {
   capacity: number
 }
 
+/** Others may declare us dead after the term; before that, by this much, we start nothing more. */
+const marginMs = 2_000
+
 export class WorkerLease {
   readonly #deps: LeaseDeps
   readonly #options: LeaseOptions
   #workerId: string
   #registered = false
   #status: WorkerStatus = 'ACTIVE'
+  /** When the last beat that was answered had been sent. */
+  #beatMs = Number.NEGATIVE_INFINITY
 
   constructor(deps: LeaseDeps, options: LeaseOptions) {
     this.#deps = deps
@@ -31,20 +41,41 @@ export class WorkerLease {
     this.#workerId = deps.ids.next()
   }
 
+  get workerId(): string {
+    return this.#workerId
+  }
+
+  /** Whether nobody can have declared us dead yet. */
+  isFresh(): boolean {
+    return this.#registered && this.silentMs() < workerLeaseMs - marginMs
+  }
+
+  /** How long ago the last beat was sent that was answered. */
+  silentMs(): number {
+    return this.#deps.clock.monotonicMs() - this.#beatMs
+  }
+
   /** One beat; the first one registers. A step for a Loop. */
   async beat(): Promise<'idle' | 'more'> {
+    const { leases, clock, ids } = this.#deps
     const workerId = this.#workerId
     if (!this.#registered) {
       // The same id until it is known to be registered: a lost reply must not leave a ghost behind.
-      await this.#deps.leases.register({ workerId, host: hostname(), ...this.#options })
+      await leases.register({ workerId, host: hostname(), ...this.#options })
       this.#registered = true
       workerRegistered.emit({ workerId })
     }
-    const held = await this.#deps.leases.beat(workerId, { status: this.#status, currentLoad: 0 })
-    if (held === 'held') return 'idle'
+    const sentMs = clock.monotonicMs()
+    const held = await leases.beat(workerId, { status: this.#status, currentLoad: this.#deps.currentLoad() })
+    if (held === 'held') {
+      this.#beatMs = sentMs
+      return 'idle'
+    }
     workerLeaseLost.emit({ workerId })
-    this.#workerId = this.#deps.ids.next()
+    this.#workerId = ids.next()
     this.#registered = false
+    this.#beatMs = Number.NEGATIVE_INFINITY
+    this.#deps.onLost()
     return 'more'
   }
 

@@ -1,16 +1,8 @@
-// What every implementation of the worker ports must do.
+// What every implementation of the leases and workers ports must do.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Worker } from '../../src/domain/worker.ts'
-import type { Leases } from '../../src/ports/leases.ts'
-import type { Upkeep } from '../../src/ports/upkeep.ts'
-import type { Workers } from '../../src/ports/workers.ts'
-
-export interface WorkersBundle {
-  workers: Leases & Upkeep & Workers
-  /** Makes every lease look as if its last beat were this much older. */
-  age(ms: number): Promise<void>
-}
+import type { Scenario } from './scenario.ts'
 
 const idle = { status: 'ACTIVE', currentLoad: 0 } as const
 
@@ -19,12 +11,12 @@ function workerNumbered(number: number): Worker {
   return { workerId, host: 'host-a', version: '1.2.3', labels: ['gpu', 'eu-west'], capacity: 50 }
 }
 
-export function testWorkers(name: string, setup: (t: TestContext) => Promise<WorkersBundle>): void {
+export function testWorkers(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
   test(`${name}: a registered worker is listed as it described itself`, async (t) => {
-    const { workers } = await setup(t)
+    const s = await setup(t)
     const worker = workerNumbered(1)
-    await workers.register(worker)
-    const [view, ...more] = await workers.list()
+    await s.leases.register(worker)
+    const [view, ...more] = await s.workers.list()
     assert.deepEqual(more, [])
     const { registeredAt, beatAt, ...rest } = view!
     assert.deepEqual(rest, { ...worker, status: 'ACTIVE', currentLoad: 0 })
@@ -32,61 +24,61 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Wor
   })
 
   test(`${name}: registering again after a lost reply changes nothing`, async (t) => {
-    const { workers } = await setup(t)
-    await workers.register(workerNumbered(1))
-    await workers.beat(workerNumbered(1).workerId, idle)
-    const before = await workers.list()
-    await workers.register(workerNumbered(1))
-    assert.deepEqual(await workers.list(), before)
-    assert.deepEqual(await workers.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
+    const s = await setup(t)
+    await s.leases.register(workerNumbered(1))
+    await s.leases.beat(workerNumbered(1).workerId, idle)
+    const before = await s.workers.list()
+    await s.leases.register(workerNumbered(1))
+    assert.deepEqual(await s.workers.list(), before)
+    assert.deepEqual(await s.upkeep.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
   })
 
   test(`${name}: a beat counts up and carries status and load`, async (t) => {
-    const { workers } = await setup(t)
+    const s = await setup(t)
     const { workerId } = workerNumbered(1)
-    await workers.register(workerNumbered(1))
-    assert.equal(await workers.beat(workerId, { status: 'DRAINING', currentLoad: 7 }), 'held')
-    const [view] = await workers.list()
+    await s.leases.register(workerNumbered(1))
+    assert.equal(await s.leases.beat(workerId, { status: 'DRAINING', currentLoad: 7 }), 'held')
+    const [view] = await s.workers.list()
     assert.equal(view!.status, 'DRAINING')
     assert.equal(view!.currentLoad, 7)
-    assert.deepEqual(await workers.watch(), [{ workerId, beats: 1 }])
+    assert.deepEqual(await s.upkeep.watch(), [{ workerId, beats: 1 }])
   })
 
   test(`${name}: a worker silent for the whole lease is listed as DEAD`, async (t) => {
-    const { workers, age } = await setup(t)
-    await workers.register(workerNumbered(1))
-    await age(9_000)
-    assert.equal((await workers.list())[0]!.status, 'ACTIVE')
-    await age(1_500)
-    assert.equal((await workers.list())[0]!.status, 'DEAD')
+    const s = await setup(t)
+    await s.leases.register(workerNumbered(1))
+    await s.ageLeases(9_000)
+    assert.equal((await s.workers.list())[0]!.status, 'ACTIVE')
+    await s.ageLeases(1_500)
+    assert.equal((await s.workers.list())[0]!.status, 'DEAD')
   })
 
   test(`${name}: a reclaimed worker has lost its lease for good`, async (t) => {
-    const { workers } = await setup(t)
+    const s = await setup(t)
     const { workerId } = workerNumbered(1)
-    await workers.register(workerNumbered(1))
-    assert.equal(await workers.reclaim({ workerId, beats: 0 }), 'reclaimed')
-    assert.equal(await workers.beat(workerId, idle), 'lost')
-    assert.deepEqual(await workers.list(), [])
+    await s.leases.register(workerNumbered(1))
+    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
+    assert.equal(await s.leases.beat(workerId, idle), 'lost')
+    assert.deepEqual(await s.workers.list(), [])
   })
 
   test(`${name}: a worker that beat after it was watched is not reclaimed`, async (t) => {
-    const { workers } = await setup(t)
+    const s = await setup(t)
     const { workerId } = workerNumbered(1)
-    await workers.register(workerNumbered(1))
-    await workers.beat(workerId, idle)
-    assert.equal(await workers.reclaim({ workerId, beats: 0 }), 'alive')
-    assert.equal(await workers.beat(workerId, idle), 'held')
+    await s.leases.register(workerNumbered(1))
+    await s.leases.beat(workerId, idle)
+    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.equal(await s.leases.beat(workerId, idle), 'held')
   })
 
   test(`${name}: a worker that left is gone, and leaving twice is harmless`, async (t) => {
-    const { workers } = await setup(t)
-    await workers.register(workerNumbered(1))
-    await workers.register(workerNumbered(2))
-    await workers.unregister(workerNumbered(1).workerId)
-    await workers.unregister(workerNumbered(1).workerId)
+    const s = await setup(t)
+    await s.leases.register(workerNumbered(1))
+    await s.leases.register(workerNumbered(2))
+    await s.leases.unregister(workerNumbered(1).workerId)
+    await s.leases.unregister(workerNumbered(1).workerId)
     assert.deepEqual(
-      (await workers.list()).map(({ workerId }) => workerId),
+      (await s.workers.list()).map(({ workerId }) => workerId),
       [workerNumbered(2).workerId],
     )
   })

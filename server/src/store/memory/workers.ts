@@ -7,66 +7,63 @@ import {
   workerLeaseMs,
   workersMax,
 } from '../../domain/worker.ts'
-import type { EpochMs } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Leases } from '../../ports/leases.ts'
 import type { Upkeep } from '../../ports/upkeep.ts'
 import type { Workers } from '../../ports/workers.ts'
+import { reclaim } from './reclaim.ts'
+import { compareText } from './sorted-set.ts'
+import { MemoryStore } from './store.ts'
 
-interface Lease extends Worker {
-  status: WorkerStatus
-  currentLoad: number
-  beats: number
-  registeredAt: EpochMs
-  beatAt: EpochMs
-}
+export class MemoryWorkers implements Leases, Workers, Pick<Upkeep, 'watch' | 'reclaim'> {
+  readonly #store: MemoryStore
 
-export class MemoryWorkers implements Leases, Upkeep, Workers {
-  readonly #clock: Pick<Clock, 'databaseNow'>
-  readonly #leases = new Map<string, Lease>()
-
-  constructor(clock: Pick<Clock, 'databaseNow'>) {
-    this.#clock = clock
+  /** Given only a clock, the leases stand alone: for whoever needs nothing else of the store. */
+  constructor(of: MemoryStore | Pick<Clock, 'databaseNow'>) {
+    this.#store = of instanceof MemoryStore ? of : new MemoryStore(of)
   }
 
   async register(worker: Worker): Promise<void> {
-    if (this.#leases.has(worker.workerId)) return
-    const now = this.#clock.databaseNow()
+    const { leases } = this.#store
+    if (leases.has(worker.workerId)) return
+    const now = this.#store.now()
     const fresh = { status: 'ACTIVE', currentLoad: 0, beats: 0, registeredAt: now, beatAt: now } as const
-    this.#leases.set(worker.workerId, { ...worker, ...fresh })
+    leases.set(worker.workerId, { ...worker, ...fresh, batches: new Set(), live: new Set() })
   }
 
   async beat(
     workerId: string,
     load: { status: WorkerStatus; currentLoad: number },
   ): Promise<'held' | 'lost'> {
-    const lease = this.#leases.get(workerId)
+    const lease = this.#store.leases.get(workerId)
     if (lease === undefined) return 'lost'
-    Object.assign(lease, load, { beats: lease.beats + 1, beatAt: this.#clock.databaseNow() })
+    Object.assign(lease, load, { beats: lease.beats + 1, beatAt: this.#store.now() })
     return 'held'
   }
 
   async unregister(workerId: string): Promise<void> {
-    this.#leases.delete(workerId)
+    const lease = this.#store.leases.get(workerId)
+    if (lease === undefined) return
+    // As PostgreSQL's foreign keys have it.
+    if (lease.batches.size + lease.live.size > 0) throw new Error(`worker ${workerId} still holds executions`)
+    this.#store.leases.delete(workerId)
   }
 
   async watch(): Promise<Beat[]> {
-    const beats = [...this.#leases.values()].map(({ workerId, beats }) => ({ workerId, beats }))
-    return beats.toSorted((a, b) => (a.workerId < b.workerId ? -1 : 1)).slice(0, workersMax)
+    const beats = [...this.#store.leases.values()].map(({ workerId, beats }) => ({ workerId, beats }))
+    return beats.toSorted((a, b) => compareText(a.workerId, b.workerId)).slice(0, workersMax)
   }
 
-  async reclaim({ workerId, beats }: Beat): Promise<'reclaimed' | 'alive'> {
-    if (this.#leases.get(workerId)?.beats !== beats) return 'alive'
-    this.#leases.delete(workerId)
-    return 'reclaimed'
+  async reclaim(lease: Beat): Promise<'reclaimed' | 'alive'> {
+    return reclaim(this.#store, lease)
   }
 
   async list(): Promise<WorkerView[]> {
-    const deadBefore = this.#clock.databaseNow() - workerLeaseMs
-    return [...this.#leases.values()]
-      .toSorted((a, b) => a.registeredAt - b.registeredAt || (a.workerId < b.workerId ? -1 : 1))
+    const deadBefore = this.#store.now() - workerLeaseMs
+    return [...this.#store.leases.values()]
+      .toSorted((a, b) => a.registeredAt - b.registeredAt || compareText(a.workerId, b.workerId))
       .slice(0, workersMax)
-      .map(({ beats: _, ...lease }) => ({
+      .map(({ beats: _beats, batches: _batches, live: _live, ...lease }) => ({
         ...lease,
         status: lease.beatAt < deadBefore ? 'DEAD' : lease.status,
       }))

@@ -1,0 +1,161 @@
+// Executions: the history of a job, and one execution with its attempts.
+import Type from 'typebox'
+import { Pagination, pageParameters } from './pagination.ts'
+import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts } from './shapes.ts'
+
+export const EXECUTION_STATUSES = [
+  'WAITING_DEPENDENCIES',
+  'PENDING',
+  'RUNNING',
+  'RETRYING',
+  'SUCCEEDED',
+  'FAILED',
+  'TIMED_OUT',
+  'CANCELLING',
+  'CANCELLED',
+  'SKIPPED',
+] as const
+
+export const ERROR_TYPES = [
+  'TIMEOUT',
+  'HTTP_ERROR',
+  'CONNECTION_REFUSED',
+  'CONNECTION_RESET',
+  'DNS_RESOLUTION_FAILED',
+  'TLS_ERROR',
+  'RESPONSE_TOO_LARGE',
+  'TARGET_FORBIDDEN',
+  'WORKER_LOST',
+] as const
+
+export const SKIP_REASONS = ['overlap', 'misfire'] as const
+
+const strict = { additionalProperties: false } as const
+const status = Type.Enum([...EXECUTION_STATUSES], { type: 'string' })
+const day = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
+
+export const ExecutionListQuery = Type.Object(
+  {
+    status: Type.Optional(status),
+    start_date: Type.Optional(
+      day('The first UTC day of `scheduled_time` (YYYY-MM-DD), or an RFC 3339 instant.'),
+    ),
+    end_date: Type.Optional(
+      day('The last UTC day of `scheduled_time`, or an RFC 3339 instant; it is included.'),
+    ),
+    ...pageParameters,
+  },
+  strict,
+)
+export type ExecutionListQuery = Type.Static<typeof ExecutionListQuery>
+
+const error = Type.Object(
+  {
+    type: Type.Enum([...ERROR_TYPES], { type: 'string' }),
+    message: Type.String(),
+    http_status: integerOrNull('What the target answered, if it did.'),
+  },
+  strict,
+)
+const errorOrNull = Type.Unsafe<Type.Static<typeof error> | null>({
+  ...error,
+  type: ['object', 'null'],
+  description: 'Why the latest attempt that ended failed; null when it did not.',
+})
+
+const common = {
+  attempt_number: Type.Integer({ description: 'Of the latest attempt; 0 before the first.' }),
+  kind: Type.Enum(['slot', 'trigger', 'redrive'], { type: 'string', description: 'What made it.' }),
+  job_version: Type.Integer({ description: 'The version of the job that it runs.' }),
+  enqueued_at: instant('When it became ready to run.'),
+  started_at: instantOrNull('Of the latest attempt.'),
+  finished_at: instantOrNull('Of the latest attempt.'),
+  duration_ms: integerOrNull('Of the latest attempt.'),
+  error: errorOrNull,
+  worker_id: textOrNull('Who ran the latest attempt.'),
+  dead_letter: Type.Boolean({ description: 'It used up its retries and waits for a person.' }),
+  retry_at: instantOrNull('When the next attempt may start; null unless RETRYING.'),
+}
+const scheduledTime = instant('The slot, or when it was triggered.')
+
+export const ExecutionItem = Type.Object(
+  { execution_id: Type.String({ format: 'uuid' }), status, scheduled_time: scheduledTime, ...common },
+  strict,
+)
+export type ExecutionItem = Omit<Type.Static<typeof ExecutionItem>, 'status'> & {
+  status: Exclude<Type.Static<typeof status>, 'SKIPPED'>
+}
+
+/** A slot that has no execution. */
+export interface SkippedSlot {
+  execution_id: null
+  status: 'SKIPPED'
+  scheduled_time: string
+  reason: (typeof SKIP_REASONS)[number]
+}
+
+/** One schema for both: a serialiser that must try alternatives is slow. */
+const ListedExecution = Type.Unsafe<ExecutionItem | SkippedSlot>({
+  ...ExecutionItem,
+  properties: {
+    ...ExecutionItem.properties,
+    execution_id: { type: ['string', 'null'], format: 'uuid', description: 'Null for a skipped slot.' },
+    reason: { type: 'string', enum: [...SKIP_REASONS], description: 'Why the slot has no execution.' },
+  },
+  required: ['execution_id', 'status', 'scheduled_time'],
+  description: 'An execution; with status SKIPPED a slot without one, which has a `reason` and nothing else.',
+})
+
+export const ExecutionList = Type.Object(
+  { executions: Type.Array(ListedExecution), pagination: Pagination },
+  { ...strict, description: 'A page of the list.' },
+)
+export type ExecutionList = Type.Static<typeof ExecutionList>
+
+export const Attempt = Type.Object(
+  {
+    attempt_number: Type.Integer(),
+    outcome: Type.Enum(['succeeded', 'failed', 'timed_out', 'lost'], {
+      type: 'string',
+      description: 'lost: its worker died; it spends no retry.',
+    }),
+    worker_id: textOrNull('Who ran it.'),
+    enqueued_at: instant('When it became ready to run.'),
+    started_at: instantOrNull('When it was claimed.'),
+    finished_at: instantOrNull('When it ended.'),
+    duration_ms: integerOrNull('How long it took.'),
+    http_status: integerOrNull('What the target answered.'),
+    error: errorOrNull,
+    response_preview: textOrNull('The first 4 KB of the answer.'),
+  },
+  strict,
+)
+export type Attempt = Type.Static<typeof Attempt>
+
+const callbackResponse = Type.Object(
+  { http_status: Type.Integer(), body_preview: textOrNull('The first 4 KB.') },
+  strict,
+)
+
+export const Execution = Type.Object(
+  {
+    execution_id: Type.String({ format: 'uuid' }),
+    job_id: Type.String({ format: 'uuid' }),
+    status,
+    scheduled_time: scheduledTime,
+    ...common,
+    idempotency_key: Type.String({ description: 'Sent with every attempt.' }),
+    callback_response: Type.Unsafe<Type.Static<typeof callbackResponse> | null>({
+      ...callbackResponse,
+      type: ['object', 'null'],
+      description: 'What the target answered to the latest attempt; null when it did not.',
+    }),
+    callback_url: Type.String(),
+    metadata: texts({ maxProperties: 20, maxLength: 512, description: 'Of the job.' }),
+    payload: Type.Optional(anyJson('What it is called with; absent: no body.')),
+    retry_of: textOrNull('The execution that this one repeats.'),
+    attempts: Type.Array(Attempt, { description: 'Those that ended, oldest first.' }),
+  },
+  { ...strict, description: 'The execution.' },
+)
+export type Execution = Type.Static<typeof Execution>

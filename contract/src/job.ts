@@ -1,0 +1,243 @@
+// Jobs: what is sent to create one, what comes back, and triggering one. Fields of the specification that are not
+// built are not here: the server refuses them by name, so that none is ignored.
+import Type from 'typebox'
+import { ScheduleObjectSchema, ScheduleSchema } from './schedule.ts'
+import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts } from './shapes.ts'
+
+export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** Serialised, in bytes. */
+export const payloadBytesMax = 256 * 1024
+/** Names and values together. */
+export const headerBytesMax = 8 * 1024
+const delayMsMax = 86_400_000
+
+/** What a field is when it is left out. */
+export const jobDefaults = {
+  method: 'POST',
+  timeout_seconds: 300,
+  max_retries: 3,
+  backoff: 'EXPONENTIAL',
+  initial_delay_ms: 1_000,
+  max_delay_ms: 60_000,
+  priority: 5,
+  overlap_policy: 'SKIP',
+  misfire_policy: 'FIRE_ONCE',
+} as const
+
+const strict = { additionalProperties: false } as const
+const executionType = Type.Literal('http', { description: 'How it is called: over HTTP.' })
+const method = Type.Enum([...METHODS], { type: 'string', default: jobDefaults.method })
+const timeoutSeconds = Type.Integer({
+  minimum: 1,
+  maximum: 604_800,
+  default: jobDefaults.timeout_seconds,
+  description: 'The longest an attempt may take.',
+})
+const callbackUrl = Type.String({
+  minLength: 1,
+  maxLength: 2_048,
+  description: 'Where the execution is sent; http or https.',
+})
+
+export const ExecutionRequest = Type.Object(
+  {
+    type: Type.Optional(executionType),
+    callback_url: callbackUrl,
+    method: Type.Optional(method),
+    headers: Type.Optional(
+      texts({
+        maxProperties: 50,
+        maxLength: headerBytesMax,
+        description: 'Sent with every attempt. Values can be written but not read back. 8 KB in all.',
+      }),
+    ),
+    payload: Type.Optional(anyJson('Sent as the JSON body; absent: no body. At most 256 KB; not with GET.')),
+    timeout_seconds: Type.Optional(timeoutSeconds),
+  },
+  strict,
+)
+
+const maxRetries = Type.Integer({
+  minimum: 0,
+  maximum: 100,
+  default: jobDefaults.max_retries,
+  description: 'Attempts after the first one.',
+})
+const backoff = Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], {
+  type: 'string',
+  default: jobDefaults.backoff,
+  description: 'How the delay grows: not at all, by the attempt, or twofold.',
+})
+const initialDelayMs = Type.Integer({
+  minimum: 1,
+  maximum: delayMsMax,
+  default: jobDefaults.initial_delay_ms,
+  description: 'The delay after the first attempt, times 0.75 to 1.25.',
+})
+const maxDelayMs = Type.Integer({ minimum: 1, maximum: delayMsMax, default: jobDefaults.max_delay_ms })
+
+export const RetryPolicyRequest = Type.Object(
+  {
+    max_retries: Type.Optional(maxRetries),
+    backoff: Type.Optional(backoff),
+    initial_delay_ms: Type.Optional(initialDelayMs),
+    max_delay_ms: Type.Optional(maxDelayMs),
+  },
+  strict,
+)
+
+const name = Type.String({ minLength: 1, maxLength: 255 })
+const tags = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 50 })
+const priority = Type.Integer({
+  minimum: 1,
+  maximum: 10,
+  default: jobDefaults.priority,
+  description: '1 is the highest.',
+})
+const overlapPolicy = Type.Enum(['ALLOW', 'SKIP'], {
+  type: 'string',
+  default: jobDefaults.overlap_policy,
+  description: 'What happens to a slot that comes while an earlier execution is under way.',
+})
+const misfirePolicy = Type.Enum(['FIRE_ONCE'], {
+  type: 'string',
+  default: jobDefaults.misfire_policy,
+  description: 'What happens to slots that could not fire within a minute: the latest one runs.',
+})
+const windowText =
+  'How old a misfired slot may be and still run. By default an hour for schedules finer than a day, else a day.'
+const metadata = texts({
+  maxProperties: 20,
+  maxLength: 512,
+  description: 'Yours; not interpreted. Names of 1 to 64 characters.',
+})
+
+export const JobRequest = Type.Object(
+  {
+    name,
+    description: Type.Optional(Type.String({ maxLength: 4_096 })),
+    schedule: ScheduleSchema,
+    execution: ExecutionRequest,
+    retry_policy: Type.Optional(RetryPolicyRequest),
+    priority: Type.Optional(priority),
+    tags: Type.Optional(tags),
+    overlap_policy: Type.Optional(overlapPolicy),
+    misfire_policy: Type.Optional(misfirePolicy),
+    misfire_window_seconds: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 31_536_000, description: windowText }),
+    ),
+    metadata: Type.Optional(metadata),
+  },
+  {
+    ...strict,
+    examples: [
+      {
+        name: 'Daily Sales Report',
+        description: 'Generate and email daily sales report',
+        schedule: { type: 'CRON', cron_expression: '0 10 * * *', timezone: 'America/New_York' },
+        execution: {
+          callback_url: 'http://127.0.0.1:7420/echo',
+          method: 'POST',
+          headers: { 'X-API-Key': 'secret123' },
+          payload: { report_type: 'daily_sales', format: 'pdf' },
+          timeout_seconds: 600,
+        },
+        retry_policy: { max_retries: 3, backoff: 'EXPONENTIAL', initial_delay_ms: 1000, max_delay_ms: 60000 },
+        priority: 3,
+        tags: ['reporting', 'finance'],
+      },
+      {
+        name: 'Say hello now',
+        schedule: { type: 'IMMEDIATE' },
+        execution: { callback_url: 'http://127.0.0.1:7420/echo', payload: 'hello' },
+      },
+    ],
+  },
+)
+export type JobRequest = Type.Static<typeof JobRequest>
+
+export const Job = Type.Object(
+  {
+    job_id: Type.String({ format: 'uuid' }),
+    name,
+    description: textOrNull('As given.'),
+    status: Type.Enum([...JOB_STATUSES], {
+      type: 'string',
+      description: 'COMPLETED: no slot is left. Its executions may still be under way.',
+    }),
+    schedule: Type.Object(
+      {
+        ...ScheduleObjectSchema.properties,
+        type: Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' }),
+        next_run_at: instantOrNull('The next slot; null when there is none.'),
+        last_run_at: instantOrNull('The latest slot that became an execution.'),
+      },
+      strict,
+    ),
+    execution: Type.Object(
+      {
+        type: executionType,
+        callback_url: callbackUrl,
+        method: Type.Enum([...METHODS], { type: 'string' }),
+        headers: texts({ maxProperties: 50, maxLength: 3, description: 'The values are not shown.' }),
+        payload: Type.Optional(anyJson('As given; absent: no body.')),
+        timeout_seconds: Type.Integer(),
+      },
+      strict,
+    ),
+    retry_policy: Type.Object(
+      {
+        max_retries: Type.Integer(),
+        backoff: Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], { type: 'string' }),
+        initial_delay_ms: Type.Integer(),
+        max_delay_ms: Type.Integer(),
+      },
+      strict,
+    ),
+    priority: Type.Integer(),
+    tags,
+    overlap_policy: Type.Enum(['ALLOW', 'SKIP'], { type: 'string' }),
+    misfire_policy: Type.Enum(['FIRE_ONCE'], { type: 'string' }),
+    misfire_window_seconds: integerOrNull(windowText),
+    metadata,
+    version: Type.Integer({ description: 'Grows with each change; also the ETag.' }),
+    created_at: instant('When it was created.'),
+    updated_at: instant('When it was last changed.'),
+  },
+  { ...strict, description: 'The job.' },
+)
+export type Job = Type.Static<typeof Job>
+
+export const CreatedJob = Type.Object(
+  {
+    ...Job.properties,
+    execution_id: Type.Optional(
+      Type.String({ format: 'uuid', description: 'The one execution of an IMMEDIATE job.' }),
+    ),
+  },
+  { ...strict, description: 'The job as it was taken.' },
+)
+export type CreatedJob = Type.Static<typeof CreatedJob>
+
+export const TriggerRequest = Type.Object(
+  {
+    payload_override: Type.Optional(
+      anyJson('Sent instead of the payload of the job; null is a payload too. At most 256 KB.'),
+    ),
+  },
+  { ...strict, examples: [{ payload_override: { report_type: 'daily_sales', date: '2026-01-07' } }, {}] },
+)
+export type TriggerRequest = Type.Static<typeof TriggerRequest>
+
+export const TriggerReply = Type.Object(
+  {
+    execution_id: Type.String({ format: 'uuid' }),
+    job_id: Type.String({ format: 'uuid' }),
+    status: Type.Literal('PENDING'),
+    scheduled_time: instant('Now.'),
+  },
+  { ...strict, description: 'The execution that was made.' },
+)
+export type TriggerReply = Type.Static<typeof TriggerReply>

@@ -1,0 +1,34 @@
+// Pages of a list: an opaque cursor leads to the next one.
+import Type from 'typebox'
+
+export const pageLimitMax = 200
+export const pageLimitDefault = 50
+
+/** The parameters of every list. */
+export const pageParameters = {
+  limit: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: pageLimitMax,
+      default: pageLimitDefault,
+      description: 'Items of a page, at most.',
+    }),
+  ),
+  cursor: Type.Optional(
+    Type.String({ maxLength: 256, description: 'The `next_cursor` of the page before, as it was given.' }),
+  ),
+}
+
+export const Pagination = Type.Object(
+  {
+    limit: Type.Integer(),
+    total: Type.Integer({ description: 'How many items there are; at most 10,000 are counted.' }),
+    total_capped: Type.Boolean({ description: 'There are more than `total`.' }),
+    next_cursor: Type.Unsafe<string | null>({
+      type: ['string', 'null'],
+      description: 'Leads to the next page; null on the last one.',
+    }),
+  },
+  { additionalProperties: false },
+)
+export type Pagination = Type.Static<typeof Pagination>

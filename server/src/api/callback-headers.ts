@@ -1,0 +1,56 @@
+// The headers a job sends: what could break the message apart, what belongs to the connection, and what is ours to
+// set is refused when the job is created, not when it runs.
+import { headerBytesMax } from '@carillon/contract/job.ts'
+import type { FieldError } from '@carillon/contract/problem.ts'
+import { escapePointer } from './problem.ts'
+
+// RFC 9110: a token, and a field value without control characters.
+const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
+const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
+
+const ofConnection = [
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'connection',
+  'keep-alive',
+  'upgrade',
+  'te',
+  'trailer',
+  'expect',
+]
+const ours = [
+  'x-idempotency-key',
+  'x-execution-id',
+  'x-job-id',
+  'x-attempt-number',
+  'x-scheduled-time',
+  'traceparent',
+]
+
+/** The first thing wrong with them, or null. */
+export function checkHeaders(headers: Readonly<Record<string, string>>): FieldError | null {
+  const seen = new Set<string>()
+  let bytes = 0
+  for (const [name, value] of Object.entries(headers)) {
+    const lower = name.toLowerCase()
+    const detail = checkName(name, lower) ?? (seen.has(lower) ? 'is given twice' : checkValue(value))
+    if (detail !== null) return { pointer: `/execution/headers/${escapePointer(name)}`, detail }
+    seen.add(lower)
+    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
+  }
+  if (bytes <= headerBytesMax) return null
+  return { pointer: '/execution/headers', detail: `must have at most ${headerBytesMax} bytes in all` }
+}
+
+function checkName(name: string, lower: string): string | null {
+  if (!token.test(name)) return 'is not a valid header name'
+  if (ofConnection.includes(lower) || lower.startsWith('proxy-'))
+    return 'belongs to the connection and cannot be set'
+  if (ours.includes(lower) || lower.startsWith('webhook-')) return 'is set by Carillon itself'
+  return null
+}
+
+function checkValue(value: string): string | null {
+  return fieldValue.test(value) ? null : 'has a character that a header value cannot have'
+}

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { DeadLetter } from '@carillon/contract/dead-letter.ts'
+import * as execution from '@carillon/contract/execution.ts'
+import * as job from '@carillon/contract/job.ts'
+import { EXECUTION_KINDS, EXECUTION_STATUSES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
+import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES, SCHEDULE_TYPES } from '../domain/job.ts'
+import { BACKOFFS, ERROR_TYPES } from '../domain/retry.ts'
+import { DEAD_REASONS } from '../ports/queue.ts'
+
+test('the contract and the domain name the same things', () => {
+  const { kind } = execution.ExecutionItem.properties
+  const { outcome } = execution.Attempt.properties
+  const {
+    overlap_policy: overlap,
+    misfire_policy: misfire,
+    schedule,
+    retry_policy: retry,
+  } = job.Job.properties
+  const pairs: [readonly string[], readonly string[]][] = [
+    [execution.EXECUTION_STATUSES, EXECUTION_STATUSES],
+    [execution.ERROR_TYPES, ERROR_TYPES],
+    [execution.SKIP_REASONS, SKIP_REASONS],
+    [job.JOB_STATUSES, JOB_STATUSES],
+    [kind.enum, EXECUTION_KINDS],
+    [outcome.enum, OUTCOMES],
+    [overlap.enum, OVERLAP_POLICIES],
+    [misfire.enum, MISFIRE_POLICIES],
+    [schedule.properties.type.enum, SCHEDULE_TYPES],
+    [retry.properties.backoff.enum, BACKOFFS],
+    [DeadLetter.properties.dlq_reason.enum, DEAD_REASONS],
+  ]
+  for (const [wire, domain] of pairs) assert.deepEqual([...wire], [...domain])
+})

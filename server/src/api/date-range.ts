@@ -1,0 +1,41 @@
+// start_date and end_date of a list: whole UTC days, or instants. Both ends are included.
+import { readTime } from '../domain/schedule/instant.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import { epochMs } from '../lib/epoch.ts'
+import { ApiError } from './api-error.ts'
+
+const dayMs = 86_400_000
+
+interface DateQuery {
+  start_date?: string
+  end_date?: string
+}
+
+/** `from` is included, `to` is not. */
+export function readDateRange(query: DateQuery): { from: EpochMs | null; to: EpochMs | null } {
+  const { start_date: start, end_date: end } = query
+  const from = start === undefined ? null : readDate(start, 'start_date').first
+  const to = end === undefined ? null : epochMs(readDate(end, 'end_date').last + 1)
+  if (from !== null && to !== null && to <= from) throw refuseDate('end_date', 'lies before start_date')
+  return { from, to }
+}
+
+/** The first and the last millisecond that a text means. */
+function readDate(text: string, name: string): { first: EpochMs; last: EpochMs } {
+  const time = readTime(text, name)
+  if (!time.ok || (!time.value.zoned && !time.value.dateOnly)) {
+    // What looks like a space may have been the + of an offset.
+    const hint = / \d\d:?\d\d$/.test(text) ? ', with + written as %2B' : ''
+    throw refuseDate(
+      name,
+      `must be a day such as 2026-01-31, or an instant such as 2026-01-31T09:00:00Z${hint}`,
+    )
+  }
+  const ms = time.value.seconds * 1_000
+  if (time.value.dateOnly) return { first: epochMs(ms), last: epochMs(ms + dayMs - 1) }
+  return { first: epochMs(Math.ceil(ms)), last: epochMs(Math.floor(ms)) }
+}
+
+function refuseDate(pointer: string, detail: string): ApiError {
+  return new ApiError('INVALID_REQUEST', `${pointer} ${detail}.`, [{ pointer, detail }])
+}

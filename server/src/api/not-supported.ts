@@ -1,0 +1,83 @@
+// Parts of the API that are specified and not built: refused by name before anything else is looked at, because
+// ignoring one would run a job differently from what its owner asked for.
+import type { FastifyRequest } from 'fastify'
+import { ApiError } from './api-error.ts'
+
+type Fields = Record<string, unknown>
+
+const jobFields = [
+  'key',
+  'jitter_seconds',
+  'concurrency_limit',
+  'concurrency_key',
+  'depends_on',
+  'on_failure',
+  'on_late',
+  'region',
+]
+const scheduleFields = ['max_runs', 'exclusions', 'after_completion']
+const executionFields = [
+  'total_timeout_seconds',
+  'heartbeat_timeout_seconds',
+  // Of the other executors.
+  ...['handler', 'labels', 'command', 'args', 'env', 'artifact_id', 'sha256', 'entrypoint'],
+  ...['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function'],
+]
+const retryFields = ['auto_redrive_after_seconds']
+const redriveFields = ['filter', 'rate_per_second']
+
+const overlapPolicies = ['BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING']
+const misfirePolicies = ['FIRE_ALL', 'SKIP']
+const executionTypes = ['worker', 'shell', 'artifact', 'kafka', 'grpc', 'lambda']
+
+const idempotencyHeaders = ['idempotency-key', 'x-idempotency-key']
+
+/** A hook for every write. */
+export async function refuseWriteOptions(request: FastifyRequest): Promise<void> {
+  const pointers = [
+    ...idempotencyHeaders.filter((name) => request.headers[name] !== undefined),
+    ...given(request.query, ['dry_run'], ''),
+  ]
+  refuse(pointers)
+}
+
+export async function refuseJobOptions({ body }: FastifyRequest): Promise<void> {
+  if (!isObject(body)) return
+  const { schedule, execution, retry_policy: retryPolicy } = body
+  refuse([
+    ...given(body, jobFields),
+    ...(isOneOf(overlapPolicies, body['overlap_policy']) ? ['/overlap_policy'] : []),
+    ...(isOneOf(misfirePolicies, body['misfire_policy']) ? ['/misfire_policy'] : []),
+    ...given(schedule, scheduleFields, '/schedule/'),
+    ...(isObject(execution) && isOneOf(executionTypes, execution['type']) ? ['/execution/type'] : []),
+    ...given(execution, executionFields, '/execution/'),
+    ...given(retryPolicy, retryFields, '/retry_policy/'),
+  ])
+}
+
+export async function refuseRedriveOptions({ body }: FastifyRequest): Promise<void> {
+  refuse(given(body, redriveFields))
+}
+
+function given(fields: unknown, names: readonly string[], prefix = '/'): string[] {
+  if (!isObject(fields)) return []
+  return names.filter((name) => Object.hasOwn(fields, name)).map((name) => prefix + name)
+}
+
+function isOneOf(texts: readonly string[], value: unknown): boolean {
+  return typeof value === 'string' && texts.includes(value)
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function refuse(pointers: readonly string[]): void {
+  if (pointers.length === 0) return
+  const detail = 'is not supported yet; it comes with a later version'
+  throw new ApiError(
+    'NOT_SUPPORTED_YET',
+    `${pointers[0]} ${detail}.`,
+    pointers.map((pointer) => ({ pointer, detail })),
+  )
+}

@@ -1,0 +1,66 @@
+// An execution: one slot, or one trigger, of one job, from fired to finished. Its id leads to its batch: a batch id
+// ends in a zero byte, and an execution's id is the batch id plus its position.
+import { createHash } from 'node:crypto'
+import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
+
+export const EXECUTION_STATUSES = [
+  'WAITING_DEPENDENCIES',
+  'PENDING',
+  'RUNNING',
+  'RETRYING',
+  'SUCCEEDED',
+  'FAILED',
+  'TIMED_OUT',
+  'CANCELLING',
+  'CANCELLED',
+  'SKIPPED',
+] as const
+export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
+
+export const EXECUTION_KINDS = ['slot', 'trigger', 'redrive'] as const
+export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
+
+/** How an attempt ended. */
+export const OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost'] as const
+export type Outcome = (typeof OUTCOMES)[number]
+
+/** Where a `live` row is: held back by another execution of its job, claimable, claimed, or between attempts. */
+export const LIVE_STATES = ['waiting', 'ready', 'running', 'retrying'] as const
+export type LiveState = (typeof LIVE_STATES)[number]
+
+/** Why a slot has no execution. */
+export const SKIP_REASONS = ['overlap', 'misfire'] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]
+
+/** Executions in one batch, at most; a position is one byte of the id. */
+export const batchExecutionsMax = 100
+
+export function batchIdOf(executionId: string): string {
+  return `${executionId.slice(0, 34)}00`
+}
+
+export function executionIdAt(batchId: string, position: number): string {
+  return batchId.slice(0, 34) + (position < 16 ? '0' : '') + position.toString(16)
+}
+
+/** The status a client sees of an execution that has not ended. */
+export function statusOfLive(state: LiveState, attempts: number): ExecutionStatus {
+  if (state === 'running') return 'RUNNING'
+  if (state === 'retrying') return 'RETRYING'
+  return attempts === 0 ? 'PENDING' : 'RETRYING'
+}
+
+/** The status of an execution whose final attempt had this outcome. */
+export function statusOfOutcome(outcome: Outcome): ExecutionStatus {
+  if (outcome === 'succeeded') return 'SUCCEEDED'
+  return outcome === 'timed_out' ? 'TIMED_OUT' : 'FAILED'
+}
+
+/** The same for every attempt of one execution: by the slot for a slot, else by the execution. */
+export function idempotencyKeyOf(
+  kind: ExecutionKind,
+  { jobId, executionId, slot }: { jobId: string; executionId: string; slot: EpochMs },
+): string {
+  const of = kind === 'slot' ? `${jobId}:${toRfc3339(slot)}` : `${jobId}:${executionId}`
+  return createHash('sha256').update(of).digest('hex').slice(0, 32)
+}

@@ -1,0 +1,70 @@
+// How a worker shares its free places among lanes: the shared lane first, then whichever lane was served least for
+// its weight. Counted in the worker's own memory; each worker being fair, the fleet is.
+import { sharedLane } from './lane.ts'
+
+export interface LaneWeight {
+  lane: string
+  weight: number
+}
+
+export interface LaneShare {
+  lane: string
+  /** Executions to take, at most. */
+  count: number
+}
+
+/** Places handed out in one go: about a batch. */
+const portion = 100
+
+export class FairShare {
+  #served = new Map<string, number>()
+
+  /** Splits `free` places over the lanes that have work. `inHand`: executions of each lane this worker has. */
+  split(
+    lanes: readonly LaneWeight[],
+    places: { free: number; capacity: number; inHand: (lane: string) => number },
+  ): LaneShare[] {
+    const active = lanes.filter(({ lane }) => lane !== sharedLane)
+    this.#keep(active)
+    const shares = new Map<string, number>()
+    let { free } = places
+    if (lanes.length > active.length) {
+      // First, but not all of it while others wait: the next round comes at once, and begins here again.
+      const shared = active.length === 0 ? free : Math.ceil(free / 2)
+      shares.set(sharedLane, shared)
+      free -= shared
+    }
+    // While others wait, one tenant has at most half of the worker.
+    const halfMax = lanes.length > 1 ? Math.max(1, Math.floor(places.capacity / 2)) : places.capacity
+    const room = new Map(active.map(({ lane }) => [lane, Math.max(0, halfMax - places.inHand(lane))]))
+    const served = new Map(this.#served)
+    while (free > 0) {
+      let least: LaneWeight | null = null
+      for (const one of active) {
+        if (room.get(one.lane)! <= 0) continue
+        if (least === null || served.get(one.lane)! / one.weight < served.get(least.lane)! / least.weight)
+          least = one
+      }
+      if (least === null) break
+      const count = Math.min(free, portion, room.get(least.lane)!)
+      shares.set(least.lane, (shares.get(least.lane) ?? 0) + count)
+      served.set(least.lane, served.get(least.lane)! + count)
+      room.set(least.lane, room.get(least.lane)! - count)
+      free -= count
+    }
+    return [...shares].map(([lane, count]) => ({ lane, count }))
+  }
+
+  /** What a lane really got. */
+  count(lane: string, executions: number): void {
+    const served = this.#served.get(lane)
+    if (served !== undefined) this.#served.set(lane, served + executions)
+  }
+
+  // A lane that becomes active starts at the least count among the active ones: idleness is not saved up.
+  #keep(active: readonly LaneWeight[]): void {
+    const known = active.filter(({ lane }) => this.#served.has(lane))
+    const least = known.length === 0 ? 0 : Math.min(...known.map(({ lane }) => this.#served.get(lane)!))
+    this.#served = new Map(active.map(({ lane }) => [lane, (this.#served.get(lane) ?? least) - least]))
+  }
+}

@@ -1,0 +1,70 @@
+// A job: the durable definition of what to run and when. Versions are append-only; an execution runs the version it
+// was fired with.
+import type { ScheduleObject } from '@carillon/contract/schedule.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { RetryPolicy } from './retry.ts'
+
+export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
+export type JobStatus = (typeof JOB_STATUSES)[number]
+
+export const OVERLAP_POLICIES = ['ALLOW', 'SKIP'] as const
+export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]
+
+export const MISFIRE_POLICIES = ['FIRE_ONCE'] as const
+export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
+
+export const SCHEDULE_TYPES = ['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'] as const
+export type StoredSchedule = ScheduleObject & { type: (typeof SCHEDULE_TYPES)[number] }
+
+export const partitionsCount = 64
+
+/** What an attempt calls: an HTTP target. */
+export interface HttpExecution {
+  type: 'http'
+  callback_url: string
+  method: string
+  headers: Readonly<Record<string, string>>
+  /** Absent: no body is sent. */
+  payload?: unknown
+  timeout_seconds: number
+}
+
+/** One version of a job, in the form it is stored. */
+export interface JobVersion {
+  jobId: string
+  version: number
+  tenantId: string
+  name: string
+  description: string | null
+  tags: readonly string[]
+  schedule: StoredSchedule
+  /** When the job was created or its interval edited: where an interval without a start begins. */
+  anchorAt: EpochMs
+  execution: HttpExecution
+  retryPolicy: RetryPolicy
+  /** 1 (highest) to 10. */
+  priority: number
+  overlapPolicy: OverlapPolicy
+  misfirePolicy: MisfirePolicy
+  /** Null: by the grain of the schedule. */
+  misfireWindowSeconds: number | null
+  metadata: Readonly<Record<string, string>>
+}
+
+/** A job as the API shows it: its current version and where its schedule stands. */
+export interface JobView extends JobVersion {
+  status: JobStatus
+  /** The slot that fires next as far as the store knows; it may lag behind for dense schedules. */
+  slotAt: EpochMs | null
+  /** The latest slot that became an execution. */
+  lastRunAt: EpochMs | null
+  createdAt: EpochMs
+  updatedAt: EpochMs
+}
+
+/** The slice of all jobs a job belongs to; the same on every server for ever. */
+export function partitionOf(jobId: string): number {
+  let hash = 0x811c9dc5
+  for (let i = 0; i < jobId.length; i++) hash = Math.imul(hash ^ jobId.charCodeAt(i), 0x01000193)
+  return (hash >>> 0) % partitionsCount
+}

@@ -1,0 +1,28 @@
+// A lane is one tenant's queue, or the one that small tenants share. A tenant that enqueues 50 or more executions a
+// second gets a lane of its own, so that its burst waits in its own queue; counted by each process for itself.
+
+export const sharedLane = 'shared'
+const ownLanePerSecond = 50
+const tenantsMax = 10_000
+
+export class LaneChooser {
+  #second = 0
+  #counts = new Map<string, number>()
+  /** Who was busy in the second before: a lane is kept for as long as the burst goes on. */
+  #before = new Map<string, number>()
+
+  /** The lane for one more execution of this tenant. */
+  choose(tenantId: string, nowMs: number): string {
+    const second = Math.floor(nowMs / 1_000)
+    if (second !== this.#second) {
+      this.#before = second === this.#second + 1 ? this.#counts : new Map()
+      this.#counts = new Map()
+      this.#second = second
+    }
+    const count = (this.#counts.get(tenantId) ?? 0) + 1
+    if (count === 1 && this.#counts.size >= tenantsMax) return sharedLane
+    this.#counts.set(tenantId, count)
+    const busy = count > ownLanePerSecond || (this.#before.get(tenantId) ?? 0) > ownLanePerSecond
+    return busy ? tenantId : sharedLane
+  }
+}

@@ -1,0 +1,149 @@
+// Which addresses may be called. A URL whose host is an address is checked before the call; a name is checked as it
+// is resolved, and the connection goes to exactly the addresses that were checked, so a name that changes its mind
+// between check and connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
+import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
+
+export type PrivateTargets =
+  | { kind: 'allow' }
+  | { kind: 'refuse' }
+  | { kind: 'listed'; cidrs: readonly string[] }
+
+export interface TargetGuard {
+  /** Why calls to the origin are refused, when its host is an address; null for a name: `lookup` checks that. */
+  checkOrigin(origin: string): string | null
+  /** For `connect`: resolves a name, or fails with a ForbiddenTarget when any of its addresses is forbidden. */
+  readonly lookup: LookupFunction
+}
+
+/** As `dns.lookup` with `all: true`. */
+export type ResolveName = (
+  hostname: string,
+  options: LookupAllOptions,
+  callback: (error: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
+) => void
+
+export class ForbiddenTarget extends Error {}
+
+/** Verdicts remembered: a call to a known origin costs one look into a map. */
+const verdictsMax = 10_000
+
+export function createTargetGuard(
+  privateTargets: PrivateTargets,
+  resolveName: ResolveName = lookupName,
+): TargetGuard {
+  const classify = createClassifier(privateTargets)
+  const verdicts = new Map<string, string | null>()
+  return {
+    checkOrigin(origin) {
+      let verdict = verdicts.get(origin)
+      if (verdict === undefined) {
+        verdict = checkHost(origin, classify)
+        for (const oldest of verdicts.keys()) {
+          if (verdicts.size < verdictsMax) break
+          verdicts.delete(oldest)
+        }
+        verdicts.set(origin, verdict)
+      }
+      return verdict
+    },
+
+    lookup(hostname, options, callback) {
+      resolveName(hostname, { ...options, all: true }, (error, addresses) => {
+        if (error !== null) return callback(error, [])
+        for (const { address } of addresses) {
+          const forbidden = classify(address)
+          if (forbidden !== null) {
+            return callback(new ForbiddenTarget(refusal(`${hostname} resolves to`, forbidden)), [])
+          }
+        }
+        if (options.all) return callback(null, addresses)
+        callback(null, addresses[0]?.address ?? '', addresses[0]?.family)
+      })
+    },
+  }
+}
+
+type Classify = (address: string) => string | null
+
+// Parsed the way the connection will parse it: `http://0x7f.1`, `http://2130706433` and `http://127.1` are all
+// 127.0.0.1 by then. What URL cannot parse cannot be connected to either.
+function checkHost(origin: string, classify: Classify): string | null {
+  const host = URL.parse(origin)?.hostname ?? ''
+  const address = host.startsWith('[') ? host.slice(1, -1) : host
+  if (isIP(address) === 0) return null
+  const forbidden = classify(address)
+  return forbidden === null ? null : refusal(`${host} is`, forbidden)
+}
+
+// Says the kind of address and not the address: what a name resolves to inside is not the caller's business.
+function refusal(subject: string, kind: string): string {
+  return `${subject} ${kind} address; private addresses are refused (CARILLON_ALLOW_PRIVATE_TARGETS)`
+}
+
+/** IANA's special-purpose registries, the narrower network before the wider one. */
+const KINDS_OF_IPV4: [kind: string, ...cidrs: string[]][] = [
+  ['a loopback', '127.0.0.0/8'],
+  ['a private', '10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16'],
+  ['a link-local', '169.254.0.0/16'],
+  ['a shared (carrier NAT)', '100.64.0.0/10'],
+  ['an unspecified', '0.0.0.0/8'],
+  ['a multicast', '224.0.0.0/4'],
+  ['a broadcast', '255.255.255.255/32'],
+  ['a benchmarking', '198.18.0.0/15'],
+  ['a documentation', '192.0.2.0/24', '198.51.100.0/24', '203.0.113.0/24'],
+  // Azure answers on a public address that only its own machines reach.
+  ['a cloud metadata', '168.63.129.16/32'],
+  ['a reserved', '240.0.0.0/4', '192.0.0.0/24', '192.88.99.0/24'],
+]
+const KINDS_OF_IPV6: [kind: string, ...cidrs: string[]][] = [
+  ['an unspecified', '::/128'],
+  ['a loopback', '::1/128'],
+  ['an IPv4-mapped', '::ffff:0:0/96'],
+  ['an IPv4-compatible', '::/96'],
+  ['a NAT64', '64:ff9b::/96', '64:ff9b:1::/48'],
+  ['a 6to4', '2002::/16'],
+  ['a Teredo', '2001::/32'],
+  ['a unique local', 'fc00::/7'],
+  ['a link-local', 'fe80::/10'],
+  ['a site-local', 'fec0::/10'],
+  ['a multicast', 'ff00::/8'],
+  ['a benchmarking', '2001:2::/48'],
+  ['a documentation', '2001:db8::/32', '3fff::/20'],
+  ['a reserved', '2001::/23'],
+]
+
+/** Gives the kind of a forbidden address, null for one that may be called. */
+function createClassifier(privateTargets: PrivateTargets): Classify {
+  if (privateTargets.kind === 'allow') return () => null
+  const cidrs = privateTargets.kind === 'listed' ? privateTargets.cidrs : []
+  // Never IPv4 and IPv6 in one list: BlockList finds every IPv4 address inside ::ffff:0:0/96.
+  const listedIpv4 = networks(cidrs.filter((cidr) => !cidr.includes(':')))
+  const listedIpv6 = networks(cidrs.filter((cidr) => cidr.includes(':')))
+  const ipv4 = KINDS_OF_IPV4.map(([kind, ...cidrs]) => ({ kind, list: networks(cidrs) }))
+  const ipv6 = KINDS_OF_IPV6.map(([kind, ...cidrs]) => ({ kind, list: networks(cidrs) }))
+  const mapped = networks(['::ffff:0:0/96'])
+  const globalIpv6 = networks(['2000::/3'])
+
+  return (address) => {
+    if (isIP(address) === 4) {
+      if (listedIpv4.check(address, 'ipv4')) return null
+      return ipv4.find(({ list }) => list.check(address, 'ipv4'))?.kind ?? null
+    }
+    // A mapped address leads to its IPv4 address, so only a listed IPv4 network may allow it.
+    const listed = mapped.check(address, 'ipv6') ? listedIpv4 : listedIpv6
+    if (listed.check(address, 'ipv6')) return null
+    const kind = ipv6.find(({ list }) => list.check(address, 'ipv6'))?.kind
+    // Beyond 2000::/3 nothing is assigned; an address that cannot be read ends here too.
+    return kind ?? (globalIpv6.check(address, 'ipv6') ? null : 'a reserved')
+  }
+}
+
+function networks(cidrs: readonly string[]): BlockList {
+  const list = new BlockList()
+  for (const cidr of cidrs) {
+    const [address = '', bits] = cidr.split('/')
+    list.addSubnet(address, Number(bits), address.includes(':') ? 'ipv6' : 'ipv4')
+  }
+  return list
+}

@@ -1,0 +1,138 @@
+// The worker's side of the queue: claim executions, finish them. Every write names the worker and the fence of its
+// claim; what is no longer held under them is answered as missing and changes nothing.
+import type { ExecutionKind } from '../domain/execution.ts'
+import type { LaneShare, LaneWeight } from '../domain/fair-share.ts'
+import type { HttpExecution } from '../domain/job.ts'
+import type { ErrorType, RetryPolicy } from '../domain/retry.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+
+export interface Queue {
+  /** Lanes and hosts that have something to claim, at most `limit` of each. */
+  waiting(route: string, limit: number): Promise<Waiting>
+  claim(order: ClaimOrder): Promise<Claimed>
+  /** The versions of jobs that were claimed. */
+  definitions(keys: readonly DefinitionKey[]): Promise<Definition[]>
+  /** Ends whole batches: what ended is recorded, what did not leaves for `live`. Returns the batches that were not held. */
+  finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<string[]>
+  /** Ends or hands back single executions. Returns the executions that were not held. */
+  finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<string[]>
+  /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
+  findOwn(
+    workerId: string,
+    attempts: readonly { executionId: string; attempt: number }[],
+  ): Promise<OwnAttempt[]>
+  /** Hands back what the store thinks this worker holds and the worker does not know, as after a lost reply. */
+  returnUnknown(
+    workerId: string,
+    known: { batchIds: readonly string[]; executionIds: readonly string[] },
+  ): Promise<number>
+}
+
+export interface Waiting {
+  lanes: LaneWeight[]
+  /** Hosts that executions wait for because the host was full when they were first claimed. */
+  hosts: string[]
+}
+
+export interface ClaimOrder {
+  workerId: string
+  route: string
+  lanes: readonly LaneShare[]
+  hosts: readonly { host: string; count: number }[]
+  /** Batches to look at per lane, at most. */
+  batchesMax: number
+}
+
+export interface Claimed {
+  batches: ClaimedBatch[]
+  live: ClaimedLive[]
+}
+
+export interface ClaimedBatch {
+  batchId: string
+  fence: number
+  lane: string
+  priority: number
+  enqueuedAt: EpochMs
+  rank: EpochMs
+  positions: number[]
+  jobIds: string[]
+  versions: number[]
+  slots: EpochMs[]
+}
+
+export interface ClaimedLive {
+  executionId: string
+  fence: number
+  lane: string
+  rank: EpochMs
+  enqueuedAt: EpochMs
+  jobId: string
+  version: number
+  kind: ExecutionKind
+  slot: EpochMs
+  /** The number of the attempt that this claim begins. */
+  attempt: number
+  losses: number
+  payloadOverride?: unknown
+  /** When it is not derived from job and slot or execution. */
+  idempotencyKey: string | null
+}
+
+export interface DefinitionKey {
+  jobId: string
+  version: number
+}
+
+export interface Definition extends DefinitionKey {
+  tenantId: string
+  name: string
+  execution: HttpExecution
+  retryPolicy: RetryPolicy
+  priority: number
+}
+
+/** What happened to one attempt. Times are those of the database's clock. */
+export interface AttemptEnd {
+  outcome: 'succeeded' | 'failed' | 'timed_out'
+  startedAt: EpochMs
+  finishedAt: EpochMs
+  durationMs: number
+  httpStatus: number | null
+  error: { type: ErrorType; message: string } | null
+  /** Head of the response. */
+  preview: string | null
+  /** When the next attempt may start; null: this was the last one. */
+  retryAt: EpochMs | null
+  /** Why it goes to the dead letters; null: it does not. */
+  deadReason: DeadReason | null
+}
+
+export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST'] as const
+export type DeadReason = (typeof DEAD_REASONS)[number]
+
+/** How one claimed execution leaves the worker's hands. */
+export type Ending =
+  | { kind: 'ended'; end: AttemptEnd }
+  /** Still running: it leaves its batch and stays with this worker, under fence 1. Only for batches. */
+  | { kind: 'running'; startedAt: EpochMs }
+  /** Its call was not started: no attempt is spent, its rank is kept. `host`: it waits for this host. */
+  | { kind: 'unstarted'; host: string | null }
+
+export interface FinishedBatch {
+  batchId: string
+  fence: number
+  endings: readonly { position: number; ending: Ending }[]
+}
+
+export interface FinishedLive {
+  executionId: string
+  fence: number
+  attempt: number
+  ending: Exclude<Ending, { kind: 'running' }>
+}
+
+export interface OwnAttempt {
+  executionId: string
+  state: 'recorded' | 'held'
+}

@@ -1,0 +1,129 @@
+// Fires what is due: takes jobs out of the wheel, fires their slots in one go, puts them back with their next slot.
+// Whether a slot fires is the store's to say; this only proposes.
+import { batchExecutionsMax, executionIdAt } from '../domain/execution.ts'
+import type { LaneChooser } from '../domain/lane.ts'
+import { serverRoute } from '../domain/route.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
+import { slotsFired } from '../telemetry/events.ts'
+import type { Entry } from './entry.ts'
+import { type Plan, planSlots } from './plan-slots.ts'
+import type { TimerWheel } from './timer-wheel.ts'
+import type { Window } from './window.ts'
+
+export interface FireDeps {
+  clock: Clock
+  ids: Ids
+  slots: Slots
+  wheel: TimerWheel
+  window: Window
+  lanes: LaneChooser
+  /** Called after a commit that enqueued something. */
+  onEnqueued: () => void
+  /** Called after a commit that left something waiting. */
+  onOwed: () => void
+}
+
+/** Jobs in one fire. */
+const fireMax = 1_000
+/** The longest the loop sleeps without looking. */
+export const fireEveryMs = 1_000
+const busyMs = 50
+const earlyMs = 1
+
+export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number }): Promise<'more' | number> {
+  const { clock, wheel, window } = deps
+  const startedMs = clock.monotonicMs()
+  const now = clock.databaseNow()
+  const due = wheel.takeDue(now, fireMax).filter(({ partitionId }) => window.has(partitionId))
+  if (due.length > 0) {
+    const plans = due.map((entry) =>
+      planSlots(entry, {
+        now,
+        misfireAfterMs: options.misfireAfterMs,
+        staysInMemory: (dueAt) => window.covers(entry.partitionId, dueAt),
+      }),
+    )
+    const slots = assignBatches(deps, due, plans, now)
+    let answers: FireAnswer[]
+    try {
+      answers = await deps.slots.fire(slots)
+    } catch (error) {
+      // Nothing is lost: whatever did commit answers 'taken' next time.
+      for (const entry of due) wheel.put(entry)
+      throw error
+    }
+    settle(deps, { due, plans, slots, answers, now })
+    const taken = answers.filter(({ answer }) => answer === 'taken').length
+    const tookMs = clock.monotonicMs() - startedMs
+    slotsFired.emit({ slots: slots.length, unfired: answers.length, taken, tookMs })
+  }
+  const next = wheel.nextDueAt()
+  if (next === null) return fireEveryMs
+  const waitMs = next - clock.databaseNow()
+  return waitMs <= 0 ? 'more' : waitMs
+}
+
+/** Batches are of one (route, lane, priority). */
+function assignBatches(
+  deps: FireDeps,
+  due: readonly Entry[],
+  plans: readonly Plan[],
+  now: EpochMs,
+): SlotToFire[] {
+  const open = new Map<string, { batchId: string; size: number }>()
+  const slots: SlotToFire[] = []
+  plans.forEach((plan, index) => {
+    const { tenantId } = due[index]!
+    for (const planned of plan.slots) {
+      const lane = deps.lanes.choose(tenantId, now)
+      const key = `${planned.priority} ${lane}`
+      let batch = open.get(key)
+      if (batch === undefined || batch.size === batchExecutionsMax) {
+        batch = { batchId: deps.ids.nextBatch(), size: 0 }
+        open.set(key, batch)
+      }
+      const executionId = executionIdAt(batch.batchId, batch.size++)
+      slots.push({ ...planned, executionId, route: serverRoute, lane })
+    }
+  })
+  return slots
+}
+
+interface Fire {
+  due: readonly Entry[]
+  plans: readonly Plan[]
+  slots: readonly SlotToFire[]
+  answers: readonly FireAnswer[]
+  now: EpochMs
+}
+
+function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void {
+  const { wheel, window } = deps
+  // The last answer of a job is about its last slot, which carries the move of its cursor.
+  const answered = new Map(answers.map(({ jobId, answer }) => [jobId, answer]))
+  plans.forEach((plan, index) => {
+    const entry = due[index]!
+    const answer = answered.get(entry.jobId)
+    if (answer === 'stale') return
+    if (answer === 'busy' || answer === 'early') {
+      entry.dueAt = (now + (answer === 'busy' ? busyMs : earlyMs)) as EpochMs
+      wheel.put(entry)
+      return
+    }
+    if (plan.next === null) return
+    const moved = plan.slots.at(-1)!.move !== null
+    if (moved) entry.movedAt = now
+    // Asked again now, not taken from the plan: while we fired, the window may have moved past the next slot, and
+    // the load that moved it did not see the cursor we were writing.
+    if (moved && !window.covers(entry.partitionId, plan.next)) return
+    entry.slot = plan.next
+    entry.dueAt = plan.next
+    wheel.put(entry)
+  })
+  const owed = slots.some(({ owedTo }) => owedTo !== null) || answers.some(({ answer }) => answer === 'owed')
+  if (owed) deps.onOwed()
+  if (answers.length < slots.length) deps.onEnqueued()
+}

@@ -1,0 +1,109 @@
+// Keeps the wheel filled: loads what comes due within the look-ahead window, takes notes of new and changed jobs,
+// and once in a while looks for what should have been in the wheel and is not.
+import { lookAheadMs } from '../domain/window.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Cursor, Slots } from '../ports/slots.ts'
+import { overdueFound } from '../telemetry/events.ts'
+import { moveEveryMs, toEntry } from './entry.ts'
+import type { TimerWheel } from './timer-wheel.ts'
+import type { Window } from './window.ts'
+
+export interface LoadDeps {
+  clock: Pick<Clock, 'databaseNow'>
+  slots: Slots
+  wheel: TimerWheel
+  window: Window
+  /** Called when something was put that may be due before the fire loop looks again. */
+  onPut: () => void
+}
+
+/** Rows of one partition loaded at once. */
+const loadMax = 1_000
+/** The wheel is not filled beyond this; a herd is loaded as it fires. */
+const entriesMax = 200_000
+const changesMax = 5_000
+export const takeChangesEveryMs = 1_000
+export const loadEveryMs = lookAheadMs / 4
+export const findOverdueEveryMs = 60_000
+/** A dense job's cursor lags by `moveEveryMs`; what is older than that is fired, or lost from the wheel. */
+const overdueMs = moveEveryMs + 30_000
+
+/** One load of the window. */
+export async function loadWindow({
+  clock,
+  slots,
+  wheel,
+  window,
+  onPut,
+}: LoadDeps): Promise<'more' | 'idle' | number> {
+  if (wheel.size >= entriesMax) return 100
+  const now = clock.databaseNow()
+  const dueBefore = (now + lookAheadMs) as EpochMs
+  const partitions = window.begin((now + lookAheadMs / 2) as EpochMs, dueBefore)
+  if (partitions.length === 0) return 'idle'
+  let cursors: Cursor[]
+  try {
+    cursors = await slots.load({ partitions, dueBefore, limit: loadMax })
+  } catch (error) {
+    window.reload()
+    throw error
+  }
+  put({ wheel, window }, cursors, now)
+  let more = false
+  for (const { partitionId } of partitions) {
+    const loaded = cursors.filter((cursor) => cursor.partitionId === partitionId)
+    const whole = loaded.length < loadMax
+    window.end(partitionId, loaded.at(-1) ?? null, whole)
+    more ||= !whole
+  }
+  if (cursors.length > 0) onPut()
+  return more ? 'more' : 'idle'
+}
+
+/** Takes the notes of new and changed jobs. */
+export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
+  const { clock, slots, window, onPut } = deps
+  const { partitionIds } = window
+  if (partitionIds.length === 0) return 'idle'
+  let cursors: Cursor[]
+  try {
+    cursors = await slots.takeChanges(partitionIds, changesMax)
+  } catch (error) {
+    // The notes may be gone and their answer lost.
+    window.reload()
+    throw error
+  }
+  put(deps, cursors, clock.databaseNow())
+  if (cursors.length > 0) onPut()
+  return cursors.length === changesMax ? 'more' : 'idle'
+}
+
+/** The safety net: whatever is overdue and not in the wheel is put there, and reported, since it should be there. */
+export async function findOverdue(deps: LoadDeps): Promise<'idle'> {
+  const { clock, slots, wheel, window, onPut } = deps
+  const now = clock.databaseNow()
+  const partitions = window.partitionIds.map((partitionId) => ({ partitionId, after: null }))
+  if (partitions.length === 0) return 'idle'
+  const overdue = await slots.load({ partitions, dueBefore: (now - overdueMs) as EpochMs, limit: loadMax })
+  const missing = overdue.filter(
+    ({ jobId, dueAt, partitionId }) => !wheel.has(jobId) && window.covers(partitionId, dueAt),
+  )
+  if (missing.length === 0) return 'idle'
+  put(deps, missing, now)
+  overdueFound.emit({ jobs: missing.length })
+  onPut()
+  return 'idle'
+}
+
+function put(
+  { wheel, window }: Pick<LoadDeps, 'wheel' | 'window'>,
+  cursors: readonly Cursor[],
+  now: EpochMs,
+): void {
+  for (const cursor of cursors) {
+    const entry = toEntry(cursor, now)
+    // What is due later is loaded when the window comes to it; a partition may have left us meanwhile.
+    if (entry !== null && window.covers(entry.partitionId, cursor.dueAt)) wheel.put(entry)
+  }
+}

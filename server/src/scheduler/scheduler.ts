@@ -1,0 +1,74 @@
+// A scheduler: partitions, window, wheel and fire put together. Its steps are called by loops, or by a simulator.
+import { LaneChooser } from '../domain/lane.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { Partitions } from '../ports/partitions.ts'
+import type { Slots } from '../ports/slots.ts'
+import { type FireDeps, fireDue } from './fire-due.ts'
+import { PartitionLease } from './hold-partitions.ts'
+import { findOverdue, type LoadDeps, loadWindow, takeChanges } from './load-window.ts'
+import { TimerWheel } from './timer-wheel.ts'
+import { Window } from './window.ts'
+
+export interface SchedulerDeps {
+  clock: Clock
+  ids: Ids
+  slots: Slots
+  partitions: Partitions
+  /** On a connection of its own. */
+  lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
+  /** Called when partitions were taken: they are to be loaded. */
+  onHeld: () => void
+  /** Called when the wheel has something new. */
+  onPut: () => void
+  onEnqueued: () => void
+  onOwed: () => void
+}
+
+export interface SchedulerOptions {
+  misfireAfterMs: number
+}
+
+export class Scheduler {
+  readonly lease: PartitionLease
+  readonly #load: LoadDeps
+  readonly #fire: FireDeps
+  readonly #options: SchedulerOptions
+
+  constructor(deps: SchedulerDeps, options: SchedulerOptions) {
+    const { clock, ids, slots, partitions, lease } = deps
+    const wheel = new TimerWheel()
+    const window = new Window()
+    this.#options = options
+    this.#load = { clock, slots, wheel, window, onPut: deps.onPut }
+    const { onEnqueued, onOwed } = deps
+    this.#fire = { clock, ids, slots, wheel, window, lanes: new LaneChooser(), onEnqueued, onOwed }
+    this.lease = new PartitionLease({
+      clock,
+      ids,
+      partitions,
+      lease,
+      onHeld(partitionIds) {
+        window.hold(partitionIds)
+        wheel.removePartitions((partitionId) => window.has(partitionId))
+        deps.onHeld()
+      },
+    })
+  }
+
+  load(): Promise<'more' | 'idle' | number> {
+    return loadWindow(this.#load)
+  }
+
+  takeChanges(): Promise<'more' | 'idle'> {
+    return takeChanges(this.#load)
+  }
+
+  fire(): Promise<'more' | number> {
+    return fireDue(this.#fire, this.#options)
+  }
+
+  findOverdue(): Promise<'idle'> {
+    return findOverdue(this.#load)
+  }
+}

@@ -1,0 +1,62 @@
+// How far each of our partitions is loaded into the wheel. Cursors due beyond that are only rows.
+import type { EpochMs } from '../lib/epoch.ts'
+import type { LoadRequest } from '../ports/slots.ts'
+
+interface Loaded {
+  /** The last row that was loaded; null: nothing yet. */
+  after: { dueAt: EpochMs; jobId: string } | null
+  /** Everything due before this is in the wheel, or is being loaded into it. */
+  until: EpochMs
+}
+
+const nothing = Number.NEGATIVE_INFINITY as EpochMs
+
+export class Window {
+  readonly #partitions = new Map<number, Loaded>()
+
+  get partitionIds(): number[] {
+    return [...this.#partitions.keys()]
+  }
+
+  has(partitionId: number): boolean {
+    return this.#partitions.has(partitionId)
+  }
+
+  /** Holds exactly these from now on; new ones are loaded from the beginning. */
+  hold(partitionIds: readonly number[]): void {
+    for (const id of this.#partitions.keys()) if (!partitionIds.includes(id)) this.#partitions.delete(id)
+    for (const id of partitionIds) {
+      if (!this.#partitions.has(id)) this.#partitions.set(id, { after: null, until: nothing })
+    }
+  }
+
+  /** After something may have been missed: everything is loaded anew. */
+  reload(): void {
+    for (const id of this.#partitions.keys()) this.#partitions.set(id, { after: null, until: nothing })
+  }
+
+  /** Whether a job of this partition, due then, belongs into the wheel. */
+  covers(partitionId: number, dueAt: EpochMs): boolean {
+    const loaded = this.#partitions.get(partitionId)
+    return loaded !== undefined && dueAt <= loaded.until
+  }
+
+  /** What to load so that all is covered up to `dueBefore`. From now on it counts as covered: see `fireDue`. */
+  begin(wantedUntil: EpochMs, dueBefore: EpochMs): LoadRequest['partitions'] {
+    const asked: { partitionId: number; after: Loaded['after'] }[] = []
+    for (const [partitionId, loaded] of this.#partitions) {
+      if (loaded.until >= wantedUntil) continue
+      asked.push({ partitionId, after: loaded.after })
+      loaded.until = dueBefore
+    }
+    return asked
+  }
+
+  /** Where the load of a partition ended; `whole`: there is nothing more before `dueBefore`. */
+  end(partitionId: number, last: { dueAt: EpochMs; jobId: string } | null, whole: boolean): void {
+    const loaded = this.#partitions.get(partitionId)
+    if (loaded === undefined) return
+    if (last !== null) loaded.after = last
+    if (!whole && last !== null) loaded.until = last.dueAt
+  }
+}

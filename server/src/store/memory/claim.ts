@@ -1,0 +1,105 @@
+// Claiming in memory: whole batches while they fit, then single executions out of the next.
+import type { Claimed, ClaimedBatch, ClaimedLive, ClaimOrder } from '../../ports/queue.ts'
+import { leaveBatch } from './record-attempt.ts'
+import type { BatchRow, LeaseRow, LiveRow } from './rows.ts'
+import { compareText } from './sorted-set.ts'
+import type { MemoryStore } from './store.ts'
+
+export function claim(store: MemoryStore, order: ClaimOrder): Claimed {
+  const taken: Claimed = { batches: [], live: [] }
+  for (const { lane, count } of order.lanes) claimLane(store, order, { lane, count }, taken)
+  for (const { host, count } of order.hosts) {
+    const ready = store.claimable.host(order.route, host)?.take(count) ?? []
+    for (const row of ready) taken.live.push(claimLive(store, row, leaseOf(store, order.workerId)))
+  }
+  return taken
+}
+
+function claimLane(
+  store: MemoryStore,
+  { workerId, route, batchesMax }: ClaimOrder,
+  { lane, count }: { lane: string; count: number },
+  taken: Claimed,
+): void {
+  const queue = store.claimable.lane(route, lane)
+  if (queue === undefined) return
+  const batches = queue.batches.take(Math.min(batchesMax, count))
+  const live = queue.live.take(count)
+  let free = count
+  while (free > 0) {
+    const batch = batches[0]
+    const row = live[0]
+    if (batch !== undefined && (row === undefined || goesFirst(batch, row))) {
+      const lease = leaseOf(store, workerId)
+      if (batch.entries.length > free) {
+        const leaving = batch.entries.splice(0, free)
+        for (const entry of leaving) taken.live.push(claimOut(store, leaveBatch(store, batch, entry), lease))
+        return
+      }
+      store.holdBatch(batch, lease)
+      taken.batches.push(claimedBatch(batch))
+      free -= batch.entries.length
+      batches.shift()
+    } else if (row !== undefined) {
+      taken.live.push(claimLive(store, row, leaseOf(store, workerId)))
+      free -= 1
+      live.shift()
+    } else return
+  }
+}
+
+function goesFirst(batch: BatchRow, row: LiveRow): boolean {
+  return (batch.rank - row.rank || compareText(batch.batchId, row.executionId)) < 0
+}
+
+// As PostgreSQL's foreign key has it: a claim in the name of a worker that is gone is an error.
+function leaseOf(store: MemoryStore, workerId: string): LeaseRow {
+  const lease = store.leases.get(workerId)
+  if (lease === undefined) throw new Error(`worker ${workerId} has no lease`)
+  return lease
+}
+
+function claimLive(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
+  store.changeLive(row, { state: 'running', workerId, fence: row.fence + 1, attempt: row.attempt + 1 })
+  return claimedLive(row)
+}
+
+function claimOut(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
+  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1 })
+  store.addLive(row)
+  return claimedLive(row)
+}
+
+function claimedBatch({ batchId, fence, lane, priority, enqueuedAt, rank, entries }: BatchRow): ClaimedBatch {
+  return {
+    batchId,
+    fence,
+    lane,
+    priority,
+    enqueuedAt,
+    rank,
+    positions: entries.map(({ position }) => position),
+    jobIds: entries.map(({ jobId }) => jobId),
+    versions: entries.map(({ version }) => version),
+    slots: entries.map(({ slot }) => slot),
+  }
+}
+
+function claimedLive(row: LiveRow): ClaimedLive {
+  const { executionId, fence, lane, rank, enqueuedAt, jobId, version, kind, slot, attempt, losses } = row
+  return {
+    executionId,
+    fence,
+    lane,
+    rank,
+    enqueuedAt,
+    jobId,
+    version,
+    kind,
+    slot,
+    attempt,
+    losses,
+    ...('payloadOverride' in row ? { payloadOverride: row.payloadOverride } : {}),
+    idempotencyKey: row.idempotencyKey,
+  }
+}

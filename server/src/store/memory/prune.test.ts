@@ -1,0 +1,78 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createScenario } from '../../../test/conformance/scenario.ts'
+import { createVirtualWorld } from '../../../test/virtual-world.ts'
+import { createMemoryStore } from './create-memory-store.ts'
+
+async function setup() {
+  const world = createVirtualWorld()
+  const ports = createMemoryStore(world.clock)
+  const unused = async () => assert.fail()
+  const s = await createScenario({
+    ...ports,
+    ids: world.ids,
+    now: async () => world.clock.databaseNow(),
+    addTenant: unused,
+    ageLeases: unused,
+    ageHistory: unused,
+  })
+  const { store, history } = ports
+  return { s, world, store, prune: () => history.prune(world.clock.databaseNow()) }
+}
+
+test('what is pruned is gone from history and still counted', async () => {
+  const { s, world, store, prune } = await setup()
+  const job = await s.createJob()
+  const pruned = await s.fire(job, 0)
+  await s.runAll()
+  await world.advance(1)
+  prune()
+  const kept = await s.fire(job, 1)
+  await s.runAll()
+  assert.equal(await s.history.getExecution(job.tenantId, pruned), null)
+  assert.deepEqual(
+    (await s.list(job)).executions.map(({ executionId }) => executionId),
+    [kept],
+  )
+  assert.deepEqual([store.log.ended, store.log.counts.succeeded], [2, 2])
+})
+
+test('an execution between two attempts keeps those before', async () => {
+  const { s, world, prune } = await setup()
+  const executionId = await s.fire(await s.createJob(), 0)
+  const workerId = await s.addWorker()
+  await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
+  await world.advance(1)
+  prune()
+  assert.equal((await s.view(executionId)).attempts.length, 1)
+})
+
+test('a slot whose record was pruned does not fire again', async () => {
+  const { s, store, prune } = await setup()
+  const job = await s.createJob()
+  for (const second of [0, 1, 2]) {
+    await s.fire(job, second)
+    await s.runAll()
+  }
+  prune()
+  assert.equal(store.jobs.get(job.jobId)!.slots.size, 3)
+  await s.fire(job, 3, { move: { slotAt: s.at(4), dueAt: s.at(4), decidedTo: s.at(3) } })
+  prune()
+  assert.equal(store.jobs.get(job.jobId)!.slots.size, 1)
+  for (const second of [0, 1, 2, 3]) assert.equal(await s.tryFire(job, second), 'taken')
+  assert.equal(await s.tryFire(job, 4), 'overlap')
+})
+
+test('an owed slot that has its record is not run again after pruning', async () => {
+  const { s, prune } = await setup()
+  const job = await s.createJob()
+  await s.fire(job, 1)
+  await s.runAll()
+  const move = { slotAt: s.at(4), dueAt: s.at(4), decidedTo: s.at(3) }
+  await s.fire(job, 0, { late: true, owedTo: s.at(3), move })
+  await s.runAll()
+  prune()
+  const place = { executionId: s.ids.nextBatch(), route: 'server', lane: 'shared', priority: 5 }
+  const owed = { slot: s.at(1), next: s.at(2), ...place }
+  assert.deepEqual(await s.upkeep.release([{ jobId: job.jobId, version: 1, owed }]), [])
+})

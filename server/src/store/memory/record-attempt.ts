@@ -1,0 +1,72 @@
+// How an attempt ends in memory: its record, and the dead letter if it was the last one and in vain.
+import { executionIdAt, idempotencyKeyOf } from '../../domain/execution.ts'
+import type { AttemptEnd, DeadReason } from '../../ports/queue.ts'
+import { makeLive } from './make-live.ts'
+import type { AttemptRow, BatchEntry, BatchRow, LiveRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+export type RecordedEnd = Omit<AttemptEnd, 'outcome' | 'startedAt' | 'durationMs' | 'retryAt'> &
+  Pick<AttemptRow, 'outcome' | 'startedAt' | 'durationMs'> & { final: boolean }
+
+/** Writes the record of the attempt that `row` is in, by the worker that holds it. */
+export function recordAttempt(store: MemoryStore, row: LiveRow, workerId: string, end: RecordedEnd): void {
+  const job = store.jobs.get(row.jobId)!
+  store.log.add({
+    recordedAt: store.now(),
+    tenantId: row.tenantId,
+    jobId: row.jobId,
+    version: row.version,
+    executionId: row.executionId,
+    attempt: row.attempt,
+    final: end.final,
+    kind: row.kind,
+    outcome: end.outcome,
+    slot: row.slot,
+    enqueuedAt: row.enqueuedAt,
+    startedAt: end.startedAt,
+    finishedAt: end.finishedAt,
+    durationMs: end.durationMs,
+    workerId,
+    httpStatus: end.httpStatus,
+    error: end.error,
+    preview: end.preview,
+    deadLetter: end.deadReason !== null,
+    ...('payloadOverride' in row ? { payloadOverride: row.payloadOverride } : {}),
+    idempotencyKey: row.idempotencyKey,
+    retryOf: row.retryOf,
+  })
+  if (end.final) job.ended.add(row.executionId)
+  if (end.deadReason !== null) addDeadLetter(store, row, end.deadReason)
+}
+
+function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): void {
+  const { executionId, jobId, tenantId, slot } = row
+  const { name, execution } = store.jobs.get(jobId)!.versions.get(row.version)!
+  const errors = store.log.of(executionId).filter(({ error }) => error !== null)
+  const from = 'payloadOverride' in row ? { payload: row.payloadOverride } : execution
+  store.deadLetters.set(executionId, {
+    executionId,
+    jobId,
+    tenantId,
+    jobName: name,
+    reason,
+    diedAt: store.now(),
+    attempts: row.attempt,
+    errors: errors.map(({ attempt, finishedAt, recordedAt, error, httpStatus }) => {
+      return { attempt, at: finishedAt ?? recordedAt, type: error!.type, message: error!.message, httpStatus }
+    }),
+    ...('payload' in from ? { payload: from.payload } : {}),
+    idempotencyKey: row.idempotencyKey ?? idempotencyKeyOf(row.kind, row),
+    slot,
+  })
+}
+
+/** An execution as it leaves its batch: ready, no attempt spent, its rank kept. */
+export function leaveBatch(store: MemoryStore, batch: BatchRow, entry: BatchEntry): LiveRow {
+  const { route, lane, priority, enqueuedAt, rank } = batch
+  const { jobId, version, slot } = entry
+  const executionId = executionIdAt(batch.batchId, entry.position)
+  const { tenantId } = store.jobs.get(jobId)!
+  const place = { route, lane, priority, enqueuedAt, rank }
+  return makeLive({ executionId, jobId, version, tenantId, kind: 'slot', slot, ...place })
+}

@@ -1,0 +1,135 @@
+// The rows of the in-memory twin, one interface per table of `store/migrations`.
+import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../domain/execution.ts'
+import type { JobStatus, JobVersion } from '../../domain/job.ts'
+import type { ErrorType } from '../../domain/retry.ts'
+import type { Worker, WorkerStatus } from '../../domain/worker.ts'
+import type { EpochMs } from '../../lib/epoch.ts'
+import type { DeadLetter } from '../../ports/dead-letters.ts'
+import type { SkipRange } from '../../ports/history.ts'
+import type { SortedSet } from './sorted-set.ts'
+
+/** A job with all that hangs on it. */
+export interface JobRow {
+  jobId: string
+  tenantId: string
+  version: number
+  createdAt: EpochMs
+  updatedAt: EpochMs
+  versions: Map<number, JobVersion>
+  cursor: CursorRow
+  slots: Map<EpochMs, SlotRow>
+  /** The row of the latest slot. */
+  latest: SlotRow | null
+  /** The latest slot that became an execution. */
+  lastRunAt: EpochMs | null
+  /** In the order of `from`. */
+  skips: SkipRange[]
+  /** The row of `catchups`. */
+  owed: { from: EpochMs; to: EpochMs } | null
+  live: Set<LiveRow>
+  /** Those of `live` that wait for others of the job, by rank. */
+  waiting: SortedSet<LiveRow>
+  /** Executions that have ended. */
+  ended: Set<string>
+}
+
+export interface CursorRow {
+  jobId: string
+  partitionId: number
+  version: number
+  status: JobStatus
+  slotAt: EpochMs | null
+  dueAt: EpochMs | null
+  decidedTo: EpochMs | null
+}
+
+export interface SlotRow {
+  slot: EpochMs
+  executionId: string
+  reason: SkipReason | null
+}
+
+export interface BatchRow {
+  batchId: string
+  route: string
+  lane: string
+  priority: number
+  enqueuedAt: EpochMs
+  rank: EpochMs
+  workerId: string | null
+  fence: number
+  entries: BatchEntry[]
+}
+
+export interface BatchEntry {
+  position: number
+  jobId: string
+  version: number
+  slot: EpochMs
+}
+
+export interface LiveRow {
+  executionId: string
+  jobId: string
+  version: number
+  tenantId: string
+  kind: ExecutionKind
+  state: LiveState
+  route: string
+  lane: string
+  priority: number
+  slot: EpochMs
+  enqueuedAt: EpochMs
+  rank: EpochMs
+  readyAt: EpochMs | null
+  workerId: string | null
+  fence: number
+  attempt: number
+  losses: number
+  host: string | null
+  startedAt: EpochMs | null
+  payloadOverride?: unknown
+  idempotencyKey: string | null
+  retryOf: string | null
+}
+
+export interface AttemptRow {
+  recordedAt: EpochMs
+  tenantId: string
+  jobId: string
+  version: number
+  executionId: string
+  attempt: number
+  final: boolean
+  kind: ExecutionKind
+  outcome: Outcome
+  slot: EpochMs
+  enqueuedAt: EpochMs
+  startedAt: EpochMs | null
+  finishedAt: EpochMs | null
+  durationMs: number | null
+  workerId: string | null
+  httpStatus: number | null
+  error: { type: ErrorType; message: string } | null
+  preview: string | null
+  deadLetter: boolean
+  payloadOverride?: unknown
+  idempotencyKey: string | null
+  retryOf: string | null
+}
+
+export interface DeadLetterRow extends DeadLetter {
+  tenantId: string
+  idempotencyKey: string
+  slot: EpochMs
+}
+
+export interface LeaseRow extends Worker {
+  status: WorkerStatus
+  currentLoad: number
+  beats: number
+  registeredAt: EpochMs
+  beatAt: EpochMs
+  batches: Set<BatchRow>
+  live: Set<LiveRow>
+}

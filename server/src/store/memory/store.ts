@@ -1,0 +1,207 @@
+// The state behind all ports of the in-memory twin: plain maps, and the indexes that keep firing, claiming and
+// finishing independent of how much there is. Nothing here waits, so a port method that does its work in one go is a
+// transaction.
+import { batchIdOf } from '../../domain/execution.ts'
+import { type JobVersion, partitionsCount } from '../../domain/job.ts'
+import { rankOf } from '../../domain/rank.ts'
+import type { EpochMs } from '../../lib/epoch.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { AttemptLog } from './attempt-log.ts'
+import { byRank, Claimable } from './claimable.ts'
+import type {
+  BatchEntry,
+  BatchRow,
+  CursorRow,
+  DeadLetterRow,
+  JobRow,
+  LeaseRow,
+  LiveRow,
+  SlotRow,
+} from './rows.ts'
+import { compareText, SortedSet } from './sorted-set.ts'
+
+export class MemoryStore {
+  readonly jobs = new Map<string, JobRow>()
+  /** By partition, ACTIVE cursors that come due. */
+  readonly due = Array.from({ length: partitionsCount }, () => new SortedSet<DueCursor>(byDue))
+  /** By partition, jobs that are new or changed. */
+  readonly changes = Array.from({ length: partitionsCount }, () => new Set<string>())
+  readonly batches = new Map<string, BatchRow>()
+  readonly live = new Map<string, LiveRow>()
+  readonly claimable = new Claimable()
+  readonly retrying = new SortedSet<LiveRow>(
+    (a, b) => a.readyAt! - b.readyAt! || compareText(a.executionId, b.executionId),
+  )
+  /** Jobs that have a waiting execution or owed slots. */
+  readonly waitingJobs = new SortedSet<string>(compareText)
+  readonly log = new AttemptLog()
+  readonly deadLetters = new Map<string, DeadLetterRow>()
+  readonly leases = new Map<string, LeaseRow>()
+  /** Schedulers and their counters. */
+  readonly schedulers = new Map<string, number>()
+  readonly holders: (string | null)[] = new Array(partitionsCount).fill(null)
+  /** Fair-share weights of tenants that differ from the one tier there is. */
+  readonly weights = new Map<string, number>()
+  readonly #clock: Pick<Clock, 'databaseNow'>
+
+  constructor(clock: Pick<Clock, 'databaseNow'>) {
+    this.#clock = clock
+  }
+
+  now(): EpochMs {
+    return this.#clock.databaseNow()
+  }
+
+  addJob(version: JobVersion, cursor: CursorRow, createdAt: EpochMs): JobRow {
+    const { jobId, tenantId } = version
+    if (this.jobs.has(jobId)) throw new Error(`there is a job ${jobId}`)
+    const job: JobRow = {
+      jobId,
+      tenantId,
+      version: version.version,
+      createdAt,
+      updatedAt: createdAt,
+      versions: new Map([[version.version, version]]),
+      cursor,
+      slots: new Map(),
+      latest: null,
+      lastRunAt: null,
+      skips: [],
+      owed: null,
+      live: new Set(),
+      waiting: new SortedSet(byRank),
+      ended: new Set(),
+    }
+    this.jobs.set(jobId, job)
+    if (isDue(cursor)) this.due[cursor.partitionId]!.add(cursor)
+    return job
+  }
+
+  findJob(tenantId: string, jobId: string): JobRow | null {
+    const job = this.jobs.get(jobId)
+    return job?.tenantId === tenantId ? job : null
+  }
+
+  changeCursor(cursor: CursorRow, changes: Partial<CursorRow>): void {
+    const due = this.due[cursor.partitionId]!
+    if (isDue(cursor)) due.delete(cursor)
+    Object.assign(cursor, changes)
+    if (isDue(cursor)) due.add(cursor)
+  }
+
+  addSlot(job: JobRow, row: SlotRow): void {
+    job.slots.set(row.slot, row)
+    if (job.latest === null || row.slot > job.latest.slot) job.latest = row
+    if (row.reason === null && row.slot > (job.lastRunAt ?? Number.NEGATIVE_INFINITY))
+      job.lastRunAt = row.slot
+  }
+
+  setOwed(job: JobRow, owed: JobRow['owed']): void {
+    job.owed = owed
+    this.#indexWaiting(job)
+  }
+
+  /** Whether an execution of the job is under way, those not counted that wait for it. */
+  isBusy(job: JobRow): boolean {
+    return job.live.size > job.waiting.size || this.#isInBatch(job)
+  }
+
+  /** Whether anything of the job is under way, waiting or owed. */
+  isBlocked(job: JobRow): boolean {
+    return job.live.size > 0 || job.owed !== null || this.#isInBatch(job)
+  }
+
+  #isInBatch({ jobId, latest }: JobRow): boolean {
+    if (latest === null) return false
+    const batch = this.batches.get(batchIdOf(latest.executionId))
+    return batch?.entries.some((entry) => entry.jobId === jobId) ?? false
+  }
+
+  /** The execution joins the batch of its id, which is made if it is not there. */
+  enqueue(
+    { executionId, ...entry }: Omit<BatchEntry, 'position'> & { executionId: string },
+    { route, lane, priority }: Pick<BatchRow, 'route' | 'lane' | 'priority'>,
+  ): void {
+    const batchId = batchIdOf(executionId)
+    const position = Number.parseInt(executionId.slice(34), 16)
+    const batch = this.batches.get(batchId)
+    if (batch !== undefined) {
+      batch.entries.push({ position, ...entry })
+      return
+    }
+    const enqueuedAt = this.now()
+    const rank = rankOf(enqueuedAt, priority)
+    const entries = [{ position, ...entry }]
+    const made = { batchId, route, lane, priority, enqueuedAt, rank, workerId: null, fence: 0, entries }
+    this.batches.set(batchId, made)
+    this.claimable.addBatch(made)
+  }
+
+  holdBatch(batch: BatchRow, lease: LeaseRow): void {
+    this.claimable.deleteBatch(batch)
+    batch.workerId = lease.workerId
+    batch.fence += 1
+    lease.batches.add(batch)
+  }
+
+  deleteBatch(batch: BatchRow): void {
+    if (batch.workerId === null) this.claimable.deleteBatch(batch)
+    else this.leases.get(batch.workerId)!.batches.delete(batch)
+    this.batches.delete(batch.batchId)
+  }
+
+  addLive(row: LiveRow): void {
+    this.live.set(row.executionId, row)
+    this.jobs.get(row.jobId)!.live.add(row)
+    this.#index(row)
+  }
+
+  changeLive(row: LiveRow, changes: Partial<LiveRow>): void {
+    this.#unindex(row)
+    Object.assign(row, changes)
+    this.#index(row)
+  }
+
+  deleteLive(row: LiveRow): void {
+    this.#unindex(row)
+    this.live.delete(row.executionId)
+    this.jobs.get(row.jobId)!.live.delete(row)
+  }
+
+  #index(row: LiveRow): void {
+    if (row.state === 'ready') this.claimable.addLive(row)
+    else if (row.state === 'retrying') this.retrying.add(row)
+    else if (row.state === 'running') this.leases.get(row.workerId!)!.live.add(row)
+    else {
+      const job = this.jobs.get(row.jobId)!
+      job.waiting.add(row)
+      this.#indexWaiting(job)
+    }
+  }
+
+  #unindex(row: LiveRow): void {
+    if (row.state === 'ready') this.claimable.deleteLive(row)
+    else if (row.state === 'retrying') this.retrying.delete(row)
+    else if (row.state === 'running') this.leases.get(row.workerId!)!.live.delete(row)
+    else {
+      const job = this.jobs.get(row.jobId)!
+      job.waiting.delete(row)
+      this.#indexWaiting(job)
+    }
+  }
+
+  #indexWaiting(job: JobRow): void {
+    if (job.owed !== null || job.waiting.size > 0) this.waitingJobs.add(job.jobId)
+    else this.waitingJobs.delete(job.jobId)
+  }
+}
+
+export type DueCursor = Pick<CursorRow, 'jobId' | 'dueAt'>
+
+function byDue(a: DueCursor, b: DueCursor): number {
+  return a.dueAt! - b.dueAt! || compareText(a.jobId, b.jobId)
+}
+
+function isDue({ status, dueAt }: CursorRow): boolean {
+  return status === 'ACTIVE' && dueAt !== null
+}

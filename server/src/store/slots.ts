@@ -1,0 +1,141 @@
+// The scheduler's port on PostgreSQL.
+import { batchIdOf } from '../domain/execution.ts'
+import type { OverlapPolicy, StoredSchedule } from '../domain/job.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../ports/slots.ts'
+import type { Database, Queries } from './database.ts'
+import { withDays } from './days.ts'
+import * as statements from './slots.sql.ts'
+
+/** A recorded slot lies in the past on every clock that is not further off than this. */
+const clockErrorMs = 3_600_000
+
+export class StoredSlots implements Slots {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async load({ partitions, dueBefore, limit }: LoadRequest): Promise<Cursor[]> {
+    const asked = partitions.map(({ partitionId, after }) => ({
+      id: partitionId,
+      due: after?.dueAt ?? null,
+      job: after?.jobId ?? null,
+    }))
+    const values = [JSON.stringify(asked), dueBefore, limit, dueBefore + clockErrorMs]
+    const { rows } = await this.#database.query<CursorRow>(statements.loadCursors, values)
+    return rows.map(toCursor)
+  }
+
+  async takeChanges(partitionIds: readonly number[], limit: number): Promise<Cursor[]> {
+    const values = [partitionIds, limit, farFutureMs]
+    const { rows } = await this.#database.query<CursorRow>(statements.takeChanges, values)
+    return rows.map(toCursor)
+  }
+
+  async fire(slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
+    if (slots.length === 0) return []
+    const jobIds = JSON.stringify([...new Set(slots.map(({ jobId }) => jobId))])
+    return withDays(
+      this.#database,
+      'slots',
+      slots.map(({ slot }) => slot),
+      () => this.#fire(slots, jobIds),
+    )
+  }
+
+  #fire(slots: readonly SlotToFire[], jobIds: string): Promise<FireAnswer[]> {
+    return this.#database.transaction(async (queries) => {
+      const { rows } = await queries.query<{ job_id: string }>(statements.lockCursors, [jobIds])
+      const locked = new Set(rows.map((row) => row.job_id))
+      const answers: FireAnswer[] = []
+      const items: object[] = []
+      const unlocked: SlotToFire[] = []
+      const named = new Set<string>()
+      for (const one of slots) {
+        const key = `${one.jobId} ${one.slot}`
+        if (named.has(key)) answers.push({ jobId: one.jobId, slot: one.slot, answer: 'taken' })
+        else if (locked.has(one.jobId)) items.push(toItem(one))
+        else unlocked.push(one)
+        named.add(key)
+      }
+      if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
+      if (items.length === 0) return answers
+      const fired = await queries.query<AnswerRow>(statements.fireSlots, [JSON.stringify(items)])
+      for (const { job_id: jobId, slot_ms: slot, answer } of fired.rows) answers.push({ jobId, slot, answer })
+      return answers
+    })
+  }
+}
+
+const farFutureMs = Date.UTC(9999, 0, 1)
+
+/** A cursor that is locked is worth another try; one that is not there is not. */
+async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[]): Promise<FireAnswer[]> {
+  const ids = JSON.stringify(unlocked.map(({ jobId }) => jobId))
+  const { rows } = await queries.query<{ job_id: string }>(statements.selectMissingCursors, [ids])
+  const missing = new Set(rows.map((row) => row.job_id))
+  return unlocked.map(({ jobId, slot }) => ({ jobId, slot, answer: missing.has(jobId) ? 'stale' : 'busy' }))
+}
+
+function toItem(one: SlotToFire): object {
+  const { executionId, misfired, move } = one
+  return {
+    j: one.jobId,
+    v: one.version,
+    s: one.slot,
+    d: one.dueAt,
+    e: executionId,
+    b: batchIdOf(executionId),
+    o: Number.parseInt(executionId.slice(34), 16),
+    r: one.route,
+    l: one.lane,
+    p: one.priority,
+    al: one.allowOverlap,
+    la: one.late,
+    ow: one.owedTo,
+    ps: one.previousSlot,
+    mi: one.misfiredItself,
+    ...(misfired !== null && { mf: misfired.from, mt: misfired.to, mc: misfired.count }),
+    ...(move !== null && { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo }),
+  }
+}
+
+interface CursorRow {
+  job_id: string
+  partition_id: number
+  tenant_id: string
+  version: number
+  slot_at: EpochMs
+  due_at: EpochMs
+  recorded_at: EpochMs | null
+  schedule: StoredSchedule
+  anchor_at: EpochMs
+  priority: number
+  overlap_policy: OverlapPolicy
+  misfire_window_seconds: number | null
+}
+
+interface AnswerRow {
+  job_id: string
+  slot_ms: EpochMs
+  answer: FireAnswer['answer']
+}
+
+function toCursor(row: CursorRow): Cursor {
+  return {
+    jobId: row.job_id,
+    partitionId: row.partition_id,
+    tenantId: row.tenant_id,
+    version: row.version,
+    slotAt: row.slot_at,
+    dueAt: row.due_at,
+    recordedAt: row.recorded_at,
+    schedule: row.schedule,
+    anchorAt: row.anchor_at,
+    priority: row.priority,
+    overlapPolicy: row.overlap_policy,
+    misfireWindowSeconds: row.misfire_window_seconds,
+  }
+}

@@ -1,0 +1,92 @@
+// Wake-ups: at once within this process, and by a NOTIFY to the others. A NOTIFY is a hint in a transaction of its
+// own, at most one every few milliseconds for all topics: one per row would serialise commits. Any may be lost.
+import pg from 'pg'
+import type { Timer, Timers } from '../ports/timers.ts'
+import { WAKEUP_TOPICS, type Wakeup, type WakeupTopic } from '../ports/wakeup.ts'
+import { addressOf, type Database, type DatabaseAddress } from './database.ts'
+import { notifyTopic } from './wakeup.sql.ts'
+
+export interface WakeupDeps {
+  timers: Timers
+  database: Database
+  address: DatabaseAddress
+}
+
+const coalesceMs = 50
+
+export class DatabaseWakeup implements Wakeup, AsyncDisposable {
+  readonly #deps: WakeupDeps
+  readonly #listeners = new Map<WakeupTopic, (() => void)[]>()
+  /** Tells our own notifications from those of others. */
+  readonly #self: string
+  #due = new Set<WakeupTopic>()
+  #timer: Timer | null = null
+  #client: pg.Client | null = null
+
+  constructor(deps: WakeupDeps, self: string) {
+    this.#deps = deps
+    this.#self = self
+  }
+
+  on(topic: WakeupTopic, listener: () => void): void {
+    this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), listener])
+  }
+
+  send(topic: WakeupTopic): void {
+    this.#wake(topic)
+    this.#due.add(topic)
+    this.#timer ??= this.#deps.timers.schedule(coalesceMs, () => this.#notify())
+  }
+
+  /** Listens until the connection breaks or the signal aborts. A step for a Loop. */
+  async listen(signal: AbortSignal): Promise<'idle'> {
+    const client = new pg.Client({
+      ...addressOf(this.#deps.address),
+      application_name: 'carillon listen',
+      connectionTimeoutMillis: 5_000,
+      keepAlive: true,
+    })
+    const ended = Promise.withResolvers<void>()
+    client.on('error', (error) => ended.reject(error))
+    client.on('end', () => ended.resolve())
+    client.on('notification', ({ payload }) => this.#hear(payload ?? ''))
+    const stop = () => void client.end().catch(() => {})
+    signal.addEventListener('abort', stop)
+    try {
+      await client.connect()
+      await client.query('LISTEN carillon')
+      this.#client = client
+      // Whatever was sent while we did not listen.
+      for (const topic of WAKEUP_TOPICS) this.#wake(topic)
+      await ended.promise
+      return 'idle'
+    } finally {
+      signal.removeEventListener('abort', stop)
+      this.#client = null
+      await client.end().catch(() => {})
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#timer?.cancel()
+    await this.#client?.end().catch(() => {})
+  }
+
+  #wake(topic: WakeupTopic): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener()
+  }
+
+  #hear(payload: string): void {
+    const [from, ...topics] = payload.split(' ')
+    if (from === this.#self) return
+    for (const topic of WAKEUP_TOPICS) if (topics.includes(topic)) this.#wake(topic)
+  }
+
+  #notify(): void {
+    const topics = [...this.#due].join(' ')
+    this.#due = new Set()
+    this.#timer = null
+    // A hint that cannot be sent is a hint lost.
+    this.#deps.database.query(notifyTopic, [`${this.#self} ${topics}`]).catch(() => {})
+  }
+}

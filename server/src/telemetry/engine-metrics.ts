@@ -1,0 +1,110 @@
+// The metrics of the engine: what fired, how late, how it ended. Fed by events, one observation an attempt.
+import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
+import type { Outcome } from '../domain/execution.ts'
+import * as events from './events.ts'
+import { RecentRatio } from './recent-ratio.ts'
+
+const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+const durationBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3_600]
+const statuses: Record<Outcome, string> = {
+  succeeded: 'SUCCEEDED',
+  failed: 'FAILED',
+  timed_out: 'TIMED_OUT',
+  lost: 'FAILED',
+}
+
+/** `nowMs`: a monotonic clock. */
+export function collectEngineMetrics(
+  registry: Registry,
+  subscriptions: DisposableStack,
+  nowMs: () => number,
+): void {
+  const registers = [registry]
+  const counter = (name: string, help: string) => new Counter({ name: `carillon_${name}`, help, registers })
+  const histogram = (name: string, help: string, buckets: number[]) =>
+    new Histogram({ name: `carillon_${name}`, help, buckets, registers })
+
+  const fired = counter('jobs_triggered_total', 'Slots that became an execution.')
+  const repeated = counter(
+    'duplicates_refused_total',
+    'Slots that were already recorded when they were to fire.',
+  )
+  const tick = histogram(
+    'trigger_tick_seconds',
+    'Time to fire the slots that were due together.',
+    delayBuckets,
+  )
+  subscriptions.use(
+    events.slotsFired.subscribe(({ slots, unfired, taken, tookMs }) => {
+      fired.inc(slots - unfired)
+      repeated.inc(taken)
+      tick.observe(tookMs / 1_000)
+    }),
+  )
+
+  const delay = histogram(
+    'trigger_delay_seconds',
+    'From due, or requested, to the start of the call.',
+    delayBuckets,
+  )
+  const endToEnd = histogram(
+    'end_to_end_seconds',
+    'From due, or requested, to the end of an execution.',
+    delayBuckets,
+  )
+  const duration = new Histogram({
+    name: 'carillon_execution_duration_seconds',
+    help: 'How long attempts ran.',
+    labelNames: ['executor'],
+    buckets: durationBuckets,
+    registers,
+  })
+  const executions = new Counter({
+    name: 'carillon_executions_total',
+    help: 'Executions that ended.',
+    labelNames: ['status', 'kind'],
+    registers,
+  })
+  const retries = counter('retries_total', 'Attempts that are followed by another one.')
+  const timeouts = counter('timeouts_total', 'Attempts that took too long.')
+  const dead = counter('dead_letters_total', 'Executions that became dead letters.')
+  const ratio = new RecentRatio(nowMs)
+  new Gauge({
+    name: 'carillon_success_ratio',
+    help: 'Share of the executions that succeeded, of those that ended in the last five minutes; absent without any.',
+    registers,
+    collect() {
+      const value = ratio.read()
+      if (value === null) this.reset()
+      else this.set(value)
+    },
+  })
+  subscriptions.use(
+    events.attemptFinished.subscribe(
+      ({ outcome, kind, executor, retryAt, deadReason, delayMs, durationMs, endToEndMs }) => {
+        if (delayMs !== null) delay.observe(Math.max(0, delayMs) / 1_000)
+        duration.observe({ executor }, durationMs / 1_000)
+        if (outcome === 'timed_out') timeouts.inc()
+        if (deadReason !== null) dead.inc()
+        if (retryAt !== null) {
+          retries.inc()
+          return
+        }
+        executions.inc({ status: statuses[outcome], kind })
+        endToEnd.observe(Math.max(0, endToEndMs) / 1_000)
+        ratio.add(outcome === 'succeeded')
+      },
+    ),
+  )
+
+  const fenced = counter(
+    'fenced_writes_total',
+    'Results that were refused because the execution had been reclaimed.',
+  )
+  subscriptions.use(events.attemptRefused.subscribe(() => fenced.inc()))
+  const unwritten = counter(
+    'history_write_errors_total',
+    'Writes of results that failed and are tried again.',
+  )
+  subscriptions.use(events.historyWriteFailed.subscribe(() => unwritten.inc()))
+}

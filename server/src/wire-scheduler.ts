@@ -1,0 +1,80 @@
+// The scheduler role: its loops, and upkeep, which every scheduler runs.
+import type { Config } from './config/read.ts'
+import { LaneChooser } from './domain/lane.ts'
+import type { Loop, Step } from './lib/loop.ts'
+import type { World } from './ports/world.ts'
+import { fireEveryMs } from './scheduler/fire-due.ts'
+import { schedulerBeatMs, shareEveryMs } from './scheduler/hold-partitions.ts'
+import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from './scheduler/load-window.ts'
+import { Scheduler } from './scheduler/scheduler.ts'
+import type { Database } from './store/database.ts'
+import { keepDays } from './store/days.ts'
+import { StoredPartitions } from './store/partitions.ts'
+import { StoredSlots } from './store/slots.ts'
+import { StoredUpkeep } from './store/upkeep.ts'
+import type { DatabaseWakeup } from './store/wakeup.ts'
+import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './upkeep/reclaim-lost.ts'
+import { lookForWaitingEveryMs, Releaser } from './upkeep/release-waiting.ts'
+import { wakeEveryMs, wakeReady } from './upkeep/wake-ready.ts'
+
+export interface RoleDeps {
+  config: Config
+  world: World
+  database: Database
+  /** For leases alone: a pool that is all in use must not cost one. */
+  leaseDatabase: Database
+  wakeup: DatabaseWakeup
+  startLoop: (name: string, idleMs: number, step: Step) => Loop
+}
+
+const keepDaysEveryMs = 3_600_000
+
+/** Returns what gives the partitions back. */
+export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void>> {
+  const { config, world, database, wakeup, startLoop } = deps
+  const scheduler = new Scheduler(
+    {
+      ...world,
+      slots: new StoredSlots(database),
+      partitions: new StoredPartitions(database),
+      lease: new StoredPartitions(deps.leaseDatabase),
+      onHeld: () => load.wake(),
+      onPut: () => fire.wake(),
+      onEnqueued: () => wakeup.send('queue'),
+      onOwed: () => wakeup.send('waiting'),
+    },
+    config,
+  )
+  const load = startLoop('load window', loadEveryMs, () => scheduler.load())
+  const fire = startLoop('fire due slots', fireEveryMs, () => scheduler.fire())
+  const changes = startLoop('take changes', takeChangesEveryMs, () => scheduler.takeChanges())
+  startLoop('find overdue jobs', findOverdueEveryMs, () => scheduler.findOverdue())
+  // Whoever sees us ready finds the partitions held.
+  await scheduler.lease.beat()
+  await scheduler.lease.share()
+  startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat())
+  startLoop('share partitions', shareEveryMs, () => scheduler.lease.share())
+  wakeup.on('changes', () => changes.wake())
+  startUpkeep(deps)
+  return () => scheduler.lease.leave()
+}
+
+function startUpkeep({ world, database, wakeup, startLoop }: RoleDeps): void {
+  const upkeep = new StoredUpkeep(database)
+  const onReady = () => wakeup.send('queue')
+  const watch = createLeaseWatch()
+  startLoop('reclaim lost workers', reclaimEveryMs, async () => {
+    const reclaimed = await reclaimLost({ clock: world.clock, upkeep }, watch)
+    if (reclaimed > 0) onReady()
+    return 'idle'
+  })
+  const retries = startLoop('wake retries', wakeEveryMs, () => wakeReady({ ...world, upkeep, onReady }))
+  wakeup.on('retries', () => retries.wake())
+  const releaser = new Releaser({ ...world, lanes: new LaneChooser(), upkeep, onReady })
+  const waiting = startLoop('release what waits', lookForWaitingEveryMs, () => releaser.step())
+  wakeup.on('waiting', () => waiting.wake())
+  startLoop('keep days', keepDaysEveryMs, async () => {
+    await keepDays(database, world.clock.databaseNow())
+    return 'idle'
+  })
+}

@@ -1,0 +1,160 @@
+// Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
+import { executionIdAt } from '../domain/execution.ts'
+import { FairShare } from '../domain/fair-share.ts'
+import { serverRoute } from '../domain/route.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Claimed, ClaimedBatch, ClaimedLive, Queue } from '../ports/queue.ts'
+import type { Definitions } from './definitions.ts'
+import type { Hand } from './hand.ts'
+import type { BatchInHand, Task } from './task.ts'
+
+export interface ClaimDeps {
+  clock: Clock
+  queue: Queue
+  hand: Hand
+  definitions: Definitions
+  /** Null: no lease is held, or the worker drains; nothing is claimed. */
+  workerId: () => string | null
+}
+
+/** The floor: a hint that was lost costs at most this. */
+export const claimEveryMs = 500
+/** Lanes and hosts looked at in one claim. */
+const lanesMax = 256
+/** Claimed and unstarted at least; more while more ends: see `Hand.endedRecently`. */
+const aheadMin = 200
+const batchesMax = 100
+
+export class Claimer {
+  readonly #deps: ClaimDeps
+  readonly #share = new FairShare()
+  /** The store may think that we hold more than we know: a claim whose answer was lost. */
+  #uncertain = false
+
+  constructor(deps: ClaimDeps) {
+    this.#deps = deps
+  }
+
+  /** After everything in hand was given up: the store may still think that we hold it. */
+  doubt(): void {
+    this.#uncertain = true
+  }
+
+  async step(): Promise<'more' | 'idle'> {
+    const { queue, hand, definitions } = this.#deps
+    const workerId = this.#deps.workerId()
+    if (workerId === null) return 'idle'
+    if (this.#uncertain) {
+      await queue.returnUnknown(workerId, hand.known())
+      this.#uncertain = false
+    }
+    const ahead = Math.max(aheadMin, hand.endedRecently) - hand.queued
+    const free = Math.min(hand.capacity - hand.size, ahead)
+    if (free <= 0) return 'idle'
+    const waiting = await queue.waiting(serverRoute, lanesMax)
+    const nowMs = this.#deps.clock.monotonicMs()
+    const hosts = waiting.hosts
+      .map((host) => ({ host, count: Math.min(free, hand.gate.room(host, nowMs)) }))
+      .filter(({ count }) => count > 0)
+    const places = { free, capacity: hand.capacity, inHand: (lane: string) => hand.inLane(lane) }
+    const lanes = this.#share.split(waiting.lanes, places)
+    if (lanes.length === 0 && hosts.length === 0) return 'idle'
+    // Until the claim is in hand, its answer counts as lost.
+    this.#uncertain = true
+    const claimed = await queue.claim({ workerId, route: serverRoute, lanes, hosts, batchesMax })
+    definitions.prune()
+    await definitions.load(keysOf(claimed))
+    if (this.#deps.workerId() !== workerId) return 'idle'
+    const tasks = this.#toTasks(claimed)
+    hand.take(tasks)
+    this.#uncertain = false
+    return tasks.length > 0 ? 'more' : 'idle'
+  }
+
+  #toTasks({ batches, live }: Claimed): Task[] {
+    const claimedMs = this.#deps.clock.monotonicMs()
+    const ranked: { rank: number; tasks: Task[] }[] = []
+    for (const batch of batches) {
+      this.#share.count(batch.lane, batch.positions.length)
+      ranked.push({ rank: batch.rank, tasks: this.#ofBatch(batch, claimedMs) })
+    }
+    for (const one of live) {
+      this.#share.count(one.lane, 1)
+      ranked.push({ rank: one.rank, tasks: [this.#ofLive(one, claimedMs)] })
+    }
+    return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ tasks }) => tasks)
+  }
+
+  #ofBatch(claimed: ClaimedBatch, claimedMs: number): Task[] {
+    const { batchId, fence, lane, enqueuedAt, positions } = claimed
+    const batch: BatchInHand = {
+      batchId,
+      fence,
+      claimedMs,
+      tasks: [],
+      open: positions.length,
+      settling: false,
+    }
+    for (let i = 0; i < positions.length; i++) {
+      const position = positions[i]!
+      batch.tasks.push({
+        executionId: executionIdAt(batchId, position),
+        jobId: claimed.jobIds[i]!,
+        version: claimed.versions[i]!,
+        kind: 'slot',
+        lane,
+        slot: claimed.slots[i]!,
+        enqueuedAt,
+        attempt: 1,
+        losses: 0,
+        prepared: this.#deps.definitions.get(claimed.jobIds[i]!, claimed.versions[i]!)!,
+        bodyOverride: null,
+        idempotencyKey: null,
+        batch,
+        position,
+        fence,
+        claimedMs,
+        state: 'queued',
+        startedAt: null,
+        end: null,
+        abort: null,
+        leaving: false,
+      })
+    }
+    return batch.tasks
+  }
+
+  #ofLive(one: ClaimedLive, claimedMs: number): Task {
+    return {
+      executionId: one.executionId,
+      jobId: one.jobId,
+      version: one.version,
+      kind: one.kind,
+      lane: one.lane,
+      slot: one.slot,
+      enqueuedAt: one.enqueuedAt,
+      attempt: one.attempt,
+      losses: one.losses,
+      prepared: this.#deps.definitions.get(one.jobId, one.version)!,
+      bodyOverride: 'payloadOverride' in one ? JSON.stringify(one.payloadOverride) : null,
+      idempotencyKey: one.idempotencyKey,
+      batch: null,
+      position: 0,
+      fence: one.fence,
+      claimedMs,
+      state: 'queued',
+      startedAt: null,
+      end: null,
+      abort: null,
+      leaving: false,
+    }
+  }
+}
+
+function keysOf({ batches, live }: Claimed): { jobId: string; version: number }[] {
+  const keys = live.map(({ jobId, version }) => ({ jobId, version }))
+  for (const { jobIds, versions } of batches) {
+    for (let i = 0; i < jobIds.length; i++) keys.push({ jobId: jobIds[i]!, version: versions[i]! })
+  }
+  return keys
+}

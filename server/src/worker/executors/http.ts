@@ -1,0 +1,192 @@
+// The HTTP executor: what is the same for every attempt of a job version is prepared once; an attempt adds its own
+// headers and makes one call. 2xx succeeds.
+import { STATUS_CODES } from 'node:http'
+import { type ExecutionKind, idempotencyKeyOf } from '../../domain/execution.ts'
+import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from '../../domain/retry.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
+import type { AttemptEnd, Definition } from '../../ports/queue.ts'
+import type { Random } from '../../ports/random.ts'
+import type { Task } from '../task.ts'
+
+export interface HttpExecutorDeps {
+  clock: Clock
+  http: Http
+  random: Random
+  /** Of the program: goes into the User-Agent. */
+  version: string
+}
+
+/** What every attempt of one job version shares. */
+export interface Prepared {
+  readonly jobId: string
+  readonly tenantId: string
+  /** Host and port: what the cap and the circuit breaker count. */
+  readonly host: string
+  readonly url: string
+  readonly target: { origin: string; path: string }
+  readonly method: string
+  readonly headers: Readonly<Record<string, string>>
+  /** Null: no body is sent. */
+  readonly body: string | null
+  readonly timeoutMs: number
+  readonly retryPolicy: RetryPolicy
+  /** About how much memory it takes. */
+  readonly bytes: number
+}
+
+const previewBytesMax = 4_096
+const responseBytesMax = 1024 * 1024
+const messageLengthMax = 1_024
+
+export function prepareHttp(
+  { jobId, tenantId, execution, retryPolicy }: Definition,
+  version: string,
+): Prepared {
+  const url = new URL(execution.callback_url)
+  const body = 'payload' in execution ? JSON.stringify(execution.payload) : null
+  const given = Object.keys(execution.headers).map((name) => name.toLowerCase())
+  return {
+    jobId,
+    tenantId,
+    host: url.host,
+    url: execution.callback_url,
+    target: { origin: url.origin, path: url.pathname + url.search },
+    method: execution.method,
+    headers: {
+      ...(!given.includes('user-agent') && { 'user-agent': `carillon/${version}` }),
+      ...(!given.includes('content-type') && { 'content-type': 'application/json' }),
+      ...execution.headers,
+    },
+    body,
+    timeoutMs: execution.timeout_seconds * 1_000,
+    retryPolicy,
+    bytes: 1_000 + 2 * (execution.callback_url.length + (body?.length ?? 0)),
+  }
+}
+
+/** One attempt. Null: it was aborted by us, and nobody can say how it ended. */
+export async function runHttp(
+  deps: HttpExecutorDeps,
+  task: Task,
+  signal: AbortSignal,
+): Promise<{ end: AttemptEnd | null; outcome: HttpOutcome }> {
+  const { clock, http } = deps
+  const { prepared } = task
+  const body = task.bodyOverride ?? prepared.body
+  let startedMs = clock.monotonicMs()
+  task.startedAt = clock.databaseNow()
+  const request: HttpRequest = {
+    method: prepared.method,
+    url: prepared.url,
+    target: prepared.target,
+    headers: headersOf(deps.random, task),
+    timeoutMs: prepared.timeoutMs,
+    responseBytesMax,
+    previewBytesMax,
+    onStarted() {
+      startedMs = clock.monotonicMs()
+      task.startedAt = clock.databaseNow()
+    },
+  }
+  if (body !== null) request.body = body
+  const outcome = await http.send(request, signal)
+  if (outcome.kind === 'failed' && outcome.type === 'CANCELLED') return { end: null, outcome }
+  const times = { startedAt: task.startedAt, durationMs: Math.max(0, clock.monotonicMs() - startedMs) }
+  return { end: judge(deps, task, outcome, times), outcome }
+}
+
+function headersOf(random: Random, task: Task): Record<string, string> {
+  const { executionId, jobId, kind, slot } = task
+  return {
+    ...task.prepared.headers,
+    'x-idempotency-key': task.idempotencyKey ?? keyOf(kind, jobId, executionId, slot),
+    'x-execution-id': executionId,
+    'x-job-id': jobId,
+    'x-attempt-number': String(task.attempt),
+    'x-scheduled-time': toRfc3339(slot),
+    // The execution is the trace, the attempt a span of it.
+    traceparent: `00-${executionId.replaceAll('-', '')}-${spanId(random)}-01`,
+  }
+}
+
+function keyOf(kind: ExecutionKind, jobId: string, executionId: string, slot: EpochMs): string {
+  return idempotencyKeyOf(kind, { jobId, executionId, slot })
+}
+
+function spanId(random: Random): string {
+  const half = () =>
+    Math.floor(random.next() * 2 ** 32)
+      .toString(16)
+      .padStart(8, '0')
+  return half() + half()
+}
+
+function judge(
+  { clock, random }: HttpExecutorDeps,
+  task: Task,
+  outcome: HttpOutcome,
+  times: { startedAt: EpochMs; durationMs: number },
+): AttemptEnd {
+  const end: AttemptEnd = {
+    outcome: 'succeeded',
+    ...times,
+    finishedAt: epochMs(times.startedAt + times.durationMs),
+    httpStatus: outcome.kind === 'answered' ? outcome.status : null,
+    error: null,
+    preview: outcome.kind === 'answered' ? previewText(outcome.preview) : null,
+    retryAt: null,
+    deadReason: null,
+  }
+  const error = errorOf(outcome)
+  if (error === null) return end
+  end.error = error
+  end.outcome = error.type === 'TIMEOUT' ? 'timed_out' : 'failed'
+  const { retryPolicy } = task.prepared
+  const attempt = task.attempt - task.losses
+  if (!isRetried(error.type, end.httpStatus)) end.deadReason = 'NOT_RETRYABLE'
+  else if (attempt > retryPolicy.max_retries) end.deadReason = 'MAX_RETRIES_EXCEEDED'
+  else {
+    const now = clock.databaseNow()
+    const retryAfterMs =
+      outcome.kind === 'answered' ? retryAfterOf(outcome.headers['retry-after'], now) : null
+    end.retryAt = epochMs(now + retryDelayMs(retryPolicy, { attempt, random: random.next(), retryAfterMs }))
+  }
+  return end
+}
+
+function errorOf(outcome: HttpOutcome): AttemptEnd['error'] {
+  if (outcome.kind === 'answered') {
+    const { status } = outcome
+    if (status >= 200 && status < 300) return null
+    return { type: 'HTTP_ERROR', message: `Callback returned ${status} ${STATUS_CODES[status] ?? ''}`.trim() }
+  }
+  return { type: typeOf(outcome.type), message: storable(outcome.message).slice(0, messageLengthMax) }
+}
+
+function typeOf(type: HttpErrorType): ErrorType {
+  // An answer that is not HTTP is as good as a cut connection; a request we cannot even write was never sent.
+  if (type === 'INVALID_RESPONSE') return 'CONNECTION_RESET'
+  if (type === 'INVALID_REQUEST' || type === 'CANCELLED') return 'HTTP_ERROR'
+  return type
+}
+
+/** Seconds, or a date. Null: absent or unreadable. */
+function retryAfterOf(value: string | undefined, now: EpochMs): number | null {
+  if (value === undefined) return null
+  if (/^\s*\d{1,9}\s*$/.test(value)) return Number(value) * 1_000
+  const at = Date.parse(value)
+  return Number.isNaN(at) ? null : Math.max(0, at - now)
+}
+
+function previewText(preview: Uint8Array): string | null {
+  return preview.length === 0
+    ? null
+    : storable(Buffer.from(preview.buffer, preview.byteOffset, preview.length).toString())
+}
+
+/** PostgreSQL's text holds no NUL. */
+function storable(text: string): string {
+  return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
+}

@@ -1,0 +1,188 @@
+// What a worker has in hand: executions that wait for room at their host, that run, and that ended but are not
+// recorded yet. It starts calls as hosts have room, and passes each ending on; it never talks to the store.
+import { HostGate, hostCapOf, judgeHost } from '../domain/host-gate.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { HttpOutcome } from '../ports/http.ts'
+import type { AttemptEnd } from '../ports/queue.ts'
+import type { BatchInHand, Task } from './task.ts'
+
+export interface HandDeps {
+  clock: Clock
+  run: (task: Task, signal: AbortSignal) => Promise<{ end: AttemptEnd | null; outcome: HttpOutcome }>
+  /** False while the lease is not known to hold: nothing new is started then. */
+  mayStart: () => boolean
+  onBatchEnded: (batch: BatchInHand) => void
+  onLiveEnded: (task: Task) => void
+}
+
+export interface HandOptions {
+  /** Executions in hand at once, at most. */
+  capacity: number
+}
+
+/** For how long a claimed batch is kept together; then whatever has not ended leaves it. */
+export const batchMsMax = 200
+const recentMs = 200
+
+export class Hand {
+  readonly capacity: number
+  readonly gate: HostGate
+  readonly #deps: HandDeps
+  readonly #tasks = new Set<Task>()
+  readonly #batches = new Set<BatchInHand>()
+  readonly #queued = new Map<string, Task[]>()
+  readonly #byLane = new Map<string, number>()
+  #queuedCount = 0
+  #recent = { sinceMs: 0, ended: 0, endedBefore: 0 }
+
+  constructor(deps: HandDeps, { capacity }: HandOptions) {
+    this.#deps = deps
+    this.capacity = capacity
+    this.gate = new HostGate({ capPerHost: hostCapOf(capacity) })
+  }
+
+  get size(): number {
+    return this.#tasks.size
+  }
+
+  /** Claimed and not started. */
+  get queued(): number {
+    return this.#queuedCount
+  }
+
+  inLane(lane: string): number {
+    return this.#byLane.get(lane) ?? 0
+  }
+
+  /** About how many ended in the last 200 ms: what may be claimed ahead without outliving its batch. */
+  get endedRecently(): number {
+    this.#countRecent(0)
+    return Math.max(this.#recent.ended, this.#recent.endedBefore)
+  }
+
+  /** Until they are recorded, so that nothing of ours is taken for a claim whose answer was lost. */
+  known(): { batchIds: string[]; executionIds: string[] } {
+    return {
+      batchIds: [...this.#batches].map(({ batchId }) => batchId),
+      executionIds: [...this.#tasks].map(({ executionId }) => executionId),
+    }
+  }
+
+  tasks(): Iterable<Task> {
+    return this.#tasks
+  }
+
+  take(tasks: readonly Task[]): void {
+    for (const task of tasks) {
+      this.#tasks.add(task)
+      if (task.batch !== null) this.#batches.add(task.batch)
+      this.#byLane.set(task.lane, this.inLane(task.lane) + 1)
+      this.#start(task)
+    }
+  }
+
+  /** Starts what waits for hosts that have room. */
+  pump(): void {
+    for (const host of this.#queued.keys()) this.#pumpHost(host)
+  }
+
+  /** Batches that have been together for long enough, and single executions that waited as long for their host. */
+  takeExpired(): { batches: BatchInHand[]; waiting: Task[] } {
+    const before = this.#deps.clock.monotonicMs() - batchMsMax
+    const batches = [...this.#batches].filter((batch) => batch.claimedMs <= before && !batch.settling)
+    const waiting = [...this.#queued.values()].flatMap((tasks) =>
+      tasks.filter((task) => task.batch === null && task.claimedMs <= before),
+    )
+    for (const task of waiting) this.unqueue(task)
+    return { batches, waiting }
+  }
+
+  /** Takes one that was not started out of its queue. */
+  unqueue(task: Task): void {
+    const { host } = task.prepared
+    const left = (this.#queued.get(host) ?? []).filter((other) => other !== task)
+    if (left.length === 0) this.#queued.delete(host)
+    else this.#queued.set(host, left)
+    this.#queuedCount -= 1
+  }
+
+  /** The batch is gone from the store. */
+  dropBatch(batch: BatchInHand): void {
+    this.#batches.delete(batch)
+  }
+
+  /** Recorded, handed back or lost: no longer ours. */
+  drop(task: Task): void {
+    if (!this.#tasks.delete(task)) return
+    const inLane = this.inLane(task.lane) - 1
+    if (inLane === 0) this.#byLane.delete(task.lane)
+    else this.#byLane.set(task.lane, inLane)
+  }
+
+  /** Aborts every call and forgets everything: it is others' now. */
+  abandon(): Task[] {
+    const tasks = [...this.#tasks]
+    this.#tasks.clear()
+    this.#batches.clear()
+    this.#queued.clear()
+    this.#byLane.clear()
+    this.#queuedCount = 0
+    for (const task of tasks) task.abort?.abort()
+    return tasks
+  }
+
+  #start(task: Task): void {
+    const { host } = task.prepared
+    const queue = this.#queued.get(host)
+    if (queue !== undefined) {
+      queue.push(task)
+      this.#queuedCount += 1
+    } else if (this.#deps.mayStart() && this.gate.tryEnter(host, this.#deps.clock.monotonicMs()))
+      void this.#run(task)
+    else {
+      this.#queued.set(host, [task])
+      this.#queuedCount += 1
+    }
+  }
+
+  #pumpHost(host: string): void {
+    const queue = this.#queued.get(host)
+    if (queue === undefined || !this.#deps.mayStart()) return
+    const nowMs = this.#deps.clock.monotonicMs()
+    let started = 0
+    while (started < queue.length && this.gate.tryEnter(host, nowMs)) {
+      this.#queuedCount -= 1
+      void this.#run(queue[started++]!)
+    }
+    if (started === queue.length) this.#queued.delete(host)
+    else if (started > 0) this.#queued.set(host, queue.slice(started))
+  }
+
+  async #run(task: Task): Promise<void> {
+    const { host } = task.prepared
+    task.state = 'running'
+    task.abort = new AbortController()
+    const { end, outcome } = await this.#deps.run(task, task.abort.signal)
+    this.gate.leave(host, judgeHost(outcome))
+    this.#pumpHost(host)
+    if (!this.#tasks.has(task)) return
+    task.state = 'ended'
+    task.end = end
+    this.#countRecent(1)
+    const { batch } = task
+    if (batch === null) this.#deps.onLiveEnded(task)
+    else if (--batch.open === 0) {
+      batch.settling = true
+      this.#deps.onBatchEnded(batch)
+    }
+  }
+
+  #countRecent(ended: number): void {
+    const nowMs = this.#deps.clock.monotonicMs()
+    const recent = this.#recent
+    if (nowMs - recent.sinceMs >= recentMs) {
+      const fresh = nowMs - recent.sinceMs < 2 * recentMs
+      this.#recent = { sinceMs: nowMs, ended, endedBefore: fresh ? recent.ended : 0 }
+    } else recent.ended += ended
+  }
+}

@@ -1,0 +1,47 @@
+// An execution in a worker's hands.
+import type { ExecutionKind } from '../domain/execution.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { AttemptEnd } from '../ports/queue.ts'
+import type { Prepared } from './executors/http.ts'
+
+export interface Task {
+  readonly executionId: string
+  readonly jobId: string
+  readonly version: number
+  readonly kind: ExecutionKind
+  readonly lane: string
+  readonly slot: EpochMs
+  readonly enqueuedAt: EpochMs
+  readonly attempt: number
+  readonly losses: number
+  readonly prepared: Prepared
+  /** A body of its own, when it was triggered with one. */
+  readonly bodyOverride: string | null
+  /** Null: derived from job and slot, or execution. */
+  readonly idempotencyKey: string | null
+  /** The batch it came in; null: it is a row of its own in `live`. */
+  batch: BatchInHand | null
+  readonly position: number
+  /** Of the row it is held by. */
+  fence: number
+  /** On the monotonic clock. */
+  readonly claimedMs: number
+  state: 'queued' | 'running' | 'ended'
+  startedAt: EpochMs | null
+  end: AttemptEnd | null
+  abort: AbortController | null
+  /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
+  leaving: boolean
+}
+
+/** A claimed batch; it lives at most `batchMsMax`. */
+export interface BatchInHand {
+  readonly batchId: string
+  readonly fence: number
+  readonly claimedMs: number
+  readonly tasks: Task[]
+  /** Tasks that have not ended. */
+  open: number
+  /** On its way into the store: whatever still runs of it goes on alone. */
+  settling: boolean
+}

@@ -1,0 +1,285 @@
+// What the conformance suites do again and again: make a job, fire a slot of it, claim, finish.
+import assert from 'node:assert/strict'
+import { executionIdAt } from '../../src/domain/execution.ts'
+import { partitionOf } from '../../src/domain/job.ts'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { serverRoute } from '../../src/domain/route.ts'
+import { defaultTenantId } from '../../src/domain/tenant.ts'
+import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { ExecutionQuery, ExecutionView } from '../../src/ports/history.ts'
+import type { NewJob } from '../../src/ports/jobs.ts'
+import type { AttemptEnd, Claimed, ClaimedBatch, ClaimedLive, Ending } from '../../src/ports/queue.ts'
+import type { FireAnswer, SlotToFire } from '../../src/ports/slots.ts'
+import type { StoreBundle } from './stores.ts'
+
+export type Scenario = Awaited<ReturnType<typeof createScenario>>
+
+export async function createScenario(bundle: StoreBundle) {
+  const { ids, jobs, slots, queue, history, leases } = bundle
+  const now = await bundle.now()
+  const base = now - (now % 1_000) - 600_000
+
+  /** Whole seconds after a moment ten minutes ago. */
+  const at = (seconds: number): EpochMs => epochMs(base + seconds * 1_000)
+
+  /** An id in this partition. */
+  function jobIdIn(partitionId: number): string {
+    while (true) {
+      const jobId = ids.next()
+      if (partitionOf(jobId) === partitionId) return jobId
+    }
+  }
+
+  /** A job that runs each second, active, with its first slot at second 0. */
+  async function createJob(changes: Partial<NewJob> = {}): Promise<NewJob> {
+    const job: NewJob = {
+      jobId: ids.next(),
+      version: 1,
+      tenantId: defaultTenantId,
+      name: 'report',
+      description: null,
+      tags: [],
+      schedule: { type: 'CRON', cron_expression: '* * * * * *' },
+      anchorAt: at(0),
+      execution: {
+        type: 'http',
+        callback_url: 'https://example.com/report',
+        method: 'POST',
+        headers: {},
+        timeout_seconds: 30,
+      },
+      retryPolicy: { max_retries: 3, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
+      priority: 5,
+      overlapPolicy: 'SKIP',
+      misfirePolicy: 'FIRE_ONCE',
+      misfireWindowSeconds: null,
+      metadata: {},
+      createdAt: at(0),
+      status: 'ACTIVE',
+      slotAt: at(0),
+      immediate: null,
+      ...changes,
+    }
+    await jobs.create(job)
+    return job
+  }
+
+  function slotOf(job: NewJob, second: number, changes: Partial<SlotToFire> = {}): SlotToFire {
+    return {
+      jobId: job.jobId,
+      version: 1,
+      slot: at(second),
+      dueAt: at(second),
+      executionId: ids.nextBatch(),
+      route: serverRoute,
+      lane: sharedLane,
+      priority: job.priority,
+      allowOverlap: job.overlapPolicy === 'ALLOW',
+      late: false,
+      owedTo: null,
+      previousSlot: null,
+      misfired: null,
+      misfiredItself: false,
+      move: null,
+      ...changes,
+    }
+  }
+
+  /** Fires one slot and returns its execution. */
+  async function fire(job: NewJob, second: number, changes: Partial<SlotToFire> = {}): Promise<string> {
+    const item = slotOf(job, second, changes)
+    assert.deepEqual(await slots.fire([item]), [])
+    return item.executionId
+  }
+
+  /** Tries to fire one slot and returns the answer. */
+  async function tryFire(
+    job: NewJob,
+    second: number,
+    changes: Partial<SlotToFire> = {},
+  ): Promise<FireAnswer['answer'] | 'fired'> {
+    const item = slotOf(job, second, changes)
+    const [answer, ...more] = await slots.fire([item])
+    assert.deepEqual(more, [])
+    if (answer !== undefined) assert.deepEqual([answer.jobId, answer.slot], [item.jobId, item.slot])
+    return answer?.answer ?? 'fired'
+  }
+
+  /** Fires one slot of each job into one batch. */
+  async function fireBatch(members: readonly NewJob[], second: number, changes: Partial<SlotToFire> = {}) {
+    const batchId = ids.nextBatch()
+    const items = members.map((job, position) =>
+      slotOf(job, second, { executionId: executionIdAt(batchId, position), ...changes }),
+    )
+    assert.deepEqual(await slots.fire(items), [])
+    return { batchId, executionIds: items.map(({ executionId }) => executionId) }
+  }
+
+  async function trigger(
+    job: NewJob,
+    changes: { payloadOverride?: unknown; lane?: string } = {},
+  ): Promise<string> {
+    const { jobId, tenantId } = job
+    const executionId = ids.next()
+    const outcome = await jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane, ...changes })
+    assert.equal(outcome.kind, 'triggered')
+    return executionId
+  }
+
+  async function addWorker(): Promise<string> {
+    const workerId = ids.next()
+    await leases.register({ workerId, host: 'host-a', version: '1.2.3', labels: [], capacity: 50 })
+    return workerId
+  }
+
+  function claim(workerId: string, count = 100, lane: string = sharedLane): Promise<Claimed> {
+    return queue.claim({ workerId, route: serverRoute, lanes: [{ lane, count }], hosts: [], batchesMax: 20 })
+  }
+
+  async function claimBatch(workerId: string): Promise<ClaimedBatch> {
+    const { batches, live } = await claim(workerId)
+    assert.deepEqual([batches.length, live.length], [1, 0])
+    return batches[0]!
+  }
+
+  async function claimLive(workerId: string): Promise<ClaimedLive> {
+    const { batches, live } = await claim(workerId)
+    assert.deepEqual([batches.length, live.length], [0, 1])
+    return live[0]!
+  }
+
+  /** Ends every execution of a batch in the same way. */
+  async function finishBatch(workerId: string, batch: ClaimedBatch, ending: Ending): Promise<void> {
+    const { batchId, fence } = batch
+    const endings = batch.positions.map((position) => ({ position, ending }))
+    assert.deepEqual(await queue.finishBatches(workerId, [{ batchId, fence, endings }]), [])
+  }
+
+  async function finishLive(
+    workerId: string,
+    { executionId, fence, attempt }: ClaimedLive,
+    ending: Exclude<Ending, { kind: 'running' }>,
+  ): Promise<void> {
+    assert.deepEqual(await queue.finishLive(workerId, [{ executionId, fence, attempt, ending }]), [])
+  }
+
+  /** Claims whatever there is and ends it well. */
+  async function runAll(): Promise<void> {
+    const workerId = await addWorker()
+    const { batches, live } = await claim(workerId)
+    for (const batch of batches) await finishBatch(workerId, batch, succeeded())
+    for (const one of live) await finishLive(workerId, one, succeeded())
+  }
+
+  function succeeded(changes: Partial<AttemptEnd> = {}): { kind: 'ended'; end: AttemptEnd } {
+    return {
+      kind: 'ended',
+      end: {
+        outcome: 'succeeded',
+        startedAt: at(300),
+        finishedAt: at(301),
+        durationMs: 1_000,
+        httpStatus: 200,
+        error: null,
+        preview: 'done',
+        retryAt: null,
+        deadReason: null,
+        ...changes,
+      },
+    }
+  }
+
+  function failed(changes: Partial<AttemptEnd> = {}): { kind: 'ended'; end: AttemptEnd } {
+    const error = { type: 'HTTP_ERROR', message: 'the target answered 500' } as const
+    return succeeded({ outcome: 'failed', httpStatus: 500, error, preview: 'oops', ...changes })
+  }
+
+  /** Fails, and may be tried again at once. */
+  const failedForNow = () => failed({ retryAt: at(302) })
+  /** Fails for good. */
+  const died = (changes: Partial<AttemptEnd> = {}) =>
+    failed({ deadReason: 'MAX_RETRIES_EXCEEDED', ...changes })
+
+  async function view(executionId: string, tenantId = defaultTenantId): Promise<ExecutionView> {
+    const found = await history.getExecution(tenantId, executionId)
+    assert(found !== null, `there is no execution ${executionId}`)
+    return found
+  }
+
+  async function statusOf(executionId: string): Promise<string> {
+    return (await view(executionId)).status
+  }
+
+  /** The executions of a job, newest first. */
+  async function list(job: NewJob, changes: Partial<ExecutionQuery> = {}) {
+    const { tenantId, jobId } = job
+    const query = { tenantId, jobId, status: null, from: null, to: null, before: null, limit: 50, ...changes }
+    const page = await history.listExecutions(query)
+    assert(page !== null)
+    return page
+  }
+
+  async function skipsOf({ tenantId, jobId }: NewJob) {
+    return history.listSkips({ tenantId, jobId, from: at(-86_400), to: at(86_400), limit: 100 })
+  }
+
+  /** What the job owes. */
+  async function owedBy({ jobId }: NewJob) {
+    const waiting = await bundle.upkeep.findWaiting(null, 100)
+    return waiting.find((one) => one.jobId === jobId)?.owed ?? null
+  }
+
+  return {
+    ...bundle,
+    ...{ at, jobIdIn, createJob, slotOf, fire, tryFire, fireBatch, trigger, addWorker, claim },
+    ...{ claimBatch, claimLive, finishBatch, finishLive, runAll, succeeded, failed, failedForNow, died },
+    ...{ view, statusOf, list, skipsOf, owedBy },
+  }
+}
+
+/** The ways an execution of a job can be under way; each leaves one of the job so. */
+export const UNDER_WAY: readonly { how: string; begin: (s: Scenario, job: NewJob) => Promise<void> }[] = [
+  {
+    how: 'waits in its batch',
+    async begin(s, job) {
+      await s.fire(job, 0)
+    },
+  },
+  {
+    how: 'runs in its batch',
+    async begin(s, job) {
+      await s.fire(job, 0)
+      await s.claimBatch(await s.addWorker())
+    },
+  },
+  {
+    how: 'has run so long that it left its batch',
+    async begin(s, job) {
+      await s.fire(job, 0)
+      const workerId = await s.addWorker()
+      await s.finishBatch(workerId, await s.claimBatch(workerId), { kind: 'running', startedAt: s.at(1) })
+    },
+  },
+  {
+    how: 'was handed back',
+    async begin(s, job) {
+      await s.fire(job, 0)
+      const workerId = await s.addWorker()
+      await s.finishBatch(workerId, await s.claimBatch(workerId), { kind: 'unstarted', host: null })
+    },
+  },
+  {
+    how: 'is between two attempts',
+    async begin(s, job) {
+      await s.fire(job, 0)
+      const workerId = await s.addWorker()
+      await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
+    },
+  },
+  {
+    how: 'was triggered',
+    async begin(s, job) {
+      await s.trigger(job)
+    },
+  },
+]

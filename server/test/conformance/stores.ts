@@ -1,0 +1,114 @@
+// The implementations that every suite runs on: memory, and PostgreSQL 15 and 18. A suite knows only the ports, the
+// time it is there and the helpers of `scenario.ts`; PostgreSQL's clock cannot be advanced, so tests look back.
+import type { TestContext } from 'node:test'
+import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import { UuidV7 } from '../../src/lib/id.ts'
+import { realRandom } from '../../src/lib/random.ts'
+import type { DeadLetters } from '../../src/ports/dead-letters.ts'
+import type { History } from '../../src/ports/history.ts'
+import type { Ids } from '../../src/ports/ids.ts'
+import type { Jobs } from '../../src/ports/jobs.ts'
+import type { Leases } from '../../src/ports/leases.ts'
+import type { Partitions } from '../../src/ports/partitions.ts'
+import type { Queue } from '../../src/ports/queue.ts'
+import type { Slots } from '../../src/ports/slots.ts'
+import type { Upkeep } from '../../src/ports/upkeep.ts'
+import type { Workers } from '../../src/ports/workers.ts'
+import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
+import { StoredHistory } from '../../src/store/history.ts'
+import { StoredJobs } from '../../src/store/jobs.ts'
+import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { StoredPartitions } from '../../src/store/partitions.ts'
+import { StoredQueue } from '../../src/store/queue.ts'
+import { StoredSlots } from '../../src/store/slots.ts'
+import { StoredUpkeep } from '../../src/store/upkeep.ts'
+import { StoredWorkers } from '../../src/store/workers.ts'
+import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../database.ts'
+import { createVirtualWorld } from '../virtual-world.ts'
+import { createScenario, type Scenario } from './scenario.ts'
+
+export interface StoreBundle {
+  jobs: Jobs
+  slots: Slots
+  queue: Queue
+  upkeep: Upkeep
+  leases: Leases
+  workers: Workers
+  partitions: Partitions
+  history: History
+  deadLetters: DeadLetters
+  ids: Ids
+  now(): Promise<EpochMs>
+  /** A tenant beside the default one, on a tier of its own. */
+  addTenant(weight: number): Promise<string>
+  /** Makes every worker's lease look as if its last beat were this much older. */
+  ageLeases(ms: number): Promise<void>
+  /** Makes all that was recorded look this many days older. */
+  ageHistory(days: number): Promise<void>
+}
+
+export type Suite = (name: string, setup: (t: TestContext) => Promise<Scenario>) => void
+
+export function testOnStores(suite: Suite): void {
+  suite('memory', async () => createScenario(openMemory()))
+  for (const version of POSTGRES_VERSIONS) {
+    suite(`PostgreSQL ${version}`, async (t) => createScenario(await openPostgres(t, version)))
+  }
+}
+
+function openMemory(): StoreBundle {
+  // Not on a whole second: as little as a real clock is.
+  const world = createVirtualWorld({ startAt: Date.UTC(2026, 0, 1) + 123 })
+  const { store, ...ports } = createMemoryStore(world.clock)
+  return {
+    ...ports,
+    ids: world.ids,
+    now: async () => world.clock.databaseNow(),
+    async addTenant(weight) {
+      const tenantId = world.ids.next()
+      store.weights.set(tenantId, weight)
+      return tenantId
+    },
+    ageLeases: (ms) => world.advance(ms),
+    ageHistory: (days) => world.advance(days * 86_400_000),
+  }
+}
+
+async function openPostgres(t: TestContext, version: PostgresVersion): Promise<StoreBundle> {
+  const { database, client } = await useDatabase(t, { version })
+  const workers = new StoredWorkers(database)
+  const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
+  return {
+    jobs: new StoredJobs(database),
+    slots: new StoredSlots(database),
+    queue: new StoredQueue(database),
+    upkeep: new StoredUpkeep(database),
+    leases: workers,
+    workers,
+    partitions: new StoredPartitions(database),
+    history: new StoredHistory(database, { databaseNow: () => epochMs(Date.now()) }),
+    deadLetters: new StoredDeadLetters(database),
+    ids,
+    async now() {
+      const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
+      return epochMs(Number(rows[0].now))
+    },
+    async addTenant(weight) {
+      const tenantId = ids.next()
+      await client.query(`INSERT INTO tiers VALUES ($1, $2, 365)`, [tenantId, weight])
+      await client.query(`INSERT INTO tenants (tenant_id, name, tier) VALUES ($1::uuid, $1, $1)`, [tenantId])
+      return tenantId
+    },
+    async ageLeases(ms) {
+      await client.query(`UPDATE workers SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
+    },
+    async ageHistory(days) {
+      const older = `(recorded_at AT TIME ZONE 'UTC' - make_interval(days => $1))::date`
+      await client.query(
+        `SELECT make_day('attempts', d) FROM (SELECT DISTINCT ${older} AS d FROM attempts) x`,
+        [days],
+      )
+      await client.query(`UPDATE attempts SET recorded_at = recorded_at - make_interval(days => $1)`, [days])
+    },
+  }
+}
