@@ -10,6 +10,8 @@ export interface Carillon extends AsyncDisposable {
   url: string
   /** The operator key. */
   key: string
+  /** What it has said to people. */
+  stdout: () => string
   /** From the start of the process to the first 200 of /readyz. */
   readyMs: number
   stop(signal: NodeJS.Signals): Promise<number>
@@ -28,8 +30,10 @@ export async function startCarillon(dataDir: string, port = 17_420): Promise<Car
   const child = spawn('npm', ['start'], {
     cwd: join(import.meta.dirname, '..'),
     env: { ...process.env, CARILLON_DATA: dataDir, CARILLON_PORT: String(port) },
-    stdio: ['ignore', 'ignore', 'inherit'],
+    stdio: ['ignore', 'pipe', 'inherit'],
   })
+  let said = ''
+  child.stdout!.on('data', (chunk: Buffer) => (said += chunk))
   const exit = once(child, 'exit')
   const url = `http://127.0.0.1:${port}`
   while (!(await isReady(url))) {
@@ -48,6 +52,7 @@ export async function startCarillon(dataDir: string, port = 17_420): Promise<Car
     child,
     url,
     key: (await readFile(join(dataDir, 'api-key'), 'utf8')).trim(),
+    stdout: () => said,
     readyMs,
     stop,
     async [Symbol.asyncDispose]() {

@@ -28,7 +28,18 @@ export function sayStarted(started: Started): void {
   rows.push(['Roles', roles.join(', ') + (processes > 1 ? ` in ${processes} processes` : '')])
   if (url !== null) {
     const key = operatorKey.file === null ? '$CARILLON_API_KEY' : `$(cat ${quote(operatorKey.file)})`
-    rows.push(['Try it', `curl -H "Authorization: Bearer ${key}" ${url}/api/v1/workers`])
+    const auth = `-H "Authorization: Bearer ${key}"`
+    // Sixty runs, one a second, then it is complete by itself.
+    const body = {
+      name: 'hello',
+      schedule: 'R60/PT1S',
+      execution: { callback_url: `${url}/echo`, payload: { hello: 'world' } },
+    }
+    rows.push([
+      'Try it',
+      `curl ${auth} -H 'Content-Type: application/json' ${url}/api/v1/jobs -d '${JSON.stringify(body)}'`,
+    ])
+    rows.push(['', `curl ${auth} ${url}/api/v1/jobs/JOB_ID/executions    # JOB_ID from the first answer`])
   }
   console.log(`\nCarillon ${version} is ready.\n`)
   for (const [name, text] of rows) console.log(`  ${name.padEnd(8)}${text}`)

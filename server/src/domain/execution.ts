@@ -1,6 +1,6 @@
 // An execution: one slot, or one trigger, of one job, from fired to finished. Its id leads to its batch: a batch id
 // ends in a zero byte, and an execution's id is the batch id plus its position.
-import { createHash } from 'node:crypto'
+import { hash } from 'node:crypto'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 
 export const EXECUTION_STATUSES = [
@@ -62,5 +62,5 @@ export function idempotencyKeyOf(
   { jobId, executionId, slot }: { jobId: string; executionId: string; slot: EpochMs },
 ): string {
   const of = kind === 'slot' ? `${jobId}:${toRfc3339(slot)}` : `${jobId}:${executionId}`
-  return createHash('sha256').update(of).digest('hex').slice(0, 32)
+  return hash('sha256', of).slice(0, 32)
 }

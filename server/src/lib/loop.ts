@@ -31,7 +31,8 @@ export class Loop implements AsyncDisposable {
   readonly #deps: { timers: Timers; random: Random }
   readonly #stop = new AbortController()
   readonly #done: Promise<void>
-  #wakeUp = new AbortController()
+  #woken = false
+  #endWait: (() => void) | null = null
 
   constructor(deps: { timers: Timers; random: Random }, options: LoopOptions) {
     this.#deps = deps
@@ -41,13 +42,14 @@ export class Loop implements AsyncDisposable {
 
   /** Ends the present wait, or skips the next one if the step runs now. Safe to lose, safe to repeat. */
   wake(): void {
-    this.#wakeUp.abort()
+    this.#woken = true
+    this.#endWait?.()
   }
 
   /** Aborts the step's signal and returns once the step has returned. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stop.abort()
-    this.#wakeUp.abort()
+    this.wake()
     await this.#done
   }
 
@@ -59,7 +61,7 @@ export class Loop implements AsyncDisposable {
     while (!signal.aborted) {
       let waitMs = 0
       // A wake-up during the step may be about work the step just missed, so it must skip the wait.
-      this.#wakeUp = new AbortController()
+      this.#woken = false
       try {
         const more = await step(signal)
         if (more !== 'more') waitMs = more === 'idle' ? idleMs : Math.min(more, idleMs)
@@ -71,8 +73,20 @@ export class Loop implements AsyncDisposable {
         waitMs = this.#report(error, failures)
       }
       if (signal.aborted) return
-      if (waitMs > 0) await this.#deps.timers.wait(waitMs, this.#wakeUp.signal)
+      if (waitMs > 0 && !this.#woken) await this.#wait(waitMs)
     }
+  }
+
+  // Not by an AbortSignal: loops are woken hundreds of times a second, and an abort makes an error with its stack.
+  #wait(ms: number): Promise<void> {
+    return new Promise((resolve) => {
+      const timer = this.#deps.timers.schedule(ms, () => this.#endWait?.())
+      this.#endWait = () => {
+        this.#endWait = null
+        timer.cancel()
+        resolve()
+      }
+    })
   }
 
   #report(error: unknown, failures: number): number {

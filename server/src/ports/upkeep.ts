@@ -37,7 +37,7 @@ export interface WaitingJob {
 export interface ReleaseOrder {
   jobId: string
   version: number
-  /** The next owed slot and the one after it. A waiting trigger goes before it: a person is waiting. */
+  /** The next owed slot and the one after it; a slot past the owed range ends it. A waiting trigger goes before it: a person is waiting. */
   owed: {
     slot: EpochMs
     next: EpochMs | null

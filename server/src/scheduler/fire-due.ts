@@ -27,7 +27,7 @@ export interface FireDeps {
 }
 
 /** Jobs in one fire. */
-const fireMax = 1_000
+const fireMax = 250
 /** The longest the loop sleeps without looking. */
 export const fireEveryMs = 1_000
 const busyMs = 50

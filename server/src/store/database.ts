@@ -53,6 +53,9 @@ export class Database implements Queries, AsyncDisposable {
       application_name: `carillon ${name}`,
       max: connectionsMax,
       types: rowTypes,
+      // Statements are prepared and of fixed shape: planned once a connection, not once a call (planning a fire took
+      // a third of it), and by index also while a table is too young to have statistics.
+      options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off',
       keepAlive: true,
       // Covers the wait for a free connection too.
       connectionTimeoutMillis: connectMsMax,
@@ -65,7 +68,12 @@ export class Database implements Queries, AsyncDisposable {
       query_timeout: statementMs + 2_000,
     })
     // Without listeners on the pool and on every client, a killed backend would end our process.
-    this.#pool.on('error', (error) => connectionLost.emit({ pool: name, error }))
+    this.#pool.on('error', (error: Error & { code?: string }) => {
+      // The pool says that it has ended before its connections have: what they say then is no news.
+      if (this.#pool.ending) return
+      // The driver hangs the whole client on the error; a log wants what happened.
+      connectionLost.emit({ pool: name, code: error.code ?? '', reason: error.message })
+    })
     this.#pool.on('connect', (client) => client.on('error', () => {}))
   }
 

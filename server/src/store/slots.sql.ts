@@ -55,26 +55,28 @@ export const selectMissingCursors = sql('selectMissingCursors')`
   SELECT x.j AS job_id FROM json_array_elements_text($1::json) AS x(j)
   WHERE NOT EXISTS (SELECT FROM cursors c WHERE c.job_id = x.j::uuid)`
 
-// One JSON parameter, not arrays: unnest of 1,000 made the planner scan all cursors.
+// One JSON parameter, not arrays: unnest of 1,000 made the planner scan all cursors. Absent fields cost nothing.
+// Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
 export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
-    SELECT x.*, from_ms(x.s) AS slot
-    FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, b uuid, o int, r text, l text,
-      p int, al boolean, la boolean, ow float8, ps float8, mi boolean, mf float8, mt float8, mc int, mv boolean, ms float8,
+    SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
+    FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, o int, r text, l text, p int,
+      al boolean, la boolean, ow float8, ps float8, mi boolean, mf float8, mt float8, mc int, mv boolean, ms float8,
       md float8, mz float8)
   ), judged AS MATERIALIZED (
     SELECT i.*, last.execution_id AS last_execution,
       CASE
         WHEN c.version <> i.v OR c.status <> 'ACTIVE' THEN 'stale'
         WHEN i.slot <= c.decided_to THEN 'decided'
-        WHEN from_ms(i.d) > clock_timestamp() THEN 'early'
+        WHEN coalesce(from_ms(i.d), i.slot) > clock_timestamp() THEN 'early'
         WHEN i.mi THEN 'misfire'
         WHEN i.al THEN 'fired'
-        WHEN i.la AND EXISTS (SELECT FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot) THEN 'taken'
-        WHEN EXISTS (SELECT FROM live l WHERE l.job_id = i.j)
-          OR EXISTS (SELECT FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids))
-          OR EXISTS (SELECT FROM catchups k WHERE k.job_id = i.j)
-        THEN CASE WHEN i.la THEN 'owed' ELSE 'overlap' END
+        WHEN coalesce(i.la, false) AND (SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot LIMIT 1) THEN 'taken'
+        WHEN coalesce(
+          (SELECT true FROM live l WHERE l.job_id = i.j LIMIT 1),
+          (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
+          (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1)
+        ) THEN CASE WHEN i.la THEN 'owed' ELSE 'overlap' END
         ELSE 'fired'
       END AS answer
     FROM item i
@@ -82,7 +84,7 @@ export const fireSlots = sql('fireSlots')`
     JOIN cursors c ON c.job_id = i.j
     LEFT JOIN LATERAL (
       SELECT s.execution_id FROM slots s WHERE s.job_id = i.j AND s.slot <= m.at ORDER BY s.slot DESC LIMIT 1
-    ) last ON NOT i.al
+    ) last ON i.al IS NOT TRUE
   ), inserted AS (
     INSERT INTO slots (job_id, slot, execution_id, reason)
     SELECT j, slot, CASE answer WHEN 'fired' THEN e ELSE coalesce(last_execution, e) END, nullif(answer, 'fired')

@@ -1,5 +1,4 @@
 // The scheduler's port on PostgreSQL.
-import { batchIdOf } from '../domain/execution.ts'
 import type { OverlapPolicy, StoredSchedule } from '../domain/job.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../ports/slots.ts'
@@ -79,27 +78,28 @@ async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[])
   return unlocked.map(({ jobId, slot }) => ({ jobId, slot, answer: missing.has(jobId) ? 'stale' : 'busy' }))
 }
 
+/** What is absent is false or null: 1,000 jobs are one JSON text, and its parsing is a third of the fire. */
 function toItem(one: SlotToFire): object {
-  const { executionId, misfired, move } = one
-  return {
-    j: one.jobId,
-    v: one.version,
-    s: one.slot,
-    d: one.dueAt,
+  const { jobId, version, slot, executionId, misfired, move } = one
+  const item: Record<string, unknown> = {
+    j: jobId,
+    v: version,
+    s: slot,
     e: executionId,
-    b: batchIdOf(executionId),
     o: Number.parseInt(executionId.slice(34), 16),
     r: one.route,
     l: one.lane,
     p: one.priority,
-    al: one.allowOverlap,
-    la: one.late,
-    ow: one.owedTo,
-    ps: one.previousSlot,
-    mi: one.misfiredItself,
-    ...(misfired !== null && { mf: misfired.from, mt: misfired.to, mc: misfired.count }),
-    ...(move !== null && { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo }),
   }
+  if (one.dueAt !== slot) item['d'] = one.dueAt
+  if (one.allowOverlap) item['al'] = true
+  if (one.late) item['la'] = true
+  if (one.owedTo !== null) item['ow'] = one.owedTo
+  if (one.previousSlot !== null) item['ps'] = one.previousSlot
+  if (one.misfiredItself) item['mi'] = true
+  if (misfired !== null) Object.assign(item, { mf: misfired.from, mt: misfired.to, mc: misfired.count })
+  if (move !== null) Object.assign(item, { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo })
+  return item
 }
 
 interface CursorRow {

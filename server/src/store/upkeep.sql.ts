@@ -108,7 +108,8 @@ export const releaseWaiting = sql('releaseWaiting')`
     SELECT i.*, k.to_slot FROM idle i JOIN catchups k ON k.job_id = i.j
     WHERE k.from_slot <= i.slot AND NOT EXISTS (SELECT FROM let_go g WHERE g.job_id = i.j)
   ), inserted AS (
-    INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM owed ON CONFLICT DO NOTHING RETURNING job_id
+    INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM owed WHERE slot <= to_slot
+    ON CONFLICT DO NOTHING RETURNING job_id
   ), enqueued AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
       rank)

@@ -32,7 +32,7 @@ export const migrationApplied = defineEvent<{ number: number; name: string; took
   'migration.applied',
 )
 export const schemaNewer = defineEvent<{ known: number; found: number }>('schema.newer')
-export const connectionLost = defineEvent<{ pool: string; error: Error }>('connection.lost')
+export const connectionLost = defineEvent<{ pool: string; code: string; reason: string }>('connection.lost')
 export const processExited = defineEvent<{
   process: number
   processPid: number

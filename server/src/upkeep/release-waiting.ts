@@ -54,15 +54,19 @@ export class Releaser {
   #order({ jobId, version, tenantId, priority, schedule, anchorAt, owed }: WaitingJob): ReleaseOrder {
     if (owed === null) return { jobId, version, owed: null }
     const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
-    if (!compiled.ok) return { jobId, version, owed: null }
-    const slot = nextSlot(compiled.value.compiled, (owed.from - 1) as EpochMs) ?? owed.to
+    // Without a slot in the range (the zone's rules changed meanwhile) nothing is owed any more: one past its end says so.
+    const nothing = (owed.to + 1) as EpochMs
+    const slot = compiled.ok
+      ? (nextSlot(compiled.value.compiled, (owed.from - 1) as EpochMs) ?? nothing)
+      : nothing
+    const next = compiled.ok ? nextSlot(compiled.value.compiled, slot) : null
     const { ids, lanes, clock } = this.#deps
     return {
       jobId,
       version,
       owed: {
         slot,
-        next: nextSlot(compiled.value.compiled, slot),
+        next,
         executionId: executionIdAt(ids.nextBatch(), 0),
         route: serverRoute,
         lane: lanes.choose(tenantId, clock.databaseNow()),

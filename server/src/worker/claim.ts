@@ -22,7 +22,7 @@ export const claimEveryMs = 500
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 /** Claimed and unstarted at least; more while more ends: see `Hand.endedRecently`. */
-const aheadMin = 200
+const aheadMin = 500
 const batchesMax = 100
 
 export class Claimer {

@@ -8,6 +8,7 @@ import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { DeadLetterQuery } from '../../src/ports/dead-letters.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 /** Runs whatever there is and lets it die. */
 async function dieAll(s: Scenario): Promise<void> {
@@ -34,12 +35,12 @@ async function redrive(s: Scenario, executionId: string, lane: string = sharedLa
 
 const everything: DeadLetterQuery = { tenantId: defaultTenantId, jobId: null, before: null, limit: 10 }
 
-export function testDeadLetters(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testDeadLetters(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testReading(name, setup)
   testRedrive(name, setup)
 }
 
-function testReading(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testReading(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: dead letters are listed newest first, piece by piece, of all jobs or of one`, async (t) => {
     const s = await setup(t)
     const [one, two] = [await s.createJob(), await s.createJob()]
@@ -133,7 +134,7 @@ async function redriveAndRelease(s: Scenario, job: NewJob, executionId: string):
   return newExecutionId
 }
 
-function testRedrive(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a redriven letter is a new execution with the original's key, two levels above its job`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ priority: 7, overlapPolicy: 'ALLOW' })

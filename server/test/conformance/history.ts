@@ -6,6 +6,7 @@ import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { totalMax } from '../../src/ports/history.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 const idsOf = (page: { executions: { executionId: string }[] }) =>
   page.executions.map(({ executionId }) => executionId)
@@ -17,14 +18,14 @@ async function run(s: Scenario, job: NewJob, second: number): Promise<string> {
   return executionId
 }
 
-export function testHistory(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testHistory(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testList(name, setup)
   testStates(name, setup)
   testGet(name, setup)
   testListSkips(name, setup)
 }
 
-function testList(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: executions are listed newest first, piece by piece, each once`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
@@ -134,7 +135,7 @@ function testList(name: string, setup: (t: TestContext) => Promise<Scenario>): v
   })
 }
 
-function testStates(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: an execution is shown alike in the list and by its id, wherever it is`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
@@ -210,7 +211,7 @@ function testStates(name: string, setup: (t: TestContext) => Promise<Scenario>):
   })
 }
 
-function testGet(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: an execution tells what it calls and with what`, async (t) => {
     const s = await setup(t)
     const execution = { ...(await s.createJob()).execution, payload: { from: 'job' } }
@@ -277,7 +278,7 @@ function testGet(name: string, setup: (t: TestContext) => Promise<Scenario>): vo
   })
 }
 
-function testListSkips(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testListSkips(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: ranges of skips are found when they touch the time asked for, latest first`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })

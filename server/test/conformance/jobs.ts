@@ -4,9 +4,10 @@ import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { rankOf } from '../../src/domain/rank.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
-import { type Scenario, UNDER_WAY } from './scenario.ts'
+import { UNDER_WAY } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
-export function testJobs(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a job is read as it was created`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { partitionsCount } from '../../src/domain/job.ts'
 import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 async function join(s: Scenario): Promise<string> {
   const schedulerId = s.ids.next()
@@ -20,7 +21,7 @@ async function heldBy(s: Scenario, schedulerId: string | null): Promise<number[]
   return [...holders.keys()].filter((partitionId) => holders[partitionId] === schedulerId)
 }
 
-export function testPartitions(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testPartitions(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: at first nobody holds any of the partitions`, async (t) => {
     const s = await setup(t)
     const expected = { schedulers: [], holders: new Array(partitionsCount).fill(null) }

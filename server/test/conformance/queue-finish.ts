@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Ending } from '../../src/ports/queue.ts'
 import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 /** Fires a batch of `count` jobs and claims it. */
 async function claimFired(s: Scenario, count: number) {
@@ -21,13 +22,13 @@ async function claimTriggered(s: Scenario, changes: { payloadOverride?: unknown 
   return { job, executionId, workerId, live: await s.claimLive(workerId) }
 }
 
-export function testFinish(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testFinish(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testBatches(name, setup)
   testLive(name, setup)
   testOwn(name, setup)
 }
 
-function testBatches(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: an attempt is recorded as it ended`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, batch, jobs } = await claimFired(s, 1)
@@ -197,7 +198,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<Scenario>)
   })
 }
 
-function testLive(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: attempts of one execution are recorded one after the other`, async (t) => {
     const s = await setup(t)
     const { executionId, workerId, live } = await claimTriggered(s, { payloadOverride: { a: 1 } })
@@ -293,7 +294,7 @@ function testLive(name: string, setup: (t: TestContext) => Promise<Scenario>): v
   })
 }
 
-function testOwn(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a worker learns which of its attempts are recorded or still held`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, batch } = await claimFired(s, 3)

@@ -6,6 +6,7 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { rankOf } from '../../src/domain/rank.ts'
 import type { Claimed } from '../../src/ports/queue.ts'
 import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 /** Executions of a claim, batches unfolded, in the order of their ids. */
 function idsOf({ batches, live }: Claimed): string[] {
@@ -29,14 +30,14 @@ async function fireSingles(s: Scenario, count: number, host: string | null = nul
   return executionIds
 }
 
-export function testQueue(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testQueue(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testWaiting(name, setup)
   testClaim(name, setup)
   testSplit(name, setup)
   testDefinitions(name, setup)
 }
 
-function testWaiting(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testWaiting(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: lanes that have something to claim are named with the weight of their tier`, async (t) => {
     const s = await setup(t)
     const [big, small] = [await s.addTenant(10), await s.addTenant(3)]
@@ -80,7 +81,7 @@ function testWaiting(name: string, setup: (t: TestContext) => Promise<Scenario>)
   })
 }
 
-function testClaim(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: what one worker has claimed no other gets`, async (t) => {
     const s = await setup(t)
     const { executionIds } = await s.fireBatch(await createJobs(s, 3), 0)
@@ -203,7 +204,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<Scenario>): 
   })
 }
 
-function testSplit(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testSplit(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: out of a batch that does not fit the first ones are claimed singly`, async (t) => {
     const s = await setup(t)
     const jobs = await createJobs(s, 5)
@@ -280,7 +281,7 @@ function testSplit(name: string, setup: (t: TestContext) => Promise<Scenario>): 
   })
 }
 
-function testDefinitions(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testDefinitions(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: the definition of a version is what the job was created with`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ name: 'invoice', priority: 3 })

@@ -6,15 +6,34 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
-import type { ExecutionQuery, ExecutionView } from '../../src/ports/history.ts'
-import type { NewJob } from '../../src/ports/jobs.ts'
-import type { AttemptEnd, Claimed, ClaimedBatch, ClaimedLive, Ending } from '../../src/ports/queue.ts'
-import type { FireAnswer, SlotToFire } from '../../src/ports/slots.ts'
-import type { StoreBundle } from './stores.ts'
+import type { DeadLetters } from '../../src/ports/dead-letters.ts'
+import type { ExecutionQuery, ExecutionView, History } from '../../src/ports/history.ts'
+import type { Ids } from '../../src/ports/ids.ts'
+import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
+import type { Leases } from '../../src/ports/leases.ts'
+import type { Partitions } from '../../src/ports/partitions.ts'
+import type { AttemptEnd, Claimed, ClaimedBatch, ClaimedLive, Ending, Queue } from '../../src/ports/queue.ts'
+import type { FireAnswer, Slots, SlotToFire } from '../../src/ports/slots.ts'
+import type { Upkeep } from '../../src/ports/upkeep.ts'
+import type { Workers } from '../../src/ports/workers.ts'
 
-export type Scenario = Awaited<ReturnType<typeof createScenario>>
+export interface StorePorts {
+  jobs: Jobs
+  slots: Slots
+  queue: Queue
+  upkeep: Upkeep
+  leases: Leases
+  workers: Workers
+  partitions: Partitions
+  history: History
+  deadLetters: DeadLetters
+  ids: Ids
+  now(): Promise<EpochMs>
+}
 
-export async function createScenario(bundle: StoreBundle) {
+export type Scenario = Awaited<ReturnType<typeof createScenario<StorePorts>>>
+
+export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) {
   const { ids, jobs, slots, queue, history, leases } = bundle
   const now = await bundle.now()
   const base = now - (now % 1_000) - 600_000

@@ -3,15 +3,16 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { epochMs } from '../../src/lib/epoch.ts'
-import { type Scenario, UNDER_WAY } from './scenario.ts'
+import { UNDER_WAY } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
-export function testLateSlots(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testLateSlots(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testOverlap(name, setup)
   testSkips(name, setup)
   testOwed(name, setup)
 }
 
-function testOverlap(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   for (const { how, begin } of UNDER_WAY) {
     test(`${name}: a slot is skipped while an execution ${how}`, async (t) => {
       const s = await setup(t)
@@ -81,7 +82,7 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<Scenario>)
   })
 }
 
-function testSkips(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: slots skipped one after the other are one range`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
@@ -184,7 +185,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<Scenario>): 
   })
 }
 
-function testOwed(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   for (const { how, begin } of UNDER_WAY) {
     test(`${name}: a late slot is owed, not skipped, while an execution ${how}`, async (t) => {
       const s = await setup(t)

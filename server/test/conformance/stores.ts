@@ -1,19 +1,9 @@
 // The implementations that every suite runs on: memory, and PostgreSQL 15 and 18. A suite knows only the ports, the
 // time it is there and the helpers of `scenario.ts`; PostgreSQL's clock cannot be advanced, so tests look back.
 import type { TestContext } from 'node:test'
-import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
-import type { DeadLetters } from '../../src/ports/dead-letters.ts'
-import type { History } from '../../src/ports/history.ts'
-import type { Ids } from '../../src/ports/ids.ts'
-import type { Jobs } from '../../src/ports/jobs.ts'
-import type { Leases } from '../../src/ports/leases.ts'
-import type { Partitions } from '../../src/ports/partitions.ts'
-import type { Queue } from '../../src/ports/queue.ts'
-import type { Slots } from '../../src/ports/slots.ts'
-import type { Upkeep } from '../../src/ports/upkeep.ts'
-import type { Workers } from '../../src/ports/workers.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
@@ -25,20 +15,12 @@ import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../database.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
-import { createScenario, type Scenario } from './scenario.ts'
+import { createScenario, type StorePorts } from './scenario.ts'
 
-export interface StoreBundle {
-  jobs: Jobs
-  slots: Slots
-  queue: Queue
-  upkeep: Upkeep
-  leases: Leases
-  workers: Workers
-  partitions: Partitions
-  history: History
-  deadLetters: DeadLetters
-  ids: Ids
-  now(): Promise<EpochMs>
+/** What the suites need besides the ports. */
+export interface StoreBundle extends StorePorts {
+  /** Returns when the clock has moved on. */
+  tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
   addTenant(weight: number): Promise<string>
   /** Makes every worker's lease look as if its last beat were this much older. */
@@ -47,7 +29,8 @@ export interface StoreBundle {
   ageHistory(days: number): Promise<void>
 }
 
-export type Suite = (name: string, setup: (t: TestContext) => Promise<Scenario>) => void
+export type StoreScenario = Awaited<ReturnType<typeof createScenario<StoreBundle>>>
+export type Suite = (name: string, setup: (t: TestContext) => Promise<StoreScenario>) => void
 
 export function testOnStores(suite: Suite): void {
   suite('memory', async () => createScenario(openMemory()))
@@ -64,6 +47,7 @@ function openMemory(): StoreBundle {
     ...ports,
     ids: world.ids,
     now: async () => world.clock.databaseNow(),
+    tick: () => world.advance(1),
     async addTenant(weight) {
       const tenantId = world.ids.next()
       store.weights.set(tenantId, weight)
@@ -92,6 +76,9 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
       return epochMs(Number(rows[0].now))
+    },
+    async tick() {
+      await client.query('SELECT pg_sleep(0.002)')
     },
     async addTenant(weight) {
       const tenantId = ids.next()

@@ -6,6 +6,7 @@ import { rankOf } from '../../src/domain/rank.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { type Scenario, UNDER_WAY } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 /** An order to release the owed slot at a second; the next one is a second later unless said otherwise. */
 function orderOwed(s: Scenario, job: NewJob, second: number, next: number | null = second + 1) {
@@ -17,13 +18,13 @@ function orderOwed(s: Scenario, job: NewJob, second: number, next: number | null
 
 const orderTrigger = ({ jobId }: NewJob) => ({ jobId, version: 1, owed: null })
 
-export function testRelease(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testRelease(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testFindWaiting(name, setup)
   testTriggers(name, setup)
   testOwed(name, setup)
 }
 
-function testFindWaiting(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testFindWaiting(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: jobs with something waiting are found, each once, piece by piece`, async (t) => {
     const s = await setup(t)
     const jobs: NewJob[] = []
@@ -78,7 +79,7 @@ function testFindWaiting(name: string, setup: (t: TestContext) => Promise<Scenar
   })
 }
 
-function testTriggers(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testTriggers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   for (const { how, begin } of UNDER_WAY) {
     test(`${name}: a trigger goes on waiting while an execution ${how}`, async (t) => {
       const s = await setup(t)
@@ -156,7 +157,7 @@ function testTriggers(name: string, setup: (t: TestContext) => Promise<Scenario>
   })
 }
 
-function testOwed(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   /** A job that has run its slot 0 late and owes slots 1 to `to`. */
   async function createOwing(s: Scenario, to: number): Promise<NewJob> {
     const job = await s.createJob()
@@ -249,6 +250,15 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<Scenario>): v
     }
   })
 
+  test(`${name}: a slot past the owed range ends it and lets nothing go`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob()
+    await s.fire(job, 0, { owedTo: s.at(2) })
+    await s.runAll()
+    assert.deepEqual(await s.upkeep.release([orderOwed(s, job, 3, 4).order]), [])
+    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+  })
+
   test(`${name}: an owed slot that has its record is passed over`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
@@ -272,6 +282,17 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<Scenario>): v
     await s.runAll()
     assert.deepEqual(await s.upkeep.release([order]), [])
     assert.deepEqual(await s.owedBy(job), { from: s.at(2), to: s.at(3) })
+  })
+
+  test(`${name}: a slot that is not owed is not released`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob()
+    await s.trigger(job)
+    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(3) }), 'owed')
+    await s.runAll()
+    assert.deepEqual(await s.upkeep.release([orderOwed(s, job, 0).order]), [])
+    assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(3) })
+    assert.deepEqual(await s.upkeep.release([orderOwed(s, job, 1).order]), [job.jobId])
   })
 
   test(`${name}: an owed slot goes to the lane and priority of its order`, async (t) => {

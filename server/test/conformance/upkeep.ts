@@ -6,6 +6,7 @@ import { rankOf } from '../../src/domain/rank.ts'
 import { lossesMax } from '../../src/domain/retry.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 async function reclaim(s: Scenario, workerId: string): Promise<void> {
   assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
@@ -23,12 +24,12 @@ async function lose(s: Scenario, times: number) {
   return { job, executionId }
 }
 
-export function testUpkeep(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testUpkeep(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testReclaim(name, setup)
   testWake(name, setup)
 }
 
-function testReclaim(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a worker that beat meanwhile keeps all it holds`, async (t) => {
     const s = await setup(t)
     const executionId = await s.fire(await s.createJob(), 0)
@@ -49,6 +50,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<Scenario>)
     const batch = await s.claimBatch(lost)
     await reclaim(s, lost)
     assert.deepEqual(await s.workers.list(), [])
+    for (const job of jobs) assert.equal((await s.list(job)).total, 1)
     for (const executionId of executionIds) {
       const { status, attempt, attempts, error } = await s.view(executionId)
       assert.deepEqual([status, attempt, error?.type], ['RETRYING', 1, 'WORKER_LOST'])
@@ -169,7 +171,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<Scenario>)
   })
 }
 
-function testWake(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+function testWake(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   /** Fires slots and lets them fail, to be tried again at these times. */
   async function failUntil(s: Scenario, retryAt: readonly number[]): Promise<string[]> {
     const executionIds = []
@@ -209,6 +211,7 @@ function testWake(name: string, setup: (t: TestContext) => Promise<Scenario>): v
   test(`${name}: a retry queues up as if it were new`, async (t) => {
     const s = await setup(t)
     const [executionId] = await failUntil(s, [s.at(310)])
+    await s.tick()
     const wokenFrom = await s.now()
     await s.upkeep.wake(1)
     const { enqueuedAt, rank } = await s.claimLive(await s.addWorker())

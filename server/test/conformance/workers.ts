@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Worker } from '../../src/domain/worker.ts'
-import type { Scenario } from './scenario.ts'
+import type { StoreScenario } from './stores.ts'
 
 const idle = { status: 'ACTIVE', currentLoad: 0 } as const
 
@@ -11,7 +11,7 @@ function workerNumbered(number: number): Worker {
   return { workerId, host: 'host-a', version: '1.2.3', labels: ['gpu', 'eu-west'], capacity: 50 }
 }
 
-export function testWorkers(name: string, setup: (t: TestContext) => Promise<Scenario>): void {
+export function testWorkers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a registered worker is listed as it described itself`, async (t) => {
     const s = await setup(t)
     const worker = workerNumbered(1)

@@ -7,14 +7,10 @@ import { createMemoryStore } from './create-memory-store.ts'
 async function setup() {
   const world = createVirtualWorld()
   const ports = createMemoryStore(world.clock)
-  const unused = async () => assert.fail()
   const s = await createScenario({
     ...ports,
     ids: world.ids,
     now: async () => world.clock.databaseNow(),
-    addTenant: unused,
-    ageLeases: unused,
-    ageHistory: unused,
   })
   const { store, history } = ports
   return { s, world, store, prune: () => history.prune(world.clock.databaseNow()) }

@@ -65,7 +65,7 @@ export class MemoryUpkeep implements Upkeep {
     if (owed === null || job.owed === null || job.owed.from > owed.slot) return false
     const { to } = job.owed
     const { slot, next } = owed
-    const isFree = !job.slots.has(slot)
+    const isFree = slot <= to && !job.slots.has(slot)
     if (isFree) this.#enqueue(job, owed)
     this.#store.setOwed(job, next === null || next > to ? null : { from: next, to })
     return isFree
