@@ -18,7 +18,7 @@ export interface ClaimDeps {
 }
 
 /** The floor: a hint that was lost costs at most this. */
-export const claimEveryMs = 500
+export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 /** Claimed and unstarted at least; more while more ends: see `Hand.endedRecently`. */
