@@ -4,12 +4,12 @@ import type { Leases } from '../ports/leases.ts'
 import type { Queue } from '../ports/queue.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
-import { type HttpExecutorDeps, runHttp } from './executors/http.ts'
+import { createSpanIds, type HttpExecutorDeps, runHttp } from './executors/http.ts'
 import { type FinishDeps, Finisher } from './finish.ts'
 import { batchMsMax, Hand } from './hand.ts'
 import { WorkerLease } from './hold-lease.ts'
 
-export interface WorkerDeps extends HttpExecutorDeps {
+export interface WorkerDeps extends Omit<HttpExecutorDeps, 'spanId'> {
   ids: Ids
   queue: Queue
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
@@ -52,10 +52,11 @@ export class Worker {
       },
       { version: deps.version, labels, capacity },
     )
+    const executor = { ...deps, spanId: createSpanIds(deps.random) }
     this.hand = new Hand(
       {
         clock: deps.clock,
-        run: (task, signal) => runHttp(deps, task, signal),
+        run: (task, signal) => runHttp(executor, task, signal),
         mayStart: () => this.lease.isFresh(),
         onBatchEnded: (batch) => {
           this.#finisher.addBatch(batch)

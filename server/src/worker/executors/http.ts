@@ -14,6 +14,8 @@ export interface HttpExecutorDeps {
   clock: Clock
   http: Http
   random: Random
+  /** Of each attempt, for its trace. */
+  spanId: () => string
   /** Of the program: goes into the User-Agent. */
   version: string
 }
@@ -81,7 +83,7 @@ export async function runHttp(
     method: prepared.method,
     url: prepared.url,
     target: prepared.target,
-    headers: headersOf(deps.random, task),
+    headers: headersOf(deps.spanId(), task),
     timeoutMs: prepared.timeoutMs,
     responseBytesMax,
     previewBytesMax,
@@ -97,7 +99,7 @@ export async function runHttp(
   return { end: judge(deps, task, outcome, times), outcome }
 }
 
-function headersOf(random: Random, task: Task): Record<string, string> {
+function headersOf(spanId: string, task: Task): Record<string, string> {
   const { executionId, jobId, kind, slot } = task
   return {
     ...task.prepared.headers,
@@ -105,34 +107,25 @@ function headersOf(random: Random, task: Task): Record<string, string> {
     'x-execution-id': executionId,
     'x-job-id': jobId,
     'x-attempt-number': String(task.attempt),
-    'x-scheduled-time': slotText(slot),
+    'x-scheduled-time': toRfc3339(slot),
     // The execution is the trace, the attempt a span of it.
-    traceparent: `00-${executionId.replaceAll('-', '')}-${spanId(random)}-01`,
+    traceparent: `00-${executionId.replaceAll('-', '')}-${spanId}-01`,
   }
-}
-
-let lastSlot = 0 as EpochMs
-let lastText = ''
-
-/** Executions come in batches of one slot, and making the text takes 7 µs. */
-function slotText(slot: EpochMs): string {
-  if (slot !== lastSlot) {
-    lastText = toRfc3339(slot)
-    lastSlot = slot
-  }
-  return lastText
 }
 
 function keyOf(kind: ExecutionKind, jobId: string, executionId: string, slot: EpochMs): string {
   return idempotencyKeyOf(kind, { jobId, executionId, slot })
 }
 
-function spanId(random: Random): string {
-  const half = () =>
-    Math.floor(random.next() * 2 ** 32)
-      .toString(16)
-      .padStart(8, '0')
-  return half() + half()
+/** Unique, not secret: a random half for each four billion, and a count. */
+export function createSpanIds(random: Random): () => string {
+  let prefix = ''
+  let count = 0
+  return () => {
+    if (count === 0) prefix = Buffer.from(random.bytes(4)).toString('hex')
+    count = (count + 1) % 2 ** 32
+    return prefix + count.toString(16).padStart(8, '0')
+  }
 }
 
 function judge(
