@@ -64,7 +64,10 @@ export class FairShare {
   // A lane that becomes active starts at the least count among the active ones: idleness is not saved up.
   #keep(active: readonly LaneWeight[]): void {
     const known = active.filter(({ lane }) => this.#served.has(lane))
-    const least = known.length === 0 ? 0 : Math.min(...known.map(({ lane }) => this.#served.get(lane)!))
-    this.#served = new Map(active.map(({ lane }) => [lane, (this.#served.get(lane) ?? least) - least]))
+    const perWeight = known.map(({ lane, weight }) => this.#served.get(lane)! / weight)
+    const least = known.length === 0 ? 0 : Math.min(...perWeight)
+    this.#served = new Map(
+      active.map(({ lane, weight }) => [lane, (this.#served.get(lane) ?? least * weight) - least * weight]),
+    )
   }
 }

@@ -1,4 +1,4 @@
-// A lane is one tenant's queue, or the one that small tenants share. A tenant that enqueues 50 or more executions a
+// A lane is one tenant's queue, or the one that small tenants share. A tenant that enqueues more than 50 executions a
 // second gets a lane of its own, so that its burst waits in its own queue; counted by each process for itself.
 
 export const sharedLane = 'shared'

@@ -17,10 +17,7 @@ export interface Queue {
   /** Ends or hands back single executions. Returns the executions that were not held. */
   finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<string[]>
   /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
-  findOwn(
-    workerId: string,
-    attempts: readonly { executionId: string; attempt: number }[],
-  ): Promise<OwnAttempt[]>
+  findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
   /** Hands back what the store thinks this worker holds and the worker does not know, as after a lost reply. */
   returnUnknown(
     workerId: string,
@@ -130,6 +127,12 @@ export interface FinishedLive {
   fence: number
   attempt: number
   ending: Exclude<Ending, { kind: 'running' }>
+}
+
+export interface AttemptKey {
+  executionId: string
+  attempt: number
+  jobId: string
 }
 
 export interface OwnAttempt {

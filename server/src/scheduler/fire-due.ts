@@ -28,24 +28,19 @@ export interface FireDeps {
 
 /** Jobs in one fire. */
 const fireMax = 250
+/** Slots in one fire; more only by those of its last job. */
+const slotsMax = 1_000
 /** The longest the loop sleeps without looking. */
 export const fireEveryMs = 1_000
 const busyMs = 50
 const earlyMs = 1
 
 export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number }): Promise<'more' | number> {
-  const { clock, wheel, window } = deps
+  const { clock, wheel } = deps
   const startedMs = clock.monotonicMs()
   const now = clock.databaseNow()
-  const due = wheel.takeDue(now, fireMax).filter(({ partitionId }) => window.has(partitionId))
+  const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
-    const plans = due.map((entry) =>
-      planSlots(entry, {
-        now,
-        misfireAfterMs: options.misfireAfterMs,
-        staysInMemory: (dueAt) => window.covers(entry.partitionId, dueAt),
-      }),
-    )
     const slots = assignBatches(deps, due, plans, now)
     let answers: FireAnswer[]
     try {
@@ -64,6 +59,28 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
   if (next === null) return fireEveryMs
   const waitMs = next - clock.databaseNow()
   return waitMs <= 0 ? 'more' : waitMs
+}
+
+/** Jobs that are due with what is to fire of them. */
+function takePlans({ wheel, window }: FireDeps, now: EpochMs, misfireAfterMs: number) {
+  const due: Entry[] = []
+  const plans: Plan[] = []
+  let slots = 0
+  for (const entry of wheel.takeDue(now, fireMax)) {
+    const { partitionId } = entry
+    if (!window.has(partitionId)) continue
+    // After a hold-up one job may have many slots: the others wait for the next turn, which comes at once.
+    if (slots >= slotsMax) {
+      wheel.put(entry)
+      continue
+    }
+    const staysInMemory = (dueAt: EpochMs) => window.covers(partitionId, dueAt)
+    const plan = planSlots(entry, { now, misfireAfterMs, staysInMemory })
+    due.push(entry)
+    plans.push(plan)
+    slots += plan.slots.length
+  }
+  return { due, plans }
 }
 
 /** Batches are of one (route, lane, priority). */

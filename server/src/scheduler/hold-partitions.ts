@@ -60,11 +60,13 @@ export class PartitionLease {
     const schedulers = view.schedulers.map(({ workerId }) => workerId)
     const { take, release } = planShare(self, { schedulers, holders: view.holders })
     const mine = view.holders.flatMap((holder, id) => (holder === self && !release.includes(id) ? [id] : []))
+    // Meanwhile a beat may have found us expelled: what we looked at is another scheduler's.
+    if (self !== this.#schedulerId) return 'idle'
     // Given up here before it is free for others: the wheel must not fire what is theirs.
     this.#hold(mine)
     await partitions.release(self, release)
     const taken = await partitions.take(self, take)
-    if (taken.length > 0) this.#hold([...mine, ...taken])
+    if (taken.length > 0 && self === this.#schedulerId) this.#hold([...mine, ...taken])
     return 'idle'
   }
 

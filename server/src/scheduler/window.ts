@@ -7,9 +7,13 @@ interface Loaded {
   after: { dueAt: EpochMs; jobId: string } | null
   /** Everything due before this is in the wheel, or is being loaded into it. */
   until: EpochMs
+  /** A load of it is under way. One that began before a reload, or before the partition left and came back, is not. */
+  loading: boolean
 }
 
 const nothing = Number.NEGATIVE_INFINITY as EpochMs
+
+const unloaded = (): Loaded => ({ after: null, until: nothing, loading: false })
 
 export class Window {
   readonly #partitions = new Map<number, Loaded>()
@@ -26,13 +30,13 @@ export class Window {
   hold(partitionIds: readonly number[]): void {
     for (const id of this.#partitions.keys()) if (!partitionIds.includes(id)) this.#partitions.delete(id)
     for (const id of partitionIds) {
-      if (!this.#partitions.has(id)) this.#partitions.set(id, { after: null, until: nothing })
+      if (!this.#partitions.has(id)) this.#partitions.set(id, unloaded())
     }
   }
 
   /** After something may have been missed: everything is loaded anew. */
   reload(): void {
-    for (const id of this.#partitions.keys()) this.#partitions.set(id, { after: null, until: nothing })
+    for (const id of this.#partitions.keys()) this.#partitions.set(id, unloaded())
   }
 
   /** Whether a job of this partition, due then, belongs into the wheel. */
@@ -48,6 +52,7 @@ export class Window {
       if (loaded.until >= wantedUntil) continue
       asked.push({ partitionId, after: loaded.after })
       loaded.until = dueBefore
+      loaded.loading = true
     }
     return asked
   }
@@ -55,7 +60,8 @@ export class Window {
   /** Where the load of a partition ended; `whole`: there is nothing more before `dueBefore`. */
   end(partitionId: number, last: { dueAt: EpochMs; jobId: string } | null, whole: boolean): void {
     const loaded = this.#partitions.get(partitionId)
-    if (loaded === undefined) return
+    if (loaded === undefined || !loaded.loading) return
+    loaded.loading = false
     if (last !== null) loaded.after = last
     if (!whole && last !== null) loaded.until = last.dueAt
   }

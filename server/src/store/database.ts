@@ -78,7 +78,7 @@ export class Database implements Queries, AsyncDisposable {
   }
 
   query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
-    return this.#withClient((client) => run<R>(client, statement, values))
+    return this.#repeat((client) => run<R>(client, statement, values))
   }
 
   /** A change of the schema that takes no parameters, outside of any transaction. The text must be ours alone. */
@@ -87,10 +87,14 @@ export class Database implements Queries, AsyncDisposable {
   }
 
   /** One transaction, repeated when PostgreSQL asks for it: `work` must have no other effect. */
-  async transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
+  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
+    return this.#repeat((client) => runTransaction(client, work))
+  }
+
+  async #repeat<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#withClient((client) => runTransaction(client, work))
+        return await this.#withClient(use)
       } catch (error) {
         if (tries === transactionTriesMax || !repeatable.includes((error as { code?: string }).code ?? ''))
           throw error

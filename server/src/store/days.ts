@@ -70,10 +70,10 @@ export async function withDays<T>(
   }
 }
 
-/** "no partition of relation … found for row" */
+/** "no partition of relation … found for row", in whatever language the server speaks. */
 function isMissingDay(error: unknown): boolean {
-  const { code, message } = error as { code?: string; message?: string }
-  return code === '23514' && (message ?? '').startsWith('no partition of relation')
+  const { code, routine } = error as { code?: string; routine?: string }
+  return code === '23514' && routine === 'ExecFindPartition'
 }
 
 function dayText(ms: number): string {

@@ -29,7 +29,8 @@ export const selectWaiting = sql('selectWaiting')`
   (SELECT 'host', host, 1 FROM live_host WHERE host IS NOT NULL LIMIT $2)`
 
 // What is taken comes from the locked rows themselves: re-read under this statement's snapshot, a batch that another
-// worker has just split would give the same executions twice.
+// worker has just split would give the same executions twice. Keys go into the updates as arrays: joined, the planner
+// takes the lists for 118,000 rows and reads the whole backlog.
 export const claimWork = sql('claimWork')`
   WITH lane AS MATERIALIZED (
     SELECT x.l AS lane, x.n FROM json_to_recordset($3::json) AS x(l text, n int)
@@ -61,8 +62,8 @@ export const claimWork = sql('claimWork')`
     ) o
   ), whole AS (
     UPDATE batches b SET worker_id = $1, fence = b.fence + 1
-    FROM ordered o JOIN lane USING (lane)
-    WHERE o.is_batch AND o.upto <= lane.n AND b.batch_id = o.id AND b.worker_id IS NULL
+    WHERE b.batch_id = ANY (ARRAY(
+      SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE o.is_batch AND o.upto <= lane.n))
     RETURNING b.*
   ), part AS MATERIALIZED (
     SELECT b.*, (lane.n - (o.upto - o.size))::int AS take
@@ -71,7 +72,7 @@ export const claimWork = sql('claimWork')`
   ), kept AS (
     UPDATE batches b SET positions = p.positions[p.take + 1:], job_ids = p.job_ids[p.take + 1:],
       versions = p.versions[p.take + 1:], slots_ms = p.slots_ms[p.take + 1:]
-    FROM part p WHERE b.batch_id = p.batch_id
+    FROM part p WHERE b.batch_id = p.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM part))
   ), moved AS (
     INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot,
       enqueued_at, rank, worker_id, fence, attempt)
@@ -83,11 +84,9 @@ export const claimWork = sql('claimWork')`
     RETURNING l.*
   ), claimed AS (
     UPDATE live l SET state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1
-    FROM (
+    WHERE l.execution_id = ANY (ARRAY(
       SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE NOT o.is_batch AND o.upto <= lane.n
-      UNION ALL SELECT execution_id FROM for_host
-    ) picked
-    WHERE l.execution_id = picked.id AND l.state = 'ready'
+      UNION ALL SELECT execution_id FROM for_host))
     RETURNING l.*
   )
   SELECT batch_id AS id, fence, lane, priority, to_ms(enqueued_at) AS enqueued_ms, to_ms(rank) AS rank_ms,
@@ -109,8 +108,12 @@ export const selectDefinitions = sql('selectDefinitions')`
 export const finishBatches = sql('finishBatches')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT x.b, x.f, x.r FROM json_to_recordset($2::json) AS x(b uuid, f int, r json)
+  ), holder AS MATERIALIZED (
+    -- First, as reclaim does: the rows inserted below need this lock, and taken after the batches it would deadlock.
+    SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
   ), gone AS (
-    DELETE FROM batches b USING report x WHERE b.batch_id = x.b AND b.worker_id = $1 AND b.fence = x.f
+    DELETE FROM batches b USING holder w, report x
+    WHERE w.worker_id = $1 AND b.batch_id = x.b AND b.worker_id = $1 AND b.fence = x.f
     RETURNING b.*, x.r AS endings
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, execution_at(g.batch_id, u.place) AS execution_id,
@@ -190,15 +193,13 @@ export const finishLive = sql('finishLive')`
   )
   SELECT x.e AS execution_id FROM report x WHERE NOT EXISTS (SELECT FROM held h WHERE h.e = x.e)`
 
-// Two days: long enough for any outage of which a worker keeps its results, short enough to look at few partitions.
+// A row that the reclaim wrote is not ours. Two days: longer than any outage of which a worker keeps its results.
 export const findOwn = sql('findOwn')`
-  SELECT x.e AS execution_id, CASE WHEN EXISTS (
-      SELECT FROM attempts a WHERE a.execution_id = x.e AND a.attempt = x.n AND a.worker_id = $1
-        AND a.recorded_at > now() - interval '2 days'
-    ) THEN 'recorded' WHEN EXISTS (
-      SELECT FROM live l WHERE l.execution_id = x.e AND l.worker_id = $1
-    ) THEN 'held' END AS state
-  FROM json_to_recordset($2::json) AS x(e uuid, n int)`
+  SELECT x.e AS execution_id, coalesce((
+      SELECT 'recorded' FROM attempts a WHERE a.job_id = x.j AND a.execution_id = x.e AND a.attempt = x.n
+        AND a.worker_id = $1 AND a.outcome <> 'lost' AND a.recorded_at > now() - interval '2 days' LIMIT 1
+    ), (SELECT 'held' FROM live l WHERE l.execution_id = x.e AND l.worker_id = $1 LIMIT 1)) AS state
+  FROM json_to_recordset($2::json) AS x(e uuid, n int, j uuid)`
 
 export const returnBatches = sql('returnBatches')`
   WITH gone AS (

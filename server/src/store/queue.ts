@@ -4,6 +4,7 @@ import type { HttpExecution } from '../domain/job.ts'
 import type { RetryPolicy } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type {
+  AttemptKey,
   Claimed,
   ClaimOrder,
   Definition,
@@ -126,11 +127,12 @@ export class StoredQueue implements Queue {
     return rows.map((row) => row.execution_id)
   }
 
-  async findOwn(
-    workerId: string,
-    attempts: readonly { executionId: string; attempt: number }[],
-  ): Promise<OwnAttempt[]> {
-    const asked = attempts.map(({ executionId, attempt }) => ({ e: executionId, n: attempt }))
+  async findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]> {
+    const asked = attempts.map(({ executionId, attempt, jobId }) => ({
+      e: executionId,
+      n: attempt,
+      j: jobId,
+    }))
     const { rows } = await this.#database.query<OwnRow>(statements.findOwn, [workerId, JSON.stringify(asked)])
     return rows.flatMap(({ execution_id: executionId, state }) =>
       state === null ? [] : [{ executionId, state }],

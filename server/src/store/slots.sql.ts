@@ -62,11 +62,16 @@ export const fireSlots = sql('fireSlots')`
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
     FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, o int, r text, l text, p int,
       al boolean, la boolean, ow float8, ps float8, mi boolean, mf float8, mt float8, mc int, mv boolean, ms float8,
-      md float8, mz float8)
+      md float8, mz float8, pf float8, pt float8)
   ), judged AS MATERIALIZED (
-    SELECT i.*, last.execution_id AS last_execution,
+    SELECT i.*, c.partition_id, last.execution_id AS last_execution,
       CASE
         WHEN c.version <> i.v OR c.status <> 'ACTIVE' THEN 'stale'
+        -- A late plan that starts in what is decided or recorded and reaches further was made too early: plan anew.
+        WHEN i.pf IS NOT NULL AND from_ms(i.pt) > coalesce(c.decided_to, '-infinity') AND from_ms(i.pf) <= greatest(
+          c.decided_to,
+          (SELECT s.slot FROM slots s WHERE s.job_id = i.j AND s.slot <= m.at ORDER BY s.slot DESC LIMIT 1)
+        ) THEN 'behind'
         WHEN i.slot <= c.decided_to THEN 'decided'
         WHEN coalesce(from_ms(i.d), i.slot) > clock_timestamp() THEN 'early'
         WHEN i.mi THEN 'misfire'
@@ -110,7 +115,7 @@ export const fireSlots = sql('fireSlots')`
     WHERE f.outcome = 'overlap' AND NOT EXISTS (SELECT FROM extended x WHERE x.job_id = f.j)
     ON CONFLICT DO NOTHING
   ), decided AS MATERIALIZED (
-    SELECT * FROM settled WHERE outcome NOT IN ('stale', 'decided', 'early')
+    SELECT * FROM settled WHERE outcome NOT IN ('stale', 'behind', 'decided', 'early')
   ), missed AS (
     INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason)
     SELECT j, from_ms(mf), from_ms(mt), mc, 'misfire' FROM decided WHERE mc IS NOT NULL
@@ -125,6 +130,10 @@ export const fireSlots = sql('fireSlots')`
       status = CASE WHEN f.ms IS NULL THEN 'COMPLETED' ELSE c.status END
     FROM (SELECT DISTINCT ON (j) j, ms, md, mz FROM decided WHERE mv ORDER BY j, mz DESC) f
     WHERE c.job_id = f.j AND (c.decided_to IS NULL OR c.decided_to < from_ms(f.mz))
+  ), noted AS (
+    INSERT INTO changes (partition_id, job_id) SELECT DISTINCT partition_id, j FROM settled WHERE outcome = 'behind'
+    ON CONFLICT DO NOTHING
   )
-  SELECT j AS job_id, s AS slot_ms, CASE outcome WHEN 'decided' THEN 'taken' ELSE outcome END AS answer
+  SELECT j AS job_id, s AS slot_ms,
+    CASE outcome WHEN 'decided' THEN 'taken' WHEN 'behind' THEN 'stale' ELSE outcome END AS answer
   FROM settled WHERE outcome <> 'fired'`

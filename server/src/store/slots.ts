@@ -1,5 +1,6 @@
 // The scheduler's port on PostgreSQL.
 import type { OverlapPolicy, StoredSchedule } from '../domain/job.ts'
+import { latePlansOf } from '../domain/late-plan.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../ports/slots.ts'
 import type { Database, Queries } from './database.ts'
@@ -52,12 +53,18 @@ export class StoredSlots implements Slots {
       const items: object[] = []
       const unlocked: SlotToFire[] = []
       const named = new Set<string>()
+      // Of a job that may not overlap one slot is decided at a time: the statement does not see its own executions.
+      const jobs = new Set<string>()
+      const plans = latePlansOf(slots)
       for (const one of slots) {
         const key = `${one.jobId} ${one.slot}`
         if (named.has(key)) answers.push({ jobId: one.jobId, slot: one.slot, answer: 'taken' })
-        else if (locked.has(one.jobId)) items.push(toItem(one))
+        else if (!one.allowOverlap && jobs.has(one.jobId))
+          answers.push({ jobId: one.jobId, slot: one.slot, answer: 'busy' })
+        else if (locked.has(one.jobId)) items.push(toItem(one, plans.get(one.jobId)))
         else unlocked.push(one)
         named.add(key)
+        jobs.add(one.jobId)
       }
       if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
       if (items.length === 0) return answers
@@ -79,7 +86,7 @@ async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[])
 }
 
 /** What is absent is false or null: 1,000 jobs are one JSON text, and its parsing is a third of the fire. */
-function toItem(one: SlotToFire): object {
+function toItem(one: SlotToFire, plan: { from: EpochMs; to: EpochMs } | undefined): object {
   const { jobId, version, slot, executionId, misfired, move } = one
   const item: Record<string, unknown> = {
     j: jobId,
@@ -99,6 +106,7 @@ function toItem(one: SlotToFire): object {
   if (one.misfiredItself) item['mi'] = true
   if (misfired !== null) Object.assign(item, { mf: misfired.from, mt: misfired.to, mc: misfired.count })
   if (move !== null) Object.assign(item, { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo })
+  if (plan !== undefined) Object.assign(item, { pf: plan.from, pt: plan.to })
   return item
 }
 

@@ -105,10 +105,17 @@ export const releaseWaiting = sql('releaseWaiting')`
   ), let_go AS (
     UPDATE live l SET state = 'ready' FROM chosen h WHERE l.execution_id = h.execution_id RETURNING l.job_id
   ), owed AS MATERIALIZED (
-    SELECT i.*, k.to_slot FROM idle i JOIN catchups k ON k.job_id = i.j
+    SELECT i.j, i.v, i.e, i.r, i.l, i.p, i.slot, k.to_slot, greatest(i.next, x.to_slot + interval '1 millisecond') AS next,
+      x.to_slot IS NULL AND i.slot <= k.to_slot AS runs
+    FROM idle i JOIN catchups k ON k.job_id = i.j
+    -- A second hold-up may have recorded slots of the owed range as misfired: they have their record.
+    LEFT JOIN LATERAL (
+      SELECT x.to_slot FROM skips x WHERE x.job_id = i.j AND x.reason = 'misfire' AND x.from_slot <= i.slot
+      ORDER BY x.from_slot DESC LIMIT 1
+    ) x ON x.to_slot >= i.slot
     WHERE k.from_slot <= i.slot AND NOT EXISTS (SELECT FROM let_go g WHERE g.job_id = i.j)
   ), inserted AS (
-    INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM owed WHERE slot <= to_slot
+    INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM owed WHERE runs
     ON CONFLICT DO NOTHING RETURNING job_id
   ), enqueued AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,

@@ -75,7 +75,7 @@ export function collectEngineMetrics(
     registers,
     collect() {
       const value = ratio.read()
-      if (value === null) this.reset()
+      if (value === null) this.remove()
       else this.set(value)
     },
   })

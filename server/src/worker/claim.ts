@@ -53,10 +53,16 @@ export class Claimer {
     if (free <= 0) return 'idle'
     const waiting = await queue.waiting(serverRoute, lanesMax)
     const nowMs = this.#deps.clock.monotonicMs()
-    const hosts = waiting.hosts
-      .map((host) => ({ host, count: Math.min(free, hand.gate.room(host, nowMs)) }))
-      .filter(({ count }) => count > 0)
-    const places = { free, capacity: hand.capacity, inHand: (lane: string) => hand.inLane(lane) }
+    // What waits for hosts has at most half while lanes wait too: each place is filled once.
+    let forHosts = waiting.lanes.length === 0 ? free : Math.ceil(free / 2)
+    let left = free
+    const hosts = waiting.hosts.flatMap((host) => {
+      const count = Math.min(forHosts, hand.gate.room(host, nowMs))
+      forHosts -= count
+      left -= count
+      return count > 0 ? [{ host, count }] : []
+    })
+    const places = { free: left, capacity: hand.capacity, inHand: (lane: string) => hand.inLane(lane) }
     const lanes = this.#share.split(waiting.lanes, places)
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
     // Until the claim is in hand, its answer counts as lost.

@@ -177,7 +177,7 @@ export class Finisher {
   // Zero rows may mean that our own commit went through and its reply was lost: then the store has our record.
   async #findOwn(workerId: string, tasks: readonly Task[]): Promise<Map<string, 'recorded' | 'held'>> {
     if (tasks.length === 0) return new Map()
-    const asked = tasks.map(({ executionId, attempt }) => ({ executionId, attempt }))
+    const asked = tasks.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
     return new Map(found.map(({ executionId, state }) => [executionId, state]))
   }

@@ -122,7 +122,7 @@ export class Worker {
 
   /** Aborts what still runs and hands everything back; then the lease is given up. */
   async release(): Promise<void> {
-    await this.#finisher.step().catch(() => {})
+    while ((await this.#finisher.step().catch(() => 'idle')) === 'more');
     this.hand.abandon()
     this.#finisher.clear()
     await this.#deps.queue.returnUnknown(this.lease.workerId, { batchIds: [], executionIds: [] })

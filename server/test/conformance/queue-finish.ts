@@ -305,7 +305,12 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     ]
     const { batchId, fence } = batch
     assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), [])
-    const asked = [...executionIds, s.ids.next()].map((executionId) => ({ executionId, attempt: 1 }))
+    const { jobIds } = batch
+    const asked = [...executionIds, s.ids.next()].map((executionId, i) => ({
+      executionId,
+      attempt: 1,
+      jobId: jobIds[i] ?? s.ids.next(),
+    }))
     const own = await s.queue.findOwn(workerId, asked)
     assert.deepEqual(
       own.toSorted((a, b) => (a.executionId < b.executionId ? -1 : 1)),

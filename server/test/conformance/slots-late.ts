@@ -2,6 +2,7 @@
 // misfired, or owed.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { partitionOf } from '../../src/domain/job.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import { UNDER_WAY } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
@@ -239,13 +240,17 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.deepEqual(await s.owedBy(job), { from: epochMs(s.at(1) + 1), to: s.at(4) })
   })
 
-  test(`${name}: the slots after a late one are owed also when it has its record already`, async (t) => {
+  test(`${name}: a plan of late slots that another scheduler has begun to fire is to be made anew`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
+    const partitionIds = [partitionOf(job.jobId)]
+    await s.slots.takeChanges(partitionIds, 10)
     await s.fire(job, 1)
     const move = { slotAt: s.at(5), dueAt: s.at(5), decidedTo: s.at(4) }
-    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4), move }), 'taken')
-    assert.deepEqual(await s.owedBy(job), { from: epochMs(s.at(1) + 1), to: s.at(4) })
+    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4), move }), 'stale')
+    assert.equal(await s.owedBy(job), null)
+    const [cursor] = await s.slots.takeChanges(partitionIds, 10)
+    assert.deepEqual([cursor!.jobId, cursor!.recordedAt], [job.jobId, s.at(1)])
   })
 
   test(`${name}: a slot on time is skipped while the job owes slots`, async (t) => {

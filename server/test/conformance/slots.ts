@@ -342,8 +342,9 @@ function testMove(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const job = await s.createJob()
     await s.fire(job, 1, { move: { slotAt: s.at(60), dueAt: s.at(60), decidedTo: s.at(59) } })
     await s.runAll()
-    const passed = { move: { slotAt: s.at(99), dueAt: s.at(99), decidedTo: s.at(98) } }
-    assert.equal(await s.tryFire(job, 30, passed), 'taken')
+    const reaching = { move: { slotAt: s.at(99), dueAt: s.at(99), decidedTo: s.at(98) } }
+    assert.equal(await s.tryFire(job, 30, reaching), 'stale')
+    assert.equal(await s.tryFire(job, 30), 'taken')
     assert.equal(await s.tryFire(job, 59, { late: true }), 'taken')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(60))
     assert.equal(await s.tryFire(job, 60), 'fired')
@@ -375,7 +376,7 @@ function testMove(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
-    const move = { slotAt: s.at(5), dueAt: s.at(5), decidedTo: s.at(4) }
+    const move = { slotAt: s.at(5), dueAt: s.at(5), decidedTo: s.at(0) }
     assert.equal(await s.tryFire(job, 0, { move }), 'taken')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(5))
   })

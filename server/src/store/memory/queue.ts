@@ -2,6 +2,7 @@
 import { sharedLane } from '../../domain/lane.ts'
 import type {
   AttemptEnd,
+  AttemptKey,
   Claimed,
   ClaimOrder,
   Definition,
@@ -106,13 +107,10 @@ export class MemoryQueue implements Queue {
     return true
   }
 
-  async findOwn(
-    workerId: string,
-    attempts: readonly { executionId: string; attempt: number }[],
-  ): Promise<OwnAttempt[]> {
+  async findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]> {
     return attempts.flatMap(({ executionId, attempt }): OwnAttempt[] => {
       const rows = this.#store.log.of(executionId)
-      if (rows.some((row) => row.attempt === attempt && row.workerId === workerId))
+      if (rows.some((row) => row.attempt === attempt && row.workerId === workerId && row.outcome !== 'lost'))
         return [{ executionId, state: 'recorded' }]
       return this.#store.live.get(executionId)?.workerId === workerId ? [{ executionId, state: 'held' }] : []
     })

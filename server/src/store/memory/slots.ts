@@ -1,5 +1,6 @@
 // Firing in memory: the same checks in the same order as the statement on PostgreSQL.
 import type { SkipReason } from '../../domain/execution.ts'
+import { latePlansOf } from '../../domain/late-plan.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import type { SkipRange } from '../../ports/history.ts'
 import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../../ports/slots.ts'
@@ -36,16 +37,37 @@ export class MemorySlots implements Slots {
   }
 
   async fire(items: readonly SlotToFire[]): Promise<FireAnswer[]> {
+    const behind = this.#findBehind(items)
+    const named = new Set<string>()
     return items.flatMap((item) => {
-      const answer = this.#fire(item)
+      const isRepeated =
+        !item.allowOverlap && named.has(item.jobId) && !this.#store.jobs.get(item.jobId)?.slots.has(item.slot)
+      named.add(item.jobId)
+      const answer = isRepeated ? 'busy' : this.#fire(item, behind)
       return answer === 'fired' ? [] : [{ jobId: item.jobId, slot: item.slot, answer }]
     })
   }
 
-  #fire(item: SlotToFire): Answer {
+  /** Jobs of which a late plan starts in what is decided or recorded and reaches further: it was made too early. */
+  #findBehind(items: readonly SlotToFire[]): Set<string> {
+    const behind = new Set<string>()
+    for (const [jobId, { from, to }] of latePlansOf(items)) {
+      const job = this.#store.jobs.get(jobId)
+      const decidedTo = job?.cursor.decidedTo ?? Number.NEGATIVE_INFINITY
+      const known = Math.max(decidedTo, job?.latest?.slot ?? Number.NEGATIVE_INFINITY)
+      if (to > decidedTo && from <= known) behind.add(jobId)
+    }
+    return behind
+  }
+
+  #fire(item: SlotToFire, behind: ReadonlySet<string>): Answer {
     const { jobId, slot } = item
     const job = this.#store.jobs.get(jobId)
     if (job?.cursor.version !== item.version || job.cursor.status !== 'ACTIVE') return 'stale'
+    if (behind.has(jobId)) {
+      this.#store.changes[job.cursor.partitionId]!.add(jobId)
+      return 'stale'
+    }
     const { decidedTo } = job.cursor
     if (decidedTo !== null && slot <= decidedTo) return 'taken'
     if (item.dueAt > this.#store.now()) return 'early'

@@ -65,9 +65,13 @@ export class MemoryUpkeep implements Upkeep {
     if (owed === null || job.owed === null || job.owed.from > owed.slot) return false
     const { to } = job.owed
     const { slot, next } = owed
-    const isFree = slot <= to && !job.slots.has(slot)
+    const skipped = job.skips.findLast(({ from, reason }) => from <= slot && reason === 'misfire')
+    // A second hold-up may have recorded slots of the owed range as misfired: they have their record.
+    const misfiredTo = skipped !== undefined && skipped.to >= slot ? skipped.to : null
+    const isFree = misfiredTo === null && slot <= to && !job.slots.has(slot)
     if (isFree) this.#enqueue(job, owed)
-    this.#store.setOwed(job, next === null || next > to ? null : { from: next, to })
+    const from = misfiredTo === null ? next : (Math.max(next ?? 0, misfiredTo + 1) as EpochMs)
+    this.#store.setOwed(job, from === null || from > to ? null : { from, to })
     return isFree
   }
 

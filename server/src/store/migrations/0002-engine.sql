@@ -237,7 +237,9 @@ DECLARE
 BEGIN
   IF to_regclass(child) IS NOT NULL THEN RETURN false; END IF;
   PERFORM pg_advisory_xact_lock(7420, hashtext(child));
-  IF to_regclass(child) IS NOT NULL THEN RETURN false; END IF;
+  -- From the catalog, not to_regclass again: who waited for an advisory lock has not heard of what was made meanwhile.
+  IF EXISTS (SELECT FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = parent::regclass AND c.relname = child) THEN RETURN false; END IF;
   EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING ALL)', child, parent);
   EXECUTE format('ALTER TABLE %I ATTACH PARTITION %I FOR VALUES FROM (%L) TO (%L)', parent, child,
     day::text || ' 00:00:00+00', (day + 1)::text || ' 00:00:00+00');

@@ -38,6 +38,15 @@ export interface Prepared {
   readonly bytes: number
 }
 
+/** Of every attempt; a job's own in another spelling would go out beside them. */
+const ours: ReadonlySet<string> = new Set([
+  'x-idempotency-key',
+  'x-execution-id',
+  'x-job-id',
+  'x-attempt-number',
+  'x-scheduled-time',
+  'traceparent',
+])
 const previewBytesMax = 4_096
 const responseBytesMax = 1024 * 1024
 const messageLengthMax = 1_024
@@ -59,7 +68,9 @@ export function prepareHttp(
     headers: {
       ...(!given.includes('user-agent') && { 'user-agent': `carillon/${version}` }),
       ...(!given.includes('content-type') && { 'content-type': 'application/json' }),
-      ...execution.headers,
+      ...Object.fromEntries(
+        Object.entries(execution.headers).filter(([name]) => !ours.has(name.toLowerCase())),
+      ),
     },
     body,
     timeoutMs: execution.timeout_seconds * 1_000,
@@ -167,7 +178,7 @@ function errorOf(outcome: HttpOutcome): AttemptEnd['error'] {
     if (status >= 200 && status < 300) return null
     return { type: 'HTTP_ERROR', message: `Callback returned ${status} ${STATUS_CODES[status] ?? ''}`.trim() }
   }
-  return { type: typeOf(outcome.type), message: storable(outcome.message).slice(0, messageLengthMax) }
+  return { type: typeOf(outcome.type), message: storable(outcome.message.slice(0, messageLengthMax)) }
 }
 
 function typeOf(type: HttpErrorType): ErrorType {
@@ -191,7 +202,8 @@ function previewText(preview: Uint8Array): string | null {
     : storable(Buffer.from(preview.buffer, preview.byteOffset, preview.length).toString())
 }
 
-/** PostgreSQL's text holds no NUL. */
+/** PostgreSQL's text holds neither NUL nor half a surrogate pair. */
 function storable(text: string): string {
-  return text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text
+  const whole = text.toWellFormed()
+  return whole.includes('\0') ? whole.replaceAll('\0', '\ufffd') : whole
 }

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createScenario } from '../../test/conformance/scenario.ts'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { partitionOf, partitionsCount } from '../domain/job.ts'
+import { LaneChooser } from '../domain/lane.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { NewJob } from '../ports/jobs.ts'
+import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
+import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { slotsFired } from '../telemetry/events.ts'
+import { fireDue, fireEveryMs } from './fire-due.ts'
+import { loadWindow } from './load-window.ts'
+import { TimerWheel } from './timer-wheel.ts'
+import { Window } from './window.ts'
+
+const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
+type Fire = (real: Slots['fire'], slots: readonly SlotToFire[]) => Promise<FireAnswer[]>
+
+/** A scheduler that holds everything. `at(600)` of the scenario is now. */
+async function setup() {
+  const world = createVirtualWorld()
+  const { store, ...ports } = createMemoryStore(world.clock)
+  const scenario = await createScenario({
+    ...ports,
+    ids: world.ids,
+    now: async () => world.clock.databaseNow(),
+  })
+  const wheel = new TimerWheel()
+  const window = new Window()
+  window.hold(allPartitions)
+  const told: string[] = []
+  const real = ports.slots.fire.bind(ports.slots)
+  const asked: SlotToFire[][] = []
+  /** Stands in for the next fire only. */
+  let next: Fire | null = null
+  const slots: Slots = {
+    load: (request) => ports.slots.load(request),
+    takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
+    fire(items) {
+      asked.push([...items])
+      const fire = next
+      next = null
+      return fire === null ? real(items) : fire(real, items)
+    },
+  }
+  const load = () => loadWindow({ clock: world.clock, slots, wheel, window, onPut() {} })
+  const deps = {
+    ...{ clock: world.clock, ids: world.ids, slots, wheel, window, lanes: new LaneChooser() },
+    onEnqueued: () => void told.push('enqueued'),
+    onOwed: () => void told.push('owed'),
+  }
+  const fire = () => fireDue(deps, { misfireAfterMs: 60_000 })
+  return {
+    ...scenario,
+    ...{ world, store, wheel, window, told, asked, load, fire },
+    fireOnceBy(by: Fire) {
+      next = by
+    },
+    /** A job that has its own interval: the first slot at a second of the scenario. */
+    createEvery: (everySeconds: number, firstSecond: number, changes: Partial<NewJob> = {}) =>
+      scenario.createJob({
+        schedule: { type: 'INTERVAL', every_seconds: everySeconds },
+        anchorAt: scenario.at(firstSecond - everySeconds),
+        slotAt: scenario.at(firstSecond),
+        ...changes,
+      }),
+    slotsOf: ({ jobId }: NewJob): EpochMs[] => [...store.jobs.get(jobId)!.slots.keys()],
+  }
+}
+
+test('a slot is fired when it is due and not before; the step says how long to wait', async () => {
+  const { at, world, createEvery, load, fire, slotsOf, wheel } = await setup()
+  const job = await createEvery(30, 620)
+  await load()
+  assert.equal(await fire(), 20_000)
+  assert.deepEqual(slotsOf(job), [])
+  await world.advance(20_000)
+  assert.equal(await fire(), 30_000)
+  assert.deepEqual(slotsOf(job), [at(620)])
+  assert.equal(wheel.has(job.jobId), true)
+})
+
+test('an empty wheel is looked at again after a second', async () => {
+  const { fire, told } = await setup()
+  assert.equal(await fire(), fireEveryMs)
+  assert.deepEqual(told, [])
+})
+
+test('batches are of one lane and priority and of at most a hundred; who waits for them is told', async () => {
+  const { createJob, at, load, fire, store, told } = await setup()
+  const tenants = ['tenant a', 'tenant b']
+  for (let i = 0; i < 240; i++) {
+    await createJob({ slotAt: at(600), priority: i % 2 === 0 ? 5 : 3, tenantId: tenants[i < 180 ? 0 : 1]! })
+  }
+  await load()
+  const event = slotsFired.next()
+  await fire()
+  const batches = [...store.batches.values()]
+  assert.equal(
+    batches.reduce((sum, { entries }) => sum + entries.length, 0),
+    240,
+  )
+  assert(batches.every(({ entries }) => entries.length <= 100))
+  for (const { priority, lane, entries } of batches) {
+    for (const { jobId } of entries) {
+      const job = store.jobs.get(jobId)!
+      assert.equal(job.versions.get(1)!.priority, priority)
+      assert(lane === 'shared' || lane === job.tenantId)
+    }
+  }
+  // The burst of a tenant beyond 50 in this second waits in its own lane.
+  assert.deepEqual([...new Set(batches.map(({ lane }) => lane))].toSorted(), ['shared', ...tenants])
+  assert.equal(batches.length, 2 + 2 + 2, 'and no more batches than that takes')
+  assert.deepEqual(told, ['enqueued'])
+  assert.deepEqual(await event, { slots: 240, unfired: 0, taken: 0, tookMs: 0 })
+})
+
+test('more than fit into one fire: the step asks to be called again at once', async () => {
+  const { createJob, at, load, fire, asked, store } = await setup()
+  for (let i = 0; i < 300; i++) await createJob({ slotAt: at(600) })
+  await load()
+  assert.equal(await fire(), 'more')
+  assert.deepEqual(
+    [...store.batches.values()].map(({ entries }) => entries.length),
+    [50, 100, 100],
+  )
+  while ((await fire()) === 'more');
+  assert.equal(
+    asked.reduce((sum, items) => sum + items.length, 0),
+    300,
+  )
+  assert.equal([...store.jobs.values()].filter(({ slots }) => slots.size === 1).length, 300)
+})
+
+test('after a hold-up the slots of many jobs are fired in bounded goes, each once', async () => {
+  const { world, createEvery, load, fire, asked, slotsOf } = await setup()
+  const jobs = []
+  for (let i = 0; i < 40; i++) jobs.push(await createEvery(1, 600, { overlapPolicy: 'ALLOW' }))
+  await load()
+  await world.advance(50_000)
+  assert.equal(await fire(), 'more')
+  while ((await fire()) === 'more');
+  assert(asked.length > 1)
+  for (const items of asked) assert(items.length < 1_100, `${items.length} slots in one fire`)
+  for (const job of jobs) assert.equal(slotsOf(job).length, 51)
+})
+
+test('the window that moves past the next slot while the fire is in flight does not lose the job', async () => {
+  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, wheel } = await setup()
+  const job = await createEvery(22, 640)
+  const other = await createEvery(80, 680)
+  await load() // up to second 660: the job's next slot, 662, is beyond it
+  await world.advance(40_000)
+  fireOnceBy(async (real, items) => {
+    assert.deepEqual(items[0]!.move?.slotAt, at(662), 'its cursor moves, for it is to leave memory')
+    // Up to second 700, and behind the other job: what is due before is not looked at again.
+    await load()
+    assert(wheel.has(other.jobId))
+    return real(items)
+  })
+  await fire()
+  await world.advance(22_000)
+  await load()
+  await fire()
+  assert.deepEqual(slotsOf(job), [at(640), at(662)])
+})
+
+test('a job whose next slot is beyond the window leaves memory and is loaded again in time', async () => {
+  const { at, world, createEvery, load, fire, slotsOf, wheel } = await setup()
+  const job = await createEvery(300, 600)
+  await load()
+  await fire()
+  assert.equal(wheel.size, 0)
+  for (let second = 0; second < 300; second += 15) {
+    await world.advance(15_000)
+    await load()
+  }
+  await fire()
+  assert.deepEqual(slotsOf(job), [at(600), at(900)])
+})
+
+test('a job that fires each second writes its cursor about once a minute and misses no slot', async () => {
+  const { at, world, createEvery, load, fire, slotsOf, asked } = await setup()
+  const job = await createEvery(1, 600, { overlapPolicy: 'ALLOW' })
+  for (let second = 0; second < 180; second++) {
+    if (second % 15 === 0) await load()
+    await fire()
+    await world.advance(1_000)
+  }
+  assert.deepEqual(
+    slotsOf(job),
+    Array.from({ length: 180 }, (_, i) => at(600 + i)),
+  )
+  const moves = asked.flat().filter(({ move }) => move !== null).length
+  assert(moves >= 3 && moves <= 4, `${moves} moves in three minutes`)
+})
+
+for (const { answer, afterMs } of [
+  { answer: 'busy', afterMs: 50 },
+  { answer: 'early', afterMs: 1 },
+] as const) {
+  test(`a job answered with ${answer} is tried again ${afterMs} ms later, with the same slot`, async () => {
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, told } = await setup()
+    const job = await createEvery(30, 600)
+    await load()
+    fireOnceBy(async (_, [one]) => [{ jobId: one!.jobId, slot: one!.slot, answer }])
+    assert.equal(await fire(), afterMs)
+    assert.deepEqual(told, [])
+    await world.advance(afterMs - 1)
+    await fire()
+    assert.deepEqual(slotsOf(job), [])
+    await world.advance(1)
+    await fire()
+    assert.deepEqual(slotsOf(job), [at(600)])
+    await world.advance(30_000)
+    await fire()
+    assert.deepEqual(slotsOf(job), [at(600), at(630)])
+  })
+}
+
+test('a job that is no longer as we know it is dropped', async () => {
+  const { at, createEvery, load, fire, slotsOf, wheel, store } = await setup()
+  const stale = await createEvery(30, 600)
+  const fresh = await createEvery(30, 600)
+  await load()
+  store.changeCursor(store.jobs.get(stale.jobId)!.cursor, { status: 'PAUSED' })
+  await fire()
+  assert.equal(wheel.has(stale.jobId), false)
+  assert.deepEqual([slotsOf(stale), slotsOf(fresh)], [[], [at(600)]])
+})
+
+test('a slot that another scheduler has fired is not fired again, and the job goes on', async () => {
+  const { at, world, createEvery, slotOf, slots, load, fire, slotsOf, told } = await setup()
+  const job = await createEvery(30, 600)
+  await load()
+  assert.deepEqual(await slots.fire([slotOf(job, 600)]), [])
+  const event = slotsFired.next()
+  await fire()
+  assert.deepEqual(await event, { slots: 1, unfired: 1, taken: 1, tookMs: 0 })
+  assert.deepEqual(told, [], 'nobody is woken for nothing')
+  await world.advance(30_000)
+  await fire()
+  assert.equal(slotsOf(job).length, 2)
+  assert.equal(slotsOf(job)[1], at(630))
+})
+
+for (const committed of [false, true]) {
+  test(`a fire that fails ${committed ? 'after' : 'before'} its commit puts everything back and is repeated`, async () => {
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, store } = await setup()
+    const jobs = [await createEvery(30, 600), await createEvery(30, 600), await createEvery(300, 600)]
+    await load()
+    fireOnceBy(async (real, items) => {
+      if (committed) await real(items)
+      throw new Error('the database is away')
+    })
+    await assert.rejects(fire(), /away/)
+    await fire()
+    for (const job of jobs) assert.deepEqual(slotsOf(job), [at(600)])
+    assert.equal(
+      [...store.batches.values()].flatMap(({ entries }) => entries).length,
+      3,
+      'each has one execution',
+    )
+    await world.advance(30_000)
+    await fire()
+    for (const job of jobs.slice(0, 2)) assert.deepEqual(slotsOf(job), [at(600), at(630)])
+  })
+}
+
+test('jobs of a partition that left are not fired', async () => {
+  const { createEvery, load, fire, window, asked } = await setup()
+  const theirs = await createEvery(30, 600)
+  await load()
+  window.hold(allPartitions.filter((id) => id !== partitionOf(theirs.jobId)))
+  await fire()
+  assert.deepEqual(asked, [])
+})
+
+test('a late job fires its first slot, owes the others, and who lets them go is told', async () => {
+  const { at, world, createEvery, load, fire, slotsOf, told, owedBy, wheel } = await setup()
+  const job = await createEvery(5, 600)
+  await load()
+  await world.advance(20_000)
+  await fire()
+  assert.deepEqual(slotsOf(job), [at(600)])
+  const owed = await owedBy(job)
+  assert.deepEqual([owed!.from > at(600), owed!.from <= at(605), owed!.to], [true, true, at(620)])
+  assert.deepEqual(told.toSorted(), ['enqueued', 'owed'])
+  assert.equal(wheel.has(job.jobId), true)
+})
+
+test('a late slot that finds an execution under way is owed, and who lets it go is told', async () => {
+  const { at, world, createEvery, trigger, load, fire, told, owedBy } = await setup()
+  const job = await createEvery(300, 600)
+  await trigger(job)
+  await load()
+  await world.advance(10_000)
+  await fire()
+  assert.deepEqual(await owedBy(job), { from: at(600), to: at(600) })
+  assert.deepEqual(told, ['owed'])
+})

@@ -1,0 +1,190 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { partitionsCount } from '../domain/job.ts'
+import type { Partitions } from '../ports/partitions.ts'
+import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { schedulerExpelled } from '../telemetry/events.ts'
+import { PartitionLease, schedulerBeatMs, shareEveryMs } from './hold-partitions.ts'
+
+function setup() {
+  const world = createVirtualWorld()
+  const { store, partitions } = createMemoryStore(world.clock)
+  function start(port: Partitions = partitions) {
+    let held: readonly number[] = []
+    const changes: number[] = []
+    const lease = new PartitionLease({
+      clock: world.clock,
+      ids: world.ids,
+      partitions: port,
+      lease: port,
+      onHeld(partitionIds) {
+        held = partitionIds
+        changes.push(partitionIds.length)
+      },
+    })
+    return { lease, changes, held: () => held.toSorted((a, b) => a - b) }
+  }
+  /** So many seconds in which these beat and share as their loops would have it. */
+  async function run(leases: readonly { lease: PartitionLease }[], seconds: number): Promise<void> {
+    for (let ms = 0; ms < seconds * 1_000; ms += shareEveryMs) {
+      for (const { lease } of leases) {
+        if (ms % schedulerBeatMs === 0) while ((await lease.beat()) === 'more');
+        await lease.share()
+      }
+      await world.advance(shareEveryMs)
+    }
+  }
+  return { world, store, partitions, start, run }
+}
+
+type Started = ReturnType<ReturnType<typeof setup>['start']>
+
+function assertShared(all: readonly Started[]): void {
+  const held = all.flatMap((one) => one.held())
+  assert.deepEqual(
+    held.toSorted((a, b) => a - b),
+    Array.from({ length: partitionsCount }, (_, id) => id),
+    'each partition has one owner',
+  )
+  const counts = all.map((one) => one.held().length)
+  assert(Math.max(...counts) - Math.min(...counts) <= 1, `shares ${counts}`)
+}
+
+test('a scheduler that has not joined holds nothing and takes nothing', async () => {
+  const { start, store } = setup()
+  const one = start()
+  await one.lease.share()
+  assert.deepEqual(one.held(), [])
+  assert(store.holders.every((holder) => holder === null))
+})
+
+test('alone it has everything after its first beat and look, and hears of it once', async () => {
+  const { start, run } = setup()
+  const one = start()
+  await run([one], 5)
+  assertShared([one])
+  assert.deepEqual(one.changes, [64])
+})
+
+test('schedulers that join share equally, and what one gives up it has let go before another has it', async () => {
+  const { start, run, store } = setup()
+  const all = [start()]
+  await run(all, 2)
+  for (let n = 2; n <= 5; n++) {
+    all.push(start())
+    for (let second = 0; second < 4; second++) {
+      await run(all, 1)
+      const held = all.flatMap((one) => one.held())
+      assert.equal(new Set(held).size, held.length, 'no partition is held twice')
+    }
+    assertShared(all)
+  }
+  assert.equal(new Set(store.holders).size, 5)
+})
+
+test('a scheduler that leaves gives everything back at once', async () => {
+  const { start, run, store } = setup()
+  const [one, two] = [start(), start()]
+  await run([one, two], 4)
+  await one.lease.leave()
+  assert.equal(store.holders.filter((holder) => holder === null).length, 32)
+  await run([two], 2)
+  assertShared([two])
+  await one.lease.leave()
+})
+
+test('a scheduler that goes silent is expelled after its term, and within ten seconds others have its share', async () => {
+  const { start, run } = setup()
+  const [dying, living] = [start(), start()]
+  await run([dying, living], 4)
+  const expelled = schedulerExpelled.next()
+  await run([living], 5)
+  assert.equal(living.held().length, 32)
+  await run([living], 4)
+  assertShared([living])
+  const { silentMs } = await expelled
+  assert(silentMs >= 6_000 && silentMs < 8_000, `${silentMs}`)
+})
+
+test('a living scheduler is never expelled', async () => {
+  const { start, run, store } = setup()
+  const all = [start(), start()]
+  await run(all, 4)
+  const before = [...store.schedulers.keys()]
+  await run(all, 600)
+  assert.deepEqual([...store.schedulers.keys()], before)
+})
+
+test('a scheduler that was expelled holds nothing until it has joined under a new id', async () => {
+  const { start, run, store, partitions } = setup()
+  const one = start()
+  await run([one], 2)
+  const [old] = [...store.schedulers]
+  await partitions.expel({ workerId: old![0], beats: old![1] })
+  assert.equal(one.held().length, 64, 'it cannot know yet')
+  assert.equal(await one.lease.beat(), 'more')
+  assert.deepEqual(one.held(), [])
+  await one.lease.share()
+  assert.deepEqual(one.held(), [], 'it has not joined')
+  assert.equal(await one.lease.beat(), 'idle')
+  await one.lease.share()
+  assert.equal(one.held().length, 64)
+  assert.equal(store.schedulers.size, 1)
+  assert.notEqual([...store.schedulers.keys()][0], old![0])
+  assert.deepEqual(one.changes, [64, 0, 64])
+})
+
+test('an expulsion that is noticed during a look at the shares leaves it with nothing', async () => {
+  const { start, run, store, partitions } = setup()
+  const link: Partitions = {
+    join: (id) => partitions.join(id),
+    beat: (id) => partitions.beat(id),
+    leave: (id) => partitions.leave(id),
+    view: () => partitions.view(),
+    take: (id, ids) => partitions.take(id, ids),
+    release: (id, ids) => partitions.release(id, ids),
+    expel: (beat) => partitions.expel(beat),
+  }
+  const one = start(link)
+  await run([one], 2)
+  link.view = async () => {
+    const view = await partitions.view()
+    const [old] = [...store.schedulers]
+    await partitions.expel({ workerId: old![0], beats: old![1] })
+    await one.lease.beat()
+    return view
+  }
+  await one.lease.share().catch(() => {})
+  assert.deepEqual(one.held(), [])
+})
+
+test('a join whose answer was lost is repeated under the same id', async () => {
+  const { start, store, partitions } = setup()
+  const join = partitions.join.bind(partitions)
+  partitions.join = async (schedulerId) => {
+    await join(schedulerId)
+    partitions.join = join
+    throw new Error('the answer was lost')
+  }
+  const one = start()
+  await assert.rejects(one.lease.beat(), /lost/)
+  await one.lease.beat()
+  assert.equal(store.schedulers.size, 1)
+})
+
+test('a take whose answer was lost is noticed with the next look', async () => {
+  const { start, partitions } = setup()
+  const take = partitions.take.bind(partitions)
+  partitions.take = async (schedulerId, ids) => {
+    await take(schedulerId, ids)
+    partitions.take = take
+    throw new Error('the answer was lost')
+  }
+  const one = start()
+  await one.lease.beat()
+  await assert.rejects(one.lease.share(), /lost/)
+  assert.deepEqual(one.held(), [])
+  await one.lease.share()
+  assert.equal(one.held().length, 64)
+})

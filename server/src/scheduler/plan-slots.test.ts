@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import type { Cursor } from '../ports/slots.ts'
+import { type Entry, toEntry } from './entry.ts'
+import { type Plan, planSlots } from './plan-slots.ts'
+
+const base = Date.UTC(2026, 0, 2, 10)
+const everySecond = '* * * * * *'
+
+/** Whole seconds after 10:00. */
+function at(seconds: number): EpochMs {
+  return epochMs(base + seconds * 1_000)
+}
+
+/** A job that runs each second, whose next slot is second 0, its cursor just written. */
+function entryOf(expression = everySecond, changes: Partial<Cursor> = {}): Entry {
+  const entry = toEntry(
+    {
+      jobId: 'a job',
+      partitionId: 0,
+      tenantId: 'a tenant',
+      version: 3,
+      slotAt: at(0),
+      dueAt: at(0),
+      recordedAt: null,
+      schedule: { type: 'CRON', cron_expression: expression },
+      anchorAt: at(0),
+      priority: 4,
+      overlapPolicy: 'SKIP',
+      misfireWindowSeconds: null,
+      ...changes,
+    },
+    at(0),
+  )
+  assert(entry !== null)
+  return entry
+}
+
+function plan(entry: Entry, nowSeconds: number, staysInMemory = true): Plan {
+  return planSlots(entry, {
+    now: at(nowSeconds),
+    misfireAfterMs: 60_000,
+    staysInMemory: () => staysInMemory,
+  })
+}
+
+test('a job that is due fires one slot, as it is', () => {
+  assert.deepEqual(plan(entryOf(), 0), {
+    slots: [
+      {
+        jobId: 'a job',
+        version: 3,
+        slot: at(0),
+        dueAt: at(0),
+        priority: 4,
+        allowOverlap: false,
+        late: false,
+        owedTo: null,
+        previousSlot: at(-1),
+        misfired: null,
+        misfiredItself: false,
+        move: null,
+      },
+    ],
+    decidedTo: at(0),
+    next: at(1),
+  })
+})
+
+test('up to two seconds behind it is load: the slot is on time, and those behind it come one by one', () => {
+  const { slots, next } = plan(entryOf(), 2)
+  assert.deepEqual(
+    slots.map(({ slot, late, owedTo }) => ({ slot, late, owedTo })),
+    [{ slot: at(0), late: false, owedTo: null }],
+  )
+  assert.equal(next, at(1))
+})
+
+test('a job that may overlap needs no slot before', () => {
+  const { slots } = plan(entryOf(everySecond, { overlapPolicy: 'ALLOW' }), 0)
+  assert.deepEqual([slots[0]!.allowOverlap, slots[0]!.previousSlot], [true, null])
+})
+
+test('the cursor stays while the next slot is in memory, and moves when it is not', () => {
+  assert.equal(plan(entryOf(), 0, true).slots[0]!.move, null)
+  const { slots, next } = plan(entryOf(), 0, false)
+  assert.deepEqual(slots[0]!.move, { slotAt: at(1), dueAt: at(1), decidedTo: at(0) })
+  assert.equal(next, at(1))
+})
+
+test('whether it stays in memory is asked of the next slot', () => {
+  const asked: EpochMs[] = []
+  planSlots(entryOf('*/10 * * * * *'), {
+    now: at(0),
+    misfireAfterMs: 60_000,
+    staysInMemory: (dueAt) => asked.push(dueAt) > 0,
+  })
+  assert.deepEqual(asked, [at(10)])
+})
+
+test('the cursor moves once a minute', () => {
+  const entry = entryOf()
+  entry.movedAt = at(-59)
+  assert.equal(plan(entry, 0).slots[0]!.move, null)
+  entry.movedAt = at(-60)
+  assert.deepEqual(plan(entry, 0).slots[0]!.move, { slotAt: at(1), dueAt: at(1), decidedTo: at(0) })
+})
+
+test('jobs loaded together write their cursors at different times', () => {
+  const moved = [0, 16, 63].map((partitionId) => entryOf(everySecond, { partitionId }).movedAt)
+  assert.deepEqual(moved, [at(0), at(-15), epochMs(at(0) - 59_062)])
+})
+
+test('after its last slot the cursor says that none is left', () => {
+  const entry = entryOf(everySecond, {
+    schedule: { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' },
+  })
+  const { slots, next } = plan(entry, 0)
+  assert.deepEqual(slots[0]!.move, { slotAt: null, dueAt: null, decidedTo: at(0) })
+  assert.equal(next, null)
+})
+
+test('a late job fires its first open slot and owes the others, one after the other', () => {
+  const { slots, decidedTo, next } = plan(entryOf(), 30)
+  assert.equal(slots.length, 1)
+  const { slot, late, owedTo, misfired, misfiredItself, move } = slots[0]!
+  assert.deepEqual({ slot, late, owedTo }, { slot: at(0), late: true, owedTo: at(30) })
+  assert.deepEqual({ misfired, misfiredItself }, { misfired: null, misfiredItself: false })
+  assert.deepEqual(move, { slotAt: at(31), dueAt: at(31), decidedTo: at(30) })
+  assert.deepEqual([decidedTo, next], [at(30), at(31)])
+})
+
+test('a late job with misfired slots fires the latest of them and records the others', () => {
+  const { slots, next } = plan(entryOf(), 600)
+  assert.equal(slots.length, 1)
+  const { slot, late, owedTo, misfired, misfiredItself, move } = slots[0]!
+  // 539 is the latest that is older than a minute.
+  assert.deepEqual({ slot, late, owedTo }, { slot: at(539), late: true, owedTo: at(600) })
+  assert.deepEqual(misfired, { from: at(0), to: at(538), count: 539 })
+  assert.equal(misfiredItself, false)
+  assert.deepEqual(move, { slotAt: at(601), dueAt: at(601), decidedTo: at(600) })
+  assert.equal(next, at(601))
+})
+
+test('one late slot owes no others', () => {
+  const { slots } = plan(entryOf('0 * * * *'), 1_800)
+  assert.deepEqual(
+    slots.map(({ slot, late, owedTo }) => ({ slot, late, owedTo })),
+    [{ slot: at(0), late: true, owedTo: null }],
+  )
+})
+
+test('a late job that may overlap fires all its slots beside each other', () => {
+  const { slots, decidedTo, next } = plan(entryOf(everySecond, { overlapPolicy: 'ALLOW' }), 600)
+  assert.deepEqual(
+    slots.map(({ slot }) => slot),
+    Array.from({ length: 62 }, (_, i) => at(539 + i)),
+  )
+  assert(slots.every(({ late, owedTo }) => !late && owedTo === null))
+  assert.deepEqual(slots[0]!.misfired, { from: at(0), to: at(538), count: 539 })
+  assert(slots.slice(1).every(({ misfired }) => misfired === null))
+  assert(
+    slots.slice(0, -1).every(({ move }) => move === null),
+    'only the last one moves the cursor',
+  )
+  assert.deepEqual(slots.at(-1)!.move, { slotAt: at(601), dueAt: at(601), decidedTo: at(600) })
+  assert.deepEqual([decidedTo, next], [at(600), at(601)])
+})
+
+test('more than a hundred of them are fired in several goes, and none is left out', () => {
+  const entry = entryOf(everySecond, { overlapPolicy: 'ALLOW' })
+  const options = { now: at(250), misfireAfterMs: 600_000, staysInMemory: () => true }
+  const fired: EpochMs[] = []
+  for (const expected of [100, 100, 51]) {
+    const { slots, decidedTo, next } = planSlots(entry, options)
+    assert.equal(slots.length, expected)
+    assert.equal(slots.at(-1)!.slot, decidedTo)
+    assert.deepEqual(slots.at(-1)!.move, { slotAt: next, dueAt: next, decidedTo })
+    fired.push(...slots.map(({ slot }) => slot))
+    entry.slot = next!
+  }
+  assert.deepEqual(
+    fired,
+    Array.from({ length: 251 }, (_, i) => at(i)),
+  )
+})
+
+test('when nothing of it runs any more, its last slot is recorded with those before it', () => {
+  const { slots, decidedTo, next } = plan(entryOf('*/10 * * * *', { misfireWindowSeconds: 30 }), 1_500)
+  assert.equal(slots.length, 1)
+  const { slot, misfired, misfiredItself, late, owedTo, move } = slots[0]!
+  assert.equal(slot, at(1_200))
+  assert.deepEqual(misfired, { from: at(0), to: at(1_200), count: 3 })
+  assert.deepEqual({ misfiredItself, late, owedTo }, { misfiredItself: true, late: false, owedTo: null })
+  assert.deepEqual(move, { slotAt: at(1_800), dueAt: at(1_800), decidedTo: at(1_200) })
+  assert.deepEqual([decidedTo, next], [at(1_200), at(1_800)])
+})
+
+test('a single slot that is too old is recorded, and then none is left', () => {
+  const schedule = { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' } as const
+  const { slots, next } = plan(entryOf(everySecond, { schedule, misfireWindowSeconds: 60 }), 61)
+  assert.deepEqual(slots[0]!.misfired, { from: at(0), to: at(0), count: 1 })
+  assert.equal(slots[0]!.misfiredItself, true)
+  assert.deepEqual(slots[0]!.move, { slotAt: null, dueAt: null, decidedTo: at(0) })
+  assert.equal(next, null)
+})
+
+test('what is recorded already is not in memory again', () => {
+  assert.equal(entryOf(everySecond, { recordedAt: at(20) }).slot, at(21))
+  const once = { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' } as const
+  const cursor = { schedule: once, recordedAt: at(0) }
+  assert.throws(() => entryOf(everySecond, cursor), 'there is no entry')
+})

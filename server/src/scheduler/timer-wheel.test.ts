@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { SeededRandom } from '../../test/virtual-world.ts'
+import { epochMs } from '../lib/epoch.ts'
+import type { Entry } from './entry.ts'
+import { TimerWheel } from './timer-wheel.ts'
+
+/** Only what the wheel looks at. */
+function entry(jobId: string, dueAt: number, partitionId = 0): Entry {
+  return { jobId, partitionId, dueAt: epochMs(dueAt) } as Entry
+}
+
+function take(wheel: TimerWheel, now: number, limit = 1_000): string[] {
+  return wheel.takeDue(epochMs(now), limit).map(({ jobId }) => jobId)
+}
+
+test('a job is handed out when it is due, not before, and once', () => {
+  const wheel = new TimerWheel()
+  wheel.put(entry('a', 1_000))
+  assert.deepEqual(take(wheel, 999), [])
+  assert.deepEqual(take(wheel, 1_000), ['a'])
+  assert.deepEqual(take(wheel, 1_000), [])
+  assert.equal(wheel.size, 0)
+  assert.equal(wheel.has('a'), false)
+})
+
+test('what is due first goes first, however it came in', () => {
+  const wheel = new TimerWheel()
+  for (const dueAt of [5_000, 1_000, 4_000, 2_000, 3_000]) wheel.put(entry(`at ${dueAt}`, dueAt))
+  assert.equal(wheel.nextDueAt(), 1_000)
+  assert.deepEqual(take(wheel, 9_000, 2), ['at 1000', 'at 2000'])
+  assert.equal(wheel.nextDueAt(), 3_000)
+  assert.deepEqual(take(wheel, 4_000), ['at 3000', 'at 4000'])
+})
+
+test('a job that is put again is due at its new time only, sooner or later', () => {
+  const wheel = new TimerWheel()
+  wheel.put(entry('later', 1_000))
+  wheel.put(entry('later', 5_000))
+  wheel.put(entry('sooner', 5_000))
+  wheel.put(entry('sooner', 1_000))
+  assert.equal(wheel.size, 2)
+  assert.deepEqual(take(wheel, 4_999), ['sooner'])
+  assert.deepEqual(take(wheel, 5_000), ['later'])
+})
+
+test('a job put twice for one instant is handed out once', () => {
+  const wheel = new TimerWheel()
+  const same = entry('a', 1_000)
+  wheel.put(same)
+  wheel.put(same)
+  wheel.put(entry('a', 1_000))
+  assert.deepEqual(take(wheel, 1_000), ['a'])
+  assert.equal(wheel.nextDueAt(), null)
+})
+
+test('jobs of partitions that are gone are not handed out, and may come back', () => {
+  const wheel = new TimerWheel()
+  wheel.put(entry('ours', 1_000, 1))
+  wheel.put(entry('theirs', 1_000, 2))
+  wheel.removePartitions((partitionId) => partitionId === 1)
+  assert.equal(wheel.size, 1)
+  assert.equal(wheel.has('theirs'), false)
+  wheel.put(entry('theirs', 2_000, 2))
+  assert.deepEqual(take(wheel, 1_999), ['ours'])
+  assert.deepEqual(take(wheel, 2_000), ['theirs'])
+})
+
+test('a herd of one instant is handed out piece by piece', () => {
+  const wheel = new TimerWheel()
+  for (let i = 0; i < 2_500; i++) wheel.put(entry(`job ${i}`, 1_000))
+  const taken = [...take(wheel, 1_000), ...take(wheel, 1_000)]
+  assert.equal(taken.length, 2_000)
+  assert.equal(wheel.nextDueAt(), 1_000)
+  taken.push(...take(wheel, 1_000))
+  assert.equal(new Set(taken).size, 2_500)
+})
+
+for (const seed of [1, 2, 3]) {
+  test(`random operations give what a plain map gives (seed ${seed})`, () => {
+    const random = new SeededRandom(seed)
+    const draw = (below: number) => Math.floor(random.next() * below)
+    const wheel = new TimerWheel()
+    const model = new Map<string, Entry>()
+    let now = 0
+    for (let step = 0; step < 4_000; step++) {
+      const what = draw(10)
+      if (what < 6) {
+        const job = draw(60)
+        // Few instants, so that buckets are shared; a past one as after a failed fire.
+        const one = entry(`job ${job}`, Math.max(0, now - 2_000 + draw(10) * 500), job % 4)
+        wheel.put(one)
+        model.set(one.jobId, one)
+      } else if (what < 9) {
+        now += draw(3) * 250
+        const limit = 1 + draw(8)
+        const taken = wheel.takeDue(epochMs(now), limit)
+        const due = [...model.values()].filter(({ dueAt }) => dueAt <= now)
+        assert.equal(taken.length, Math.min(limit, due.length))
+        for (const one of taken) assert.equal(model.get(one.jobId), one)
+        for (const { jobId } of taken) model.delete(jobId)
+        // Whatever was left is not due before what was taken.
+        const left = due.filter((one) => !taken.includes(one))
+        const latest = Math.max(...taken.map(({ dueAt }) => dueAt))
+        assert(left.every(({ dueAt }) => dueAt >= latest))
+      } else {
+        const gone = draw(4)
+        wheel.removePartitions((partitionId) => partitionId !== gone)
+        for (const { jobId, partitionId } of [...model.values()])
+          if (partitionId === gone) model.delete(jobId)
+      }
+      assert.equal(wheel.size, model.size)
+      for (let job = 0; job < 60; job++) assert.equal(wheel.has(`job ${job}`), model.has(`job ${job}`))
+      const next = Math.min(...[...model.values()].map(({ dueAt }) => dueAt))
+      // It may name one that was replaced: too early, never too late.
+      assert((wheel.nextDueAt() ?? Number.POSITIVE_INFINITY) <= next)
+    }
+  })
+}

@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createScenario } from '../../test/conformance/scenario.ts'
+import { createVirtualWorld, SeededRandom } from '../../test/virtual-world.ts'
+import type { HttpOutcome } from '../ports/http.ts'
+import type { NewJob } from '../ports/jobs.ts'
+import type { ClaimOrder, Queue } from '../ports/queue.ts'
+import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { Claimer } from './claim.ts'
+import { Definitions } from './definitions.ts'
+import { Hand } from './hand.ts'
+import type { Task } from './task.ts'
+
+const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
+
+/** A claimer whose calls end when a test says so; until then what it took stays in hand. */
+async function setup({ capacity = 800, mayStart = true } = {}) {
+  const world = createVirtualWorld()
+  const { store, ...ports } = createMemoryStore(world.clock)
+  const now = async () => world.clock.databaseNow()
+  const scenario = await createScenario({ ...ports, ids: world.ids, now })
+  const real = ports.queue
+  const orders: ClaimOrder[] = []
+  /** The queue as the worker reaches it; a test may put its own in the place of a method. */
+  const link: Queue = {
+    waiting: (...args) => real.waiting(...args),
+    async claim(order) {
+      orders.push(order)
+      return real.claim(order)
+    },
+    definitions: (...args) => real.definitions(...args),
+    finishBatches: (...args) => real.finishBatches(...args),
+    finishLive: (...args) => real.finishLive(...args),
+    findOwn: (...args) => real.findOwn(...args),
+    returnUnknown: (...args) => real.returnUnknown(...args),
+  }
+  const started: Task[] = []
+  const ends = new Map<Task, () => void>()
+  const hand = new Hand(
+    {
+      clock: world.clock,
+      run(task) {
+        started.push(task)
+        return new Promise((resolve) => ends.set(task, () => resolve({ end: null, outcome: ok })))
+      },
+      mayStart: () => mayStart,
+      onBatchEnded() {},
+      onLiveEnded() {},
+    },
+    { capacity },
+  )
+  let workerId: string | null = await scenario.addWorker()
+  const definitions = new Definitions(link, '1.2.3')
+  const claimer = new Claimer({
+    clock: world.clock,
+    queue: link,
+    hand,
+    definitions,
+    workerId: () => workerId,
+  })
+  const at = (host: string): Partial<NewJob> => ({
+    execution: {
+      ...{ type: 'http', callback_url: `https://${host}/`, method: 'POST', headers: {}, timeout_seconds: 30 },
+    },
+  })
+  async function createJobs(count: number, changes: (i: number) => Partial<NewJob> = () => ({})) {
+    const jobs: NewJob[] = []
+    for (let i = 0; i < count; i++) jobs.push(await scenario.createJob(changes(i)))
+    return jobs
+  }
+  return {
+    ...scenario,
+    ...{ world, store, real, link, orders, hand, started, claimer, createJobs, atHost: at },
+    hosts: (count: number) => (i: number) => at(`host-${i % count}.example`),
+    setWorker(id: string | null) {
+      workerId = id
+    },
+    /** Ends calls, and takes what ended out of the hand. */
+    async endSome(isChosen: () => boolean = () => true): Promise<Task[]> {
+      const ended = [...ends.keys()].filter(isChosen)
+      for (const task of ended) {
+        ends.get(task)!()
+        ends.delete(task)
+        hand.drop(task)
+        if (task.batch !== null) hand.dropBatch(task.batch)
+      }
+      await world.advance(0)
+      return ended
+    },
+    ids: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
+    /** Executions that wait for this host, as when it was full. */
+    async waitForHost(host: string, count: number): Promise<void> {
+      const helper = await scenario.addWorker()
+      const lane = 'a lane of its own'
+      await scenario.fireBatch(await createJobs(count, () => at(host)), 0, { lane })
+      const { batches } = await scenario.claim(helper, 100, lane)
+      await scenario.finishBatch(helper, batches[0]!, { kind: 'unstarted', host })
+    },
+  }
+}
+
+test('what is claimed is in hand and starts; then there is nothing more', async () => {
+  const { claimer, createJobs, hosts, fireBatch, ids, started } = await setup()
+  const { executionIds } = await fireBatch(await createJobs(5, hosts(5)), 0)
+  assert.equal(await claimer.step(), 'more')
+  assert.deepEqual(ids(), executionIds.toSorted())
+  assert.equal(started.length, 5)
+  assert.equal(await claimer.step(), 'idle')
+})
+
+test('a full worker claims nothing', async () => {
+  const { claimer, createJobs, hosts, fireBatch, hand, orders } = await setup({ capacity: 8 })
+  await fireBatch(await createJobs(20, hosts(20)), 0)
+  await claimer.step()
+  assert.equal(hand.size, 8)
+  assert.equal(await claimer.step(), 'idle')
+  assert.equal(orders.length, 1)
+})
+
+test('a worker that has places for lanes and hosts together fills each place once', async () => {
+  const { claimer, createJobs, hosts, fireBatch, waitForHost, hand } = await setup({ capacity: 16 })
+  for (const host of ['a.example', 'b.example', 'c.example']) await waitForHost(host, 5)
+  await fireBatch(await createJobs(20, hosts(20)), 0)
+  await claimer.step()
+  assert(hand.size <= 16, `${hand.size} in hand`)
+})
+
+test('the capacity is never exceeded, whatever waits in lanes and for hosts', async () => {
+  const random = new SeededRandom(5)
+  const draw = (below: number) => Math.floor(random.next() * below)
+  const s = await setup({ capacity: 40 })
+  const lanes = ['shared', 'lane a', 'lane b']
+  for (let round = 0; round < 60; round++) {
+    if (draw(3) === 0) await s.waitForHost(`host-${draw(6)}.example`, 1 + draw(10))
+    else {
+      const members = await s.createJobs(1 + draw(30), s.hosts(9))
+      await s.fireBatch(members, 0, { lane: lanes[draw(3)]! })
+    }
+    await s.claimer.step()
+    assert(s.hand.size <= 40, `${s.hand.size} in hand after round ${round}`)
+    await s.endSome(() => draw(3) === 0)
+  }
+})
+
+test('no more is claimed ahead of what can start than 500', async () => {
+  const { claimer, createJobs, fireBatch, hand } = await setup({ capacity: 20_000, mayStart: false })
+  for (let batch = 0; batch < 7; batch++) await fireBatch(await createJobs(100), 0)
+  while ((await claimer.step()) === 'more');
+  assert.equal(hand.queued, 500)
+})
+
+test('what waits for a host is claimed as far as the host has room', async () => {
+  const { claimer, waitForHost, hand, orders } = await setup({ capacity: 32 })
+  await waitForHost('a.example', 10)
+  await claimer.step()
+  assert.deepEqual(orders[0]!.hosts, [{ host: 'a.example', count: 4 }])
+  assert.equal(hand.size, 4)
+  assert.equal(await claimer.step(), 'idle')
+  assert.equal(orders.length, 1, 'a full host is not asked for')
+})
+
+test('what is claimed together starts by rank, batches and single ones alike', async () => {
+  const { claimer, createJobs, createJob, fireBatch, trigger, world, started } = await setup()
+  await fireBatch(await createJobs(2, () => ({ priority: 9 })), 0, { priority: 9 })
+  await world.advance(1_000)
+  await fireBatch(await createJobs(2, () => ({ priority: 2 })), 0, { priority: 2 })
+  await world.advance(1_000)
+  const urgent = await trigger(await createJob({ priority: 1 }))
+  await world.advance(1_000)
+  const idle = await trigger(await createJob({ priority: 10 }))
+  await claimer.step()
+  const order = started.map(({ executionId, kind, prepared }) =>
+    kind === 'trigger' ? executionId : prepared.jobId,
+  )
+  assert.equal(order.length, 6)
+  assert.equal(order[0], urgent)
+  assert.equal(order[3], idle)
+})
+
+test('a claim whose answer was lost is handed back before the next one, and no attempt is spent', async () => {
+  const { claimer, createJobs, createJob, trigger, fireBatch, link, real, ids, hand } = await setup()
+  const { executionIds } = await fireBatch(await createJobs(3), 0)
+  const triggered = await trigger(await createJob())
+  const claim = link.claim
+  link.claim = async (order) => {
+    await real.claim(order)
+    throw new Error('the answer was lost')
+  }
+  await assert.rejects(claimer.step(), /lost/)
+  assert.equal(hand.size, 0)
+  link.claim = claim
+  assert.equal(await claimer.step(), 'more')
+  assert.deepEqual(ids(), [...executionIds, triggered].toSorted())
+  assert.deepEqual(
+    [...hand.tasks()].map(({ attempt }) => attempt),
+    [1, 1, 1, 1],
+  )
+})
+
+test('what is in hand is not handed back with it', async () => {
+  const { claimer, createJobs, fireBatch, link, real, ids, store } = await setup()
+  const first = await fireBatch(await createJobs(3), 0)
+  await claimer.step()
+  const second = await fireBatch(await createJobs(3), 1)
+  link.definitions = async () => {
+    throw new Error('the database is away')
+  }
+  await assert.rejects(claimer.step(), /away/)
+  assert.deepEqual(ids(), first.executionIds.toSorted(), 'what cannot be run is not taken')
+  link.definitions = (keys) => real.definitions(keys)
+  await claimer.step()
+  assert.deepEqual(ids(), [...first.executionIds, ...second.executionIds].toSorted())
+  assert.equal(store.batches.get(first.batchId)!.workerId !== null, true)
+})
+
+test('an uncertain claimer hands back first, and claims nothing while it cannot', async () => {
+  const { claimer, createJobs, fireBatch, link, real, orders } = await setup()
+  await fireBatch(await createJobs(1), 0)
+  claimer.doubt()
+  link.returnUnknown = async () => {
+    throw new Error('the database is away')
+  }
+  await assert.rejects(claimer.step(), /away/)
+  assert.equal(orders.length, 0)
+  link.returnUnknown = (...args) => real.returnUnknown(...args)
+  assert.equal(await claimer.step(), 'more')
+})
+
+test('without a lease nothing is claimed, and what was claimed under a lease that is gone is not taken', async () => {
+  const { claimer, createJobs, fireBatch, link, real, hand, orders, setWorker, addWorker } = await setup()
+  await fireBatch(await createJobs(2), 0)
+  const other = await addWorker()
+  link.definitions = async (keys) => {
+    setWorker(other)
+    return real.definitions(keys)
+  }
+  assert.equal(await claimer.step(), 'idle')
+  assert.equal(hand.size, 0)
+  setWorker(null)
+  assert.equal(await claimer.step(), 'idle')
+  assert.equal(orders.length, 1)
+})
+
+test('a trigger brings its own payload, also one of null', async () => {
+  const { claimer, createJob, trigger, hand } = await setup()
+  const bodies = new Map<string, string | null>([
+    [await trigger(await createJob(), { payloadOverride: { a: 1 } }), '{"a":1}'],
+    [await trigger(await createJob(), { payloadOverride: null }), 'null'],
+    [await trigger(await createJob()), null],
+  ])
+  await claimer.step()
+  for (const { executionId, bodyOverride } of hand.tasks())
+    assert.equal(bodyOverride, bodies.get(executionId))
+  assert.equal(hand.size, 3)
+})
+
+test('while two lanes have work, each is served by its weight', async () => {
+  const { claimer, createJobs, fireBatch, store, endSome } = await setup({ capacity: 8_000 })
+  store.weights.set('heavy', 10)
+  store.weights.set('light', 1)
+  const members = await createJobs(100, () => ({ overlapPolicy: 'ALLOW' }))
+  for (let second = 0; second < 60; second++)
+    await fireBatch(members, second, { lane: second < 30 ? 'heavy' : 'light' })
+  const served = { heavy: 0, light: 0 }
+  for (let round = 0; round < 5; round++) {
+    await claimer.step()
+    for (const { lane } of await endSome()) served[lane as 'heavy' | 'light'] += 1
+  }
+  assert.equal(served.heavy + served.light, 2_500)
+  assert(served.heavy > 5 * served.light, `${served.heavy} to ${served.light}`)
+})

@@ -1,0 +1,312 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createVirtualWorld, type ScriptedAnswer } from '../../../test/virtual-world.ts'
+import type { HttpExecution } from '../../domain/job.ts'
+import type { RetryPolicy } from '../../domain/retry.ts'
+import { epochMs } from '../../lib/epoch.ts'
+import type { HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
+import type { Task } from '../task.ts'
+import { createSpanIds, prepareHttp, runHttp } from './http.ts'
+
+const origin = 'https://example.com:8443'
+const jobId = '019b7a00-4c00-7000-8000-000000000001'
+const executionId = '019b7a00-4c00-7000-8000-0000000000a7'
+const slot = epochMs(Date.UTC(2026, 0, 25, 10))
+// By `printf %s 'job:time' | sha256sum`, and of 'job:execution': the first 32 digits.
+const keyOfSlot = '849bf95ed4d85f81c96ee1adc14744ba'
+const keyOfExecution = '6fa3632594f3cbb992967ccb4e632fd0'
+
+interface Given {
+  execution?: Partial<HttpExecution>
+  retryPolicy?: Partial<RetryPolicy>
+  task?: Partial<Task>
+}
+
+function setup(given: Given = {}) {
+  const world = createVirtualWorld()
+  // In the middle: delays are what the policy says.
+  const random = { ...world.random, next: () => 0.5 }
+  const execution: HttpExecution = {
+    type: 'http',
+    callback_url: `${origin}/hook?a=1`,
+    method: 'PUT',
+    headers: {},
+    timeout_seconds: 30,
+    ...given.execution,
+  }
+  const retryPolicy: RetryPolicy = {
+    ...{ max_retries: 3, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
+    ...given.retryPolicy,
+  }
+  const definition = { jobId, version: 1, tenantId: 't', name: 'report', execution, retryPolicy, priority: 5 }
+  const prepared = prepareHttp(definition, '1.2.3')
+  const task: Task = {
+    ...{ executionId, jobId, version: 1, kind: 'slot', lane: 'shared', slot, enqueuedAt: slot },
+    ...{ attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
+    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
+    ...{ end: null, abort: null, leaving: false },
+    ...given.task,
+  }
+  /** Runs the attempt to its end, however long that takes. */
+  async function run(http: { send: (request: HttpRequest) => Promise<HttpOutcome> } = world.http) {
+    const deps = { clock: world.clock, http, random, spanId: () => '00f067aa0ba902b7', version: '1.2.3' }
+    const ended = runHttp(deps, task, new AbortController().signal)
+    await world.advance(3_600_000)
+    return ended
+  }
+  /** Runs it against a target that answers so. */
+  async function answered(answer: ScriptedAnswer) {
+    world.http.answer(origin, () => answer)
+    return (await run()).end!
+  }
+  async function failed(type: HttpErrorType, message = 'as the client says it') {
+    return (await run({ send: async () => ({ kind: 'failed', type, message }) })).end
+  }
+  async function sent(): Promise<HttpRequest> {
+    await answered({ status: 200 })
+    return world.http.sent[0]!.request
+  }
+  return { world, prepared, run, answered, failed, sent, startAt: world.clock.databaseNow() }
+}
+
+test('an attempt sends the headers of the specification, and these only', async () => {
+  const { headers } = await setup({ task: { attempt: 3 } }).sent()
+  const { traceparent, ...others } = headers
+  assert.deepEqual(others, {
+    'user-agent': 'carillon/1.2.3',
+    'content-type': 'application/json',
+    'x-idempotency-key': keyOfSlot,
+    'x-execution-id': executionId,
+    'x-job-id': jobId,
+    'x-attempt-number': '3',
+    'x-scheduled-time': '2026-01-25T10:00:00Z',
+  })
+  assert.equal(traceparent, '00-019b7a004c00700080000000000000a7-00f067aa0ba902b7-01')
+})
+
+test('every attempt is a span of its own, of 16 hex digits and never all zero', () => {
+  const next = createSpanIds(createVirtualWorld().random)
+  const spans = Array.from({ length: 1_000 }, next)
+  assert.equal(new Set(spans).size, 1_000)
+  assert(spans.every((span) => /^[\da-f]{16}$/.test(span) && !/^0+$/.test(span)))
+  const others = createSpanIds(createVirtualWorld({ seed: 2 }).random)
+  assert(!spans.includes(others()), 'another process has others')
+})
+
+test('a trigger’s key is that of its execution; a redrive’s is the one it brings', async () => {
+  const trigger = await setup({ task: { kind: 'trigger' } }).sent()
+  assert.equal(trigger.headers['x-idempotency-key'], keyOfExecution)
+  const redrive = await setup({ task: { kind: 'redrive', idempotencyKey: 'of the original' } }).sent()
+  assert.equal(redrive.headers['x-idempotency-key'], 'of the original')
+})
+
+test('two executions of different slots in a row each send their own time', async () => {
+  const one = await setup().sent()
+  const two = await setup({ task: { slot: epochMs(slot + 1_000) } }).sent()
+  assert.equal(one.headers['x-scheduled-time'], '2026-01-25T10:00:00Z')
+  assert.equal(two.headers['x-scheduled-time'], '2026-01-25T10:00:01Z')
+  assert.notEqual(one.headers['x-idempotency-key'], two.headers['x-idempotency-key'])
+})
+
+test('the job’s own headers are sent, and replace ours of convenience in any case', async () => {
+  const headers = { Authorization: 'Bearer x', 'USER-agent': 'mine', 'Content-TYPE': 'text/plain' }
+  const sent = await setup({ execution: { headers } }).sent()
+  const names = Object.keys(sent.headers).map((name) => name.toLowerCase())
+  assert.equal(new Set(names).size, names.length, 'none is sent twice')
+  assert.equal(sent.headers['Authorization'], 'Bearer x')
+  assert.equal(sent.headers['USER-agent'], 'mine')
+  assert.equal(sent.headers['Content-TYPE'], 'text/plain')
+})
+
+test('no header of a job takes the place of ours, in whatever case it was stored', async () => {
+  const headers = { 'X-Execution-ID': 'forged', 'x-JOB-id': 'forged', Traceparent: 'forged' }
+  const sent = await setup({ execution: { headers } }).sent()
+  const values = Object.entries(sent.headers).map(([name, value]) => [name.toLowerCase(), value])
+  assert.deepEqual(
+    values.filter(([name]) => name === 'x-execution-id'),
+    [['x-execution-id', executionId]],
+  )
+  assert(values.every(([, value]) => value !== 'forged'))
+})
+
+test('method, address, timeout and limits are those of the job', async () => {
+  const { method, url, target, timeoutMs, responseBytesMax, previewBytesMax } = await setup().sent()
+  assert.deepEqual(
+    { method, url, target },
+    {
+      method: 'PUT',
+      url: `${origin}/hook?a=1`,
+      target: { origin, path: '/hook?a=1' },
+    },
+  )
+  assert.deepEqual([timeoutMs, responseBytesMax, previewBytesMax], [30_000, 1_048_576, 4_096])
+  assert.equal(setup().prepared.host, 'example.com:8443')
+})
+
+for (const { name, given, body } of [
+  {
+    name: 'a payload is sent as JSON',
+    given: { execution: { payload: { a: [1, 'ü'] } } },
+    body: '{"a":[1,"ü"]}',
+  },
+  { name: 'a payload of null is a body too', given: { execution: { payload: null } }, body: 'null' },
+  { name: 'without a payload there is no body', given: {}, body: undefined },
+  {
+    name: 'the payload of a trigger replaces the job’s',
+    given: { execution: { payload: { a: 1 } }, task: { bodyOverride: '{"b":2}' } },
+    body: '{"b":2}',
+  },
+] satisfies { name: string; given: Given; body: string | undefined }[]) {
+  test(name, async () => {
+    assert.equal((await setup(given).sent()).body, body)
+  })
+}
+
+for (const status of [200, 201, 202, 204, 299]) {
+  test(`${status} succeeds`, async () => {
+    const { answered, startAt } = setup()
+    assert.deepEqual(await answered({ status, body: 'done', afterMs: 250 }), {
+      outcome: 'succeeded',
+      startedAt: startAt,
+      finishedAt: epochMs(startAt + 250),
+      durationMs: 250,
+      httpStatus: status,
+      error: null,
+      preview: 'done',
+      retryAt: null,
+      deadReason: null,
+    })
+  })
+}
+
+for (const { status, message } of [
+  { status: 301, message: 'Callback returned 301 Moved Permanently' },
+  { status: 304, message: 'Callback returned 304 Not Modified' },
+  { status: 400, message: 'Callback returned 400 Bad Request' },
+  { status: 404, message: 'Callback returned 404 Not Found' },
+  { status: 499, message: 'Callback returned 499' },
+]) {
+  test(`${status} fails for good`, async () => {
+    const end = await setup().answered({ status, body: 'no', headers: { 'retry-after': '5' } })
+    assert.deepEqual([end.outcome, end.httpStatus, end.preview], ['failed', status, 'no'])
+    assert.deepEqual(end.error, { type: 'HTTP_ERROR', message })
+    assert.deepEqual([end.retryAt, end.deadReason], [null, 'NOT_RETRYABLE'])
+  })
+}
+
+for (const { status, retryAfter, waitMs } of [
+  { status: 500, retryAfter: null, waitMs: 1_000 },
+  { status: 503, retryAfter: '7', waitMs: 7_000 },
+  { status: 429, retryAfter: null, waitMs: 1_000 },
+  { status: 429, retryAfter: ' 120 ', waitMs: 120_000 },
+  { status: 429, retryAfter: '0', waitMs: 1_000 },
+  { status: 429, retryAfter: '999999999', waitMs: 3_600_000 },
+  { status: 429, retryAfter: 'Thu, 01 Jan 2026 00:02:00 GMT', waitMs: 120_000 },
+  { status: 429, retryAfter: 'Thu, 01 Jan 2026 05:00:00 GMT', waitMs: 3_600_000 },
+  { status: 429, retryAfter: 'Wed, 31 Dec 2025 23:00:00 GMT', waitMs: 1_000 },
+  { status: 429, retryAfter: 'soon', waitMs: 1_000 },
+]) {
+  test(`${status} with Retry-After ${retryAfter} is retried after ${waitMs} ms`, async () => {
+    const { answered, startAt } = setup()
+    const headers: Record<string, string> = retryAfter === null ? {} : { 'retry-after': retryAfter }
+    const end = await answered({ status, headers })
+    assert.deepEqual([end.outcome, end.error?.type], ['failed', 'HTTP_ERROR'])
+    assert.equal(end.retryAt! - startAt, waitMs)
+    assert.equal(end.deadReason, null)
+  })
+}
+
+test('a call without an answer in time is timed out and retried', async () => {
+  const { answered, startAt } = setup()
+  const end = await answered({ status: 200, afterMs: 40_000 })
+  assert.deepEqual([end.outcome, end.error?.type, end.httpStatus], ['timed_out', 'TIMEOUT', null])
+  assert.equal(end.durationMs, 30_000)
+  assert.equal(end.retryAt, startAt + 31_000, 'the delay counts from its end')
+})
+
+for (const [type, { as, retried }] of Object.entries({
+  CONNECTION_REFUSED: { as: 'CONNECTION_REFUSED', retried: true },
+  CONNECTION_RESET: { as: 'CONNECTION_RESET', retried: true },
+  DNS_RESOLUTION_FAILED: { as: 'DNS_RESOLUTION_FAILED', retried: true },
+  INVALID_RESPONSE: { as: 'CONNECTION_RESET', retried: true },
+  TLS_ERROR: { as: 'TLS_ERROR', retried: false },
+  TARGET_FORBIDDEN: { as: 'TARGET_FORBIDDEN', retried: false },
+  RESPONSE_TOO_LARGE: { as: 'RESPONSE_TOO_LARGE', retried: false },
+  INVALID_REQUEST: { as: 'HTTP_ERROR', retried: false },
+})) {
+  test(`${type} is ${as} and ${retried ? 'retried' : 'final'}`, async () => {
+    const end = await setup().failed(type as HttpErrorType)
+    assert.deepEqual(end!.error, { type: as, message: 'as the client says it' })
+    assert.deepEqual([end!.outcome, end!.httpStatus, end!.preview], ['failed', null, null])
+    assert.deepEqual([end!.retryAt !== null, end!.deadReason], [retried, retried ? null : 'NOT_RETRYABLE'])
+  })
+}
+
+test('a response beyond a mebibyte is too large, one of a mebibyte is not', async () => {
+  const large = await setup().answered({ status: 200, body: 'x'.repeat(1_048_577) })
+  assert.equal(large.error?.type, 'RESPONSE_TOO_LARGE')
+  const allowed = await setup().answered({ status: 200, body: 'x'.repeat(1_048_576) })
+  assert.equal(allowed.outcome, 'succeeded')
+})
+
+test('a call that we aborted has no end', async () => {
+  assert.equal(await setup().failed('CANCELLED'), null)
+})
+
+test('of the response the first 4 KB are kept, of none nothing', async () => {
+  assert.equal((await setup().answered({ status: 200, body: 'x'.repeat(5_000) })).preview, 'x'.repeat(4_096))
+  assert.equal((await setup().answered({ status: 204 })).preview, null)
+})
+
+test('what PostgreSQL cannot store is replaced: NUL, and what is not UTF-8', async () => {
+  assert.equal((await setup().answered({ status: 200, body: 'a\0b' })).preview, 'a\ufffdb')
+  const preview = Uint8Array.from([0x61, 0xff, 0x62, 0xc3])
+  const end = (
+    await setup().run({ send: async () => ({ kind: 'answered', status: 200, headers: {}, preview }) })
+  ).end
+  assert.equal(end!.preview, 'a\ufffdb\ufffd')
+  assert.equal((await setup().failed('CONNECTION_RESET', 'a\0b'))!.error!.message, 'a\ufffdb')
+})
+
+test('a preview is a part of a larger buffer at times', async () => {
+  const preview = Buffer.from('before the answer after').subarray(11, 17)
+  const { end } = await setup().run({
+    send: async () => ({ kind: 'answered', status: 200, headers: {}, preview }),
+  })
+  assert.equal(end!.preview, 'answer')
+})
+
+test('a message of any length is cut', async () => {
+  assert.equal((await setup().failed('TLS_ERROR', 'x'.repeat(5_000)))!.error!.message.length, 1_024)
+})
+
+test('max_retries counts attempts after the first', async () => {
+  const after = async (attempt: number, max_retries: number, losses = 0) => {
+    const { answered } = setup({ task: { attempt, losses }, retryPolicy: { max_retries } })
+    return (await answered({ status: 500 })).deadReason
+  }
+  assert.equal(await after(1, 0), 'MAX_RETRIES_EXCEEDED')
+  assert.equal(await after(3, 3), null)
+  assert.equal(await after(4, 3), 'MAX_RETRIES_EXCEEDED')
+  assert.equal(await after(5, 3, 2), null, 'lost attempts spend none')
+  assert.equal(await after(6, 3, 2), 'MAX_RETRIES_EXCEEDED')
+})
+
+test('lost attempts do not lengthen the delay either', async () => {
+  const retryPolicy: Partial<RetryPolicy> = { backoff: 'EXPONENTIAL' }
+  const { answered, startAt } = setup({ task: { attempt: 4, losses: 2 }, retryPolicy })
+  assert.equal((await answered({ status: 500 })).retryAt! - startAt, 2_000)
+})
+
+test('an attempt starts when its request is handed to a connection', async () => {
+  const { run, world, startAt } = setup()
+  const { end } = await run({
+    async send(request) {
+      await world.timers.wait(400)
+      request.onStarted!()
+      await world.timers.wait(30)
+      return { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
+    },
+  })
+  assert.deepEqual([end!.startedAt - startAt, end!.durationMs, end!.finishedAt - startAt], [400, 30, 430])
+})

@@ -1,0 +1,292 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { createScenario } from '../../test/conformance/scenario.ts'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import type { NewJob } from '../ports/jobs.ts'
+import type { Queue } from '../ports/queue.ts'
+import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { attemptFinished, attemptRefused, historyWriteFailed } from '../telemetry/events.ts'
+import { Worker } from './worker.ts'
+
+type Method = 'finishBatches' | 'finishLive'
+const methods: readonly Method[] = ['finishBatches', 'finishLive']
+
+/** A worker with its lease, on a store whose answers can get lost. */
+async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } = {}) {
+  const world = createVirtualWorld()
+  const { store, ...ports } = createMemoryStore(world.clock)
+  const now = async () => world.clock.databaseNow()
+  const scenario = await createScenario({ ...ports, ids: world.ids, now })
+  const real = ports.queue
+  const writes: { method: Method; executions: number }[] = []
+  /** What happens to the next writes, in turn. */
+  const faults: ('before' | 'after')[] = []
+  async function call<T>(method: Method, executions: number, write: () => Promise<T>): Promise<T> {
+    const fault = faults.shift()
+    if (fault === 'before') throw new Error('the database is away')
+    const answer = await write()
+    if (fault === 'after') throw new Error('the answer was lost')
+    writes.push({ method, executions })
+    return answer
+  }
+  const queue: Queue = {
+    waiting: (...args) => real.waiting(...args),
+    claim: (...args) => real.claim(...args),
+    definitions: (...args) => real.definitions(...args),
+    findOwn: (...args) => real.findOwn(...args),
+    returnUnknown: (...args) => real.returnUnknown(...args),
+    finishBatches(workerId, batches) {
+      const executions = batches.reduce((sum, { endings }) => sum + endings.length, 0)
+      return call('finishBatches', executions, () => real.finishBatches(workerId, batches))
+    },
+    finishLive: (workerId, ends) => call('finishLive', ends.length, () => real.finishLive(workerId, ends)),
+  }
+  const finished: { retries: boolean; handedBack: boolean }[] = []
+  const worker = new Worker(
+    {
+      ...{ ...world, version: '1.2.3', queue, leases: ports.leases, onEnded() {}, onTaken() {} },
+      onFinished: (after) => void finished.push(after),
+    },
+    { labels: [], capacity, outageMs: 300_000 },
+  )
+  await worker.lease.beat()
+  const told: string[] = []
+  const refused: string[] = []
+  for (const subscription of [
+    attemptFinished.subscribe(({ executionId }) => void told.push(executionId)),
+    attemptRefused.subscribe(({ executionId }) => void refused.push(executionId)),
+  ])
+    t.after(() => subscription[Symbol.dispose]())
+  /** A job at a host of its own, which answers so late. */
+  function createJob(afterMs = 0, { status = 200, host = '' } = {}): Promise<NewJob> {
+    const name = host === '' ? `host-${world.ids.next()}` : host
+    const url = `https://${name}.example`
+    world.http.answer(url, () => ({ status, afterMs }))
+    return scenario.createJob({
+      execution: { type: 'http', callback_url: `${url}/`, method: 'POST', headers: {}, timeout_seconds: 30 },
+    })
+  }
+  /** Fires one slot of each into one batch and claims it. */
+  async function takeBatch(jobs: readonly NewJob[]): Promise<string[]> {
+    const { executionIds } = await scenario.fireBatch(jobs, 0)
+    await worker.claim()
+    return executionIds
+  }
+  const attemptsOf = (executionId: string) => store.log.of(executionId)
+  return {
+    ...scenario,
+    ...{ world, store, worker, writes, faults, finished, told, refused, attemptsOf, takeBatch },
+    createJob,
+    /** Time goes on; what is due is looked after, nothing is written. */
+    async pass(ms: number) {
+      await world.advance(ms)
+      await worker.tend()
+    },
+    /** Writes until all is written, as the loop does; a failed write is tried again. */
+    async finishAll() {
+      let failures = 0
+      for (let more = true; more; ) {
+        more = await worker.finish().then(
+          (one) => one === 'more',
+          () => ++failures < 20,
+        )
+      }
+      return failures
+    },
+  }
+}
+
+test('a batch that ends within 200 ms is one write', async (t) => {
+  const { createJob, takeBatch, pass, finishAll, writes, statusOf, told, finished, worker } = await setup(t)
+  const executionIds = await takeBatch([await createJob(10), await createJob(150), await createJob(199)])
+  await pass(199)
+  await finishAll()
+  assert.deepEqual(writes, [{ method: 'finishBatches', executions: 3 }])
+  for (const executionId of executionIds) assert.equal(await statusOf(executionId), 'SUCCEEDED')
+  assert.deepEqual(told.toSorted(), executionIds.toSorted())
+  assert.deepEqual(finished, [{ retries: false, handedBack: false }])
+  assert.equal(worker.isIdle, true)
+})
+
+test('nothing of a batch is written before it has ended or is 200 ms old', async (t) => {
+  const { createJob, takeBatch, pass, finishAll, writes } = await setup(t)
+  await takeBatch([await createJob(0), await createJob(5_000)])
+  await pass(199)
+  await finishAll()
+  assert.deepEqual(writes, [])
+  await pass(1)
+  await finishAll()
+  assert.deepEqual(writes, [{ method: 'finishBatches', executions: 2 }])
+})
+
+test('after 200 ms what has ended is recorded, what runs goes on alone, what waits goes back', async (t) => {
+  const s = await setup(t, { capacity: 8 })
+  const { createJob, takeBatch, pass, finishAll, view, writes, store, told, finished } = s
+  // One call at a time to one host.
+  const jobs = [
+    await createJob(0),
+    await createJob(5_000, { host: 'slow' }),
+    await createJob(0, { host: 'slow' }),
+  ]
+  s.world.http.answer('https://slow.example', () => ({ status: 200, afterMs: 5_000 }))
+  const [ended, running, unstarted] = await takeBatch(jobs)
+  await pass(200)
+  await finishAll()
+  assert.equal((await view(ended!)).status, 'SUCCEEDED')
+  assert.equal((await view(running!)).status, 'RUNNING')
+  const { status, attempt } = await view(unstarted!)
+  assert.deepEqual({ status, attempt }, { status: 'PENDING', attempt: 0 })
+  assert.equal(store.live.get(unstarted!)!.host, 'slow.example', 'it waits for its host')
+  assert.deepEqual(finished, [{ retries: false, handedBack: true }])
+  assert.deepEqual(told, [ended])
+  await pass(5_000)
+  await finishAll()
+  const { attempts } = await view(running!)
+  assert.deepEqual(
+    attempts.map(({ attempt, outcome, durationMs }) => [attempt, outcome, durationMs]),
+    [[1, 'succeeded', 5_000]],
+  )
+  assert.deepEqual(writes.at(-1), { method: 'finishLive', executions: 1 })
+  assert.equal(s.worker.isIdle, true)
+})
+
+test('the result of one that left its batch waits for the batch to be written', async (t) => {
+  const { createJob, takeBatch, pass, finishAll, faults, writes, refused, statusOf } = await setup(t)
+  const [quick, slow] = await takeBatch([await createJob(0), await createJob(300)])
+  await pass(200)
+  faults.push('before', 'before', 'before')
+  await pass(100) // it ends while its batch is still to be written
+  assert.equal(await finishAll(), 3)
+  assert.deepEqual(
+    writes.map(({ method }) => method),
+    ['finishBatches', 'finishLive'],
+  )
+  assert.deepEqual(refused, [])
+  assert.deepEqual([await statusOf(quick!), await statusOf(slow!)], ['SUCCEEDED', 'SUCCEEDED'])
+})
+
+test('so it does when there are more batches than go into one write', async (t) => {
+  const { createJob, fireBatch, worker, pass, finishAll, writes, refused, attemptsOf, told } = await setup(
+    t,
+    {
+      capacity: 20_000,
+    },
+  )
+  const executionIds: string[] = []
+  for (let batch = 0; batch < 21; batch++) {
+    // The executions of the last batch end first: their results come before the others'.
+    const afterMs = batch === 20 ? 250 : 300
+    const members: NewJob[] = []
+    for (let i = 0; i < 100; i++) members.push(await createJob(afterMs, { host: `host-${afterMs}` }))
+    executionIds.push(...(await fireBatch(members, 0)).executionIds)
+  }
+  // Ahead of what runs only 500 are claimed; here all start at once.
+  while ((await worker.claim()) === 'more');
+  assert.equal(worker.hand.size, 2_100)
+  await pass(200)
+  await pass(100)
+  await finishAll()
+  assert.deepEqual(refused, [])
+  for (const executionId of executionIds) assert.equal(attemptsOf(executionId).length, 1)
+  assert.equal(told.length, 2_100)
+  assert.equal(writes[0]!.executions, 2_000, 'a write is bounded')
+  assert.equal(worker.isIdle, true)
+})
+
+for (const method of methods) {
+  for (const when of ['before', 'after'] as const) {
+    test(`results are kept while the store is away and recorded once: ${method} fails ${when} its commit`, async (t) => {
+      const s = await setup(t)
+      const failures: number[] = []
+      const subscription = historyWriteFailed.subscribe(({ executions }) => void failures.push(executions))
+      t.after(() => subscription[Symbol.dispose]())
+      const afterMs = method === 'finishBatches' ? 0 : 300
+      const ok = await s.createJob(afterMs)
+      const retried = await s.createJob(afterMs, { status: 500 })
+      const dead = await s.createJob(afterMs, { status: 404 })
+      const executionIds = await s.takeBatch([ok, retried, dead])
+      await s.pass(200)
+      if (method === 'finishLive') await s.finishAll()
+      await s.pass(100)
+      s.faults.push(when, 'before', 'before')
+      assert.equal(s.worker.isIdle, false)
+      assert.equal(await s.finishAll(), 3)
+      assert.equal(failures.length, 3)
+      assert(failures.every((executions) => executions > 0))
+      const statuses = await Promise.all(executionIds.map((executionId) => s.statusOf(executionId)))
+      assert.deepEqual(statuses, ['SUCCEEDED', 'RETRYING', 'FAILED'])
+      for (const executionId of executionIds) assert.equal(s.attemptsOf(executionId).length, 1)
+      assert.deepEqual(s.told.toSorted(), executionIds.toSorted(), 'each is told once')
+      assert.deepEqual(s.refused, [])
+      assert.equal(s.finished.at(-1)!.retries, true)
+      assert.equal(s.worker.isIdle, true)
+      assert.equal((await s.deadLetters.depth()).count, 1)
+    })
+  }
+}
+
+test('one that left its batch by a write whose answer was lost goes on, and its result is recorded', async (t) => {
+  const { createJob, takeBatch, pass, finishAll, faults, refused, view } = await setup(t)
+  const [slow] = await takeBatch([await createJob(5_000), await createJob(0)])
+  await pass(200)
+  faults.push('after')
+  await finishAll()
+  assert.equal((await view(slow!)).status, 'RUNNING')
+  await pass(5_000)
+  await finishAll()
+  const { status, attempts } = await view(slow!)
+  assert.deepEqual([status, attempts.length, refused], ['SUCCEEDED', 1, []])
+})
+
+test('one that goes back by a write whose answer was lost goes back once', async (t) => {
+  const { createJob, takeBatch, pass, finishAll, faults, refused, view, worker } = await setup(t, {
+    capacity: 8,
+  })
+  await takeBatch([await createJob(60_000, { host: 'slow' })])
+  const unstarted = await takeBatch([await createJob(0, { host: 'slow' })])
+  await pass(200)
+  faults.push('after')
+  await finishAll()
+  const { status, attempt } = await view(unstarted[0]!)
+  assert.deepEqual({ status, attempt, refused }, { status: 'PENDING', attempt: 0, refused: [] })
+  assert.equal(worker.hand.size, 1)
+})
+
+test('what was reclaimed from us meanwhile is refused: of a batch, and of one that runs alone', async (t) => {
+  const s = await setup(t)
+  const { createJob, takeBatch, pass, finishAll, upkeep, refused, told, attemptsOf } = s
+  const [alone] = await takeBatch([await createJob(300)])
+  await pass(200)
+  await finishAll()
+  const [ended, running] = await takeBatch([await createJob(0), await createJob(60_000)])
+  const [lease] = await upkeep.watch()
+  await upkeep.reclaim(lease!)
+  await pass(200)
+  await finishAll()
+  assert.deepEqual(refused.toSorted(), [alone!, ended!, running!].toSorted())
+  assert.deepEqual(told, [])
+  for (const executionId of [alone!, ended!, running!])
+    assert.deepEqual(
+      attemptsOf(executionId).map(({ outcome }) => outcome),
+      ['lost'],
+    )
+  assert.equal(s.worker.isIdle, true)
+  assert.equal(s.world.timers.pending, 0, 'the call that still ran was aborted')
+})
+
+test('delays are told from due to started, end to end from due to finished, for the first attempt', async (t) => {
+  const { createJob, takeBatch, pass, finishAll, at, world } = await setup(t)
+  const event = attemptFinished.next()
+  const startedAt = world.clock.databaseNow()
+  const [executionId] = await takeBatch([await createJob(120, { status: 500 })])
+  await pass(120)
+  await finishAll()
+  assert.deepEqual(await event, {
+    ...{ executionId, attempt: 1, kind: 'slot', executor: 'http', outcome: 'failed', deadReason: null },
+    retryAt: (await event).retryAt,
+    delayMs: startedAt - at(0),
+    endToEndMs: startedAt + 120 - at(0),
+    durationMs: 120,
+  })
+  assert((await event).retryAt !== null)
+})

@@ -1,0 +1,263 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { epochMs } from '../lib/epoch.ts'
+import type { HttpOutcome } from '../ports/http.ts'
+import type { AttemptEnd } from '../ports/queue.ts'
+import type { Prepared } from './executors/http.ts'
+import { batchMsMax, Hand } from './hand.ts'
+import type { BatchInHand, Task } from './task.ts'
+
+const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
+const refused: HttpOutcome = { kind: 'failed', type: 'CONNECTION_REFUSED', message: 'nobody listens' }
+
+/** A hand whose calls end when a test says so. Capacity 32: four calls to one host. */
+function setup({ capacity = 32 }: { capacity?: number } = {}) {
+  const world = createVirtualWorld()
+  const running = new Map<string, { signal: AbortSignal; end: (outcome: HttpOutcome) => void }>()
+  const started: string[] = []
+  const endedBatches: string[][] = []
+  const endedLive: string[] = []
+  let mayStart = true
+  let made = 0
+  const hand = new Hand(
+    {
+      clock: world.clock,
+      run(task, signal) {
+        started.push(task.executionId)
+        return new Promise((resolve) => {
+          running.set(task.executionId, {
+            signal,
+            end(outcome) {
+              running.delete(task.executionId)
+              resolve({ end: { outcome: 'succeeded' } as AttemptEnd, outcome })
+            },
+          })
+        })
+      },
+      mayStart: () => mayStart,
+      onBatchEnded: ({ tasks }) => endedBatches.push(tasks.map(({ executionId }) => executionId)),
+      onLiveEnded: ({ executionId }) => endedLive.push(executionId),
+    },
+    { capacity },
+  )
+  function makeTask(host: string, lane: string, batch: BatchInHand | null): Task {
+    return {
+      ...{ executionId: `${host} ${++made}`, jobId: `job ${made}`, version: 1, kind: 'slot', lane },
+      ...{ slot: epochMs(0), enqueuedAt: epochMs(0), attempt: 1, losses: 0 },
+      ...{ prepared: { host } as Prepared, bodyOverride: null, idempotencyKey: null },
+      ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
+      ...{ state: 'queued', startedAt: null, end: null, abort: null, leaving: false },
+    }
+  }
+  /** Takes so many single executions of a host. */
+  function takeLive(host: string, count: number, lane = 'shared'): Task[] {
+    const tasks = Array.from({ length: count }, () => makeTask(host, lane, null))
+    hand.take(tasks)
+    return tasks
+  }
+  /** Takes one batch with an execution for each host. */
+  function takeBatch(hosts: readonly string[], lane = 'shared'): BatchInHand {
+    const claimedMs = world.clock.monotonicMs()
+    const batch: BatchInHand = {
+      ...{ batchId: `batch ${++made}`, fence: 1, claimedMs, tasks: [], open: hosts.length, settling: false },
+    }
+    for (const host of hosts) batch.tasks.push(makeTask(host, lane, batch))
+    hand.take(batch.tasks)
+    return batch
+  }
+  async function end({ executionId }: Task, outcome = ok): Promise<void> {
+    const call = running.get(executionId)
+    assert(call !== undefined, `${executionId} does not run`)
+    call.end(outcome)
+    await world.advance(0)
+  }
+  return {
+    ...{ world, hand, running, started, endedBatches, endedLive, takeLive, takeBatch, end },
+    allowStarts(allowed: boolean) {
+      mayStart = allowed
+    },
+  }
+}
+
+const idsOf = (tasks: readonly Task[]) => tasks.map(({ executionId }) => executionId)
+
+test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
+  const { hand, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 7)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 4)))
+  assert.deepEqual([hand.size, hand.queued], [7, 3])
+  await end(tasks[2]!)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 5)))
+  await end(tasks[0]!)
+  await end(tasks[1]!)
+  assert.deepEqual(started, idsOf(tasks))
+  assert.equal(hand.queued, 0)
+})
+
+test('a host that is full does not hold up another', () => {
+  const { started, takeLive } = setup()
+  takeLive('full', 9)
+  const [other] = takeLive('other', 1)
+  assert.equal(started.at(-1), other!.executionId)
+})
+
+test('what comes later does not overtake what waits for the same host', async () => {
+  const { started, takeLive, end } = setup()
+  const first = takeLive('a', 5)
+  const later = takeLive('a', 1)
+  await end(first[0]!)
+  assert.deepEqual(started, idsOf(first))
+  await end(first[1]!)
+  assert.equal(started.at(-1), later[0]!.executionId)
+})
+
+test('a host that keeps failing is called ten times a second and no more, until it lives again', async () => {
+  const { hand, world, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 100)
+  // Twenty failures open the circuit; ten starts later it rests.
+  for (let i = 0; i < 30; i++) await end(tasks[i]!, refused)
+  assert(hand.gate.isOpen('a'))
+  const before = started.length
+  assert(before < 36, `${before} calls`)
+  hand.pump()
+  assert.equal(started.length, before)
+  await world.advance(1_000)
+  hand.pump()
+  assert(started.length > before)
+  await end(tasks[started.length - 1]!, ok)
+  assert.equal(hand.gate.isOpen('a'), false)
+})
+
+test('a batch is passed on as one when its last execution has ended', async () => {
+  const { takeBatch, end, endedBatches, endedLive } = setup()
+  const batch = takeBatch(['a', 'b', 'c'])
+  await end(batch.tasks[1]!)
+  await end(batch.tasks[0]!)
+  assert.deepEqual(endedBatches, [])
+  await end(batch.tasks[2]!)
+  assert.deepEqual(endedBatches, [idsOf(batch.tasks)])
+  assert.deepEqual(endedLive, [])
+  assert(batch.tasks.every((task) => task.state === 'ended' && task.end !== null))
+})
+
+test('a single execution is passed on when it has ended', async () => {
+  const { takeLive, end, endedLive } = setup()
+  const tasks = takeLive('a', 2)
+  await end(tasks[1]!)
+  assert.deepEqual(endedLive, idsOf([tasks[1]!]))
+})
+
+test('what has ended stays in hand until it is recorded', async () => {
+  const { hand, takeBatch, end } = setup()
+  const batch = takeBatch(['a', 'b'], 'lane')
+  for (const task of batch.tasks) await end(task)
+  assert.deepEqual([hand.size, hand.inLane('lane')], [2, 2])
+  assert.deepEqual(hand.known(), { batchIds: [batch.batchId], executionIds: idsOf(batch.tasks) })
+  for (const task of batch.tasks) hand.drop(task)
+  hand.dropBatch(batch)
+  assert.deepEqual([hand.size, hand.inLane('lane')], [0, 0])
+  assert.deepEqual(hand.known(), { batchIds: [], executionIds: [] })
+  hand.drop(batch.tasks[0]!)
+  assert.equal(hand.inLane('lane'), 0, 'dropped once')
+})
+
+test('a batch is let go after 200 ms, not before, and not while it is on its way into the store', async () => {
+  const { hand, world, takeBatch, end } = setup()
+  const batch = takeBatch(['a', 'b'])
+  const ended = takeBatch(['c'])
+  await end(ended.tasks[0]!)
+  await world.advance(batchMsMax - 1)
+  assert.deepEqual(hand.takeExpired(), { batches: [], waiting: [] })
+  await world.advance(1)
+  assert.deepEqual(hand.takeExpired(), { batches: [batch], waiting: [] })
+  batch.settling = true
+  assert.deepEqual(hand.takeExpired(), { batches: [], waiting: [] })
+})
+
+test('a single execution that waits 200 ms for its host is let go, one that runs is not', async () => {
+  const { hand, world, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 6)
+  await world.advance(batchMsMax - 1)
+  assert.deepEqual(hand.takeExpired().waiting, [])
+  await world.advance(1)
+  assert.deepEqual(idsOf(hand.takeExpired().waiting), idsOf(tasks.slice(4)))
+  assert.equal(hand.queued, 0)
+  await end(tasks[0]!)
+  assert.equal(started.length, 4, 'what was let go does not start any more')
+  assert.deepEqual(hand.takeExpired().waiting, [], 'and is let go once')
+})
+
+test('one that is taken out of its queue does not start, the others keep their order', async () => {
+  const { hand, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 7)
+  hand.unqueue(tasks[5]!)
+  assert.equal(hand.queued, 2)
+  for (const task of tasks.slice(0, 3)) await end(task)
+  assert.deepEqual(started, idsOf([...tasks.slice(0, 5), tasks[6]!]))
+  assert.equal(hand.queued, 0)
+})
+
+test('without a lease that is known to hold nothing starts; with it all goes on', async () => {
+  const { hand, started, takeLive, end, allowStarts } = setup()
+  const before = takeLive('a', 5)
+  allowStarts(false)
+  const later = takeLive('b', 2)
+  await end(before[0]!)
+  hand.pump()
+  assert.deepEqual(started, idsOf(before.slice(0, 4)))
+  assert.equal(hand.queued, 3)
+  allowStarts(true)
+  hand.pump()
+  assert.deepEqual(started, idsOf([...before, ...later]))
+  assert.equal(hand.queued, 0)
+})
+
+test('giving everything up aborts every call, and what they still say is heard by nobody', async () => {
+  const { hand, world, running, started, takeLive, takeBatch, endedBatches, endedLive } = setup()
+  const batch = takeBatch(['a', 'b'], 'lane')
+  takeLive('c', 6)
+  const calls = [...running.values()]
+  assert.equal(hand.abandon().length, 8)
+  assert(calls.every(({ signal }) => signal.aborted))
+  assert.deepEqual([hand.size, hand.queued, hand.inLane('lane')], [0, 0, 0])
+  assert.deepEqual(hand.known(), { batchIds: [], executionIds: [] })
+  const startedBefore = started.length
+  for (const { end } of calls) end({ kind: 'failed', type: 'CANCELLED', message: 'the call was cancelled' })
+  await world.advance(0)
+  assert.deepEqual([endedBatches, endedLive], [[], []])
+  assert.equal(started.length, startedBefore, 'what waited does not start')
+  assert.equal(batch.settling, false)
+})
+
+test('calls that were given up still count at their host until they have ended', async () => {
+  const { hand, world, running, started, takeLive } = setup()
+  takeLive('a', 4)
+  const calls = [...running.values()]
+  hand.abandon()
+  const later = takeLive('a', 2)
+  assert.equal(started.length, 4)
+  for (const { end } of calls) end(ok)
+  await world.advance(0)
+  assert.deepEqual(started.slice(4), idsOf(later))
+})
+
+test('one that was lost while it ran is not passed on', async () => {
+  const { hand, takeLive, end, endedLive } = setup()
+  const tasks = takeLive('a', 1)
+  hand.drop(tasks[0]!)
+  await end(tasks[0]!)
+  assert.deepEqual(endedLive, [])
+})
+
+test('how many ended lately is known for 200 to 400 ms', async () => {
+  const { hand, world, takeLive, end } = setup({ capacity: 800 })
+  await world.advance(1_000)
+  assert.equal(hand.endedRecently, 0)
+  for (const task of takeLive('a', 50)) await end(task)
+  assert.equal(hand.endedRecently, 50)
+  await world.advance(200)
+  assert.equal(hand.endedRecently, 50)
+  await world.advance(400)
+  assert.equal(hand.endedRecently, 0)
+})

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createScenario } from '../../test/conformance/scenario.ts'
+import { createVirtualWorld, type ScriptedAnswer } from '../../test/virtual-world.ts'
+import { batchIdOf } from '../domain/execution.ts'
+import type { NewJob } from '../ports/jobs.ts'
+import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { Worker } from './worker.ts'
+
+const outageMs = 60_000
+
+/** Workers on one store. `run` does what their loops do. */
+async function setup({ capacity = 800 } = {}) {
+  const world = createVirtualWorld()
+  const { store, ...ports } = createMemoryStore(world.clock)
+  const now = async () => world.clock.databaseNow()
+  const scenario = await createScenario({ ...ports, ids: world.ids, now })
+  async function start(): Promise<Worker> {
+    const worker = new Worker(
+      {
+        ...{ ...world, version: '1.2.3', queue: ports.queue, leases: ports.leases },
+        ...{ onEnded() {}, onTaken() {}, onFinished() {} },
+      },
+      { labels: [], capacity, outageMs },
+    )
+    await worker.lease.beat()
+    return worker
+  }
+  async function run(workers: readonly Worker[], ms: number): Promise<void> {
+    const untilMs = world.clock.monotonicMs() + ms
+    while (true) {
+      for (const worker of workers) {
+        if (world.clock.monotonicMs() % 3_000 === 0) while ((await worker.lease.beat()) === 'more');
+        while ((await worker.claim()) === 'more');
+        await worker.tend()
+        while ((await worker.finish()) === 'more');
+      }
+      await ports.upkeep.wake(1_000)
+      if (world.clock.monotonicMs() >= untilMs) return
+      await world.advance(50)
+    }
+  }
+  function createJob(answer: Partial<ScriptedAnswer> = {}, changes: Partial<NewJob> = {}): Promise<NewJob> {
+    const url = `https://host-${world.ids.next()}.example`
+    world.http.answer(url, () => ({ status: 200, ...answer }))
+    return scenario.createJob({
+      execution: { type: 'http', callback_url: `${url}/`, method: 'POST', headers: {}, timeout_seconds: 300 },
+      ...changes,
+    })
+  }
+  const policy = (max_retries: number): Partial<NewJob> => ({
+    retryPolicy: { max_retries, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
+  })
+  async function reclaim(worker: Worker): Promise<void> {
+    const beats = await ports.upkeep.watch()
+    await ports.upkeep.reclaim(beats.find(({ workerId }) => workerId === worker.lease.workerId)!)
+  }
+  const sentFor = (executionId: string) =>
+    world.http.sent.filter(({ request }) => request.headers['x-execution-id'] === executionId)
+  const outcomes = async (executionId: string) =>
+    (await scenario.view(executionId)).attempts.map(({ outcome }) => outcome)
+  return { ...scenario, world, store, start, run, createJob, policy, reclaim, sentFor, outcomes }
+}
+
+test('what is fired is called and recorded', async () => {
+  const { start, run, createJob, fire, view, sentFor } = await setup()
+  const worker = await start()
+  const executionId = await fire(await createJob({ body: 'done' }), 0)
+  await run([worker], 100)
+  const { status, attempts } = await view(executionId)
+  assert.deepEqual([status, attempts.length, attempts[0]!.preview], ['SUCCEEDED', 1, 'done'])
+  assert.equal(attempts[0]!.workerId, worker.lease.workerId)
+  assert.equal(sentFor(executionId).length, 1)
+  assert.equal(worker.isIdle, true)
+})
+
+test('a failing target is tried again with the same key, its number growing, until the retries are used up', async () => {
+  const { start, run, createJob, policy, fire, view, sentFor, deadLetters } = await setup()
+  const worker = await start()
+  const executionId = await fire(await createJob({ status: 500 }, policy(2)), 0)
+  await run([worker], 10_000)
+  const sent = sentFor(executionId).map(({ request }) => request.headers)
+  assert.deepEqual(
+    sent.map((headers) => headers['x-attempt-number']),
+    ['1', '2', '3'],
+  )
+  assert.equal(new Set(sent.map((headers) => headers['x-idempotency-key'])).size, 1)
+  assert.equal(new Set(sent.map((headers) => headers['traceparent'])).size, 3, 'each attempt is a span')
+  assert.equal((await view(executionId)).status, 'FAILED')
+  assert.equal((await deadLetters.depth()).count, 1)
+})
+
+test('a trigger is sent with the payload it was given', async () => {
+  const { start, run, createJob, trigger, sentFor } = await setup()
+  const worker = await start()
+  const executionId = await trigger(await createJob(), { payloadOverride: { a: [1] } })
+  await run([worker], 100)
+  assert.equal(sentFor(executionId)[0]!.request.body, '{"a":[1]}')
+})
+
+test('a lost lease aborts the calls, and nothing that comes of them is recorded', async () => {
+  const { start, run, createJob, fire, reclaim, outcomes, store } = await setup()
+  const worker = await start()
+  const alone = await fire(await createJob({ afterMs: 5_000 }), 0)
+  await run([worker], 250) // it has left its batch
+  const inBatch = await fire(await createJob({ afterMs: 5_000 }), 0)
+  await worker.claim()
+  const old = worker.lease.workerId
+  await reclaim(worker)
+  assert.equal(await worker.lease.beat(), 'more')
+  assert.equal(worker.hand.size, 0)
+  assert.equal(worker.isIdle, true)
+  assert.notEqual(worker.lease.workerId, old)
+  for (const executionId of [alone, inBatch]) assert.deepEqual(await outcomes(executionId), ['lost'])
+  // As a new worker it claims and runs them again.
+  await run([worker], 12_000)
+  for (const executionId of [alone, inBatch])
+    assert.deepEqual(await outcomes(executionId), ['lost', 'succeeded'])
+  assert.equal(store.log.counts.succeeded, 2)
+})
+
+test('attempts lost with their workers spend no retry', async () => {
+  const { start, run, createJob, policy, fire, reclaim, view, sentFor, outcomes } = await setup()
+  const job = await createJob({ status: 500, afterMs: 400 }, policy(1))
+  const executionId = await fire(job, 0)
+  for (let loss = 0; loss < 2; loss++) {
+    const dying = await start()
+    await run([dying], 300)
+    await reclaim(dying)
+  }
+  await run([await start()], 10_000)
+  assert.deepEqual(await outcomes(executionId), ['lost', 'lost', 'failed', 'failed'])
+  assert.equal((await view(executionId)).status, 'FAILED')
+  assert.deepEqual(
+    sentFor(executionId).map(({ request }) => request.headers['x-attempt-number']),
+    ['1', '2', '3', '4'],
+  )
+})
+
+test('without a beat for eight seconds nothing is claimed or started, and with one it goes on', async () => {
+  const { start, createJob, fire, world, sentFor } = await setup()
+  const worker = await start()
+  await world.advance(8_000)
+  const executionId = await fire(await createJob(), 0)
+  assert.equal(await worker.claim(), 'idle')
+  assert.equal(sentFor(executionId).length, 0)
+  await worker.lease.beat()
+  assert.equal(await worker.claim(), 'more')
+  assert.equal(sentFor(executionId).length, 1)
+})
+
+test('results wait out an outage; calls are given up when it lasts longer than allowed', async () => {
+  const { start, run, createJob, fire, world, statusOf, store } = await setup()
+  const worker = await start()
+  const ended = await fire(await createJob({ afterMs: 10_000 }), 0)
+  await run([worker], 250)
+  await world.advance(outageMs - 250) // no beat is answered, nothing is written
+  await worker.tend()
+  assert.equal(worker.hand.size, 1, 'what ended is kept')
+  await worker.lease.beat()
+  await worker.finish()
+  assert.equal(await statusOf(ended), 'SUCCEEDED')
+
+  const running = await fire(await createJob({ afterMs: 250_000 }), 1)
+  await run([worker], 250)
+  const silentMs = worker.lease.silentMs()
+  await world.advance(outageMs - silentMs)
+  await worker.tend()
+  assert.equal(worker.hand.size, 1)
+  await world.advance(1)
+  await worker.tend()
+  assert.deepEqual([worker.hand.size, worker.isIdle], [0, true])
+  // The lease held after all: the store thinks that we run it, until we say otherwise.
+  assert.equal(await statusOf(running), 'RUNNING')
+  await worker.lease.beat()
+  await worker.claim()
+  assert.equal(store.live.get(running)!.attempt, 1, 'it runs again, and no attempt was spent')
+  assert.equal(worker.hand.size, 1)
+})
+
+test('a draining worker takes nothing more and ends what it has', async () => {
+  const { start, run, createJob, fire, statusOf, workers } = await setup()
+  const worker = await start()
+  const taken = await fire(await createJob({ afterMs: 2_000 }), 0)
+  await run([worker], 50)
+  await worker.drain()
+  assert.equal((await workers.list())[0]!.status, 'DRAINING')
+  const later = await fire(await createJob(), 0)
+  assert.equal(worker.isIdle, false)
+  await run([worker], 3_000)
+  assert.equal(worker.isIdle, true)
+  assert.deepEqual([await statusOf(taken), await statusOf(later)], ['SUCCEEDED', 'PENDING'])
+})
+
+test('a worker that goes records what has ended and hands the rest back, without an attempt spent', async () => {
+  const { start, run, createJob, fire, fireBatch, view, statusOf, workers, world } = await setup()
+  const worker = await start()
+  const alone = await fire(await createJob({ afterMs: 60_000 }), 0)
+  await run([worker], 250)
+  const jobs = [await createJob(), await createJob({ afterMs: 60_000 })]
+  const { executionIds } = await fireBatch(jobs, 0)
+  const ended = await fire(await createJob(), 0)
+  await worker.claim()
+  await world.advance(10)
+  await worker.drain()
+  await worker.release()
+  assert.deepEqual(await workers.list(), [])
+  assert.equal(await statusOf(ended), 'SUCCEEDED')
+  for (const executionId of [alone, executionIds[1]!]) {
+    const { status, attempt, attempts } = await view(executionId)
+    assert.deepEqual({ status, attempt, attempts }, { status: 'PENDING', attempt: 0, attempts: [] })
+  }
+  assert.equal(worker.isIdle, true)
+})
+
+test('a single execution that waits 200 ms for its host goes back and waits there', async () => {
+  const { start, run, trigger, createJob, world, store, sentFor, statusOf } = await setup({ capacity: 8 })
+  const worker = await start()
+  const job = await createJob({ afterMs: 5_000 }, { overlapPolicy: 'ALLOW' })
+  const first = await trigger(job)
+  await world.advance(1)
+  const second = await trigger(job)
+  await run([worker], 400)
+  assert.equal(worker.hand.size, 1)
+  const { state, host, attempt } = store.live.get(second)!
+  const { hostname } = new URL(job.execution.callback_url)
+  assert.deepEqual({ state, host, attempt }, { state: 'ready', host: hostname, attempt: 0 })
+  await run([worker], 12_000)
+  assert.deepEqual([await statusOf(first), await statusOf(second)], ['SUCCEEDED', 'SUCCEEDED'])
+  assert.equal(sentFor(second).length, 1)
+})
+
+test('a host that is slow holds up its own executions only, and each of them runs in the end', async () => {
+  const { start, run, fireBatch, createJob, statusOf, world, sentFor, store } = await setup({ capacity: 16 })
+  const worker = await start()
+  let inFlight = 0
+  let most = 0
+  world.http.answer('https://slow.example', () => {
+    most = Math.max(most, ++inFlight)
+    world.timers.schedule(1_000, () => void --inFlight)
+    return { status: 200, afterMs: 1_000 }
+  })
+  const slow: NewJob[] = []
+  const quick: NewJob[] = []
+  for (let i = 0; i < 8; i++) {
+    slow.push(
+      await createJob(
+        {},
+        { execution: { ...(await createJob()).execution, callback_url: 'https://slow.example/' } },
+      ),
+    )
+    quick.push(await createJob())
+  }
+  const slowIds = (await fireBatch(slow, 0)).executionIds
+  const quickIds = (await fireBatch(quick, 0)).executionIds
+  await run([worker], 500)
+  for (const executionId of quickIds) assert.equal(await statusOf(executionId), 'SUCCEEDED')
+  assert.equal(store.batches.get(batchIdOf(slowIds[0]!)), undefined, 'those that wait have left their batch')
+  await run([worker], 10_000)
+  for (const executionId of slowIds) {
+    assert.equal(await statusOf(executionId), 'SUCCEEDED')
+    assert.equal(sentFor(executionId).length, 1)
+    assert.equal(store.log.of(executionId)[0]!.attempt, 1)
+  }
+  assert.equal(most, 2, 'an eighth of the capacity')
+})

@@ -1,0 +1,309 @@
+// fire×fire, fire×trigger, fire×finish, trigger×trigger: whoever comes first, a slot has one record and one execution,
+// and a job that skips overlaps has one execution under way.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { serverRoute } from '../../src/domain/route.ts'
+import { epochMs } from '../../src/lib/epoch.ts'
+import type { NewJob } from '../../src/ports/jobs.ts'
+import { insertTrigger, lockCursor } from '../../src/store/jobs.sql.ts'
+import { finishBatches } from '../../src/store/queue.sql.ts'
+import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
+import type { Scenario } from '../conformance/scenario.ts'
+import { POSTGRES_VERSIONS } from '../database.ts'
+import { assertWhole, fatesOf, placesOf } from './invariants.ts'
+import { createRace, hammer, type Session } from './sessions.ts'
+
+for (const version of POSTGRES_VERSIONS) {
+  test(`PostgreSQL ${version}: fire×fire: the second finds the cursor locked, and then the slot taken`, async (t) => {
+    const { s, client, first, second } = await createRace(t, version)
+    const job = await s.createJob()
+    const [one, other] = [s.slotOf(job, 0), s.slotOf(job, 0)]
+    const held = first.holdAfter(fireSlots)
+    const firing = first.slots.fire([one])
+    await held.reached
+    assert.deepEqual(await second.slots.fire([other]), [{ jobId: job.jobId, slot: s.at(0), answer: 'busy' }])
+    held.resume()
+    assert.deepEqual(await firing, [])
+    assert.deepEqual(await second.slots.fire([other]), [{ jobId: job.jobId, slot: s.at(0), answer: 'taken' }])
+    assert.deepEqual(await placesOf(client), { [one.executionId]: 'batch' })
+    await assertWhole(client)
+  })
+
+  test(`PostgreSQL ${version}: fire×fire: of jobs fired together, each is fired by one of them`, async (t) => {
+    const { s, client, first, second } = await createRace(t, version)
+    const jobs = await Promise.all(Array.from({ length: 4 }, () => s.createJob()))
+    const [a, b, c, d] = jobs.map((job) => s.slotOf(job, 0))
+    const [b2, c2] = jobs.slice(1, 3).map((job) => s.slotOf(job, 0))
+    const held = first.holdBefore(fireSlots)
+    const firing = first.slots.fire([c!, b!, a!])
+    await held.reached
+    const answers = await second.slots.fire([d!, c2!, b2!])
+    assert.deepEqual(
+      answers.map(({ jobId, answer }) => [jobId, answer]),
+      [c2!, b2!].map(({ jobId }) => [jobId, 'busy']),
+    )
+    held.resume()
+    assert.deepEqual(await firing, [])
+    const expected = [a!, b!, c!, d!].map(({ executionId }) => [executionId, 'batch'])
+    assert.deepEqual(await placesOf(client), Object.fromEntries(expected))
+    await assertWhole(client)
+  })
+
+  test(`PostgreSQL ${version}: fire×trigger: the trigger waits for the fire, and then behind its execution`, async (t) => {
+    const { s, client, first, second, waiting } = await createRace(t, version)
+    const job = await s.createJob()
+    const slot = s.slotOf(job, 0)
+    const held = first.holdAfter(fireSlots)
+    const firing = first.slots.fire([slot])
+    await held.reached
+    const executionId = s.ids.next()
+    const order = { tenantId: job.tenantId, jobId: job.jobId, executionId, lane: sharedLane }
+    const triggering = second.jobs.trigger(order)
+    await waiting()
+    held.resume()
+    await Promise.all([firing, triggering])
+    assert.deepEqual(await placesOf(client), { [slot.executionId]: 'batch', [executionId]: 'waiting' })
+    await assertWhole(client)
+  })
+
+  for (const statement of [lockCursor, insertTrigger]) {
+    test(`PostgreSQL ${version}: trigger×fire: the fire finds the cursor locked after ${statement.name}`, async (t) => {
+      const { s, client, first, second } = await createRace(t, version)
+      const job = await s.createJob()
+      const executionId = s.ids.next()
+      const held = first.holdAfter(statement)
+      const order = { tenantId: job.tenantId, jobId: job.jobId, executionId, lane: sharedLane }
+      const triggering = first.jobs.trigger(order)
+      await held.reached
+      const slot = s.slotOf(job, 0)
+      assert.deepEqual(
+        (await second.slots.fire([slot])).map(({ answer }) => answer),
+        ['busy'],
+      )
+      held.resume()
+      await triggering
+      assert.deepEqual(
+        (await second.slots.fire([slot])).map(({ answer }) => answer),
+        ['overlap'],
+      )
+      assert.deepEqual(await placesOf(client), { [executionId]: 'live' })
+      await assertWhole(client)
+    })
+  }
+
+  test(`PostgreSQL ${version}: trigger×trigger: the second waits behind the first`, async (t) => {
+    const { s, client, first, second, waiting } = await createRace(t, version)
+    const { jobId, tenantId } = await s.createJob()
+    const [one, other] = [s.ids.next(), s.ids.next()]
+    const held = first.holdAfter(insertTrigger)
+    const triggering = first.jobs.trigger({ tenantId, jobId, executionId: one, lane: sharedLane })
+    await held.reached
+    const behind = second.jobs.trigger({ tenantId, jobId, executionId: other, lane: sharedLane })
+    await waiting()
+    held.resume()
+    await Promise.all([triggering, behind])
+    assert.deepEqual(await placesOf(client), { [one]: 'live', [other]: 'waiting' })
+    await assertWhole(client)
+  })
+
+  test(`PostgreSQL ${version}: fire×finish: a finish that is not committed is an execution under way`, async (t) => {
+    const { s, client, first, second } = await createRace(t, version)
+    const job = await s.createJob()
+    const executionId = await s.fire(job, 0)
+    const workerId = await s.addWorker()
+    const { batchId, fence } = await s.claimBatch(workerId)
+    const held = first.holdAfter(finishBatches)
+    const report = [{ batchId, fence, endings: [{ position: 0, ending: s.succeeded() }] }]
+    const finishing = first.queue.finishBatches(workerId, report)
+    await held.reached
+    assert.deepEqual(
+      (await second.slots.fire([s.slotOf(job, 1)])).map(({ answer }) => answer),
+      ['overlap'],
+    )
+    held.resume()
+    assert.deepEqual(await finishing, [])
+    const next = s.slotOf(job, 2)
+    assert.deepEqual(await second.slots.fire([next]), [])
+    assert.deepEqual(await placesOf(client), { [executionId]: 'final', [next.executionId]: 'batch' })
+    await assertWhole(client)
+  })
+
+  test(`PostgreSQL ${version}: fire×finish: an execution that leaves its batch meanwhile is still seen`, async (t) => {
+    const { s, client, first } = await createRace(t, version)
+    const job = await s.createJob()
+    await s.fire(job, 0)
+    const workerId = await s.addWorker()
+    const batch = await s.claimBatch(workerId)
+    const held = first.holdBefore(fireSlots)
+    const firing = first.slots.fire([s.slotOf(job, 1)])
+    await held.reached
+    await s.finishBatch(workerId, batch, { kind: 'running', startedAt: s.at(1) })
+    held.resume()
+    assert.deepEqual(
+      (await firing).map(({ answer }) => answer),
+      ['overlap'],
+    )
+    await assertWhole(client)
+  })
+}
+
+test('fire×fire with owed slots: the same plan twice owes them once', async (t) => {
+  const { s, client, first, second } = await createRace(t)
+  const job = await s.createJob()
+  const plan = () =>
+    s.slotOf(job, 3, {
+      late: true,
+      owedTo: s.at(6),
+      misfired: { from: s.at(0), to: s.at(2), count: 3 },
+      move: { slotAt: s.at(7), dueAt: s.at(7), decidedTo: s.at(6) },
+    })
+  const [one, other] = [plan(), plan()]
+  const held = first.holdAfter(lockCursors)
+  const firing = first.slots.fire([one])
+  await held.reached
+  assert.deepEqual(
+    (await second.slots.fire([other])).map(({ answer }) => answer),
+    ['busy'],
+  )
+  held.resume()
+  assert.deepEqual(await firing, [])
+  assert.deepEqual(
+    (await second.slots.fire([other])).map(({ answer }) => answer),
+    ['taken'],
+  )
+  const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(6) })
+  assert.deepEqual(fates, ['skipped', 'skipped', 'skipped', 'ran', 'owed', 'owed', 'owed'])
+  assert.deepEqual(Object.values(await placesOf(client)), ['batch'])
+  await assertWhole(client)
+})
+
+// Two schedulers load the same cursor, and one looks at the clock a second later than the other: its plan reaches
+// further, and begins where the other's began. Either it is carried out as far as it is new, or it is refused as stale
+// and the job is noted, so that it is planned anew from where its cursor is now. 'taken' would say that all is decided.
+const late = {
+  'nothing of which runs': (s: Scenario, job: NewJob, last: number) =>
+    s.slotOf(job, last, {
+      misfired: { from: s.at(0), to: s.at(last), count: last + 1 },
+      misfiredItself: true,
+      move: { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) },
+    }),
+  'of which the last runs': (s: Scenario, job: NewJob, last: number) =>
+    s.slotOf(job, last, {
+      late: true,
+      misfired: { from: s.at(0), to: s.at(last - 1), count: last },
+      move: { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) },
+    }),
+  'of which the last four run': (s: Scenario, job: NewJob, last: number) =>
+    s.slotOf(job, last - 3, {
+      late: true,
+      owedTo: s.at(last),
+      misfired: { from: s.at(0), to: s.at(last - 4), count: last - 3 },
+      move: { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) },
+    }),
+}
+
+for (const [what, plan] of Object.entries(late)) {
+  for (const overlapPolicy of ['SKIP', 'ALLOW'] as const) {
+    test(`fire×fire: two plans of late slots ${what}, one a second later (${overlapPolicy}), leave no hole`, async (t) => {
+      const { s, client, first, second } = await createRace(t)
+      const job = await s.createJob({ overlapPolicy })
+      const allow = overlapPolicy === 'ALLOW'
+      const [one, other] = [plan(s, job, 8), plan(s, job, 9)]
+      if (allow) for (const slot of [one, other]) Object.assign(slot, { late: false, owedTo: null })
+      assert.deepEqual(
+        (await first.slots.fire([one])).map(({ answer }) => answer).filter((answer) => answer !== 'misfire'),
+        [],
+      )
+      await client.query('DELETE FROM changes')
+      const [answer] = await second.slots.fire([other])
+      const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(9) })
+      const { rows } = await client.query('SELECT slot_at, decided_to FROM cursors WHERE job_id = $1', [
+        job.jobId,
+      ])
+      if (answer?.answer === 'stale') {
+        assert.equal((await client.query('SELECT FROM changes')).rowCount, 1, 'the job is to be loaded anew')
+        assert.deepEqual([Number(rows[0].slot_at), Number(rows[0].decided_to)], [s.at(9), s.at(8)])
+        fates.pop()
+      }
+      // Of a job that allows overlaps, what is not fired at once is not owed: the plan names each slot.
+      if (!allow || what !== 'of which the last four run') assert(!fates.includes('nothing'), fates.join())
+      await assertWhole(client)
+    })
+  }
+}
+
+test('fire×fire: a late plan of what another fires on time meanwhile skips nothing that ran', async (t) => {
+  const { s, client, first, second } = await createRace(t)
+  const job = await s.createJob()
+  for (const at of [0, 1, 2, 3]) {
+    await first.slots.fire([s.slotOf(job, at)])
+    await s.runAll()
+  }
+  await second.slots.fire([late['of which the last runs'](s, job, 6)])
+  const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(3) })
+  assert.deepEqual(fates, new Array(4).fill('ran'))
+  await assertWhole(client)
+})
+
+test('a second hold-up while slots are owed: what it skips does not run', async (t) => {
+  const { s, client } = await createRace(t)
+  const job = await s.createJob()
+  await s.fire(job, 0, {
+    late: true,
+    owedTo: s.at(3),
+    move: { slotAt: s.at(4), dueAt: s.at(4), decidedTo: s.at(3) },
+  })
+  const answer = await s.tryFire(job, 8, {
+    late: true,
+    owedTo: s.at(9),
+    misfired: { from: s.at(4), to: s.at(7), count: 4 },
+    move: { slotAt: s.at(10), dueAt: s.at(10), decidedTo: s.at(9) },
+  })
+  assert.equal(answer, 'owed')
+  for (let rounds = 0; rounds < 20; rounds++) {
+    await s.runAll()
+    const owed = await s.owedBy(job)
+    if (owed === null) break
+    const slot = epochMs(Math.ceil(owed.from / 1_000) * 1_000)
+    const place = {
+      executionId: s.ids.nextBatch(),
+      route: serverRoute,
+      lane: sharedLane,
+      priority: job.priority,
+    }
+    const next = { slot, next: epochMs(slot + 1_000), ...place }
+    await s.upkeep.release([{ jobId: job.jobId, version: 1, owed: next }])
+  }
+  const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(9) })
+  assert.deepEqual(fates, [...new Array(4).fill('ran'), ...new Array(4).fill('skipped'), 'ran', 'ran'])
+  await assertWhole(client)
+})
+
+test('two slots of one job that skips overlaps, fired in one go: one is under way', async (t) => {
+  const { s, client } = await createRace(t)
+  const job = await s.createJob()
+  await s.slots.fire([s.slotOf(job, 0), s.slotOf(job, 1)])
+  await assertWhole(client)
+})
+
+test('two schedulers that fire every slot of the same jobs in order, and people who trigger them', async (t) => {
+  const { s, client, first, second } = await createRace(t)
+  const jobs = await Promise.all(Array.from({ length: 10 }, () => s.createJob()))
+  const fire = ({ slots }: Session) => {
+    const next = new Map(jobs.map(({ jobId }) => [jobId, 0]))
+    return async () => {
+      const some = jobs.filter(() => Math.random() < 0.7).toSorted(() => Math.random() - 0.5)
+      const answers = await slots.fire(some.map((job) => s.slotOf(job, next.get(job.jobId)!)))
+      const busy = new Set(answers.filter(({ answer }) => answer === 'busy').map(({ jobId }) => jobId))
+      for (const { jobId } of some) if (!busy.has(jobId)) next.set(jobId, Math.min(590, next.get(jobId)! + 1))
+    }
+  }
+  const trigger = async () => {
+    const { tenantId, jobId } = jobs[Math.floor(Math.random() * jobs.length)]!
+    await second.jobs.trigger({ tenantId, jobId, executionId: s.ids.next(), lane: sharedLane })
+  }
+  const errors = await hammer(1_500, [fire(first), fire(second), fire(first), trigger, () => s.runAll()])
+  assert.deepEqual(errors, [])
+  await assertWhole(client)
+})

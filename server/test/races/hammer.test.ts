@@ -1,0 +1,160 @@
+// Every pair of moves on the same few rows, at once and in any order: no error escapes, above all no deadlock, and
+// everything that must hold of the whole database holds.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { serverRoute } from '../../src/domain/route.ts'
+import { epochMs } from '../../src/lib/epoch.ts'
+import type { NewJob } from '../../src/ports/jobs.ts'
+import type { Claimed, Ending } from '../../src/ports/queue.ts'
+import { assertWhole } from './invariants.ts'
+import { createRace, hammer, openSession, type Session } from './sessions.ts'
+
+const pick = <T>(from: readonly T[]): T => from[Math.floor(Math.random() * from.length)]!
+const shuffle = <T>(from: readonly T[]): T[] => from.toSorted(() => Math.random() - 0.5)
+
+/** A dozen jobs of which slots fire all the time, and the moves to make on them. */
+async function createWorld(t: TestContext) {
+  const { s, client, address } = await createRace(t)
+  const jobs = await Promise.all(
+    Array.from({ length: 12 }, (_, i) => s.createJob({ overlapPolicy: i < 8 ? 'SKIP' : 'ALLOW' })),
+  )
+  /** Claimed and not finished, by worker. */
+  const inHand = new Map<string, Claimed>()
+  /** The next second of each job, per scheduler: each fires every slot in order. */
+  const schedulers = new WeakMap<Session, Map<string, number>>()
+
+  const ending = (): Ending =>
+    pick<() => Ending>([
+      () => s.succeeded(),
+      () => s.failedForNow(),
+      () => s.died(),
+      () => ({ kind: 'unstarted', host: null }),
+      () => ({ kind: 'running', startedAt: s.at(1) }),
+    ])()
+
+  function owedOrder({ jobId, priority }: NewJob, from: number | undefined) {
+    if (from === undefined) return { jobId, version: 1, owed: null }
+    const slot = epochMs(Math.ceil(from / 1_000) * 1_000)
+    const place = { executionId: s.ids.nextBatch(), route: serverRoute, lane: sharedLane, priority }
+    return { jobId, version: 1, owed: { slot, next: epochMs(slot + 1_000), ...place } }
+  }
+
+  const moves = {
+    async fire(session: Session) {
+      const next = schedulers.get(session) ?? new Map<string, number>()
+      schedulers.set(session, next)
+      const items = shuffle(jobs).map((job) => {
+        const second = next.get(job.jobId) ?? 0
+        if (job.overlapPolicy === 'ALLOW' || Math.random() < 0.8) return s.slotOf(job, second)
+        const move = { slotAt: s.at(second + 3), dueAt: s.at(second + 3), decidedTo: s.at(second + 2) }
+        return s.slotOf(job, second, { late: true, owedTo: s.at(second + 2), move })
+      })
+      const answers = await session.slots.fire(items.filter(({ slot }) => slot < s.at(590)))
+      const busy = new Set(answers.filter(({ answer }) => answer === 'busy').map(({ jobId }) => jobId))
+      for (const { jobId, slot, owedTo } of items) {
+        if (!busy.has(jobId)) next.set(jobId, ((owedTo ?? slot) - s.at(0)) / 1_000 + 1)
+      }
+    },
+    async trigger({ jobs: port }: Session) {
+      const { tenantId, jobId } = pick(jobs)
+      await port.trigger({ tenantId, jobId, executionId: s.ids.next(), lane: sharedLane })
+    },
+    async claim({ queue }: Session) {
+      const workerId = await s.addWorker()
+      const lanes = [{ lane: sharedLane, count: pick([1, 2, 10]) }]
+      const order = { workerId, route: serverRoute, lanes, hosts: [], batchesMax: 5 }
+      try {
+        inHand.set(workerId, await queue.claim(order))
+      } catch (error) {
+        // Declared dead before its first claim: what a claim in flight meets then.
+        assert.equal((error as { code?: string }).code, '23503')
+      }
+      for (const old of [...inHand.keys()].slice(0, -6)) inHand.delete(old)
+    },
+    /** Reports what a worker holds, now and then twice at once, and keeps it in hand: it may come again. */
+    async finish({ queue }: Session) {
+      const [workerId, claimed] = pick([...inHand]) ?? []
+      if (workerId === undefined || claimed === undefined) return
+      const batches = shuffle(claimed.batches).map(({ batchId, fence, positions }) => ({
+        batchId,
+        fence,
+        endings: positions.map((position) => ({ position, ending: ending() })),
+      }))
+      const live = shuffle(claimed.live).map((one) => {
+        const end = ending()
+        return { ...one, ending: end.kind === 'running' ? s.succeeded() : end }
+      })
+      await Promise.all([queue.finishBatches(workerId, batches), queue.finishLive(workerId, live)])
+    },
+    async reclaim({ upkeep }: Session) {
+      const lease = pick(await upkeep.watch())
+      if (lease !== undefined) await upkeep.reclaim(lease)
+    },
+    wake: ({ upkeep }: Session) => upkeep.wake(pick([1, 100])),
+    async release({ upkeep }: Session) {
+      const waiting = await upkeep.findWaiting(null, 10)
+      const orders = waiting.map(({ jobId, owed }) =>
+        owedOrder(jobs.find((job) => job.jobId === jobId)!, owed?.from),
+      )
+      await upkeep.release(shuffle(orders))
+    },
+    async redrive({ deadLetters }: Session) {
+      const { tenantId } = jobs[0]!
+      const { deadLetters: found } = await deadLetters.list({
+        tenantId,
+        jobId: null,
+        before: null,
+        limit: 10,
+      })
+      const letters = shuffle(found).map(({ executionId }) => ({
+        executionId,
+        newExecutionId: s.ids.next(),
+        lane: sharedLane,
+      }))
+      await deadLetters.redrive({ tenantId, letters })
+    },
+    async returnUnknown({ queue }: Session) {
+      const workerId = pick([...inHand.keys()])
+      if (workerId !== undefined) await queue.returnUnknown(workerId, { batchIds: [], executionIds: [] })
+    },
+  }
+  return { client, address, moves, sessions: [openSession(t, address), openSession(t, address)] as const }
+}
+
+type Move = keyof Awaited<ReturnType<typeof createWorld>>['moves']
+
+/** What every pair needs, so that there is something to fight over. */
+const feed: readonly Move[] = ['fire', 'trigger', 'claim', 'finish', 'wake', 'release']
+const pairs: readonly (readonly [Move, Move])[] = [
+  ['fire', 'fire'],
+  ['fire', 'release'],
+  ['claim', 'claim'],
+  ['claim', 'reclaim'],
+  ['finish', 'finish'],
+  ['finish', 'reclaim'],
+  ['finish', 'returnUnknown'],
+  ['release', 'release'],
+  ['release', 'trigger'],
+  ['wake', 'claim'],
+  ['redrive', 'release'],
+  ['reclaim', 'returnUnknown'],
+]
+
+for (const pair of pairs) {
+  test(`${pair.join('×')}, hammered`, async (t) => {
+    const { client, moves, sessions } = await createWorld(t)
+    const actors = pair.flatMap((move) => sessions.map((session) => () => moves[move](session)))
+    const feeding = async () => moves[pick(feed)](pick(sessions))
+    assert.deepEqual(await hammer(1_000, [...actors, feeding, feeding]), [])
+    await assertWhole(client)
+  })
+}
+
+test('all of them, hammered', async (t) => {
+  const { client, moves, sessions } = await createWorld(t)
+  const actors = Object.values(moves).flatMap((move) => sessions.map((session) => () => move(session)))
+  const errors = await hammer(3_000, actors)
+  assert.deepEqual(errors, [])
+  await assertWhole(client)
+})

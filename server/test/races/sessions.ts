@@ -1,0 +1,164 @@
+// Two sessions on one database, each held where a test wants it: no sleeps, no luck.
+import type { TestContext } from 'node:test'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type pg from 'pg'
+import { epochMs } from '../../src/lib/epoch.ts'
+import { UuidV7 } from '../../src/lib/id.ts'
+import { realRandom } from '../../src/lib/random.ts'
+import type { Sql } from '../../src/lib/sql.ts'
+import { realTimers } from '../../src/lib/timers.ts'
+import { Database, type Queries, type Rows } from '../../src/store/database.ts'
+import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
+import { StoredHistory } from '../../src/store/history.ts'
+import { StoredJobs } from '../../src/store/jobs.ts'
+import { StoredPartitions } from '../../src/store/partitions.ts'
+import { StoredQueue } from '../../src/store/queue.ts'
+import { StoredSlots } from '../../src/store/slots.ts'
+import { StoredUpkeep } from '../../src/store/upkeep.ts'
+import { StoredWorkers } from '../../src/store/workers.ts'
+import { cleanUp } from '../cleanup.ts'
+import { createScenario } from '../conformance/scenario.ts'
+import { connect, createDatabase, type PostgresVersion, type TestAddress } from '../database.ts'
+
+export type Race = Awaited<ReturnType<typeof createRace>>
+export type Session = ReturnType<typeof openSession>
+
+/** A scenario, two more sessions that can be held, and a plain one to look. */
+export async function createRace(t: TestContext, version: PostgresVersion = 18) {
+  const address = await createDatabase(t, { version })
+  const client = await connect(t, address)
+  const s = await createScenario({
+    ...openSession(t, address),
+    async now() {
+      const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
+      return epochMs(Number(rows[0].now))
+    },
+    addTenant: async () => '',
+    ageHistory: async () => {},
+  })
+  return {
+    s,
+    address,
+    client,
+    first: openSession(t, address),
+    second: openSession(t, address),
+    /** Until so many sessions wait for a lock. */
+    waiting: (count = 1) => untilWaiting(client, count),
+  }
+}
+
+export function openSession(t: TestContext, address: TestAddress, name = 'race') {
+  const deps = { timers: realTimers, random: realRandom }
+  const database = new HeldDatabase(deps, { name, address, connectionsMax: 8 })
+  cleanUp(t, () => database[Symbol.asyncDispose]())
+  const workers = new StoredWorkers(database)
+  return {
+    database,
+    jobs: new StoredJobs(database),
+    slots: new StoredSlots(database),
+    queue: new StoredQueue(database),
+    upkeep: new StoredUpkeep(database),
+    leases: workers,
+    workers,
+    partitions: new StoredPartitions(database),
+    history: new StoredHistory(database, { databaseNow: () => epochMs(Date.now()) }),
+    deadLetters: new StoredDeadLetters(database),
+    ids: new UuidV7(() => epochMs(Date.now()), realRandom),
+    /** Holds the next transaction that comes to this statement, before it or with its work done and uncommitted. */
+    holdBefore: (statement: Sql) => database.hold(statement, 'before'),
+    holdAfter: (statement: Sql) => database.hold(statement, 'after'),
+  }
+}
+
+interface Hold {
+  when: 'before' | 'after'
+  reached: PromiseWithResolvers<void>
+  resumed: PromiseWithResolvers<void>
+}
+
+export interface Held {
+  /** It is there. */
+  reached: Promise<void>
+  resume(): void
+}
+
+/** A database whose statements can be held. A single statement is then a transaction of its own. */
+class HeldDatabase extends Database {
+  readonly #holds = new Map<string, Hold>()
+  readonly #all: Hold[] = []
+
+  hold({ name }: Sql, when: Hold['when']): Held {
+    const hold: Hold = { when, reached: Promise.withResolvers(), resumed: Promise.withResolvers() }
+    this.#holds.set(name, hold)
+    this.#all.push(hold)
+    return { reached: hold.reached.promise, resume: () => hold.resumed.resolve() }
+  }
+
+  override query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
+    if (!this.#holds.has(statement.name)) return super.query(statement, values)
+    return super.transaction((queries) => this.#step(queries, statement, values))
+  }
+
+  override transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
+    return super.transaction((queries) =>
+      work({ query: (statement, values) => this.#step(queries, statement, values) }),
+    )
+  }
+
+  /** A test that failed must not be waited for. */
+  override async [Symbol.asyncDispose](): Promise<void> {
+    for (const { resumed } of this.#all) resumed.resolve()
+    await super[Symbol.asyncDispose]()
+  }
+
+  async #step<R extends object>(
+    queries: Queries,
+    statement: Sql,
+    values: readonly unknown[],
+  ): Promise<Rows<R>> {
+    const hold = this.#holds.get(statement.name)
+    this.#holds.delete(statement.name)
+    if (hold?.when === 'before') await arrive(hold)
+    const result = await queries.query<R>(statement, values)
+    if (hold?.when === 'after') await arrive(hold)
+    return result
+  }
+}
+
+async function arrive(hold: Hold): Promise<void> {
+  hold.reached.resolve()
+  await hold.resumed.promise
+}
+
+async function untilWaiting(client: pg.Client, count: number): Promise<void> {
+  for (let looks = 0; looks < 2_000; looks++) {
+    const { rows } = await client.query<{ waiting: string }>(
+      `SELECT count(*) AS waiting FROM pg_stat_activity
+      WHERE datname = current_database() AND wait_event_type = 'Lock' AND pid <> pg_backend_pid()`,
+    )
+    if (Number(rows[0]!.waiting) >= count) return
+    await realTimers.wait(1)
+  }
+  throw new Error(`no ${count} sessions came to wait for a lock`)
+}
+
+/** Runs every actor again and again, all at once, until the time is over; returns the errors that escaped. */
+export async function hammer(ms: number, actors: readonly (() => Promise<unknown>)[]): Promise<string[]> {
+  const until = performance.now() + ms
+  const errors: string[] = []
+  await Promise.all(
+    actors.map(async (actor) => {
+      while (performance.now() < until) {
+        // Also an actor that finds nothing to do lets the others go on.
+        await nextTurn()
+        try {
+          await actor()
+        } catch (error) {
+          const { code, message } = error as { code?: string; message: string }
+          errors.push(`${code ?? ''} ${message}`)
+        }
+      }
+    }),
+  )
+  return errors
+}
