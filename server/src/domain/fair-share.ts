@@ -34,9 +34,14 @@ export class FairShare {
       shares.set(sharedLane, shared)
       free -= shared
     }
-    // While others wait, one tenant has at most half of the worker.
-    const halfMax = lanes.length > 1 ? Math.max(1, Math.floor(places.capacity / 2)) : places.capacity
-    const room = new Map(active.map(({ lane }) => [lane, Math.max(0, halfMax - places.inHand(lane))]))
+    // While others wait, one tenant has at most half of the worker, or its share by weight where that is more.
+    const weights = active.reduce((sum, { weight }) => sum + weight, 0)
+    const room = new Map(
+      active.map(({ lane, weight }) => {
+        const share = active.length > 1 ? Math.max(1 / 2, weight / weights) : lanes.length > 1 ? 1 / 2 : 1
+        return [lane, Math.max(0, Math.max(1, Math.floor(places.capacity * share)) - places.inHand(lane))]
+      }),
+    )
     const served = new Map(this.#served)
     while (free > 0) {
       let least: LaneWeight | null = null

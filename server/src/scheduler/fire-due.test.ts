@@ -44,7 +44,7 @@ async function setup() {
       return fire === null ? real(items) : fire(real, items)
     },
   }
-  const load = () => loadWindow({ clock: world.clock, slots, wheel, window, onPut() {} })
+  const load = () => loadWindow({ clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} })
   const deps = {
     ...{ clock: world.clock, ids: world.ids, slots, wheel, window, lanes: new LaneChooser() },
     onEnqueued: () => void told.push('enqueued'),

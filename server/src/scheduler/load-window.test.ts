@@ -28,7 +28,7 @@ async function setup() {
     fire: (items) => ports.slots.fire(items),
   }
   const puts: string[] = []
-  const deps = { clock: world.clock, slots, wheel, window, onPut: () => void puts.push('put') }
+  const deps = { clock: world.clock, slots, wheel, window, onPut: () => void puts.push('put'), onReload() {} }
   return {
     ...scenario,
     ...{ world, wheel, window, puts, real: ports.slots },

@@ -16,6 +16,8 @@ export interface LoadDeps {
   window: Window
   /** Called when something was put that may be due before the fire loop looks again. */
   onPut: () => void
+  /** Called when everything is to be loaded anew: until then what fires leaves the wheel. */
+  onReload: () => void
 }
 
 /** Rows of one partition loaded at once. */
@@ -72,6 +74,7 @@ export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
   } catch (error) {
     // The notes may be gone and their answer lost.
     window.reload()
+    deps.onReload()
     throw error
   }
   put(deps, cursors, clock.databaseNow())

@@ -17,7 +17,7 @@ export interface SchedulerDeps {
   partitions: Partitions
   /** On a connection of its own. */
   lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
-  /** Called when partitions were taken: they are to be loaded. */
+  /** Called when partitions were taken, or all are to be loaded anew. */
   onHeld: () => void
   /** Called when the wheel has something new. */
   onPut: () => void
@@ -40,7 +40,7 @@ export class Scheduler {
     const wheel = new TimerWheel()
     const window = new Window()
     this.#options = options
-    this.#load = { clock, slots, wheel, window, onPut: deps.onPut }
+    this.#load = { clock, slots, wheel, window, onPut: deps.onPut, onReload: deps.onHeld }
     const { onEnqueued, onOwed } = deps
     this.#fire = { clock, ids, slots, wheel, window, lanes: new LaneChooser(), onEnqueued, onOwed }
     this.lease = new PartitionLease({

@@ -1,0 +1,56 @@
+// What the targets saw: never early, always with the same key, at least once for each attempt on record. Calls beyond
+// those on record are explained by something that went wrong at the server that made them.
+import { idempotencyKeyOf } from '../../src/domain/execution.ts'
+import { toRfc3339 } from '../../src/lib/epoch.ts'
+import type { Call, CheckedJob, Context, RecordedExecution } from './checker.ts'
+
+/** When nothing goes wrong, an execution starts this soon. */
+const lateMsMax = 2_000
+/** How long a fault may be felt before it shows: a lease runs out after ten seconds, a pause lasts up to twenty. */
+const aftermathMs = 30_000
+
+export function checkCalls(context: Context, checked: CheckedJob): void {
+  for (const execution of checked.executions) {
+    for (const call of execution.calls) checkCall(context, checked, execution, call)
+    checkCoverage(context, execution)
+    checkLateness(context, execution)
+  }
+}
+
+function checkCall({ say }: Context, { job }: CheckedJob, execution: RecordedExecution, call: Call): void {
+  const { executionId, slot, attempts } = execution
+  const { at, attempt, headers } = call
+  const name = `call ${attempt} of ${executionId} at ${toRfc3339(at)}`
+  if (at < slot) say('I5', `${name} came before its slot ${toRfc3339(slot)}`)
+  if (at < attempts[0]!.enqueuedAt) say('I5', `${name} came before it was fired`)
+  const { jobId } = job
+  if (headers['x-idempotency-key'] !== idempotencyKeyOf('slot', { jobId, executionId, slot }))
+    say('I15', `${name} has another key`)
+  if (headers['x-job-id'] !== jobId || headers['x-scheduled-time'] !== toRfc3339(slot))
+    say('I15', `${name} says another job or time`)
+  if (attempt > attempts.length) say('I15', `${name} is beyond the ${attempts.length} attempts on record`)
+}
+
+function checkCoverage({ say, plain, wasFaulty }: Context, execution: RecordedExecution): void {
+  const { executionId, attempts } = execution
+  const extra = new Set(execution.calls)
+  for (const { attempt, outcome, startedAt } of attempts) {
+    if (outcome === 'lost') continue
+    const own = execution.calls.find((call) => call.attempt === attempt && call.at === startedAt)
+    if (own === undefined)
+      say('I15', `attempt ${attempt} of ${executionId} is ${outcome} and no call of it is known`)
+    else extra.delete(own)
+  }
+  for (const { at, attempt, server } of extra) {
+    // Until its attempt was on record otherwise, something must have gone wrong.
+    const until = (attempts[attempt - 1] ?? attempts.at(-1)!).recordedAt
+    if (plain || !wasFaulty(server, at - aftermathMs, until))
+      say('I15', `an extra call ${attempt} of ${executionId} at ${toRfc3339(at)} by ${server} for no reason`)
+  }
+}
+
+function checkLateness({ say, plain }: Context, { executionId, slot, calls }: RecordedExecution): void {
+  if (!plain || calls.length === 0) return
+  const lateMs = calls[0]!.at - slot
+  if (lateMs > lateMsMax) say('I5', `${executionId} started ${lateMs} ms after its slot`)
+}

@@ -1,0 +1,82 @@
+// Every due slot has exactly one record, an execution or a skip, and nothing has a record that is no slot.
+import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import type { CheckedJob, Context } from './checker.ts'
+
+/** Within this time of a fault a misfire is no surprise: a slot is misfired a minute after its time. */
+const misfireAfterMs = 60_000
+/** How long after a fault its effects may last: leases run out, windows are loaded anew. */
+const aftermathMs = 30_000
+/** A slot that fires later than this is not skipped for overlap. */
+const onTimeMs = 2_020
+
+export function checkSlots(context: Context, checked: CheckedJob): void {
+  const { job, expected } = checked
+  const { say } = context
+  const skipped = collectSkips(context, checked)
+  const isSlot = new Set(expected)
+  for (const [slot, { reason, executionId }] of job.slots) {
+    if (!isSlot.has(slot)) say('I2', `${nameOf(checked, slot)} has a record and is no slot`)
+    if (reason !== null && skipped.get(slot) !== reason)
+      say('I1', `${nameOf(checked, slot)} is ${reason} by its row and not by its range`)
+    if (reason === null && !job.ended.has(executionId))
+      say('I14', `${nameOf(checked, slot)}: its execution ${executionId} never ended`)
+  }
+  for (const slot of expected) {
+    const isFired = job.slots.get(slot)?.reason === null
+    if (isFired && skipped.has(slot)) say('I3', `${nameOf(checked, slot)} was fired and skipped`)
+    if (!isFired && !skipped.has(slot)) say('I1', `${nameOf(checked, slot)} has no record`)
+  }
+  for (const { executionId, slot } of checked.executions) {
+    const row = job.slots.get(slot)
+    if (row === undefined || row.reason !== null) say('I2', `${executionId} ran for ${nameOf(checked, slot)}`)
+    else if (row.executionId !== executionId)
+      say('I3', `${nameOf(checked, slot)} has the executions ${row.executionId} and ${executionId}`)
+  }
+}
+
+/** The slots that are on record as skipped, and why. */
+function collectSkips(context: Context, checked: CheckedJob): Map<EpochMs, string> {
+  const { job, expected, version } = checked
+  const { say } = context
+  const skipped = new Map<EpochMs, string>()
+  for (const { from, to, count, reason } of job.skips) {
+    const slots = expected.filter((slot) => slot >= from && slot <= to)
+    if (slots.length !== count || slots[0] !== from || slots.at(-1) !== to)
+      say(
+        'I1',
+        `${nameOf(checked, from)}: a range of ${count} up to ${toRfc3339(to)} holds ${slots.length} slots`,
+      )
+    if (reason === 'overlap' && version.overlapPolicy === 'ALLOW')
+      say('I1', `${nameOf(checked, from)} was skipped though the job allows overlap`)
+    for (const slot of slots) {
+      if (skipped.has(slot)) say('I3', `${nameOf(checked, slot)} was skipped twice`)
+      skipped.set(slot, reason)
+      explain(context, checked, slot, reason)
+    }
+  }
+  return skipped
+}
+
+function explain(
+  { plain, say, wasFaulty }: Context,
+  checked: CheckedJob,
+  slot: EpochMs,
+  reason: string,
+): void {
+  if (reason === 'misfire') {
+    const isExplained = !plain && wasFaulty(null, slot - aftermathMs, slot + misfireAfterMs)
+    if (!isExplained) say('I1', `${nameOf(checked, slot)} was misfired for no reason`)
+    return
+  }
+  // In the way is an execution under way, or an earlier slot that was still owed: it was fired only later.
+  const isExplained = checked.executions.some(({ slot: other, attempts }) => {
+    const fired = attempts[0]!.enqueuedAt
+    const isBusy = fired <= slot + onTimeMs && attempts.at(-1)!.recordedAt >= slot
+    return isBusy || (!plain && other < slot && fired >= slot)
+  })
+  if (!isExplained) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
+}
+
+export function nameOf({ job, version }: CheckedJob, slot: EpochMs): string {
+  return `slot ${toRfc3339(slot)} of "${version.name}" (${job.jobId})`
+}

@@ -1,0 +1,206 @@
+// The independent checker: reads what the store recorded and what the targets saw, computes by itself which slots
+// there should have been, and says what does not fit. It knows nothing of how the stages work. The numbers of the
+// invariants are those of the reliability reference (docs/guarantees.md says them in words).
+import type { JobVersion } from '../../src/domain/job.ts'
+import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { nextSlot, slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
+import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { AttemptRow, JobRow } from '../../src/store/memory/rows.ts'
+import type { MemoryStore } from '../../src/store/memory/store.ts'
+import type { VirtualHttp } from '../virtual-world.ts'
+import { checkAttempts } from './check-attempts.ts'
+import { checkCalls } from './check-calls.ts'
+import { checkOverlap } from './check-overlap.ts'
+import { checkSlots } from './check-slots.ts'
+import type { Fault } from './faults.ts'
+
+export interface Evidence {
+  store: MemoryStore
+  sent: VirtualHttp['sent']
+  /** Who made each call of `sent`. */
+  senders: readonly string[]
+  faults: readonly Fault[]
+  /** The instant of ms 0 of `sent` and `faults`. */
+  startAt: number
+  /** No slot lies later. */
+  untilAt: number
+  /** What targets ask for with 429. */
+  retryAfterMs: number
+}
+
+export interface Violation {
+  /** Such as I1. */
+  invariant: string
+  what: string
+}
+
+/** One call that a target saw. */
+export interface Call {
+  at: EpochMs
+  attempt: number
+  server: string
+  headers: Readonly<Record<string, string>>
+}
+
+/** One execution as it is on record. */
+export interface RecordedExecution {
+  executionId: string
+  slot: EpochMs
+  attempts: readonly AttemptRow[]
+  /** In the order they were made. */
+  calls: readonly Call[]
+}
+
+export interface CheckedJob {
+  job: JobRow
+  version: JobVersion
+  /** Every slot there should be, in order. */
+  expected: readonly EpochMs[]
+  /** Those that ended, by slot. */
+  executions: readonly RecordedExecution[]
+}
+
+export interface Context {
+  evidence: Evidence
+  /** Nothing went wrong: nothing may be late or skipped for no reason. */
+  plain: boolean
+  say: (invariant: string, what: string) => void
+  /** Whether something went wrong, for this server or for all, between two instants. */
+  wasFaulty: (server: string | null, from: number, to: number) => boolean
+}
+
+export interface Verdict {
+  violations: Violation[]
+  /** What happened how often: a simulation that meets nothing proves nothing. */
+  seen: Record<string, number>
+}
+
+export function checkAll(evidence: Evidence): Verdict {
+  const violations: Violation[] = []
+  const context: Context = {
+    evidence,
+    plain: evidence.faults.length === 0,
+    say: (invariant, what) => void violations.push({ invariant, what }),
+    wasFaulty: createFaultIndex(evidence),
+  }
+  const jobs = gather(evidence)
+  for (const job of jobs) {
+    checkSlots(context, job)
+    checkAttempts(context, job)
+    checkCalls(context, job)
+    checkOverlap(context, job)
+  }
+  checkLeftovers(context, jobs)
+  return { violations, seen: countSeen(context, jobs) }
+}
+
+function gather(evidence: Evidence): CheckedJob[] {
+  const calls = Map.groupBy(
+    evidence.sent.map(({ at, request }, index): Call => {
+      const attempt = Number(request.headers['x-attempt-number'])
+      const server = evidence.senders[index]!
+      return { at: epochMs(evidence.startAt + at), attempt, server, headers: request.headers }
+    }),
+    ({ headers }) => headers['x-execution-id']!,
+  )
+  return [...evidence.store.jobs.values()].map((job) => {
+    const version = job.versions.get(1)!
+    const executions = [...job.ended].map((executionId): RecordedExecution => {
+      const attempts = evidence.store.log.of(executionId)
+      return { executionId, slot: attempts[0]!.slot, attempts, calls: calls.get(executionId) ?? [] }
+    })
+    executions.sort((a, b) => a.slot - b.slot)
+    return { job, version, expected: expectedSlots(job, version, evidence.untilAt), executions }
+  })
+}
+
+function expectedSlots(job: JobRow, version: JobVersion, untilAt: number): EpochMs[] {
+  const compiled = compileSchedule(version.schedule, { createdAt: version.anchorAt, jobId: job.jobId })
+  if (!compiled.ok) throw new Error(`the schedule of ${job.jobId} does not compile`)
+  const schedule = compiled.value.compiled
+  if (schedule.kind === 'once') return [nextSlot(schedule, -1 as EpochMs)!]
+  const slots: EpochMs[] = []
+  let from = (job.createdAt + 1) as EpochMs
+  while (true) {
+    const some = slotsBetween(schedule, { from, to: (untilAt + 1) as EpochMs })
+    slots.push(...some)
+    if (some.length < slotsBetweenMax) return slots
+    from = (some.at(-1)! + 1) as EpochMs
+  }
+}
+
+// What is left when all has ended: nothing under way, no call nobody knows of, no letter without a death.
+function checkLeftovers({ evidence, say }: Context, jobs: readonly CheckedJob[]): void {
+  const { store, sent } = evidence
+  for (const { executionId, state, workerId } of store.live.values()) {
+    say('I14', `execution ${executionId} is still ${state}, held by ${workerId ?? 'nobody'}`)
+  }
+  for (const { batchId, entries, workerId } of store.batches.values()) {
+    say('I14', `batch ${batchId} with ${entries.length} executions is still held by ${workerId ?? 'nobody'}`)
+  }
+  for (const { jobId, owed, cursor } of store.jobs.values()) {
+    if (owed !== null) say('I14', `job ${jobId} still owes slots from ${owed.from}`)
+    if (cursor.status !== 'COMPLETED') say('I14', `job ${jobId} still waits for its slot ${cursor.slotAt}`)
+  }
+  const known = new Map(
+    jobs.flatMap(({ executions }) => executions.map((one) => [one.executionId, one] as const)),
+  )
+  const strangers = new Set(sent.map(({ request }) => request.headers['x-execution-id']!))
+  for (const executionId of strangers) {
+    if (!known.has(executionId)) say('I2', `${executionId} was called and is on no record`)
+  }
+  for (const executionId of store.deadLetters.keys()) {
+    const last = known.get(executionId)?.attempts.at(-1)
+    if (last === undefined || last.outcome === 'succeeded') say('I18', `a dead letter for ${executionId}`)
+  }
+}
+
+/** By server and minute, so that a look is cheap. */
+function createFaultIndex({ faults, startAt }: Evidence): Context['wasFaulty'] {
+  const minuteOf = (at: number) => Math.floor(at / 60_000)
+  const byMinute = new Map<string, Fault[]>()
+  const add = (server: string | null, fault: Fault) => {
+    for (let minute = minuteOf(startAt + fault.fromMs); minute <= minuteOf(startAt + fault.toMs); minute++) {
+      const key = `${server} ${minute}`
+      const listed = byMinute.get(key)
+      if (listed === undefined) byMinute.set(key, [fault])
+      else listed.push(fault)
+    }
+  }
+  for (const fault of faults) {
+    // A failed call of another loop explains nothing about executions and slots.
+    if (fault.method !== null && !/^(queue|leases|slots)\./.test(fault.method)) continue
+    add(fault.server, fault)
+    if (fault.server !== null) add('any', fault)
+  }
+  return (server, from, to) => {
+    const overlaps = ({ fromMs, toMs }: Fault) => startAt + fromMs <= to && startAt + toMs >= from
+    for (let minute = minuteOf(from); minute <= minuteOf(to); minute++) {
+      if (byMinute.get(`${null} ${minute}`)?.some(overlaps)) return true
+      if (byMinute.get(`${server ?? 'any'} ${minute}`)?.some(overlaps)) return true
+    }
+    return false
+  }
+}
+
+function countSeen({ evidence }: Context, jobs: readonly CheckedJob[]): Record<string, number> {
+  const { store, sent, faults } = evidence
+  const seen: Record<string, number> = {
+    executions: store.log.ended,
+    calls: sent.length,
+    attempts: Object.values(store.log.counts).reduce((a, b) => a + b),
+    lost: store.log.counts.lost,
+    overlap: 0,
+    misfire: 0,
+    /** From a slot to its fire. */
+    lateMsMax: 0,
+  }
+  for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
+  for (const { executions } of jobs) {
+    const lateMs = executions.map(({ slot, attempts }) => attempts[0]!.enqueuedAt - slot)
+    seen['lateMsMax'] = lateMs.reduce((a, b) => Math.max(a, b), seen['lateMsMax']!)
+  }
+  for (const { reason } of store.deadLetters.values()) seen[reason] = (seen[reason] ?? 0) + 1
+  for (const { kind } of faults) seen[kind] = (seen[kind] ?? 0) + 1
+  return seen
+}

@@ -1,0 +1,42 @@
+// A day of a hundred jobs in which much goes wrong, from a seed that never changes; and an hour in which nothing does.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { manyFaults, noFaults } from './faults.ts'
+import { assertSound, runApart } from './run.ts'
+
+const file = 'day.test.ts'
+const hourMs = 3_600_000
+
+test('a day of crashes, pauses, outages and lost replies: every slot has one record and every execution ends', async () => {
+  const day = await runApart({
+    seed: 20_260_328,
+    servers: 2,
+    forMs: 24 * hourMs,
+    rates: manyFaults,
+    pollFactor: 10,
+  })
+  assertSound(day, file)
+  // A day that met nothing would prove nothing.
+  const { seen } = day.verdict
+  const kinds = ['crash', 'pause', 'outage', 'refused call', 'lost reply'] as const
+  const ends = ['lost', 'overlap', 'misfire', 'MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE'] as const
+  for (const what of [...kinds, ...ends]) assert.ok(seen[what]! > 0, `never met: ${what}`)
+  assert.ok(seen['executions']! > 15_000, `only ${seen['executions']} executions`)
+})
+
+test('when nothing goes wrong nothing is late, lost or skipped but for overlap with a slow target', async () => {
+  const hour = await runApart({ seed: 2, servers: 2, forMs: hourMs })
+  assertSound(hour, file)
+  const { seen } = hour.verdict
+  assert.deepEqual([seen['lost'], seen['misfire'], seen['calls']], [0, 0, seen['attempts']])
+  assert.ok(seen['overlap']! > 0, 'no slow target was in the way of anything')
+})
+
+test('a call of the store that fails now and then makes nothing later than three seconds', async () => {
+  const rates = { ...noFaults, refusedShare: 0.002, lostShare: 0.002 }
+  const hour = await runApart({ seed: 5, servers: 2, forMs: hourMs, rates })
+  assertSound(hour, file)
+  const { seen } = hour.verdict
+  assert.ok(seen['lost reply']! > 100)
+  assert.ok(seen['lateMsMax']! <= 3_000, `a slot fired ${seen['lateMsMax']} ms late`)
+})

@@ -1,0 +1,83 @@
+// Proves the checker: with a bug planted between the servers and the store it must go red, and say which invariant.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { UuidV7 } from '../../src/lib/id.ts'
+import type { Claimed, ClaimOrder } from '../../src/ports/queue.ts'
+import type { FireAnswer, SlotToFire } from '../../src/ports/slots.ts'
+import { SeededRandom } from '../virtual-world.ts'
+import { type Caller, wrapPorts } from './ports.ts'
+import { run } from './run.ts'
+import type { Tables } from './world.ts'
+
+/** The invariants that half an hour does not keep in which nothing goes wrong but for the bug. */
+async function findBroken(bug: (tables: Tables) => Caller): Promise<Set<string>> {
+  let caller: Caller | null = null
+  const { verdict } = await run({
+    seed: 7,
+    servers: 2,
+    forMs: 30 * 60_000,
+    jobs: 30,
+    drainMsMax: 10 * 60_000,
+    tamper(tables) {
+      caller ??= bug(tables)
+      return wrapPorts(tables, caller)
+    },
+  })
+  assert.ok(verdict.seen['executions']! > 200)
+  return new Set(verdict.violations.map(({ invariant }) => invariant))
+}
+
+/** Every so many calls of a method, the first ones left alone. */
+function everySo(many: number): () => boolean {
+  let calls = 0
+  return () => ++calls % many === 0
+}
+
+test('without a bug the checker finds nothing', async () => {
+  assert.deepEqual(await findBroken(() => (_name, method, args) => method(...args)), new Set())
+})
+
+test('a fire that is applied twice is found', async () => {
+  const broken = await findBroken(({ store }) => {
+    const ids = new UuidV7(() => store.now(), new SeededRandom(1))
+    const isDue = everySo(50)
+    return async (name, method, args) => {
+      const answers = await method(...args)
+      if (name !== 'slots.fire' || !isDue()) return answers
+      const unfired = (answers as FireAnswer[]).map(({ jobId }) => jobId)
+      const twice = (args[0] as SlotToFire[]).find(({ jobId }) => !unfired.includes(jobId))
+      if (twice !== undefined) store.enqueue({ ...twice, executionId: ids.nextBatch() }, twice)
+      return answers
+    }
+  })
+  assert.ok(broken.has('I3'), `only ${[...broken]}`)
+})
+
+test('a finish that is dropped silently is found', async () => {
+  const broken = await findBroken(() => {
+    const isDue = everySo(50)
+    return async (name, method, args) => (/^queue\.finish/.test(name) && isDue() ? [] : method(...args))
+  })
+  assert.ok(broken.has('I14'), `only ${[...broken]}`)
+})
+
+test('a claim that is handed to two workers is found', async () => {
+  const broken = await findBroken(() => {
+    const isDue = everySo(50)
+    let last: { workerId: string; claimed: Claimed } | null = null
+    return async (name, method, args) => {
+      const answer = await method(...args)
+      if (name !== 'queue.claim') return answer
+      const { workerId } = args[0] as ClaimOrder
+      const { batches, live } = answer as Claimed
+      if (last !== null && last.workerId !== workerId) {
+        const both = { batches: [...batches, ...last.claimed.batches], live: [...live, ...last.claimed.live] }
+        last = null
+        return both
+      }
+      if (isDue()) last = { workerId, claimed: structuredClone({ batches, live }) }
+      return answer
+    }
+  })
+  assert.ok(broken.has('I15'), `only ${[...broken]}`)
+})

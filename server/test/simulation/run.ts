@@ -1,0 +1,94 @@
+// Runs a simulation from its seed to its end and has it checked. What is wrong is said together with the one command
+// that repeats it.
+import assert from 'node:assert/strict'
+import { randomInt } from 'node:crypto'
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+import { checkAll, type Verdict } from './checker.ts'
+import { type FaultRates, noFaults } from './faults.ts'
+import { retryAfterSeconds, startWorkload } from './workload.ts'
+import { Simulation, type SimulationOptions } from './world.ts'
+
+export interface RunOptions extends Omit<SimulationOptions, 'startAt' | 'rates'> {
+  /** How long jobs fire and faults happen; then everything ends undisturbed. */
+  forMs: number
+  /** Default: none. */
+  rates?: FaultRates
+  /** See `WorkloadOptions`. */
+  jobs?: number
+  /** How long everything may take to end. Default 4 hours: longer than any server is down and any retry waits. */
+  drainMsMax?: number
+}
+
+export interface Run {
+  sim: Simulation
+  verdict: Verdict
+}
+
+/** The clocks of Berlin change in the following night. */
+const startAt = Date.UTC(2026, 2, 28, 12)
+const saidMax = 20
+
+export async function run({ forMs, jobs, drainMsMax = 4 * 3_600_000, ...options }: RunOptions): Promise<Run> {
+  const sim = new Simulation({ rates: noFaults, ...options, startAt })
+  startWorkload(sim, { untilMs: forMs, ...(jobs === undefined ? {} : { jobs }) })
+  await sim.advance(forMs)
+  sim.heal()
+  await sim.drain(drainMsMax)
+  const verdict = checkAll({
+    store: sim.tables.store,
+    sent: sim.world.http.sent,
+    senders: sim.senders,
+    faults: sim.faults,
+    startAt,
+    untilAt: startAt + forMs,
+    retryAfterMs: retryAfterSeconds * 1_000,
+  })
+  for (const { loop, error } of sim.failures) {
+    verdict.violations.push({ invariant: 'steps', what: `${loop} failed: ${String(error)}` })
+  }
+  return { sim, verdict }
+}
+
+/** What may leave the thread it was found in. */
+export interface Report extends Pick<SimulationOptions, 'seed' | 'rates'> {
+  verdict: Verdict
+}
+
+/** Runs it in a thread of its own: the hooks of `node:test` make every promise of this one three times as dear. */
+export async function runApart(options: Omit<RunOptions, 'tamper' | 'onEvent'>): Promise<Report> {
+  const worker = new Worker(new URL('./run-apart.ts', import.meta.url), { workerData: options })
+  try {
+    const [report] = await once(worker, 'message')
+    return report as Report
+  } finally {
+    await worker.terminate()
+  }
+}
+
+export function assertSound({ seed, rates, verdict }: Report, file: string): void {
+  const { violations, seen } = verdict
+  if (violations.length === 0) return
+  const said = violations.slice(0, saidMax).map(({ invariant, what }) => `  ${invariant}: ${what}`)
+  assert.fail(
+    [
+      `${violations.length} violations with seed ${seed}. To repeat it:`,
+      `  ${commandOf(seed, file)}`,
+      ...said,
+      `  faults: ${JSON.stringify(rates)}`,
+      `  seen: ${JSON.stringify(seen)}`,
+    ].join('\n'),
+  )
+}
+
+/** From the environment when a run is repeated, else a new one. */
+export function freshSeed(): number {
+  const given = process.env[seedVariable]
+  return given === undefined ? randomInt(2 ** 31) : Number(given)
+}
+
+export function commandOf(seed: number, file: string): string {
+  return `${seedVariable}=${seed} node_modules/.bin/node --test server/test/simulation/${file}`
+}
+
+const seedVariable = 'CARILLON_SIMULATION_SEED'

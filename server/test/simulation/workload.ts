@@ -1,0 +1,158 @@
+// A hundred jobs of every kind and the targets they call: quick ones, slow ones, some that fail sometimes and some
+// that always do. Jobs are planned as the API plans them, most at the start, a few in the course of the day.
+import type { JobRequest } from '@carillon/contract/job.ts'
+import { ApiError } from '../../src/api/api-error.ts'
+import { planJob } from '../../src/api/new-job.ts'
+import { LaneChooser } from '../../src/domain/lane.ts'
+import { epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import type { HttpRequest } from '../../src/ports/http.ts'
+import type { Random } from '../../src/ports/random.ts'
+import type { ScriptedAnswer, VirtualHttp } from '../virtual-world.ts'
+import { drawMs } from './faults.ts'
+import type { Simulation } from './world.ts'
+
+export interface WorkloadOptions {
+  /** No slot lies later; from the start of the simulation. */
+  untilMs: number
+  /** Default 100. */
+  jobs?: number
+}
+
+/** What a target asks for with 429. */
+export const retryAfterSeconds = 7
+
+type Schedule = Exclude<JobRequest['schedule'], string>
+
+const TARGETS = ['quick', 'quick', 'quick', 'flaky', 'busy', 'slow', 'broken', 'refusing', 'wrong'] as const
+type Target = (typeof TARGETS)[number]
+const hostsPerTarget = 4
+const TENANTS = ['tenant-a', 'tenant-b', 'tenant-c'] as const
+const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe'] as const
+const hourMs = 3_600_000
+/** Of a job that runs every few seconds. */
+const denseRuns = 1_200
+
+export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
+  const random = sim.randomOf('workload')
+  const create = createCreator(sim)
+  setTargets(sim.world.http, sim.randomOf('targets'))
+  const count = options.jobs ?? 100
+  for (let i = 0; i < count; i++) {
+    const share = i / count
+    if (share < 0.06) create(requestOf(i, random, drawDense(sim, random, options, i)))
+    else if (share < 0.84) create(requestOf(i, random, drawSparse(sim, random, options)))
+    else startLater(sim, random, options, (schedule) => create(requestOf(i, random, schedule)))
+  }
+}
+
+function createCreator(sim: Simulation): (request: JobRequest) => void {
+  const ids = sim.idsOf('api')
+  const lanes = new LaneChooser()
+  let created = 0
+  return (request) => {
+    const now = sim.world.clock.databaseNow()
+    const tenantId = TENANTS[created++ % TENANTS.length]!
+    const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, now) })
+    try {
+      void sim.tables.jobs.create(planJob(request, { jobId: ids.next(), tenantId, now, enqueue }))
+    } catch (error) {
+      // In a short simulation a rare schedule may have no slot left.
+      if (!(error instanceof ApiError && error.code === 'INVALID_SCHEDULE')) throw error
+    }
+  }
+}
+
+/** Every few seconds, for some hours. */
+function drawDense(sim: Simulation, random: Random, { untilMs }: WorkloadOptions, index: number): Schedule {
+  const everySeconds = [1, 2, 3, 5, 7, 10][index % 6]!
+  const lastsMs = Math.min(untilMs, everySeconds * denseRuns * 1_000)
+  const fromMs = sim.nowMs + Math.floor(random.next() * (untilMs - lastsMs))
+  const start_at = timeOf(sim, fromMs)
+  const end_at = timeOf(sim, fromMs + lastsMs)
+  if (everySeconds === 7) return { type: 'INTERVAL', every_seconds: 7, start_at, end_at }
+  const cron_expression = everySeconds === 1 ? '* * * * * *' : `*/${everySeconds} * * * * *`
+  return { type: 'CRON', cron_expression, timezone: ZONES[index % ZONES.length]!, start_at, end_at }
+}
+
+/** Every minute or less often. */
+function drawSparse(sim: Simulation, random: Random, { untilMs }: WorkloadOptions): Schedule {
+  const end_at = timeOf(sim, untilMs)
+  const timezone = pick(random, ZONES)
+  const minute = drawMs(random, 0, 59)
+  const kind = random.next()
+  if (kind < 0.08) return { type: 'CRON', cron_expression: '* * * * *', timezone, end_at }
+  if (kind < 0.14) return { type: 'CRON', cron_expression: `${minute} * * * * *`, timezone, end_at }
+  if (kind < 0.2) return { type: 'INTERVAL', interval: 'PT90S', end_at }
+  if (kind < 0.4) return { type: 'INTERVAL', every_seconds: drawMs(random, 100, 1_000), end_at }
+  if (kind < 0.7) return { type: 'CRON', cron_expression: '*/5 * * * *', timezone, end_at }
+  if (kind < 0.95) return { type: 'CRON', cron_expression: `${minute} * * * *`, timezone, end_at }
+  return { type: 'CRON', cron_expression: `${minute} 0-4 * * *`, timezone, end_at }
+}
+
+/** Once, at once, or from some time of the day on. */
+function startLater(
+  sim: Simulation,
+  random: Random,
+  options: WorkloadOptions,
+  create: (schedule: Schedule) => void,
+): void {
+  const kind = random.next()
+  const atMs = Math.floor(random.next() * options.untilMs * 0.9)
+  sim.world.timers.schedule(atMs, () => {
+    if (kind < 0.2) create({ type: 'IMMEDIATE' })
+    else if (kind < 0.7) {
+      const inMs = drawMs(random, -30_000, Math.max(0, Math.min(hourMs, options.untilMs - sim.nowMs)))
+      create({ type: 'ONE_TIME', scheduled_time: timeOf(sim, sim.nowMs + inMs) })
+    } else create(drawSparse(sim, random, options))
+  })
+}
+
+function requestOf(index: number, random: Random, schedule: Schedule): JobRequest {
+  const target: Target = pick(random, TARGETS)
+  const isBad = target === 'broken' || target === 'refusing'
+  return {
+    name: `${target} ${index}`,
+    schedule,
+    execution: {
+      callback_url: `https://${target}-${drawMs(random, 1, hostsPerTarget)}.example/${index}`,
+      timeout_seconds: drawMs(random, 20, 60),
+    },
+    retry_policy: {
+      max_retries: isBad ? drawMs(random, 0, 2) : drawMs(random, 0, 4),
+      backoff: pick(random, ['FIXED', 'LINEAR', 'EXPONENTIAL']),
+      initial_delay_ms: drawMs(random, 500, 5_000),
+      max_delay_ms: drawMs(random, 5_000, 60_000),
+    },
+    priority: drawMs(random, 1, 10),
+    overlap_policy: random.next() < 0.4 ? 'ALLOW' : 'SKIP',
+  }
+}
+
+function setTargets(http: VirtualHttp, random: Random): void {
+  const answers: Record<Target, ((request: HttpRequest) => ScriptedAnswer) | null> = {
+    quick: () => ({ status: 200, body: 'done', afterMs: drawMs(random, 1, 150) }),
+    flaky: () => ({ status: random.next() < 0.3 ? 503 : 200, afterMs: drawMs(random, 1, 400) }),
+    busy: () =>
+      random.next() < 0.1
+        ? { status: 429, headers: { 'retry-after': String(retryAfterSeconds) }, afterMs: 3 }
+        : { status: 204, afterMs: drawMs(random, 1, 50) },
+    slow: () => ({ status: 200, afterMs: Math.floor(500 + 90_000 * random.next() ** 4) }),
+    broken: () => ({ status: 500, body: 'no', afterMs: drawMs(random, 1, 50) }),
+    refusing: null,
+    wrong: () => ({ status: 404, afterMs: drawMs(random, 1, 50) }),
+  }
+  for (const target of new Set(TARGETS)) {
+    const answer = answers[target]
+    if (answer === null) continue
+    for (let i = 1; i <= hostsPerTarget; i++) http.answer(`https://${target}-${i}.example`, answer)
+  }
+}
+
+function timeOf(sim: Simulation, ms: number): string {
+  const at = sim.options.startAt + ms
+  return toRfc3339(epochMs(at - (at % 1_000)))
+}
+
+function pick<T>(random: Random, values: readonly T[]): T {
+  return values[Math.floor(random.next() * values.length)]!
+}
