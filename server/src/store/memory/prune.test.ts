@@ -64,8 +64,7 @@ test('an owed slot that has its record is not run again after pruning', async ()
   const job = await s.createJob()
   await s.fire(job, 1)
   await s.runAll()
-  const move = { slotAt: s.at(4), dueAt: s.at(4), decidedTo: s.at(3) }
-  await s.fire(job, 0, { late: true, owedTo: s.at(3), move })
+  await s.fire(job, 0, { late: true, owedTo: s.at(3) })
   await s.runAll()
   prune()
   const place = { executionId: s.ids.nextBatch(), route: 'server', lane: 'shared', priority: 5 }
