@@ -118,19 +118,21 @@ test('batches are of one lane and priority and of at most a hundred; who waits f
 
 test('more than fit into one fire: the step asks to be called again at once', async () => {
   const { createJob, at, load, fire, asked, store } = await setup()
-  for (let i = 0; i < 300; i++) await createJob({ slotAt: at(600) })
+  for (let i = 0; i < 600; i++) await createJob({ slotAt: at(600) })
   await load()
   assert.equal(await fire(), 'more')
-  assert.deepEqual(
-    [...store.batches.values()].map(({ entries }) => entries.length),
-    [50, 100, 100],
+  const sizes = [...store.batches.values()].map(({ entries }) => entries.length)
+  assert(sizes.every((size) => size <= 100))
+  assert.equal(
+    sizes.reduce((sum, size) => sum + size, 0),
+    500,
   )
   while ((await fire()) === 'more');
   assert.equal(
     asked.reduce((sum, items) => sum + items.length, 0),
-    300,
+    600,
   )
-  assert.equal([...store.jobs.values()].filter(({ slots }) => slots.size === 1).length, 300)
+  assert.equal([...store.jobs.values()].filter(({ slots }) => slots.size === 1).length, 600)
 })
 
 test('after a hold-up the slots of many jobs are fired in bounded goes, each once', async () => {

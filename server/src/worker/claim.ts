@@ -22,7 +22,7 @@ export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 /** Claimed and unstarted at least; more while more ends: see `Hand.endedRecently`. */
-const aheadMin = 300
+export const aheadMin = 300
 const batchesMax = 100
 
 export class Claimer {

@@ -1,12 +1,14 @@
 // Records how executions ended. Results are gathered while the write before is under way, and kept until the store
 // has them: a database that is away delays history and loses none. The fence decides whether a result still counts.
 import type { EpochMs } from '../lib/epoch.ts'
+import type { Clock } from '../ports/clock.ts'
 import type { Ending, FinishedBatch, FinishedLive, Queue } from '../ports/queue.ts'
 import { attemptFinished, attemptRefused, historyWriteFailed } from '../telemetry/events.ts'
 import type { Hand } from './hand.ts'
 import type { BatchInHand, Task } from './task.ts'
 
 export interface FinishDeps {
+  clock: Pick<Clock, 'monotonicMs'>
   queue: Pick<Queue, 'finishBatches' | 'finishLive' | 'findOwn'>
   hand: Hand
   workerId: () => string
@@ -29,11 +31,16 @@ interface SettledLive {
 
 /** Executions in one write. */
 const executionsMax = 2_000
+/** With this many in hand, results of so many ms are written together: starting calls comes first in a burst. */
+const busySize = 200
+const gatherMs = 20
 
 export class Finisher {
   readonly #deps: FinishDeps
   #batches: SettledBatch[] = []
   #live: SettledLive[] = []
+  /** No write before this, on the monotonic clock. */
+  #nextMs = 0
 
   constructor(deps: FinishDeps) {
     this.#deps = deps
@@ -89,7 +96,16 @@ export class Finisher {
   }
 
   /** One write. A step for a Loop; when it fails, everything is still there for the next one. */
-  async step(): Promise<'more' | 'idle'> {
+  async step(): Promise<'more' | 'idle' | number> {
+    const { clock, hand } = this.#deps
+    const waitMs = this.#nextMs - clock.monotonicMs()
+    if (waitMs > 0 && hand.size >= busySize) return waitMs
+    await this.write()
+    this.#nextMs = clock.monotonicMs() + gatherMs
+    return this.pending > 0 ? 'more' : 'idle'
+  }
+
+  async write(): Promise<void> {
     const workerId = this.#deps.workerId()
     try {
       if (this.#batches.length > 0) await this.#writeBatches(workerId)
@@ -98,7 +114,6 @@ export class Finisher {
       historyWriteFailed.emit({ executions: this.pending, error })
       throw error
     }
-    return this.pending > 0 ? 'more' : 'idle'
   }
 
   async #writeBatches(workerId: string): Promise<void> {

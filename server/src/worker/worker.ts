@@ -28,6 +28,8 @@ export interface WorkerOptions {
   outageMs: number
 }
 
+/** At the end: results of a full worker in as many pieces as they can come in. */
+const lastWritesMax = 10
 const tendEveryMs = batchMsMax / 4
 
 export class Worker {
@@ -70,6 +72,7 @@ export class Worker {
       { capacity },
     )
     this.#finisher = new Finisher({
+      clock: deps.clock,
       queue: deps.queue,
       hand: this.hand,
       workerId: () => this.lease.workerId,
@@ -90,7 +93,7 @@ export class Worker {
     return more
   }
 
-  finish(): Promise<'more' | 'idle'> {
+  finish(): Promise<'more' | 'idle' | number> {
     return this.#finisher.step()
   }
 
@@ -122,11 +125,16 @@ export class Worker {
 
   /** Aborts what still runs and hands everything back; then the lease is given up. */
   async release(): Promise<void> {
-    while ((await this.#finisher.step().catch(() => 'idle')) === 'more');
+    await this.#finishAll().catch(() => {})
     this.hand.abandon()
     this.#finisher.clear()
     await this.#deps.queue.returnUnknown(this.lease.workerId, { batchIds: [], executionIds: [] })
     await this.lease.release()
+  }
+
+  async #finishAll(): Promise<void> {
+    for (let writes = 0; this.#finisher.pending > 0 && writes < lastWritesMax; writes++)
+      await this.#finisher.write()
   }
 
   #abandon(): void {
