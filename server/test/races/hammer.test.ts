@@ -55,6 +55,15 @@ async function createWorld(t: TestContext) {
       for (const { jobId, slot, owedTo } of items) {
         if (!busy.has(jobId)) next.set(jobId, ((owedTo ?? slot) - s.at(0)) / 1_000 + 1)
       }
+      // As a scheduler does: a plan that was made too early is made anew from what is decided and recorded.
+      for (const { jobId } of answers.filter(({ answer }) => answer === 'stale')) {
+        const { rows } = await client.query(
+          `SELECT to_ms(greatest(c.decided_to, (SELECT max(slot) FROM slots s WHERE s.job_id = c.job_id))) AS to_ms
+          FROM cursors c WHERE c.job_id = $1`,
+          [jobId],
+        )
+        next.set(jobId, (Number(rows[0].to_ms) - s.at(0)) / 1_000 + 1)
+      }
     },
     async trigger({ jobs: port }: Session) {
       const { tenantId, jobId } = pick(jobs)
