@@ -4,8 +4,9 @@ import { DeadLetter } from '@carillon/contract/dead-letter.ts'
 import * as execution from '@carillon/contract/execution.ts'
 import * as job from '@carillon/contract/job.ts'
 import { EXECUTION_KINDS, EXECUTION_STATUSES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
-import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES, SCHEDULE_TYPES } from '../domain/job.ts'
+import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/job.ts'
 import { BACKOFFS, ERROR_TYPES } from '../domain/retry.ts'
+import { SCHEDULE_TYPES } from '../domain/schedule/compile-schedule.ts'
 import { DEAD_REASONS } from '../ports/queue.ts'
 
 test('the contract and the domain name the same things', () => {

@@ -1,8 +1,8 @@
 // A job: the durable definition of what to run and when. Versions are append-only; an execution runs the version it
 // was fired with.
-import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { RetryPolicy } from './retry.ts'
+import type { ScheduleAnswer } from './schedule/compile-schedule.ts'
 
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
@@ -13,8 +13,8 @@ export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]
 export const MISFIRE_POLICIES = ['FIRE_ONCE'] as const
 export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
 
-export const SCHEDULE_TYPES = ['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'] as const
-export type StoredSchedule = ScheduleObject & { type: (typeof SCHEDULE_TYPES)[number] }
+/** As the schedule engine returns it: always an object with its type. */
+export type StoredSchedule = ScheduleAnswer['definition']
 
 export const partitionsCount = 64
 

@@ -169,9 +169,7 @@ test('what is claimed together starts by rank, batches and single ones alike', a
   await world.advance(1_000)
   const idle = await trigger(await createJob({ priority: 10 }))
   await claimer.step()
-  const order = started.map(({ executionId, kind, prepared }) =>
-    kind === 'trigger' ? executionId : prepared.jobId,
-  )
+  const order = started.map(({ executionId, kind, jobId }) => (kind === 'trigger' ? executionId : jobId))
   assert.equal(order.length, 6)
   assert.equal(order[0], urgent)
   assert.equal(order[3], idle)

@@ -1,7 +1,7 @@
 // The HTTP executor: what is the same for every attempt of a job version is prepared once; an attempt adds its own
 // headers and makes one call. 2xx succeeds.
 import { STATUS_CODES } from 'node:http'
-import { type ExecutionKind, idempotencyKeyOf } from '../../domain/execution.ts'
+import { idempotencyKeyOf } from '../../domain/execution.ts'
 import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from '../../domain/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -22,8 +22,6 @@ export interface HttpExecutorDeps {
 
 /** What every attempt of one job version shares. */
 export interface Prepared {
-  readonly jobId: string
-  readonly tenantId: string
   /** Host and port: what the cap and the circuit breaker count. */
   readonly host: string
   readonly url: string
@@ -52,15 +50,13 @@ const responseBytesMax = 1024 * 1024
 const messageLengthMax = 1_024
 
 export function prepareHttp(
-  { jobId, tenantId, execution, retryPolicy }: Definition,
+  { execution, retryPolicy }: Pick<Definition, 'execution' | 'retryPolicy'>,
   version: string,
 ): Prepared {
   const url = new URL(execution.callback_url)
   const body = 'payload' in execution ? JSON.stringify(execution.payload) : null
   const given = Object.keys(execution.headers).map((name) => name.toLowerCase())
   return {
-    jobId,
-    tenantId,
     host: url.host,
     url: execution.callback_url,
     target: { origin: url.origin, path: url.pathname + url.search },
@@ -114,7 +110,7 @@ function headersOf(spanId: string, task: Task): Record<string, string> {
   const { executionId, jobId, kind, slot } = task
   return {
     ...task.prepared.headers,
-    'x-idempotency-key': task.idempotencyKey ?? keyOf(kind, jobId, executionId, slot),
+    'x-idempotency-key': task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
     'x-execution-id': executionId,
     'x-job-id': jobId,
     'x-attempt-number': String(task.attempt),
@@ -122,10 +118,6 @@ function headersOf(spanId: string, task: Task): Record<string, string> {
     // The execution is the trace, the attempt a span of it.
     traceparent: `00-${executionId.replaceAll('-', '')}-${spanId}-01`,
   }
-}
-
-function keyOf(kind: ExecutionKind, jobId: string, executionId: string, slot: EpochMs): string {
-  return idempotencyKeyOf(kind, { jobId, executionId, slot })
 }
 
 /** Unique, not secret: a random half for each four billion, and a count. */
