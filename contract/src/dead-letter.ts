@@ -2,20 +2,34 @@
 import Type from 'typebox'
 import { ERROR_TYPES } from './execution.ts'
 import { Pagination, pageParameters } from './pagination.ts'
-import { anyJson, instant, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
+import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
 export const redriveMax = 200
+export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST'] as const
+/** Of a redrive by filter, when none is given. */
+export const redriveRateDefault = 50
 
 const strict = { additionalProperties: false } as const
 const uuid = Type.String({ format: 'uuid' })
 
-export const DeadLetterListQuery = Type.Object(
-  {
-    job_id: Type.Optional(uuidGiven('Only of this job.')),
-    ...pageParameters,
-  },
-  strict,
-)
+const day = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
+
+/** Which dead letters; used by the list and by a redrive. */
+const conditions = {
+  job_id: Type.Optional(uuidGiven('Only of this job.')),
+  reason: Type.Optional(Type.Enum([...DEAD_REASONS], { type: 'string' })),
+  error_type: Type.Optional(
+    Type.Enum([...ERROR_TYPES], { type: 'string', description: 'Of the last error.' }),
+  ),
+  start_date: Type.Optional(
+    day('The first UTC day of `dlq_timestamp` (YYYY-MM-DD), or an RFC 3339 instant.'),
+  ),
+  end_date: Type.Optional(
+    day('The last UTC day of `dlq_timestamp`, or an RFC 3339 instant; it is included.'),
+  ),
+}
+
+export const DeadLetterListQuery = Type.Object({ ...conditions, ...pageParameters }, strict)
 export type DeadLetterListQuery = Type.Static<typeof DeadLetterListQuery>
 
 export const DeadLetter = Type.Object(
@@ -23,7 +37,7 @@ export const DeadLetter = Type.Object(
     execution_id: uuid,
     job_id: uuid,
     job_name: Type.String(),
-    dlq_reason: Type.Enum(['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST'], { type: 'string' }),
+    dlq_reason: Type.Enum([...DEAD_REASONS], { type: 'string' }),
     dlq_timestamp: instant('When it was given up.'),
     total_attempts: Type.Integer(),
     error_history: Type.Array(
@@ -42,21 +56,67 @@ export const DeadLetter = Type.Object(
       ),
       { description: 'Oldest first.' },
     ),
-    payload: Type.Optional(anyJson('What it was called with; absent: no body.')),
+    payload: Type.Optional(
+      anyJson('What it was called with, or what was put in its place; absent: no body.'),
+    ),
+    edited_at: instantOrNull('When the payload was edited.'),
+    auto_redrive_at: instantOrNull('When it is redriven by itself; null: it is not.'),
   },
   { ...strict, description: 'The dead letter.' },
 )
 export type DeadLetter = Type.Static<typeof DeadLetter>
 
 export const DeadLetterList = Type.Object(
-  { dead_letters: Type.Array(DeadLetter), pagination: Pagination },
+  {
+    dead_letters: Type.Array(DeadLetter),
+    oldest_at: instantOrNull(
+      'When the oldest of all your dead letters came; `total` says how many there are.',
+    ),
+    pagination: Pagination,
+  },
   { ...strict, description: 'A page of the list.' },
 )
 export type DeadLetterList = Type.Static<typeof DeadLetterList>
 
+export const DeadLetterPatch = Type.Object(
+  { payload: anyJson('What it is called with when it is redriven. At most 256 KB.') },
+  { ...strict, examples: [{ payload: { report_type: 'daily_sales' } }] },
+)
+export type DeadLetterPatch = Type.Static<typeof DeadLetterPatch>
+
+/** One schema for both forms, so that an error names the field: which go together is the route's to say. */
 export const RedriveRequest = Type.Object(
-  { execution_ids: Type.Array(uuidGiven('Of a dead letter.'), { minItems: 1, maxItems: redriveMax }) },
-  { ...strict, examples: [{ execution_ids: ['01941f29-7c00-7000-8000-000000000000'] }] },
+  {
+    execution_ids: Type.Optional(
+      Type.Array(uuidGiven('Of a dead letter.'), {
+        minItems: 1,
+        maxItems: redriveMax,
+        description: 'These. Answered at once. Without `filter`.',
+      }),
+    ),
+    filter: Type.Optional(
+      Type.Object(conditions, {
+        ...strict,
+        description: 'All that match; `{}`: all. Answered with an operation.',
+      }),
+    ),
+    rate_per_second: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000,
+        default: redriveRateDefault,
+        description: 'How many a second; with `filter`.',
+      }),
+    ),
+  },
+  {
+    ...strict,
+    minProperties: 1,
+    examples: [
+      { execution_ids: ['01941f29-7c00-7000-8000-000000000000'] },
+      { filter: { error_type: 'CONNECTION_REFUSED' }, rate_per_second: 10 },
+    ],
+  },
 )
 export type RedriveRequest = Type.Static<typeof RedriveRequest>
 
@@ -64,6 +124,7 @@ export const RedriveReply = Type.Object(
   {
     redriven: Type.Array(Type.Object({ execution_id: uuid, new_execution_id: uuid }, strict)),
     not_found: Type.Array(uuid, { description: 'No dead letter has these ids (any more).' }),
+    job_deleted: Type.Array(uuid, { description: 'Their job is deleted; they stay where they are.' }),
   },
   { ...strict, description: 'What was done with each id.' },
 )

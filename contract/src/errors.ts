@@ -46,6 +46,21 @@ export const ERRORS = {
     title: 'The API key is missing or not valid',
     help: 'Send `Authorization: Bearer KEY`. `npm start` prints where the key is kept.',
   },
+  SCOPE_MISSING: {
+    status: 403,
+    title: 'The API key lacks a scope',
+    help: 'Use a key with the scope that `detail` names, or have one made by whoever holds a key with the scope admin.',
+  },
+  TENANT_MISMATCH: {
+    status: 403,
+    title: 'The API key belongs to another tenant',
+    help: 'Leave out `X-Tenant-ID`, or send the tenant of the key in it. Only operators act for others.',
+  },
+  OPERATOR_ONLY: {
+    status: 403,
+    title: 'Only operators may do this',
+    help: 'Use the operator key of the installation, or one that was made with `operator: true`.',
+  },
   ROUTE_NOT_FOUND: {
     status: 404,
     title: 'There is no such path',
@@ -66,6 +81,21 @@ export const ERRORS = {
     title: 'There is no such dead letter',
     help: 'It was redriven or discarded, or it never was one. `GET /api/v1/dead-letters` lists what is there.',
   },
+  TENANT_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such tenant',
+    help: 'Check the tenant id; `GET /api/v1/tenants` lists them for operators.',
+  },
+  API_KEY_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such API key',
+    help: 'Check the key id, which is not the key itself; `GET /api/v1/api-keys` lists the keys of the tenant.',
+  },
+  OPERATION_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such operation',
+    help: 'Operations are kept for 7 days after their end. `GET /api/v1/operations` lists them.',
+  },
   REQUEST_TIMEOUT: {
     status: 408,
     title: 'The request did not arrive in time',
@@ -75,6 +105,56 @@ export const ERRORS = {
     status: 409,
     title: 'The job is deleted',
     help: 'A deleted job does not run any more; create a new one.',
+  },
+  TENANT_NAME_TAKEN: {
+    status: 409,
+    title: 'Another tenant has this name',
+    help: 'Choose another name.',
+  },
+  TOO_MANY_API_KEYS: {
+    status: 409,
+    title: 'There are too many API keys',
+    help: 'A tenant has at most 1,000 keys that are not revoked. Revoke those that nobody uses; `last_used_at` tells.',
+  },
+  JOB_COMPLETED: {
+    status: 409,
+    title: 'The job is completed',
+    help: 'It has no slot left, so there is nothing to pause or resume. Give it a new schedule with PATCH, or trigger it.',
+  },
+  JOB_KEY_TAKEN: {
+    status: 409,
+    title: 'Another job has this key',
+    help: 'Use another `key`, or change the job that has it: `PUT /api/v1/jobs/by-key/{key}`.',
+  },
+  EXECUTION_FINISHED: {
+    status: 409,
+    title: 'The execution has ended',
+    help: 'What has ended cannot be cancelled; `execution_status` says how it ended.',
+  },
+  EXECUTION_RUNNING: {
+    status: 409,
+    title: 'The execution is running',
+    help: 'Only what has not started can be cancelled so far; a later version will stop running work too. Let it end, or delete the job.',
+  },
+  EXECUTION_NOT_FINISHED: {
+    status: 409,
+    title: 'The execution has not ended',
+    help: 'Only what has ended can be retried; `execution_status` says where it is. Wait, or cancel it first.',
+  },
+  TOO_MANY_OPERATIONS: {
+    status: 409,
+    title: 'Too many operations are under way',
+    help: 'Wait until one has ended, or cancel one: `GET /api/v1/operations` lists them.',
+  },
+  IDEMPOTENCY_KEY_IN_USE: {
+    status: 409,
+    title: 'A request with this idempotency key is under way',
+    help: 'Wait for its answer, or repeat the request after `Retry-After`: it is then answered with what the first one did.',
+  },
+  VERSION_STALE: {
+    status: 412,
+    title: 'The job was changed meanwhile',
+    help: 'Read the job again, look at what changed, and repeat with its ETag in `If-Match`; `If-Match: *` overrides.',
   },
   BODY_TOO_LARGE: {
     status: 413,
@@ -96,10 +176,35 @@ export const ERRORS = {
     title: 'The time lies too far in the past',
     help: 'Choose a later `scheduled_time`, raise `misfire_window_seconds`, or use type IMMEDIATE to run now.',
   },
+  TIER_LIMIT: {
+    status: 422,
+    title: 'The tier of the tenant does not allow this',
+    help: 'Stay within the limit that the detail names, or have an operator move the tenant to another tier. `GET /api/v1/tenants/{tenant_id}` shows its limits.',
+  },
+  IDEMPOTENCY_KEY_REUSED: {
+    status: 422,
+    title: 'The idempotency key belongs to another request',
+    help: 'A key stands for one request with one body. Use a fresh key for each new request.',
+  },
+  SCHEDULE_NOT_CHANGEABLE: {
+    status: 422,
+    title: 'The schedule cannot become this',
+    help: 'An existing job cannot become IMMEDIATE, nor ONE_TIME in the past: trigger it instead, or create another job.',
+  },
   NOT_SUPPORTED_YET: {
     status: 422,
     title: 'This part of the API is not built yet',
     help: 'Leave out what `errors` names. It is refused rather than ignored; a later version will take it.',
+  },
+  IF_MATCH_REQUIRED: {
+    status: 428,
+    title: 'The If-Match header is missing',
+    help: 'Send the ETag of the job as you know it in `If-Match`, so that no change of somebody else is lost; `If-Match: *` overrides.',
+  },
+  RATE_LIMITED: {
+    status: 429,
+    title: 'The tenant sends too many requests',
+    help: 'Wait as long as `Retry-After` says. The `RateLimit` header of each answer tells how many are left.',
   },
   HEADERS_TOO_LARGE: {
     status: 431,

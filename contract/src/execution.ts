@@ -1,7 +1,7 @@
 // Executions: the history of a job, and one execution with its attempts.
 import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
-import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts } from './shapes.ts'
+import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts, uuidGiven } from './shapes.ts'
 
 export const EXECUTION_STATUSES = [
   'WAITING_DEPENDENCIES',
@@ -26,28 +26,58 @@ export const ERROR_TYPES = [
   'RESPONSE_TOO_LARGE',
   'TARGET_FORBIDDEN',
   'WORKER_LOST',
+  'CANCELLED',
 ] as const
 
-export const SKIP_REASONS = ['overlap', 'misfire'] as const
+export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted'] as const
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive'] as const
 
 const strict = { additionalProperties: false } as const
 const status = Type.Enum([...EXECUTION_STATUSES], { type: 'string' })
+const kind = Type.Enum([...EXECUTION_KINDS], { type: 'string', description: 'What made it.' })
 const day = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
 
-export const ExecutionListQuery = Type.Object(
+const conditions = {
+  status: Type.Optional(status),
+  kind: Type.Optional(kind),
+  error_type: Type.Optional(
+    Type.Enum([...ERROR_TYPES], { type: 'string', description: 'Of the latest attempt that ended.' }),
+  ),
+  dead_letter: Type.Optional(
+    Type.Boolean({ description: 'Only those that became a dead letter, or did not.' }),
+  ),
+  start_date: Type.Optional(
+    day('The first UTC day of `scheduled_time` (YYYY-MM-DD), or an RFC 3339 instant.'),
+  ),
+  end_date: Type.Optional(
+    day('The last UTC day of `scheduled_time`, or an RFC 3339 instant; it is included.'),
+  ),
+}
+
+/** Of one job. */
+export const ExecutionListQuery = Type.Object({ ...conditions, ...pageParameters }, strict)
+export type ExecutionListQuery = Type.Static<typeof ExecutionListQuery>
+
+/** Of all jobs of the tenant. */
+export const ExecutionSearchQuery = Type.Object(
   {
-    status: Type.Optional(status),
-    start_date: Type.Optional(
-      day('The first UTC day of `scheduled_time` (YYYY-MM-DD), or an RFC 3339 instant.'),
+    ...conditions,
+    job_id: Type.Optional(uuidGiven('Only of this job.')),
+    tag: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 64, description: 'Only of jobs that have this tag.' }),
     ),
-    end_date: Type.Optional(
-      day('The last UTC day of `scheduled_time`, or an RFC 3339 instant; it is included.'),
+    q: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 255,
+        description: 'Part of the name, the key or a tag of the job, or of the error message.',
+      }),
     ),
     ...pageParameters,
   },
   strict,
 )
-export type ExecutionListQuery = Type.Static<typeof ExecutionListQuery>
+export type ExecutionSearchQuery = Type.Static<typeof ExecutionSearchQuery>
 
 const error = Type.Object(
   {
@@ -65,7 +95,7 @@ const errorOrNull = Type.Unsafe<Type.Static<typeof error> | null>({
 
 const common = {
   attempt_number: Type.Integer({ description: 'Of the latest attempt; 0 before the first.' }),
-  kind: Type.Enum(['slot', 'trigger', 'redrive'], { type: 'string', description: 'What made it.' }),
+  kind,
   job_version: Type.Integer({ description: 'The version of the job that it runs.' }),
   enqueued_at: instant('When it became ready to run.'),
   started_at: instantOrNull('Of the latest attempt.'),
@@ -112,10 +142,60 @@ export const ExecutionList = Type.Object(
 )
 export type ExecutionList = Type.Static<typeof ExecutionList>
 
+const FoundExecution = Type.Object(
+  {
+    execution_id: Type.String({ format: 'uuid' }),
+    job_id: Type.String({ format: 'uuid' }),
+    job_name: Type.String({ description: 'The present name of the job.' }),
+    status,
+    scheduled_time: scheduledTime,
+    ...common,
+  },
+  strict,
+)
+
+export const ExecutionSearch = Type.Object(
+  { executions: Type.Array(FoundExecution), pagination: Pagination },
+  { ...strict, description: 'A page of what was found, newest first.' },
+)
+export type ExecutionSearch = Type.Static<typeof ExecutionSearch>
+
+export const RetryRequest = Type.Object(
+  {
+    payload_override: Type.Optional(
+      anyJson('Sent instead of the payload that it had; null is a payload too. At most 256 KB.'),
+    ),
+  },
+  { ...strict, examples: [{}] },
+)
+export type RetryRequest = Type.Static<typeof RetryRequest>
+
+export const RetryReply = Type.Object(
+  {
+    execution_id: Type.String({ format: 'uuid', description: 'Of the new execution.' }),
+    retry_of: Type.String({ format: 'uuid' }),
+    job_id: Type.String({ format: 'uuid' }),
+    status: Type.Literal('PENDING'),
+    scheduled_time: scheduledTime,
+  },
+  { ...strict, description: 'The execution that was made.' },
+)
+export type RetryReply = Type.Static<typeof RetryReply>
+
+export const CancelReply = Type.Object(
+  {
+    execution_id: Type.String({ format: 'uuid' }),
+    job_id: Type.String({ format: 'uuid' }),
+    status: Type.Literal('CANCELLED'),
+  },
+  { ...strict, description: 'It will not run.' },
+)
+export type CancelReply = Type.Static<typeof CancelReply>
+
 export const Attempt = Type.Object(
   {
     attempt_number: Type.Integer(),
-    outcome: Type.Enum(['succeeded', 'failed', 'timed_out', 'lost'], {
+    outcome: Type.Enum(['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'], {
       type: 'string',
       description: 'lost: its worker died; it spends no retry.',
     }),

@@ -1,8 +1,10 @@
-// Jobs: what is sent to create one, what comes back, and triggering one. Fields of the specification that are not
+// Jobs: what is sent to create and change one, what comes back, lists, and triggering one. Fields of the specification that are not
 // built are not here: the server refuses them by name, so that none is ignored.
 import Type from 'typebox'
+import { EXECUTION_STATUSES } from './execution.ts'
+import { Pagination, pageNumber, pageParameters } from './pagination.ts'
 import { ScheduleObjectSchema, ScheduleSchema } from './schedule.ts'
-import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts } from './shapes.ts'
+import { anyJson, instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
 
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -12,6 +14,7 @@ export const payloadBytesMax = 256 * 1024
 /** Names and values together. */
 export const headerBytesMax = 8 * 1024
 const delayMsMax = 86_400_000
+export const jobKeyPattern = '^[a-z0-9._-]{1,128}$'
 
 /** What a field is when it is left out. */
 export const jobDefaults = {
@@ -77,6 +80,11 @@ const initialDelayMs = Type.Integer({
   description: 'The delay after the first attempt, times 0.75 to 1.25.',
 })
 const maxDelayMs = Type.Integer({ minimum: 1, maximum: delayMsMax, default: jobDefaults.max_delay_ms })
+const autoRedrive = Type.Integer({
+  minimum: 1,
+  maximum: 2_592_000,
+  description: 'A dead letter is redriven once by itself after so long. Left out: only by a person.',
+})
 
 export const RetryPolicyRequest = Type.Object(
   {
@@ -84,11 +92,16 @@ export const RetryPolicyRequest = Type.Object(
     backoff: Type.Optional(backoff),
     initial_delay_ms: Type.Optional(initialDelayMs),
     max_delay_ms: Type.Optional(maxDelayMs),
+    auto_redrive_after_seconds: Type.Optional(autoRedrive),
   },
   strict,
 )
 
 const name = Type.String({ minLength: 1, maxLength: 255 })
+const key = Type.String({
+  pattern: jobKeyPattern,
+  description: 'Your own name for the job, unique among your undeleted jobs; see `PUT /jobs/by-key/{key}`.',
+})
 const tags = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 50 })
 const priority = Type.Integer({
   minimum: 1,
@@ -117,6 +130,7 @@ const metadata = texts({
 export const JobRequest = Type.Object(
   {
     name,
+    key: Type.Optional(key),
     description: Type.Optional(Type.String({ maxLength: 4_096 })),
     schedule: ScheduleSchema,
     execution: ExecutionRequest,
@@ -158,14 +172,30 @@ export const JobRequest = Type.Object(
 )
 export type JobRequest = Type.Static<typeof JobRequest>
 
+const pause = Type.Object(
+  {
+    since: instant('When it was paused.'),
+    reason: textOrNull('Why, as given.'),
+    by: Type.String({ description: 'Whose key it was.' }),
+    until: instantOrNull('When it resumes by itself; null: when somebody says so.'),
+  },
+  strict,
+)
+
 export const Job = Type.Object(
   {
     job_id: Type.String({ format: 'uuid' }),
     name,
+    key: textOrNull('Your own name for the job.'),
     description: textOrNull('As given.'),
     status: Type.Enum([...JOB_STATUSES], {
       type: 'string',
       description: 'COMPLETED: no slot is left. Its executions may still be under way.',
+    }),
+    pause: Type.Unsafe<Type.Static<typeof pause> | null>({
+      ...pause,
+      type: ['object', 'null'],
+      description: 'Null unless PAUSED.',
     }),
     schedule: Type.Object(
       {
@@ -193,6 +223,7 @@ export const Job = Type.Object(
         backoff: Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], { type: 'string' }),
         initial_delay_ms: Type.Integer(),
         max_delay_ms: Type.Integer(),
+        auto_redrive_after_seconds: Type.Optional(Type.Integer()),
       },
       strict,
     ),
@@ -204,11 +235,90 @@ export const Job = Type.Object(
     metadata,
     version: Type.Integer({ description: 'Grows with each change; also the ETag.' }),
     created_at: instant('When it was created.'),
+    created_by: Type.String({ description: 'Whose key it was.' }),
     updated_at: instant('When it was last changed.'),
+    updated_by: Type.String({ description: 'Whose key it was.' }),
   },
   { ...strict, description: 'The job.' },
 )
 export type Job = Type.Static<typeof Job>
+
+const stats = Type.Object(
+  {
+    total_runs: Type.Integer({ description: 'Executions that succeeded, failed or timed out.' }),
+    success_rate: Type.Unsafe<number | null>({
+      type: ['number', 'null'],
+      description: 'The share of them that succeeded, 0 to 1; null when there are none.',
+    }),
+    avg_duration_ms: integerOrNull('Of the last attempt of each.'),
+    last_status: Type.Unsafe<(typeof EXECUTION_STATUSES)[number] | null>({
+      type: ['string', 'null'],
+      enum: [...EXECUTION_STATUSES, null],
+      description: 'Of the latest execution that ended.',
+    }),
+  },
+  { ...strict, description: 'Over the history that is kept.' },
+)
+
+export const JobDetails = Type.Object(
+  { ...Job.properties, stats },
+  { ...strict, description: 'The job, and how it went.' },
+)
+export type JobDetails = Type.Static<typeof JobDetails>
+
+/** Every part of a job may be left out: what is not named stays. What comes of it is checked as a whole job. */
+export const JobPatch = Type.Unsafe<Record<string, unknown>>({
+  ...mergePatchOf(JobRequest),
+  minProperties: 1,
+  description:
+    'A JSON merge patch: what is named replaces, null takes a value away (its default comes back), what is not named stays. A schedule given as text, or of another type, replaces the old one as a whole.',
+  examples: [{ priority: 3, tags: ['reporting'] }, { schedule: { cron_expression: '0 9 * * 1-5' } }],
+})
+
+export const PauseRequest = Type.Object(
+  {
+    reason: Type.Optional(Type.String({ maxLength: 1_024, description: 'For those who wonder later.' })),
+    until: Type.Optional(
+      Type.String({ minLength: 20, maxLength: 40, description: 'RFC 3339: when it resumes by itself.' }),
+    ),
+  },
+  { ...strict, examples: [{ reason: 'The warehouse moves' }, {}] },
+)
+export type PauseRequest = Type.Static<typeof PauseRequest>
+
+/** The answer to pause, resume and delete. */
+export const JobState = Type.Object(
+  {
+    job_id: Type.String({ format: 'uuid' }),
+    status: Type.Enum([...JOB_STATUSES], { type: 'string' }),
+    pause: Job.properties.pause,
+    next_run_at: instantOrNull('The next slot; null when there is none.'),
+    version: Type.Integer(),
+    updated_at: instant('When it was last changed.'),
+  },
+  { ...strict, description: 'Where the job stands now.' },
+)
+export type JobState = Type.Static<typeof JobState>
+
+/** Which jobs; used by lists and by bulk operations. */
+export const jobConditions = {
+  status: Type.Optional(
+    Type.Enum([...JOB_STATUSES], { type: 'string', description: 'Left out: all but DELETED.' }),
+  ),
+  tag: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Jobs that have this tag.' })),
+  q: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 255, description: 'Part of the name, the key or a tag.' }),
+  ),
+}
+
+export const JobListQuery = Type.Object({ ...jobConditions, ...pageParameters, ...pageNumber }, strict)
+export type JobListQuery = Type.Static<typeof JobListQuery>
+
+export const JobList = Type.Object(
+  { jobs: Type.Array(Job), pagination: Pagination },
+  { ...strict, description: 'A page of the list, newest first.' },
+)
+export type JobList = Type.Static<typeof JobList>
 
 export const CreatedJob = Type.Object(
   {

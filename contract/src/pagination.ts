@@ -19,14 +19,30 @@ export const pageParameters = {
   ),
 }
 
+/** Pages reach so many items; beyond them a cursor leads on. */
+export const pagedItemsMax = 10_000
+
+export const pageNumber = {
+  page: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      maximum: pagedItemsMax,
+      description:
+        'The number of the page, from 1; `page` times `limit` is at most 10,000. Not with `cursor`.',
+    }),
+  ),
+}
+
 export const Pagination = Type.Object(
   {
     limit: Type.Integer(),
+    page: Type.Optional(Type.Integer({ description: 'As asked for.' })),
     total: Type.Integer({ description: 'How many items there are; at most 10,000 are counted.' }),
-    total_capped: Type.Boolean({ description: 'There are more than `total`.' }),
+    total_capped: Type.Boolean({ description: 'There are at least `total`, and perhaps more.' }),
     next_cursor: Type.Unsafe<string | null>({
       type: ['string', 'null'],
-      description: 'Leads to the next page; null on the last one.',
+      description:
+        'Leads to the next page; null on the last one. A search may answer a short page, even an empty one, that is not the last.',
     }),
   },
   { additionalProperties: false },

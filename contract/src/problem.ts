@@ -29,6 +29,9 @@ export const Problem = Type.Object(
     detail: Type.String({ description: 'What is wrong with this request; made for people.' }),
     help: Type.String({ description: 'What to do about it.' }),
     errors: Type.Optional(Type.Array(FieldError, { maxItems: 20 })),
+    execution_status: Type.Optional(
+      Type.String({ description: 'Where the execution is that the request is about.' }),
+    ),
   },
   { $id: problemId, description: 'RFC 9457 problem document.' },
 )

@@ -34,3 +34,34 @@ export const uuidGiven = (description: string) =>
 
 /** Any JSON, taken and given back as it is. */
 export const anyJson = (description: string) => Type.Unsafe<unknown>({ description })
+
+interface JsonSchema {
+  type?: string | readonly string[]
+  enum?: readonly unknown[]
+  const?: unknown
+  properties?: Record<string, JsonSchema>
+  additionalProperties?: boolean | JsonSchema
+  [keyword: string]: unknown
+}
+
+/** The merge patch of an object: nothing is required, nothing has a default, and everything may be null. */
+export function mergePatchOf(schema: object): JsonSchema {
+  const { required: _required, examples: _examples, ...rest } = schema as JsonSchema
+  return { ...rest, properties: patchedProperties(rest.properties) }
+}
+
+function patchedProperties(properties: Record<string, JsonSchema> = {}): Record<string, JsonSchema> {
+  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, orNull(value)]))
+}
+
+function orNull(schema: JsonSchema): JsonSchema {
+  const { default: _default, required: _required, const: only, ...rest } = schema
+  if (rest.type === undefined) return rest
+  const patch: JsonSchema = { ...rest, type: [rest.type, 'null'].flat() }
+  if (only !== undefined) patch.enum = [only, null]
+  if (rest.enum !== undefined) patch.enum = [...rest.enum, null]
+  if (rest.properties !== undefined) patch.properties = patchedProperties(rest.properties)
+  if (typeof rest.additionalProperties === 'object')
+    patch.additionalProperties = orNull(rest.additionalProperties)
+  return patch
+}

@@ -59,7 +59,7 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-function queryText(query: Record<string, string | number | undefined>): string {
+function queryText(query: Record<string, string | number | boolean | undefined>): string {
   const given = Object.entries(query).filter(([, value]) => value !== undefined)
   return given.length === 0
     ? ''

@@ -16,6 +16,7 @@ import type { DatabaseWakeup } from './store/wakeup.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './upkeep/reclaim-lost.ts'
 import { lookForWaitingEveryMs, Releaser } from './upkeep/release-waiting.ts'
 import { wakeEveryMs, wakeReady } from './upkeep/wake-ready.ts'
+import { startChores } from './wire-chores.ts'
 
 export interface RoleDeps {
   config: Config
@@ -56,6 +57,7 @@ export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void
   startLoop('share partitions', shareEveryMs, () => scheduler.lease.share())
   wakeup.on('changes', () => changes.wake())
   startUpkeep(deps)
+  startChores(deps)
   return () => scheduler.lease.leave()
 }
 

@@ -16,9 +16,9 @@ import { realTimers } from './lib/timers.ts'
 import type { World } from './ports/world.ts'
 import { clockSyncMs, startClock, syncClock } from './store/clock-sync.ts'
 import { Database, type DatabaseAddress } from './store/database.ts'
-import { StoredDeadLetters } from './store/dead-letters.ts'
 import { StoredHistory } from './store/history.ts'
-import { StoredJobs } from './store/jobs.ts'
+import { StoredPartitions } from './store/partitions.ts'
+import { StoredRequests, storesOn } from './store/requests.ts'
 import { DatabaseWakeup } from './store/wakeup.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { loopFailed } from './telemetry/events.ts'
@@ -100,9 +100,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     )
     const app = await createApp({
       ...world,
-      jobs: new StoredJobs(database),
-      history: new StoredHistory(database, clock),
-      deadLetters: new StoredDeadLetters(database),
+      ...storesOn(database),
+      history: new StoredHistory(database),
+      requests: new StoredRequests(database),
+      partitions: new StoredPartitions(database),
       workers,
       wakeup,
       operatorKey: options.api.operatorKey,

@@ -39,17 +39,15 @@ export interface AppChanges extends Partial<AppDeps> {
 export async function setupApp(t: TestContext, { extend, ...changes }: AppChanges = {}) {
   const world = createVirtualWorld()
   const memory = createMemoryStore(world.clock)
-  const { jobs, history, deadLetters, workers } = memory
+  const { workers } = memory
   /** The wake-ups that were sent. */
   const woken: WakeupTopic[] = []
   const app = await createApp({
     clock: world.clock,
     timers: world.timers,
     ids: world.ids,
-    jobs,
-    history,
-    deadLetters,
-    workers,
+    random: world.random,
+    ...memory,
     wakeup: { send: (topic) => void woken.push(topic) },
     operatorKey,
     homePage: '<!doctype html><title>Carillon</title>',
@@ -68,13 +66,13 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     app.inject({ method: 'GET', url, headers })
   /** With the key; what is no text is sent as JSON. */
   const call = (
-    method: 'GET' | 'POST' | 'DELETE',
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
     body?: unknown,
     more: Record<string, string> = {},
   ) => {
     const headers: Record<string, string> = { authorization: `Bearer ${operatorKey}`, ...more }
-    if (body !== undefined) headers['content-type'] = 'application/json'
+    if (body !== undefined) headers['content-type'] ??= 'application/json'
     const payload = typeof body === 'string' ? body : JSON.stringify(body)
     const url = `/api/v1${path}`
     return app.inject(payload === undefined ? { method, url, headers } : { method, url, headers, payload })

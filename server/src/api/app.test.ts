@@ -284,15 +284,30 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
   const document = (await get('/openapi.json')).json()
   assert.equal(document.openapi, '3.1.0')
   assert.deepEqual(Object.keys(document.paths).toSorted(), [
+    '/api/v1/api-keys',
+    '/api/v1/api-keys/{key_id}',
     '/api/v1/dead-letters',
     '/api/v1/dead-letters/redrive',
     '/api/v1/dead-letters/{execution_id}',
+    '/api/v1/executions',
     '/api/v1/executions/{execution_id}',
+    '/api/v1/executions/{execution_id}/cancel',
+    '/api/v1/executions/{execution_id}/retry',
     '/api/v1/jobs',
+    '/api/v1/jobs/bulk',
+    '/api/v1/jobs/by-key/{key}',
     '/api/v1/jobs/{job_id}',
     '/api/v1/jobs/{job_id}/executions',
+    '/api/v1/jobs/{job_id}/pause',
+    '/api/v1/jobs/{job_id}/resume',
     '/api/v1/jobs/{job_id}/trigger',
+    '/api/v1/operations',
+    '/api/v1/operations/{operation_id}',
+    '/api/v1/operations/{operation_id}/cancel',
+    '/api/v1/partitions',
     '/api/v1/schedules/preview',
+    '/api/v1/tenants',
+    '/api/v1/tenants/{tenant_id}',
     '/api/v1/workers',
     '/echo',
     '/livez',
@@ -303,4 +318,33 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
   const refused = document.paths['/api/v1/workers'].get.responses['4XX'].content['application/problem+json']
   assert.deepEqual(refused.schema, { $ref: '#/components/schemas/Problem' })
   assert(document.components.schemas.Problem.properties.code.enum.includes('UNAUTHENTICATED'))
+})
+
+test('the document says which bodies may be left out', async (t) => {
+  const { get } = await setupApp(t)
+  const { paths } = (await get('/openapi.json')).json()
+  const bodyOf = (path: string, verb = 'post') => paths[`/api/v1${path}`][verb].requestBody
+  for (const path of ['/jobs/{job_id}/trigger', '/executions/{execution_id}/retry'])
+    assert.equal(bodyOf(path).required, false, path)
+  assert.equal(bodyOf('/jobs/{job_id}/pause', 'patch').required, false)
+  for (const path of ['/jobs', '/jobs/bulk', '/dead-letters/redrive'])
+    assert.equal(bodyOf(path).required, true, path)
+  const patch = bodyOf('/jobs/{job_id}', 'patch')
+  assert.equal(patch.required, true)
+  assert.deepEqual(Object.keys(patch.content), ['application/json', 'application/merge-patch+json'])
+})
+
+test('every write takes dry_run, every POST that makes something an idempotency key', async (t) => {
+  const { get } = await setupApp(t)
+  const { paths } = (await get('/openapi.json')).json()
+  for (const [path, verbs] of Object.entries<Record<string, { parameters?: { name: string }[] }>>(paths)) {
+    // A preview writes nothing.
+    if (!path.startsWith('/api/v1') || path.endsWith('/preview')) continue
+    for (const [verb, { parameters = [] }] of Object.entries(verbs)) {
+      if (verb === 'get') continue
+      const names = parameters.map((one) => one.name)
+      assert(names.includes('dry_run'), `${verb} ${path}`)
+      assert.equal(names.includes('Idempotency-Key'), verb === 'post', `${verb} ${path}`)
+    }
+  }
 })

@@ -3,37 +3,64 @@ import { Problem } from '@carillon/contract/problem.ts'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/lane.ts'
+import type { ApiKeys } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'
 import type { History } from '../ports/history.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Jobs } from '../ports/jobs.ts'
+import type { Operations } from '../ports/operations.ts'
+import type { Partitions } from '../ports/partitions.ts'
+import type { Random } from '../ports/random.ts'
+import type { Requests } from '../ports/requests.ts'
+import type { Tenants } from '../ports/tenants.ts'
 import type { Timers } from '../ports/timers.ts'
 import type { Wakeup } from '../ports/wakeup.ts'
 import type { Workers } from '../ports/workers.ts'
 import { requestFinished } from '../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
-import { decorateTenant, requireKey } from './auth.ts'
-import { readJsonBody } from './json-body.ts'
+import { checkTenant, decorateCaller, requireKey } from './auth.ts'
+import { parseJsonBody } from './json-body.ts'
+import { KnownKeys } from './known-keys.ts'
 import { openapiOptions } from './openapi.ts'
 import { refuseConnection, refuseExpectation, refuseTunnel, sendNotFound, sendProblem } from './problem.ts'
+import { limitRate } from './rate-limit.ts'
+import { apiKeyRoutes } from './routes/api-keys.ts'
 import { deadLetterRoutes } from './routes/dead-letters.ts'
+import { docsRoutes } from './routes/docs.ts'
 import { echoRoutes } from './routes/echo.ts'
+import { executionControlRoutes } from './routes/execution-control.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
+import { jobByKeyRoutes } from './routes/job-by-key.ts'
+import { jobChangeRoutes } from './routes/job-changes.ts'
+import { jobStateRoutes } from './routes/job-states.ts'
 import { jobRoutes } from './routes/jobs.ts'
+import { operationRoutes } from './routes/operations.ts'
+import { partitionRoutes } from './routes/partitions.ts'
+import { redriveRoutes } from './routes/redrive.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
+import { tenantRoutes } from './routes/tenants.ts'
+import { triggerRoutes } from './routes/trigger.ts'
 import { workerRoutes } from './routes/workers.ts'
+import { checkScope, demandScopes } from './scope.ts'
 import { createValidatorCompiler } from './validators.ts'
 
 export interface AppDeps {
   clock: Clock
   timers: Timers
   ids: Ids
+  random: Random
   jobs: Jobs
   history: History
   deadLetters: DeadLetters
+  operations: Pick<Operations, 'get' | 'list'>
+  /** Through which everything is written. */
+  requests: Pick<Requests, 'run'>
+  partitions: Pick<Partitions, 'view'>
   workers: Workers
+  tenants: Tenants
+  apiKeys: ApiKeys
   wakeup: Wakeup
   health: HealthDeps
   operatorKey: string
@@ -68,13 +95,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   app.setNotFoundHandler(sendNotFound)
   app.setValidatorCompiler(createValidatorCompiler())
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
-    try {
-      done(null, readJsonBody(body))
-    } catch (error) {
-      done(error as Error)
-    }
-  })
+  app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, parseJsonBody)
 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-content-type-options', 'nosniff')
@@ -98,6 +119,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   await app.register(async (open) => {
     healthRoutes(open, deps.health)
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
+    docsRoutes(open, () => app.swagger())
     open.get('/', { schema: { hide: true } }, async (_request, reply) =>
       reply.type('text/html').send(deps.homePage),
     )
@@ -105,18 +127,35 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   })
   await app.register(
     async (v1) => {
-      const authenticate = requireKey(deps.operatorKey)
+      const withKeys = { ...deps, knownKeys: new KnownKeys(deps) }
+      const authenticate = requireKey(withKeys)
+      const limit = limitRate(deps.clock)
       const withLanes = { ...deps, lanes: new LaneChooser() }
-      decorateTenant(v1)
+      decorateCaller(v1)
+      demandScopes(v1)
+      // Before the body is read: who may not call does not get to send one.
       v1.addHook('onRequest', async (request, reply) => {
-        authenticate(request)
         reply.header('cache-control', 'no-store')
+        await authenticate(request)
+        limit(request, reply)
+        checkTenant(request)
+        checkScope(request)
       })
       jobRoutes(v1, withLanes)
+      await v1.register(async (changes) => jobChangeRoutes(changes, deps))
+      jobByKeyRoutes(v1, withLanes)
+      jobStateRoutes(v1, deps)
+      triggerRoutes(v1, withLanes)
       executionRoutes(v1, deps)
-      deadLetterRoutes(v1, withLanes)
+      executionControlRoutes(v1, withLanes)
+      deadLetterRoutes(v1, deps)
+      redriveRoutes(v1, withLanes)
+      operationRoutes(v1, deps)
       scheduleRoutes(v1, deps)
       workerRoutes(v1, deps)
+      partitionRoutes(v1, deps)
+      tenantRoutes(v1, withKeys)
+      apiKeyRoutes(v1, withKeys)
     },
     { prefix: '/api/v1' },
   )

@@ -1,23 +1,25 @@
 // Cursors: where the next page of a list begins. Opaque to clients, and checked like anything else they send. A
 // cursor says which list it belongs to: one of another list would silently begin at a wrong place.
-import { type Pagination, pageLimitDefault } from '@carillon/contract/pagination.ts'
+import { type Pagination, pagedItemsMax, pageLimitDefault } from '@carillon/contract/pagination.ts'
 import { totalMax } from '../ports/history.ts'
 import { ApiError } from './api-error.ts'
 import { readId } from './path-id.ts'
+import { refuseField } from './problem.ts'
 
-type List = 'executions' | 'dead_letters' | 'skips'
+type List = 'jobs' | 'executions' | 'dead_letters' | 'skips' | 'operations' | 'tenants' | 'api_keys'
 
 export interface PageQuery {
   limit?: number
   cursor?: string
+  page?: number
 }
 
-/** What `before` is: the id of an execution, or for skipped slots an instant. */
+/** What `before` is: the id of the last item, or for skipped slots an instant. */
 export function writeCursor(list: List, before: string | number): string {
   return Buffer.from(JSON.stringify([list, before])).toString('base64url')
 }
 
-/** The execution id that the page lies behind; null for the first page. */
+/** The id that the page lies behind; null for the first page. */
 export function readIdCursor(list: List, { cursor }: PageQuery): string | null {
   if (cursor === undefined) return null
   const before = readCursor(list, cursor)
@@ -40,14 +42,42 @@ export function limitOf({ limit = pageLimitDefault }: PageQuery): number {
   return limit
 }
 
-export function paginationOf(page: { limit: number; total: number; nextCursor: string | null }): Pagination {
-  const { limit, total, nextCursor } = page
+/** How many items to pass over for the page that was asked for by number. */
+export function offsetOf(query: PageQuery): number {
+  const { page, cursor } = query
+  if (page === undefined) return 0
+  if (cursor !== undefined) throw refuseField('page', 'cannot be given together with cursor')
+  const limit = limitOf(query)
+  if (page * limit > pagedItemsMax) {
+    throw refuseField('page', `times limit must be at most ${pagedItemsMax}; a cursor leads further`)
+  }
+  return (page - 1) * limit
+}
+
+interface PageFacts {
+  limit: number
+  /** Of the whole list. More than `totalMax` stands for more. */
+  total: number
+  /** Counting has stopped early: there are at least `total`. */
+  capped?: boolean
+  nextCursor: string | null
+  /** As asked for. */
+  page?: number | undefined
+}
+
+export function paginationOf({ limit, total, capped = false, nextCursor, page }: PageFacts): Pagination {
   return {
     limit,
+    ...(page === undefined ? {} : { page }),
     total: Math.min(total, totalMax),
-    total_capped: total > totalMax,
+    total_capped: capped || total > totalMax,
     next_cursor: nextCursor,
   }
+}
+
+/** Of a page whose last item leads to the next one, if there is one. */
+export function cursorBehind(list: List, more: boolean, lastId: string | undefined): string | null {
+  return more && lastId !== undefined ? writeCursor(list, lastId) : null
 }
 
 function readCursor(list: List, cursor: string): unknown {

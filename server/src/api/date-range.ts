@@ -2,21 +2,29 @@
 import { readTime } from '../domain/schedule/instant.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import { epochMs } from '../lib/epoch.ts'
-import { ApiError } from './api-error.ts'
+import { refuseField } from './problem.ts'
 
 const dayMs = 86_400_000
 
 interface DateQuery {
-  start_date?: string
-  end_date?: string
+  start_date?: string | undefined
+  end_date?: string | undefined
 }
 
-/** `from` is included, `to` is not. */
-export function readDateRange(query: DateQuery): { from: EpochMs | null; to: EpochMs | null } {
+export interface DateRange {
+  from: EpochMs | null
+  /** Not included. */
+  to: EpochMs | null
+}
+
+/** `place`: the pointer to what holds them, if it is not the query string. */
+export function readDateRange(query: DateQuery, place = ''): DateRange {
   const { start_date: start, end_date: end } = query
-  const from = start === undefined ? null : readDate(start, 'start_date').first
-  const to = end === undefined ? null : epochMs(readDate(end, 'end_date').last + 1)
-  if (from !== null && to !== null && to <= from) throw refuseDate('end_date', 'lies before start_date')
+  const from = start === undefined ? null : readDate(start, `${place}start_date`).first
+  const to = end === undefined ? null : epochMs(readDate(end, `${place}end_date`).last + 1)
+  if (from !== null && to !== null && to <= from) {
+    throw refuseField(`${place}end_date`, 'lies before start_date')
+  }
   return { from, to }
 }
 
@@ -26,7 +34,7 @@ function readDate(text: string, name: string): { first: EpochMs; last: EpochMs }
   if (!time.ok || (!time.value.zoned && !time.value.dateOnly)) {
     // What looks like a space may have been the + of an offset.
     const hint = / \d\d:?\d\d$/.test(text) ? ', with + written as %2B' : ''
-    throw refuseDate(
+    throw refuseField(
       name,
       `must be a day such as 2026-01-31, or an instant such as 2026-01-31T09:00:00Z${hint}`,
     )
@@ -34,8 +42,4 @@ function readDate(text: string, name: string): { first: EpochMs; last: EpochMs }
   const ms = time.value.seconds * 1_000
   if (time.value.dateOnly) return { first: epochMs(ms), last: epochMs(ms + dayMs - 1) }
   return { first: epochMs(Math.ceil(ms)), last: epochMs(Math.floor(ms)) }
-}
-
-function refuseDate(pointer: string, detail: string): ApiError {
-  return new ApiError('INVALID_REQUEST', `${pointer} ${detail}.`, [{ pointer, detail }])
 }

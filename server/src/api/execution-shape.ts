@@ -1,6 +1,6 @@
 // Executions and dead letters as clients see them.
 import type { DeadLetter as DeadLetterReply } from '@carillon/contract/dead-letter.ts'
-import type { Attempt, Execution, ExecutionItem } from '@carillon/contract/execution.ts'
+import type { Attempt, Execution, ExecutionItem, ExecutionSearch } from '@carillon/contract/execution.ts'
 import { idempotencyKeyOf } from '../domain/execution.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { DeadLetter } from '../ports/dead-letters.ts'
@@ -23,6 +23,11 @@ export function toExecutionItem(one: ExecutionSummary): ExecutionItem {
     dead_letter: one.deadLetter,
     retry_at: one.status === 'RETRYING' ? instantOf(one.retryAt) : null,
   }
+}
+
+/** In a list of several jobs. */
+export function toFoundExecution(one: ExecutionSummary): ExecutionSearch['executions'][number] {
+  return { ...toExecutionItem(one), job_id: one.jobId, job_name: one.jobName }
 }
 
 export function toExecution(one: ExecutionView): Execution {
@@ -57,6 +62,8 @@ export function toDeadLetter(one: DeadLetter): DeadLetterReply {
       http_status: httpStatus,
     })),
     ...(one.payload === undefined ? {} : { payload: one.payload }),
+    edited_at: instantOf(one.editedAt),
+    auto_redrive_at: instantOf(one.redriveAt),
   }
 }
 

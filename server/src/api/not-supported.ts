@@ -6,7 +6,6 @@ import { ApiError } from './api-error.ts'
 type Fields = Record<string, unknown>
 
 const jobFields = [
-  'key',
   'jitter_seconds',
   'concurrency_limit',
   'concurrency_key',
@@ -23,40 +22,23 @@ const executionFields = [
   ...['handler', 'labels', 'command', 'args', 'env', 'artifact_id', 'sha256', 'entrypoint'],
   ...['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function'],
 ]
-const retryFields = ['auto_redrive_after_seconds']
-const redriveFields = ['filter', 'rate_per_second']
 
 const overlapPolicies = ['BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING']
 const misfirePolicies = ['FIRE_ALL', 'SKIP']
 const executionTypes = ['worker', 'shell', 'artifact', 'kafka', 'grpc', 'lambda']
 
-const idempotencyHeaders = ['idempotency-key', 'x-idempotency-key']
-
-/** A hook for every write. */
-export async function refuseWriteOptions(request: FastifyRequest): Promise<void> {
-  const pointers = [
-    ...idempotencyHeaders.filter((name) => request.headers[name] !== undefined),
-    ...given(request.query, ['dry_run'], ''),
-  ]
-  refuse(pointers)
-}
-
+/** A hook for everything that has the fields of a job. */
 export async function refuseJobOptions({ body }: FastifyRequest): Promise<void> {
   if (!isObject(body)) return
-  const { schedule, execution, retry_policy: retryPolicy } = body
-  refuse([
+  const { schedule, execution } = body
+  refuseNotBuilt([
     ...given(body, jobFields),
     ...(isOneOf(overlapPolicies, body['overlap_policy']) ? ['/overlap_policy'] : []),
     ...(isOneOf(misfirePolicies, body['misfire_policy']) ? ['/misfire_policy'] : []),
     ...given(schedule, scheduleFields, '/schedule/'),
     ...(isObject(execution) && isOneOf(executionTypes, execution['type']) ? ['/execution/type'] : []),
     ...given(execution, executionFields, '/execution/'),
-    ...given(retryPolicy, retryFields, '/retry_policy/'),
   ])
-}
-
-export async function refuseRedriveOptions({ body }: FastifyRequest): Promise<void> {
-  refuse(given(body, redriveFields))
 }
 
 function given(fields: unknown, names: readonly string[], prefix = '/'): string[] {
@@ -72,7 +54,7 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-function refuse(pointers: readonly string[]): void {
+export function refuseNotBuilt(pointers: readonly string[]): void {
   if (pointers.length === 0) return
   const detail = 'is not supported yet; it comes with a later version'
   throw new ApiError(

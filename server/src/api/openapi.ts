@@ -20,12 +20,39 @@ export function openapiOptions(version: string): SwaggerOptions {
         { name: 'executions', description: 'What ran, and how it went.' },
         { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
         { name: 'schedules', description: 'When jobs run.' },
-        { name: 'operations', description: 'Who runs what.' },
+        { name: 'bulk', description: 'Long work asked for by one request, with progress.' },
+        { name: 'operations', description: 'Who runs what, and who may call.' },
         { name: 'health', description: 'Probes and metrics; no key needed.' },
       ],
     },
+    transformObject: (document) => {
+      const { openapiObject } = document as { openapiObject: OpenApiObject }
+      for (const path of Object.values(openapiObject.paths)) Object.values(path).forEach(allowNoBody)
+      return openapiObject
+    },
     refResolver: { buildLocalReference: (json, _base, _fragment, i) => String(json['$id'] ?? `def-${i}`) },
   }
+}
+
+interface OpenApiObject {
+  paths: Record<string, Record<string, OpenApiOperation>>
+}
+
+interface OpenApiOperation {
+  requestBody?: {
+    required?: boolean
+    content: Record<string, { schema?: { required?: readonly string[]; minProperties?: number } }>
+  }
+}
+
+/** The generator calls every body required. One that may be `{}` may be left out. */
+function allowNoBody({ requestBody }: OpenApiOperation): void {
+  if (requestBody === undefined) return
+  const schemas = Object.values(requestBody.content).map((media) => media.schema ?? {})
+  const mayBeEmpty = schemas.every(
+    ({ required = [], minProperties = 0 }) => required.length + minProperties === 0,
+  )
+  if (mayBeEmpty) requestBody.required = false
 }
 
 /** The answers every route may give besides its own. */
@@ -37,6 +64,11 @@ export const problemResponses = {
 function problemResponse(description: string) {
   return { description, content: { 'application/problem+json': { schema: { $ref: `${problemId}#` } } } }
 }
+
+export const security = [{ bearer: [] }]
+
+/** The body of a call that takes none: `{}`, or nothing at all. */
+export const noFields = { type: 'object', properties: {}, additionalProperties: false, examples: [{}] }
 
 /** The query string of a call that takes none: what it would ignore is refused. */
 export const noParameters = { type: 'object', properties: {}, additionalProperties: false }

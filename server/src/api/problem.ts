@@ -11,7 +11,7 @@ import { requestFailed } from '../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
 
 const contentType = 'application/problem+json; charset=utf-8'
-const retryAfterS = 1
+const unavailableS = 1
 const fieldErrorsMax = 20
 
 export function sendProblem(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -19,12 +19,17 @@ export function sendProblem(error: Error, request: FastifyRequest, reply: Fastif
   const { status } = ERRORS[refusal.code]
   if (status === 500) requestFailed.emit({ method: request.method, url: request.url, error })
   if (status === 401) reply.header('www-authenticate', 'Bearer realm="carillon"')
-  if (status === 503) reply.header('retry-after', String(retryAfterS))
-  return reply
-    .code(status)
-    .header('content-type', contentType)
-    .serializer(JSON.stringify)
-    .send(problemOf(refusal))
+  const retryAfterS = refusal.retryAfterSeconds ?? (status === 503 ? unavailableS : null)
+  if (retryAfterS !== null) reply.header('retry-after', String(retryAfterS))
+  return (
+    reply
+      .code(status)
+      .header('content-type', contentType)
+      // Also before a route is found, where the hook that adds it to all answers does not run.
+      .header('x-content-type-options', 'nosniff')
+      .serializer(JSON.stringify)
+      .send(problemOf(refusal))
+  )
 }
 
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
@@ -78,10 +83,11 @@ function parserRefusal(code: string): ApiError {
   return new ApiError('MALFORMED_REQUEST', 'This is not an HTTP/1.1 request.')
 }
 
-function problemOf({ code, message, errors }: ApiError): Problem {
+function problemOf({ code, message, errors, executionStatus }: ApiError): Problem {
   const { status, title, help } = ERRORS[code]
   const problem: Problem = { type: `urn:carillon:error:${code}`, title, status, code, detail: message, help }
   if (errors.length > 0) problem.errors = errors.slice(0, fieldErrorsMax)
+  if (executionStatus !== null) problem.execution_status = executionStatus
   return problem
 }
 
@@ -110,7 +116,10 @@ function toApiError(error: Error): ApiError {
   return new ApiError('INTERNAL_ERROR', 'An unexpected error; nothing more is said here for safety.')
 }
 
-function invalidRequest(validation: readonly FastifySchemaValidationError[], context: string): ApiError {
+export function invalidRequest(
+  validation: readonly FastifySchemaValidationError[],
+  context: string,
+): ApiError {
   const errors = validation.map((one) => fieldError(one, context))
   const { pointer, detail } = errors[0]!
   return new ApiError(
@@ -128,6 +137,11 @@ function fieldError(one: FastifySchemaValidationError, context: string): FieldEr
     pointer: context === 'body' ? pointer : pointer.slice(1),
     detail: detailOf(keyword, params, message),
   }
+}
+
+/** One field that a schema cannot judge. */
+export function refuseField(pointer: string, detail: string): ApiError {
+  return new ApiError('INVALID_REQUEST', `${pointer} ${detail}.`, [{ pointer, detail }])
 }
 
 function detailOf(keyword: string, params: Record<string, unknown>, message: string): string {

@@ -1,6 +1,7 @@
 // Compiles the contract's schemas. Bodies are taken as they are: nothing is coerced, dropped or defaulted behind
 // the client's back. Query strings and path parameters are text, so there whole numbers and booleans are read from
-// it, strictly: ajv's own coercion takes "Infinity", "0x10" and " 5 " for numbers.
+// it, strictly: ajv's own coercion takes "Infinity", "0x10" and " 5 " for numbers. Of the headers only those that the
+// schema names are looked at, under the names it gives them.
 import { Ajv, type AnySchemaObject } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
@@ -8,11 +9,13 @@ import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastif
 const options = {
   coerceTypes: false,
   removeAdditional: false,
-  useDefaults: true,
+  useDefaults: false,
   discriminator: true,
   strictRequired: false,
   allowUnionTypes: true,
 } as const
+
+type Fields = Record<string, unknown>
 
 export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject> {
   const ajv = new Ajv(options)
@@ -21,13 +24,36 @@ export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject
     const validate = ajv.compile(schema)
     if (httpPart === 'body') return validate
     const properties: Record<string, AnySchemaObject> = schema['properties'] ?? {}
-    return (data: Record<string, unknown>) => {
+    const judge = (data: Fields, read: Fields) =>
+      validate(read) ? { value: data } : { error: validate.errors as FastifySchemaValidationError[] }
+    if (httpPart === 'headers') {
+      return (data: Fields) => judge(data, pickHeaders(data, Object.keys(properties)))
+    }
+    return (data: Fields) => {
       for (const [name, { type }] of Object.entries(properties)) {
-        if (typeof data[name] === 'string') data[name] = readText(data[name], type)
+        const text = data[name]
+        if (typeof text !== 'string') continue
+        if (text.includes('\0')) return { error: [nulError(name)] }
+        data[name] = readText(text, type)
       }
-      return validate(data) ? { value: data } : { error: validate.errors as FastifySchemaValidationError[] }
+      return judge(data, data)
     }
   }
+}
+
+/** PostgreSQL takes no NUL; in a body it is refused when that is read. */
+function nulError(name: string): FastifySchemaValidationError {
+  const place = { keyword: 'pattern', instancePath: `/${name}`, schemaPath: '', params: {} }
+  return { ...place, message: 'has a NUL character' }
+}
+
+function pickHeaders(headers: Fields, names: readonly string[]): Fields {
+  const picked: Fields = {}
+  for (const name of names) {
+    const value = headers[name.toLowerCase()]
+    if (value !== undefined) picked[name] = value
+  }
+  return picked
 }
 
 /** What is not written as its type says stays text, which validation then refuses. */

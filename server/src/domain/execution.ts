@@ -17,11 +17,11 @@ export const EXECUTION_STATUSES = [
 ] as const
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
 
-export const EXECUTION_KINDS = ['slot', 'trigger', 'redrive'] as const
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive'] as const
 export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
 
-/** How an attempt ended. */
-export const OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost'] as const
+/** How an attempt ended; `cancelled` also ends an execution that has none. */
+export const OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
 /** Where a `live` row is: held back by another execution of its job, claimable, claimed, or between attempts. */
@@ -29,7 +29,7 @@ export const LIVE_STATES = ['waiting', 'ready', 'running', 'retrying'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
 /** Why a slot has no execution. */
-export const SKIP_REASONS = ['overlap', 'misfire'] as const
+export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
 /** Executions in one batch, at most; a position is one byte of the id. */
@@ -53,6 +53,7 @@ export function statusOfLive(state: LiveState, attempts: number): ExecutionStatu
 /** The status of an execution whose final attempt had this outcome. */
 export function statusOfOutcome(outcome: Outcome): ExecutionStatus {
   if (outcome === 'succeeded') return 'SUCCEEDED'
+  if (outcome === 'cancelled') return 'CANCELLED'
   return outcome === 'timed_out' ? 'TIMED_OUT' : 'FAILED'
 }
 

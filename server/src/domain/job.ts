@@ -51,15 +51,34 @@ export interface JobVersion {
   metadata: Readonly<Record<string, string>>
 }
 
+export interface Pause {
+  since: EpochMs
+  reason: string | null
+  by: string
+  /** When it resumes by itself; null: when somebody says so. */
+  until: EpochMs | null
+}
+
 /** A job as the API shows it: its current version and where its schedule stands. */
 export interface JobView extends JobVersion {
+  /** The client's own name for it, unique among the tenant's undeleted jobs. */
+  key: string | null
   status: JobStatus
+  /** Null unless PAUSED. */
+  pause: Pause | null
   /** The slot that fires next as far as the store knows; it may lag behind for dense schedules. */
   slotAt: EpochMs | null
   /** The latest slot that became an execution. */
   lastRunAt: EpochMs | null
   createdAt: EpochMs
+  createdBy: string
   updatedAt: EpochMs
+  updatedBy: string
+}
+
+/** What lists search in: name, key and tags, a line each. */
+export function searchTextOf(job: { name: string; key: string | null; tags: readonly string[] }): string {
+  return [job.name, job.key ?? '', ...job.tags].join('\n').toLowerCase()
 }
 
 /** The slice of all jobs a job belongs to; the same on every server for ever. */

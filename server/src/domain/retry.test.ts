@@ -101,6 +101,7 @@ const withoutAnswer: Record<Exclude<ErrorType, 'HTTP_ERROR'>, boolean> = {
   RESPONSE_TOO_LARGE: false,
   TARGET_FORBIDDEN: false,
   WORKER_LOST: true,
+  CANCELLED: false,
 }
 
 test('timeouts, connection errors and lost workers are retried; what would fail again is not', () => {

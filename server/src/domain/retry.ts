@@ -9,6 +9,8 @@ export interface RetryPolicy {
   backoff: Backoff
   initial_delay_ms: number
   max_delay_ms: number
+  /** A dead letter is redriven once by itself after so long; absent: by a person. */
+  auto_redrive_after_seconds?: number
 }
 
 export const ERROR_TYPES = [
@@ -21,6 +23,7 @@ export const ERROR_TYPES = [
   'RESPONSE_TOO_LARGE',
   'TARGET_FORBIDDEN',
   'WORKER_LOST',
+  'CANCELLED',
 ] as const
 export type ErrorType = (typeof ERROR_TYPES)[number]
 

@@ -6,7 +6,24 @@ export interface Sql {
   readonly text: string
 }
 
-/** Interpolation does not compile: values are parameters. */
-export function sql(name: string): (text: TemplateStringsArray, ...values: never[]) => Sql {
-  return (text) => Object.freeze({ name, text: `/* ${name} */ ${text.join('').trim()}` })
+/** A piece that several statements share. */
+class Fragment {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** Interpolation of anything but fragments does not compile: values are parameters. */
+export function sql(name: string): (text: TemplateStringsArray, ...parts: Fragment[]) => Sql {
+  return (text, ...parts) => Object.freeze({ name, text: `/* ${name} */ ${join(text, parts)}` })
+}
+
+export function fragment(text: TemplateStringsArray, ...parts: Fragment[]): Fragment {
+  return new Fragment(join(text, parts))
+}
+
+function join(text: TemplateStringsArray, parts: readonly Fragment[]): string {
+  return text.reduce((all, piece, index) => all + (parts[index - 1]?.text ?? '') + piece).trim()
 }

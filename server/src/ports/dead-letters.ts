@@ -1,4 +1,5 @@
 // Executions that used up their retries and wait for a person.
+import type { LetterFilter } from '../domain/operation.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { DeadReason } from './queue.ts'
@@ -7,16 +8,20 @@ export interface DeadLetters {
   /** Newest first, behind `before` (an execution id). */
   list(query: DeadLetterQuery): Promise<DeadLetterPage>
   get(tenantId: string, executionId: string): Promise<DeadLetter | null>
+  /** What it is called with when it is redriven. Returns the letter as it is then. */
+  edit(tenantId: string, executionId: string, payload: unknown): Promise<DeadLetter | null>
   /** A new execution of the current version for each letter that is there; the letter is gone. In the order given. */
-  redrive(order: RedriveOrder): Promise<{ executionId: string; newExecutionId: string }[]>
+  redrive(order: RedriveOrder): Promise<Redriven>
   discard(tenantId: string, executionId: string): Promise<'discarded' | 'not_found'>
   /** How many there are, at most 10,001, and when the oldest came. Of all tenants. */
   depth(): Promise<{ count: number; oldestAt: EpochMs | null }>
+  /** Letters that are to be redriven by themselves now. */
+  findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]>
 }
 
 export interface DeadLetterQuery {
   tenantId: string
-  jobId: string | null
+  filter: LetterFilter
   before: string | null
   limit: number
 }
@@ -24,8 +29,10 @@ export interface DeadLetterQuery {
 export interface DeadLetterPage {
   deadLetters: DeadLetter[]
   more: boolean
-  /** `totalMax` + 1 stands for more. */
+  /** Of the whole query; `totalMax` + 1 stands for more. */
   total: number
+  /** When the oldest letter of the tenant came; null: it has none. */
+  oldestAt: EpochMs | null
 }
 
 export interface DeadLetter {
@@ -42,11 +49,20 @@ export interface DeadLetter {
     message: string | null
     httpStatus: number | null
   }[]
-  /** What it was called with. */
+  /** What it was called with, or what a person has put in its place. */
   payload?: unknown
+  editedAt: EpochMs | null
+  /** When it is redriven by itself; null: it is not. */
+  redriveAt: EpochMs | null
 }
 
 export interface RedriveOrder {
   tenantId: string
   letters: readonly { executionId: string; newExecutionId: string; lane: string }[]
+}
+
+export interface Redriven {
+  redriven: { executionId: string; newExecutionId: string }[]
+  /** Left alone, since their job is deleted; they are not redriven by themselves any more either. */
+  jobDeleted: string[]
 }

@@ -1,11 +1,12 @@
 // Executions as the API reads them: those under way and those recorded, in one statement, so that an execution on
 // its way from one table to the next is seen once.
 import type { ExecutionKind, ExecutionStatus, Outcome, SkipReason } from '../domain/execution.ts'
+import type { StoredSchedule } from '../domain/job.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface History {
-  /** Newest first, one item per execution, behind `before`. Null: there is no such job. */
+  /** Newest first, one item per execution, behind `before`. Null: there is no such job (any more). */
   listExecutions(query: ExecutionQuery): Promise<ExecutionPage | null>
   /** One execution with all its attempts. */
   getExecution(tenantId: string, executionId: string): Promise<ExecutionView | null>
@@ -17,12 +18,24 @@ export interface History {
     to: EpochMs
     limit: number
   }): Promise<SkipRange[] | null>
+  /** How the job went, over the history that is kept. Null: there is no such job. */
+  stats(tenantId: string, jobId: string): Promise<JobStats | null>
 }
 
+/** Every condition that is not null holds. */
 export interface ExecutionQuery {
   tenantId: string
-  jobId: string
+  /** Null: of all jobs of the tenant. */
+  jobId: string | null
   status: ExecutionStatus | null
+  kind: ExecutionKind | null
+  /** Of the latest attempt that ended. */
+  errorType: ErrorType | null
+  deadLetter: boolean | null
+  /** Of the job. */
+  tag: string | null
+  /** Part of the name, key or a tag of the job, or of the error message; in any case. */
+  q: string | null
   /** Bounds of scheduled_time: from included, to not. */
   from: EpochMs | null
   to: EpochMs | null
@@ -36,14 +49,29 @@ export const totalMax = 10_000
 
 export interface ExecutionPage {
   executions: ExecutionSummary[]
-  more: boolean
-  /** Of the whole query; `totalMax` + 1 stands for more. */
+  /** What to ask for as `before` next; null: that was all. The page may be short, even empty, and not the last. */
+  next: string | null
+  /** Of the whole query. Capped: there are at least so many. */
   total: number
+  capped: boolean
+}
+
+/** Executions that ended, those not counted that were cancelled. */
+export interface JobStats {
+  succeeded: number
+  failed: number
+  timedOut: number
+  /** Of the last attempt of each; null: none is known. */
+  averageDurationMs: number | null
+  /** Of the latest execution that ended, cancelled ones counted. */
+  lastStatus: ExecutionStatus | null
 }
 
 export interface ExecutionSummary {
   executionId: string
   jobId: string
+  /** The job's present name. */
+  jobName: string
   version: number
   kind: ExecutionKind
   status: ExecutionStatus
@@ -93,4 +121,8 @@ export interface SkipRange {
   to: EpochMs
   count: number
   reason: SkipReason
+  /** The schedule it was skipped under. */
+  version: number
+  schedule: StoredSchedule
+  anchorAt: EpochMs
 }

@@ -1,18 +1,37 @@
 // Jobs as the API writes and reads them. Each method is one transaction.
 import type { JobStatus, JobVersion, JobView } from '../domain/job.ts'
+import type { JobState, JobWrite } from '../domain/job-change.ts'
+import type { JobFilter } from '../domain/operation.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Jobs {
   /** The job, its first version and its cursor; with `immediate` also its one execution. */
-  create(job: NewJob): Promise<void>
+  create(job: NewJob): Promise<'created' | 'key_taken'>
   get(tenantId: string, jobId: string): Promise<JobView | null>
+  /** Of the undeleted ones. */
+  getByKey(tenantId: string, key: string): Promise<JobView | null>
+  /**
+   * Locks the job, lets `decide` say what becomes of it, and writes that; null leaves it alone. What `decide` throws
+   * leaves it alone too. Returns the job as it is then.
+   */
+  change(
+    target: { tenantId: string; jobId: string },
+    decide: (job: JobState) => JobWrite | null,
+  ): Promise<JobView | 'not_found' | 'key_taken'>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome>
+  /** Newest first. */
+  list(query: JobQuery): Promise<JobPage>
+  count(tenantId: string, filter: JobFilter): Promise<Total>
+  /** Paused jobs whose pause is over. */
+  findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]>
 }
 
 export interface NewJob extends JobVersion {
   version: 1
+  key: string | null
   createdAt: EpochMs
+  createdBy: string
   status: JobStatus
   /** The first slot; null when there is none (left). */
   slotAt: EpochMs | null
@@ -33,3 +52,25 @@ export type TriggerOutcome =
   | { kind: 'triggered'; enqueuedAt: EpochMs }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
+
+export interface JobQuery {
+  tenantId: string
+  filter: JobFilter
+  /** Only job ids below this one. */
+  before: string | null
+  /** Jobs to pass over. */
+  offset: number
+  limit: number
+}
+
+export interface JobPage {
+  jobs: JobView[]
+  /** What to ask for as `before` next; null: that was all. The page may be short, even empty, and not the last. */
+  next: string | null
+}
+
+/** Counting stops at `totalMax`, or when too many rows were looked at: then it is at least so many. */
+export interface Total {
+  total: number
+  capped: boolean
+}

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { change, edit, editSchedule, pause, resume } from '../../test/conformance/changes.ts'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { partitionOf, partitionsCount } from '../domain/job.ts'
@@ -10,7 +11,7 @@ import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
 import { createMemoryStore } from '../store/memory/create-memory-store.ts'
 import { slotsFired } from '../telemetry/events.ts'
 import { fireDue, fireEveryMs } from './fire-due.ts'
-import { loadWindow } from './load-window.ts'
+import { loadWindow, takeChanges } from './load-window.ts'
 import { TimerWheel } from './timer-wheel.ts'
 import { Window } from './window.ts'
 
@@ -44,7 +45,8 @@ async function setup() {
       return fire === null ? real(items) : fire(real, items)
     },
   }
-  const load = () => loadWindow({ clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} })
+  const loadDeps = { clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} }
+  const load = () => loadWindow(loadDeps)
   const deps = {
     ...{ clock: world.clock, ids: world.ids, slots, wheel, window, lanes: new LaneChooser() },
     onEnqueued: () => void told.push('enqueued'),
@@ -53,7 +55,7 @@ async function setup() {
   const fire = () => fireDue(deps, { misfireAfterMs: 60_000 })
   return {
     ...scenario,
-    ...{ world, store, wheel, window, told, asked, load, fire },
+    ...{ world, store, wheel, window, told, asked, load, fire, takeNotes: () => takeChanges(loadDeps) },
     fireOnceBy(by: Fire) {
       next = by
     },
@@ -301,4 +303,83 @@ test('a late slot that finds an execution under way is owed, and who lets it go 
   await fire()
   assert.deepEqual(await owedBy(job), { from: at(600), to: at(600) })
   assert.deepEqual(told, ['owed'])
+})
+
+// A job may be changed while a fire of it is under way: its new entry comes into the wheel before the fire is answered.
+
+for (const [what, answer] of [
+  ['fires', null],
+  ['is busy', 'busy'],
+  ['is early', 'early'],
+  ['fails', 'error'],
+] as const) {
+  test(`a job that is edited while its fire ${what} goes on as it is now`, async () => {
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, wheel, takeNotes, jobs } = await setup()
+    const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
+    await load()
+    fireOnceBy(async (real, items) => {
+      const answers = answer === null ? await real(items) : []
+      await change({ jobs }, job, editSchedule({ type: 'INTERVAL', every_seconds: 7 }))
+      await takeNotes()
+      if (answer === 'error') throw new Error('the database is away')
+      return answer === null ? answers : [{ jobId: job.jobId, slot: items[0]!.slot, answer }]
+    })
+    await fire().catch((error: Error) => assert.match(error.message, /away/))
+    assert.equal(wheel.size, 1)
+    for (let seconds = 0; seconds < 30; seconds++) {
+      await fire()
+      await world.advance(1_000)
+    }
+    const fired = answer === null ? [at(600)] : []
+    assert.deepEqual(slotsOf(job), [...fired, at(607), at(614), at(621), at(628)])
+  })
+}
+
+for (const again of ['edited', 'paused and resumed'] as const) {
+  test(`a dense job that is ${again} while it fires misses no slot and fires none twice`, async () => {
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, takeNotes, jobs, asked } = await setup()
+    const job = await createEvery(1, 600, { overlapPolicy: 'ALLOW' })
+    await load()
+    for (let second = 0; second < 20; second++) {
+      if (second % 3 === 1) {
+        fireOnceBy(async (real, items) => {
+          // Half of the time the note is taken before the fire is written.
+          if (second % 2 === 0) await takeNotes()
+          const answers = await real(items)
+          if (again === 'edited') await change({ jobs }, job, edit({ name: `job ${second}` }))
+          else for (const decide of [pause(), resume()]) await change({ jobs }, job, decide)
+          if (second % 2 === 1) await takeNotes()
+          return answers
+        })
+      }
+      await fire()
+      await takeNotes()
+      await fire()
+      await world.advance(1_000)
+    }
+    assert.deepEqual(
+      slotsOf(job),
+      Array.from({ length: 20 }, (_, i) => at(600 + i)),
+    )
+    assert(asked.length < 60, 'and it does not go round in circles')
+  })
+}
+
+test('a job is not lost when a load that began before its edit ends while the new version fires', async () => {
+  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, wheel, takeNotes, jobs } = await setup()
+  const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
+  await load()
+  const [old] = wheel.takeDue(at(600), 1)
+  await change({ jobs }, job, edit({ name: 'renamed' }))
+  await takeNotes()
+  fireOnceBy((real, items) => {
+    wheel.put(old!)
+    return real(items)
+  })
+  await fire()
+  for (let seconds = 0; seconds < 30; seconds++) {
+    await fire()
+    await world.advance(1_000)
+  }
+  assert.deepEqual(slotsOf(job), [at(600), at(610), at(620)])
 })

@@ -47,7 +47,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
       answers = await deps.slots.fire(slots)
     } catch (error) {
       // Nothing is lost: whatever did commit answers 'taken' next time.
-      for (const entry of due) wheel.put(entry)
+      for (const entry of due) wheel.putBack(entry)
       throw error
     }
     settle(deps, { due, plans, slots, answers, now })
@@ -127,7 +127,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
     if (answer === 'stale') return
     if (answer === 'busy' || answer === 'early') {
       entry.dueAt = (now + (answer === 'busy' ? busyMs : earlyMs)) as EpochMs
-      wheel.put(entry)
+      wheel.putBack(entry)
       return
     }
     if (plan.next === null) return
@@ -138,7 +138,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
     if (moved && !window.covers(entry.partitionId, plan.next)) return
     entry.slot = plan.next
     entry.dueAt = plan.next
-    wheel.put(entry)
+    wheel.putBack(entry)
   })
   const owed = slots.some(({ owedTo }) => owedTo !== null) || answers.some(({ answer }) => answer === 'owed')
   if (owed) deps.onOwed()

@@ -66,6 +66,56 @@ test('jobs of partitions that are gone are not handed out, and may come back', (
   assert.deepEqual(take(wheel, 2_000), ['theirs'])
 })
 
+/** The same job as another version of it. */
+const ofVersion = (version: number, dueAt: number): Entry => ({ ...entry('a', dueAt), version })
+
+test('a later version of a job replaces an earlier one, and not the other way round', () => {
+  const wheel = new TimerWheel()
+  wheel.put(ofVersion(1, 1_000))
+  wheel.put(ofVersion(2, 5_000))
+  wheel.put(ofVersion(1, 2_000))
+  assert.equal(wheel.size, 1)
+  assert.deepEqual(take(wheel, 4_999), [])
+  assert.deepEqual(
+    wheel.takeDue(epochMs(5_000), 10).map(({ version }) => version),
+    [2],
+  )
+  assert.equal(wheel.nextDueAt(), null)
+})
+
+test('what was taken out is put back, unless the job came anew meanwhile', () => {
+  const wheel = new TimerWheel()
+  wheel.put(ofVersion(1, 1_000))
+  const [taken] = wheel.takeDue(epochMs(1_000), 10)
+  wheel.putBack({ ...taken!, dueAt: epochMs(2_000) })
+  assert.deepEqual(take(wheel, 1_999), [])
+  const [again] = wheel.takeDue(epochMs(2_000), 10)
+  for (const version of [1, 2]) {
+    wheel.put(ofVersion(version, 4_000))
+    wheel.putBack({ ...again!, dueAt: epochMs(3_000) })
+    assert.equal(wheel.size, 1)
+    assert.deepEqual(take(wheel, 3_999), [], `version ${version}`)
+    assert.deepEqual(
+      wheel.takeDue(epochMs(4_000), 10).map((one) => one.version),
+      [version],
+    )
+  }
+})
+
+test('what was taken out is put back in place of an earlier version that came late', () => {
+  const wheel = new TimerWheel()
+  wheel.put(ofVersion(2, 1_000))
+  const [taken] = wheel.takeDue(epochMs(1_000), 10)
+  // A load that read the cursor before the edit, and came to its end after it.
+  wheel.put(ofVersion(1, 1_000))
+  wheel.putBack({ ...taken!, dueAt: epochMs(2_000) })
+  assert.deepEqual(take(wheel, 1_999), [], 'the earlier version is out of date')
+  assert.deepEqual(
+    wheel.takeDue(epochMs(2_000), 10).map(({ version }) => version),
+    [2],
+  )
+})
+
 test('a herd of one instant is handed out piece by piece', () => {
   const wheel = new TimerWheel()
   for (let i = 0; i < 2_500; i++) wheel.put(entry(`job ${i}`, 1_000))

@@ -17,8 +17,10 @@ export class TimerWheel {
     return this.#byJob.has(jobId)
   }
 
-  /** Replaces what the wheel had for the job. */
+  /** Replaces what the wheel had for the job, unless that is of a later version. */
   put(entry: Entry): void {
+    const known = this.#byJob.get(entry.jobId)
+    if (known !== undefined && known.version > entry.version) return
     this.#byJob.set(entry.jobId, entry)
     const bucket = this.#buckets.get(entry.dueAt)
     if (bucket !== undefined) {
@@ -27,6 +29,12 @@ export class TimerWheel {
     }
     this.#buckets.set(entry.dueAt, [entry])
     this.#push(entry.dueAt)
+  }
+
+  /** Puts back what was taken out, unless the job came anew meanwhile: that entry knows more, if its version is no older. */
+  putBack(entry: Entry): void {
+    const known = this.#byJob.get(entry.jobId)
+    if (known === undefined || known.version < entry.version) this.put(entry)
   }
 
   /** Takes out at most `limit` jobs that are due. */

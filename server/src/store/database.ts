@@ -35,13 +35,21 @@ export interface Queries {
   query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>>
 }
 
+/** What a store works on: the database, or a transaction of it that is under way. */
+export interface Transactions extends Queries {
+  transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>
+  /** Whether a transaction is under way: an error in it ends all of it. */
+  readonly isNested: boolean
+}
+
 const bugs = [TypeError, RangeError, ReferenceError, SyntaxError]
 const connectMsMax = 5_000
 const transactionTriesMax = 5
 /** Deadlock and serialisation failure: PostgreSQL rolled back, and the same work may succeed next time. */
 const repeatable: readonly string[] = ['40P01', '40001']
 
-export class Database implements Queries, AsyncDisposable {
+export class Database implements Transactions, AsyncDisposable {
+  readonly isNested = false
   readonly #pool: pg.Pool
   readonly #deps: DatabaseDeps
 
@@ -88,7 +96,12 @@ export class Database implements Queries, AsyncDisposable {
 
   /** One transaction, repeated when PostgreSQL asks for it: `work` must have no other effect. */
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
-    return this.#repeat((client) => runTransaction(client, work))
+    return this.#repeat((client) => runTransaction(client, 'BEGIN', work))
+  }
+
+  /** Several reads of one moment. */
+  snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
+    return this.#repeat((client) => runTransaction(client, beginSnapshot, work))
   }
 
   async #repeat<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -124,6 +137,11 @@ export class Database implements Queries, AsyncDisposable {
   }
 }
 
+/** Lets stores take part in a transaction that is under way. */
+export function within({ query }: Queries): Transactions {
+  return { query, transaction: (work) => work({ query }), isNested: true }
+}
+
 export function addressOf(address: DatabaseAddress): pg.ClientConfig {
   if ('url' in address) return { connectionString: address.url }
   return { host: address.socketDir, database: address.database, user: 'postgres' }
@@ -138,8 +156,14 @@ async function run<R extends object>(
   return { rows, count: rowCount ?? 0 }
 }
 
-async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries) => Promise<T>): Promise<T> {
-  await send(client, { text: 'BEGIN' })
+const beginSnapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
+
+async function runTransaction<T>(
+  client: pg.ClientBase,
+  begin: string,
+  work: (queries: Queries) => Promise<T>,
+): Promise<T> {
+  await send(client, { text: begin })
   try {
     const result = await work({ query: (statement, values) => run(client, statement, values) })
     const { command } = await send(client, { text: 'COMMIT' })

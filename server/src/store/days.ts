@@ -2,7 +2,7 @@
 // nobody can ask for them any more. A write that meets a missing day makes it and goes on.
 import { historyDaysMax } from '../domain/tenant.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
-import type { Database } from './database.ts'
+import type { Database, Transactions } from './database.ts'
 import * as statements from './days.sql.ts'
 
 export type DailyTable = 'slots' | 'attempts'
@@ -52,13 +52,17 @@ interface DayRow {
   state: 'attached' | 'detaching' | 'detached'
 }
 
-/** Runs a write; if it meets a day without a partition, makes it and runs the write once more. */
+/**
+ * Runs a write; if it meets a day without a partition, makes it and runs the write once more. Within a transaction the
+ * error has ended all of it: there `withToday` around the whole does the same.
+ */
 export async function withDays<T>(
-  database: Database,
+  database: Transactions,
   table: DailyTable,
   instants: readonly number[] | 'today',
   write: () => Promise<T>,
 ): Promise<T> {
+  if (database.isNested) return write()
   try {
     return await write()
   } catch (error) {
@@ -68,6 +72,11 @@ export async function withDays<T>(
       for (const day of new Set(instants.map(dayText))) await database.query(statements.makeDay, [table, day])
     return write()
   }
+}
+
+/** Around a transaction of many writes, all of which are about today. */
+export async function withToday<T>(database: Transactions, write: () => Promise<T>): Promise<T> {
+  return withDays(database, 'slots', 'today', () => withDays(database, 'attempts', 'today', write))
 }
 
 /** "no partition of relation … found for row", in whatever language the server speaks. */

@@ -1,35 +1,46 @@
 // The statements on dead letters.
 import { sql } from '../lib/sql.ts'
 
+// $6: of the last error. $7 and $8: bounds of when it died.
 export const selectDeadLetters = sql('selectDeadLetters')`
-  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text FROM dead_letters
-  WHERE tenant_id = $1 AND ($2::uuid IS NULL OR job_id = $2) AND execution_id < $3
+  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at
+  FROM dead_letters
+  WHERE tenant_id = $1 AND execution_id < $3 AND ($2::uuid IS NULL OR job_id = $2) AND ($5::text IS NULL OR reason = $5)
+    AND ($6::text IS NULL OR errors -> -1 ->> 'type' = $6)
+    AND died_at >= $7::timestamptz AND died_at < $8::timestamptz
   ORDER BY execution_id DESC LIMIT $4`
 
 export const countDeadLetters = sql('countDeadLetters')`
-  SELECT count(*) AS total FROM (
-    SELECT FROM dead_letters WHERE tenant_id = $1 AND ($2::uuid IS NULL OR job_id = $2) LIMIT $3
+  SELECT count(*) AS total, (SELECT min(died_at) FROM dead_letters WHERE tenant_id = $1) AS oldest_at FROM (
+    SELECT FROM dead_letters
+    WHERE tenant_id = $1 AND ($2::uuid IS NULL OR job_id = $2) AND ($4::text IS NULL OR reason = $4)
+      AND ($5::text IS NULL OR errors -> -1 ->> 'type' = $5)
+      AND died_at >= $6::timestamptz AND died_at < $7::timestamptz
+    LIMIT $3
   ) d`
 
 export const selectDeadLetter = sql('selectDeadLetter')`
-  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text FROM dead_letters
-  WHERE tenant_id = $1 AND execution_id = $2`
+  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at
+  FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`
+
+export const editDeadLetter = sql('editDeadLetter')`
+  UPDATE dead_letters SET payload = $3, edited_at = clock_ms() WHERE tenant_id = $1 AND execution_id = $2
+  RETURNING execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at`
+
+export const selectLetterJobs = sql('selectLetterJobs')`
+  SELECT execution_id, job_id FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`
 
 /** Taken, not read: two redrives of one letter make one execution. */
 export const takeDeadLetters = sql('takeDeadLetters')`
   DELETE FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])
   RETURNING execution_id, job_id, kind, slot, idempotency_key, payload::text`
 
-export const insertRedriven = sql('insertRedriven')`
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    payload_override, idempotency_key, retry_of)
-  SELECT x.e, j.job_id, j.version, j.tenant_id, 'redrive', CASE v.overlap_policy WHEN 'ALLOW' THEN 'ready' ELSE 'waiting' END,
-    $2, x.l, greatest(1, v.priority - $3::int), from_ms(x.s), m.at,
-    m.at + greatest(1, v.priority - $3::int) * interval '60 seconds', x.p::json, x.k, x.o
-  FROM (SELECT clock_ms() AS at) m
-  CROSS JOIN json_to_recordset($1::json) AS x(e uuid, j uuid, l text, s float8, p text, k text, o uuid)
-  JOIN jobs j ON j.job_id = x.j
-  JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version`
+/** Of deleted jobs: nothing will redrive them. */
+export const stopRedrives = sql('stopRedrives')`
+  UPDATE dead_letters SET redrive_at = NULL WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`
+
+export const selectDueLetters = sql('selectDueLetters')`
+  SELECT tenant_id, execution_id FROM dead_letters WHERE redrive_at <= clock_timestamp() ORDER BY redrive_at LIMIT $1`
 
 export const discardDeadLetter = sql('discardDeadLetter')`
   DELETE FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`

@@ -1,4 +1,6 @@
 import { testDeadLetters } from '../../test/conformance/dead-letters.ts'
+import { testDeadLettersCare } from '../../test/conformance/dead-letters-care.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testDeadLetters)
+testOnStores(testDeadLettersCare)

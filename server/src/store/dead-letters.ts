@@ -1,43 +1,54 @@
 // Dead letters on PostgreSQL.
 import { type ExecutionKind, idempotencyKeyOf } from '../domain/execution.ts'
+import type { JobStatus } from '../domain/job.ts'
 import { triggerLevels } from '../domain/rank.ts'
 import { serverRoute } from '../domain/route.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type {
   DeadLetter,
   DeadLetterPage,
   DeadLetterQuery,
   DeadLetters,
+  Redriven,
   RedriveOrder,
 } from '../ports/dead-letters.ts'
 import { totalMax } from '../ports/history.ts'
 import type { DeadReason } from '../ports/queue.ts'
-import type { Database } from './database.ts'
+import { insertRepeats } from './control.sql.ts'
+import type { Transactions } from './database.ts'
 import * as statements from './dead-letters.sql.ts'
+import { lockJobs } from './jobs.sql.ts'
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 export class StoredDeadLetters implements DeadLetters {
-  readonly #database: Database
+  readonly #database: Transactions
 
-  constructor(database: Database) {
+  constructor(database: Transactions) {
     this.#database = database
   }
 
-  async list({ tenantId, jobId, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
-    const [listed, counted] = await Promise.all([
-      this.#database.query<LetterRow>(statements.selectDeadLetters, [
-        tenantId,
-        jobId,
-        before ?? lastId,
-        limit + 1,
-      ]),
-      this.#database.query<{ total: number }>(statements.countDeadLetters, [tenantId, jobId, totalMax + 1]),
+  async list({ tenantId, filter, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
+    const { jobId, reason, errorType } = filter
+    const conditions = [
+      reason,
+      errorType,
+      instantOf(filter.from, '-infinity'),
+      instantOf(filter.to, 'infinity'),
+    ]
+    const listed = await this.#database.query<LetterRow>(statements.selectDeadLetters, [
+      ...[tenantId, jobId, before ?? lastId, limit + 1],
+      ...conditions,
     ])
+    const counted = await this.#database.query<{ total: number; oldest_at: EpochMs | null }>(
+      statements.countDeadLetters,
+      [tenantId, jobId, totalMax + 1, ...conditions],
+    )
     return {
       deadLetters: listed.rows.slice(0, limit).map(toLetter),
       more: listed.rows.length > limit,
       total: counted.rows[0]!.total,
+      oldestAt: counted.rows[0]!.oldest_at,
     }
   }
 
@@ -49,35 +60,43 @@ export class StoredDeadLetters implements DeadLetters {
     return rows[0] === undefined ? null : toLetter(rows[0])
   }
 
-  async redrive({
-    tenantId,
-    letters,
-  }: RedriveOrder): Promise<{ executionId: string; newExecutionId: string }[]> {
-    const ids = letters.map(({ executionId }) => executionId)
+  async edit(tenantId: string, executionId: string, payload: unknown): Promise<DeadLetter | null> {
+    const values = [tenantId, executionId, JSON.stringify(payload)]
+    const { rows } = await this.#database.query<LetterRow>(statements.editDeadLetter, values)
+    return rows[0] === undefined ? null : toLetter(rows[0])
+  }
+
+  // The jobs are locked before their letters are taken, as everywhere: a delete of one waits, or we see it.
+  redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
+    const ids = [...new Set(letters.map(({ executionId }) => executionId))]
     return this.#database.transaction(async (queries) => {
-      const { rows } = await queries.query<TakenRow>(statements.takeDeadLetters, [tenantId, ids])
-      const taken = new Map(rows.map((row) => [row.execution_id, row]))
-      // A letter that is named twice is there once.
-      const first = new Map(letters.toReversed().map((letter) => [letter.executionId, letter]))
-      const redriven = letters.filter(
-        (one) => taken.has(one.executionId) && first.get(one.executionId) === one,
+      const { rows: found } = await queries.query<LetterJobRow>(statements.selectLetterJobs, [tenantId, ids])
+      const keys = [...new Set(found.map((row) => row.job_id))].map((j) => ({ t: tenantId, j }))
+      const locked = await queries.query<LockRow>(lockJobs, [JSON.stringify(keys)])
+      const deleted = new Set(
+        locked.rows.filter(({ status }) => status === 'DELETED').map((row) => row.job_id),
       )
-      const items = redriven.map(({ executionId, newExecutionId, lane }) => {
-        const { job_id: jobId, kind, slot, idempotency_key: key, payload } = taken.get(executionId)!
-        return {
-          e: newExecutionId,
-          j: jobId,
-          l: lane,
-          s: slot,
-          k: key ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
-          o: executionId,
-          ...(payload !== null && { p: payload }),
-        }
+      const jobDeleted = found.filter((row) => deleted.has(row.job_id)).map((row) => row.execution_id)
+      if (jobDeleted.length > 0) await queries.query(statements.stopRedrives, [tenantId, jobDeleted])
+      // A letter that came since we looked has a job that is not locked.
+      const wanted = found.filter((row) => !deleted.has(row.job_id)).map((row) => row.execution_id)
+      const { rows } = await queries.query<TakenRow>(statements.takeDeadLetters, [tenantId, wanted])
+      const taken = new Map(rows.map((row) => [row.execution_id, row]))
+      const redriven = letters.flatMap(({ executionId, newExecutionId, lane }) => {
+        const letter = taken.get(executionId)
+        // A letter that is named twice is there once.
+        return letter !== undefined && taken.delete(executionId)
+          ? [{ letter, executionId, newExecutionId, lane }]
+          : []
       })
-      if (items.length > 0) {
-        await queries.query(statements.insertRedriven, [JSON.stringify(items), serverRoute, triggerLevels])
+      if (redriven.length > 0) {
+        const values = [JSON.stringify(redriven.map(toItem)), serverRoute, triggerLevels, 'redrive']
+        await queries.query(insertRepeats, values)
       }
-      return redriven.map(({ executionId, newExecutionId }) => ({ executionId, newExecutionId }))
+      return {
+        redriven: redriven.map(({ executionId, newExecutionId }) => ({ executionId, newExecutionId })),
+        jobDeleted,
+      }
     })
   }
 
@@ -90,6 +109,34 @@ export class StoredDeadLetters implements DeadLetters {
     const { rows } = await this.#database.query<DepthRow>(statements.selectDeadLetterDepth, [totalMax + 1])
     return { count: rows[0]!.count, oldestAt: rows[0]!.oldest_at }
   }
+
+  async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
+    const { rows } = await this.#database.query<DueRow>(statements.selectDueLetters, [limit])
+    return rows.map((row) => ({ tenantId: row.tenant_id, executionId: row.execution_id }))
+  }
+}
+
+function toItem(one: {
+  letter: TakenRow
+  executionId: string
+  newExecutionId: string
+  lane: string
+}): object {
+  const { letter, executionId, newExecutionId, lane } = one
+  const { job_id: jobId, kind, slot, idempotency_key: key, payload } = letter
+  return {
+    e: newExecutionId,
+    j: jobId,
+    l: lane,
+    s: slot,
+    k: key ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
+    o: executionId,
+    ...(payload !== null && { p: payload }),
+  }
+}
+
+function instantOf(at: EpochMs | null, otherwise: string): string {
+  return at === null ? otherwise : toRfc3339(at)
 }
 
 function toLetter(row: LetterRow): DeadLetter {
@@ -102,6 +149,8 @@ function toLetter(row: LetterRow): DeadLetter {
     attempts: row.attempts,
     errors: row.errors,
     ...(row.payload !== null && { payload: JSON.parse(row.payload) as unknown }),
+    editedAt: row.edited_at,
+    redriveAt: row.redrive_at,
   }
 }
 
@@ -114,6 +163,23 @@ interface LetterRow {
   attempts: number
   errors: DeadLetter['errors']
   payload: string | null
+  edited_at: EpochMs | null
+  redrive_at: EpochMs | null
+}
+
+interface LetterJobRow {
+  execution_id: string
+  job_id: string
+}
+
+interface LockRow {
+  job_id: string
+  status: JobStatus
+}
+
+interface DueRow {
+  tenant_id: string
+  execution_id: string
 }
 
 interface TakenRow {

@@ -1,4 +1,8 @@
 import { testHistory } from '../../test/conformance/history.ts'
+import { testHistorySearch } from '../../test/conformance/history-search.ts'
+import { testHistoryStats } from '../../test/conformance/history-stats.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testHistory)
+testOnStores(testHistorySearch)
+testOnStores(testHistoryStats)

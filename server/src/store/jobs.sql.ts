@@ -1,60 +1,154 @@
-// The statements on jobs: create, read, trigger.
+// The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
 import { sql } from '../lib/sql.ts'
 
-export const insertJob = sql('insertJob')`
-  WITH job AS (
-    INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at)
-    VALUES ($1, $2, 1, from_ms($3), from_ms($3))
-  ), first AS (
+// Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
+// of it is written.
+export const insertJobs = sql('insertJobs')`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
+    SELECT x.*, from_ms(x.at) AS created_at, from_ms(x.slot) AS slot_at, from_ms(x.first) AS first_at
+    FROM json_to_recordset($1::json) AS x(j uuid, t uuid, at float8, by text, key text, search text, name text,
+      description text, tags text[], schedule json, anchor float8, execution json, retry json, priority smallint,
+      overlap text, misfire text, misfire_window int, metadata json, p smallint, status text, slot float8,
+      first float8, e uuid, lane text)
+  ), job AS (
+    INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, key, name, tags, search, created_by, updated_by)
+    SELECT j, t, 1, created_at, created_at, key, name, tags, search, by, by FROM item
+    ON CONFLICT (tenant_id, key) WHERE key IS NOT NULL AND deleted_at IS NULL DO NOTHING
+    RETURNING job_id
+  ), made AS MATERIALIZED (
+    SELECT i.* FROM item i JOIN job ON job.job_id = i.j
+  ), version AS (
     INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
       retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata)
-    VALUES ($1, 1, $2, $4, $5, $6, $7, from_ms($8), $9, $10, $11, $12, $13, $14, $15)
+    SELECT j, 1, t, name, description, tags, schedule, from_ms(anchor), execution, retry, priority, overlap, misfire,
+      misfire_window, metadata
+    FROM made
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
-    SELECT $16::smallint, $1 WHERE $17 = 'ACTIVE' AND from_ms($18) < clock_timestamp() + $20 * interval '1 millisecond'
+    SELECT p, j FROM made CROSS JOIN moment m
+    WHERE status = 'ACTIVE' AND slot_at < m.at + $2 * interval '1 millisecond'
+  ), cursor AS (
+    INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at, decided_to)
+    SELECT j, t, p, 1, status, slot_at, slot_at, first_at FROM made
+  ), taken AS (
+    INSERT INTO slots (job_id, slot, execution_id) SELECT j, first_at, e FROM made WHERE e IS NOT NULL
+  ), enqueued AS (
+    INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
+    SELECT e, $3, lane, priority, m.at, m.at + priority * interval '60 seconds', '{0}', ARRAY[j], '{1}', ARRAY[first::bigint]
+    FROM made CROSS JOIN moment m WHERE e IS NOT NULL
   )
-  INSERT INTO cursors (job_id, partition_id, version, status, slot_at, due_at, decided_to)
-  VALUES ($1, $16::smallint, 1, $17, from_ms($18), from_ms($18), from_ms($19))`
-
-export const enqueueFirst = sql('enqueueFirst')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), taken AS (
-    INSERT INTO slots (job_id, slot, execution_id) VALUES ($2, from_ms($4), $1) RETURNING slot
-  )
-  INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
-  SELECT $1, $3, $5, $6::smallint, m.at, m.at + $6::int * interval '60 seconds', '{0}', ARRAY[$2::uuid], '{1}',
-    ARRAY[to_ms(t.slot)]
-  FROM moment m CROSS JOIN taken t`
+  SELECT job_id FROM job`
 
 export const selectJob = sql('selectJob')`
-  SELECT j.job_id, j.version, j.created_at, j.updated_at, v.tenant_id, v.name, v.description, v.tags, v.schedule,
-    v.anchor_at, v.execution, v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy,
-    v.misfire_window_seconds, v.metadata, c.status, c.slot_at, (
-      SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL ORDER BY s.slot DESC LIMIT 1
+  SELECT j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
+    j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
+    v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.metadata, c.status,
+    c.slot_at, greatest(
+      (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL ORDER BY s.slot DESC LIMIT 1),
+      (SELECT d.last_slot FROM job_days d WHERE d.job_id = j.job_id AND d.last_slot IS NOT NULL ORDER BY d.day DESC LIMIT 1)
     ) AS last_run_at
   FROM jobs j
   JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
   JOIN cursors c ON c.job_id = j.job_id
   WHERE j.tenant_id = $1 AND j.job_id = $2`
 
-/** Fires wait while a trigger decides, and the other way round. */
-export const lockCursor = sql('lockCursor')`
-  SELECT c.status FROM cursors c JOIN jobs j ON j.job_id = c.job_id
-  WHERE c.job_id = $2 AND j.tenant_id = $1 FOR NO KEY UPDATE OF c`
+export const selectJobIdByKey = sql('selectJobIdByKey')`
+  SELECT job_id FROM jobs WHERE tenant_id = $1 AND key = $2 AND deleted_at IS NULL`
 
-export const insertTrigger = sql('insertTrigger')`
+// The rows of the picked ids, newest first.
+export const selectJobs = sql('selectJobs')`
+  SELECT j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
+    j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
+    v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.metadata, c.status,
+    c.slot_at, greatest(
+      (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL ORDER BY s.slot DESC LIMIT 1),
+      (SELECT d.last_slot FROM job_days d WHERE d.job_id = j.job_id AND d.last_slot IS NOT NULL ORDER BY d.day DESC LIMIT 1)
+    ) AS last_run_at
+  FROM unnest($1::uuid[]) AS p(job_id)
+  CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.job_id = p.job_id LIMIT 1) j
+  CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = j.job_id AND v.version = j.version LIMIT 1) v
+  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = j.job_id LIMIT 1) c
+  ORDER BY j.job_id DESC`
+
+// A search looks at no more than $6 rows: a page that found too little among them is short, and says where to go on.
+export const pickJobs = sql('pickJobs')`
+  SELECT j.job_id FROM (
+    SELECT job_id, tags, search FROM jobs
+    WHERE tenant_id = $1 AND job_id < $2 AND deleted_at IS NULL ORDER BY job_id DESC LIMIT $6
+  ) j
+  WHERE ($3::text IS NULL OR $3 = ANY (j.tags)) AND ($4::text IS NULL OR strpos(j.search, $4) > 0)
+  ORDER BY j.job_id DESC OFFSET $5 LIMIT $7`
+
+export const pickJobsByStatus = sql('pickJobsByStatus')`
+  SELECT c.job_id FROM (
+    SELECT job_id FROM cursors WHERE tenant_id = $1 AND job_id < $2 AND status = $8 ORDER BY job_id DESC LIMIT $6
+  ) c
+  WHERE ($3::text IS NULL OR $3 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = c.job_id)::text[]))
+    AND ($4::text IS NULL OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = c.job_id), $4) > 0)
+  ORDER BY c.job_id DESC OFFSET $5 LIMIT $7`
+
+/** Where a look at so many rows ends; no row: all were seen. */
+export const selectPickEnd = sql('selectPickEnd')`
+  SELECT job_id FROM jobs WHERE tenant_id = $1 AND job_id < $2 AND deleted_at IS NULL
+  ORDER BY job_id DESC OFFSET $3 LIMIT 1`
+
+export const selectPickEndByStatus = sql('selectPickEndByStatus')`
+  SELECT job_id FROM cursors WHERE tenant_id = $1 AND job_id < $2 AND status = $4 ORDER BY job_id DESC OFFSET $3 LIMIT 1`
+
+export const countJobs = sql('countJobs')`
+  SELECT count(*) AS seen, count(*) FILTER (
+    WHERE ($2::text IS NULL OR $2 = ANY (j.tags)) AND ($3::text IS NULL OR strpos(j.search, $3) > 0)) AS total
+  FROM (
+    SELECT tags, search FROM jobs WHERE tenant_id = $1 AND deleted_at IS NULL ORDER BY job_id DESC LIMIT $4
+  ) j`
+
+export const countJobsByStatus = sql('countJobsByStatus')`
+  SELECT count(*) AS seen, count(*) FILTER (
+    WHERE ($2::text IS NULL OR $2 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = c.job_id)::text[]))
+      AND ($3::text IS NULL OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = c.job_id), $3) > 0)) AS total
+  FROM (
+    SELECT job_id FROM cursors WHERE tenant_id = $1 AND status = $5 ORDER BY job_id DESC LIMIT $4
+  ) c`
+
+export const selectResumable = sql('selectResumable')`
+  SELECT tenant_id, job_id, resume_at FROM jobs WHERE resume_at <= clock_timestamp() ORDER BY resume_at LIMIT $1`
+
+/** Those of them that nobody else has locked. */
+export const lockFreeJobs = sql('lockFreeJobs')`
+  SELECT c.tenant_id, c.job_id, c.status FROM json_to_recordset($1::json) AS x(t uuid, j uuid)
+  JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
+  ORDER BY c.job_id FOR NO KEY UPDATE OF c SKIP LOCKED`
+
+/** Fires wait while a trigger decides, and the other way round. In the order of ids, as everywhere. */
+export const lockJobs = sql('lockJobs')`
+  SELECT c.tenant_id, c.job_id, c.status FROM json_to_recordset($1::json) AS x(t uuid, j uuid)
+  JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
+  ORDER BY c.job_id FOR NO KEY UPDATE OF c`
+
+// Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
+export const insertTriggers = sql('insertTriggers')`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
     payload_override)
-  SELECT $1, j.job_id, j.version, j.tenant_id, 'trigger',
-    CASE WHEN v.overlap_policy <> 'ALLOW' AND (
-      EXISTS (SELECT FROM live l WHERE l.job_id = j.job_id)
-      OR EXISTS (SELECT FROM catchups k WHERE k.job_id = j.job_id)
-      OR EXISTS (
-        SELECT FROM batches b WHERE j.job_id = ANY (b.job_ids) AND b.batch_id = batch_of((
-          SELECT s.execution_id FROM slots s WHERE s.job_id = j.job_id ORDER BY s.slot DESC LIMIT 1)))
+  SELECT x.e, d.job_id, d.version, d.tenant_id, 'trigger',
+    CASE WHEN d.overlap_policy <> 'ALLOW' AND (
+      row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
+      OR coalesce(
+        (SELECT true FROM live l WHERE l.job_id = x.j LIMIT 1),
+        (SELECT true FROM catchups k WHERE k.job_id = x.j LIMIT 1),
+        (SELECT true FROM batches b WHERE b.batch_id = batch_of((
+          SELECT s.execution_id FROM slots s WHERE s.job_id = x.j ORDER BY s.slot DESC LIMIT 1))
+          AND x.j = ANY (b.job_ids) LIMIT 1),
+        CASE WHEN d.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[x.j] LIMIT 1) END,
+        false)
     ) THEN 'waiting' ELSE 'ready' END,
-    $3, $4, greatest(1, v.priority - $5::int), date_trunc('second', m.at), m.at,
-    m.at + greatest(1, v.priority - $5::int) * interval '60 seconds', $6
+    $2, x.l, greatest(1, d.priority - $3::int), date_trunc('second', m.at), m.at,
+    m.at + greatest(1, d.priority - $3::int) * interval '60 seconds', x.p::json
   FROM (SELECT clock_ms() AS at) m
-  CROSS JOIN jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
-  WHERE j.job_id = $2
-  RETURNING enqueued_at`
+  CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, j uuid, l text, p text)
+  CROSS JOIN LATERAL (
+    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, c.scattered
+    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+    JOIN cursors c ON c.job_id = j.job_id
+    WHERE j.job_id = x.j LIMIT 1
+  ) d
+  RETURNING execution_id, enqueued_at`

@@ -1,4 +1,10 @@
 import { testJobs } from '../../test/conformance/jobs.ts'
+import { testJobsChange } from '../../test/conformance/jobs-change.ts'
+import { testJobsList } from '../../test/conformance/jobs-list.ts'
+import { testJobsSlots } from '../../test/conformance/jobs-slots.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testJobs)
+testOnStores(testJobsChange)
+testOnStores(testJobsSlots)
+testOnStores(testJobsList)

@@ -1,142 +1,180 @@
-// Jobs on PostgreSQL.
-import {
-  type HttpExecution,
-  type JobStatus,
-  type JobView,
-  type MisfirePolicy,
-  type OverlapPolicy,
-  partitionOf,
-  type StoredSchedule,
-} from '../domain/job.ts'
+// Jobs on PostgreSQL. Creates and triggers that come together are committed together.
+import type { JobStatus } from '../domain/job.ts'
+import type { JobFilter } from '../domain/operation.ts'
 import { triggerLevels } from '../domain/rank.ts'
-import type { RetryPolicy } from '../domain/retry.ts'
 import { serverRoute } from '../domain/route.ts'
-import { lookAheadMs } from '../domain/window.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import type { Jobs, NewJob, TriggerOrder, TriggerOutcome } from '../ports/jobs.ts'
-import type { Database } from './database.ts'
+import { Group } from '../lib/group.ts'
+import type { Sql } from '../lib/sql.ts'
+import { totalMax } from '../ports/history.ts'
+import type { JobPage, JobQuery, Jobs, NewJob, Total, TriggerOrder, TriggerOutcome } from '../ports/jobs.ts'
+import { changeJob } from './change-job.ts'
+import type { Transactions } from './database.ts'
 import { withDays } from './days.ts'
+import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
 
-/** What is due later is found by the next load of the window. */
-const notedWithinMs = 2 * lookAheadMs
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** Rows that one search looks at: about 50 ms. */
+const searchedMax = 50_000
+
+/** Larger groups do not get faster, and their first item waits longer. */
+const groupLimits = { itemsMax: 200, weightMax: 4 * 1024 * 1024, waitingMax: 10_000 }
+
+type Created = 'created' | 'key_taken'
+
+interface Trigger {
+  order: TriggerOrder
+  payload: string | null
+}
 
 export class StoredJobs implements Jobs {
-  readonly #database: Database
+  readonly #database: Transactions
+  readonly #creates: Group<{ job: NewJob; text: string }, Created>
+  readonly #triggers: Group<Trigger, TriggerOutcome>
+  /** Of jobs that somebody else had locked: nobody waits for them but who triggered them. */
+  readonly #heldUp: Group<Trigger, TriggerOutcome>
+  readonly change: Jobs['change']
 
-  constructor(database: Database) {
+  constructor(database: Transactions) {
     this.#database = database
+    this.#creates = new Group((items) => this.#insert(items), {
+      ...groupLimits,
+      weigh: ({ text }) => text.length,
+    })
+    const triggerLimits = { ...groupLimits, weigh: ({ payload }: Trigger) => payload?.length ?? 0 }
+    this.#triggers = new Group((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
+    this.#heldUp = new Group((items) => this.#trigger(items, statements.lockJobs), triggerLimits)
+    this.change = (target, decide) => changeJob(database, target, decide)
   }
 
-  async create(job: NewJob): Promise<void> {
-    const { immediate } = job
-    const values = [
-      job.jobId,
-      job.tenantId,
-      job.createdAt,
-      job.name,
-      job.description,
-      job.tags,
-      JSON.stringify(job.schedule),
-      job.anchorAt,
-      JSON.stringify(job.execution),
-      JSON.stringify(job.retryPolicy),
-      job.priority,
-      job.overlapPolicy,
-      job.misfirePolicy,
-      job.misfireWindowSeconds,
-      JSON.stringify(job.metadata),
-      partitionOf(job.jobId),
-      job.status,
-      job.slotAt,
-      immediate?.slot ?? null,
-      notedWithinMs,
-    ]
-    if (immediate === null) {
-      await this.#database.query(statements.insertJob, values)
-      return
-    }
-    const first = [
-      immediate.executionId,
-      job.jobId,
-      serverRoute,
-      immediate.slot,
-      immediate.lane,
-      job.priority,
-    ]
-    await withDays(this.#database, 'slots', [immediate.slot], () =>
-      this.#database.transaction(async (queries) => {
-        await queries.query(statements.insertJob, values)
-        await queries.query(statements.enqueueFirst, first)
-      }),
+  create(job: NewJob): Promise<Created> {
+    return this.#creates.add({ job, text: toJobItem(job) })
+  }
+
+  async #insert(items: readonly { job: NewJob; text: string }[]): Promise<Created[]> {
+    const slots = items.flatMap(({ job: { immediate } }) => (immediate === null ? [] : [immediate.slot]))
+    const values = [`[${items.map(({ text }) => text).join(',')}]`, noticeMs, serverRoute]
+    const { rows } = await withDays(this.#database, 'slots', slots, () =>
+      this.#database.query<{ job_id: string }>(statements.insertJobs, values),
     )
+    const made = new Set(rows.map((row) => row.job_id))
+    return items.map(({ job }) => (made.has(job.jobId) ? 'created' : 'key_taken'))
   }
 
-  async get(tenantId: string, jobId: string): Promise<JobView | null> {
+  async get(tenantId: string, jobId: string) {
     const { rows } = await this.#database.query<JobRow>(statements.selectJob, [tenantId, jobId])
-    return rows[0] === undefined ? null : toView(rows[0])
+    return rows[0] === undefined ? null : toJobView(rows[0])
   }
 
-  async trigger(order: TriggerOrder): Promise<TriggerOutcome> {
-    const { tenantId, jobId, executionId, lane } = order
+  async getByKey(tenantId: string, key: string) {
+    const { rows } = await this.#database.query<{ job_id: string }>(statements.selectJobIdByKey, [
+      tenantId,
+      key,
+    ])
+    return rows[0] === undefined ? null : this.get(tenantId, rows[0].job_id)
+  }
+
+  trigger(order: TriggerOrder): Promise<TriggerOutcome> {
     const payload = 'payloadOverride' in order ? JSON.stringify(order.payloadOverride) : null
-    const values = [executionId, jobId, serverRoute, lane, triggerLevels, payload]
-    return this.#database.transaction(async (queries) => {
-      const locked = await queries.query<{ status: JobStatus }>(statements.lockCursor, [tenantId, jobId])
-      const status = locked.rows[0]?.status
-      if (status === undefined) return { kind: 'not_found' }
-      if (status === 'DELETED') return { kind: 'deleted' }
-      // A statement of its own: it sees what was committed before we had the lock.
-      const { rows } = await queries.query<{ enqueued_at: EpochMs }>(statements.insertTrigger, values)
-      return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at }
+    return this.#triggers.add({ order, payload })
+  }
+
+  async #trigger(
+    items: readonly Trigger[],
+    lock: Sql,
+  ): Promise<(TriggerOutcome | Promise<TriggerOutcome>)[]> {
+    const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
+    const keys = [...targets.values()].map(({ tenantId, jobId }) => ({ t: tenantId, j: jobId }))
+    const { statuses, enqueued } = await this.#database.transaction(async (queries) => {
+      const locked = await queries.query<LockRow>(lock, [JSON.stringify(keys)])
+      const statuses = new Map(locked.rows.map((row) => [`${row.tenant_id} ${row.job_id}`, row.status]))
+      const rows = items.flatMap(({ order, payload: p }, n) => {
+        const status = statuses.get(targetOf(order))
+        const { executionId: e, jobId: j, lane: l } = order
+        return status === undefined || status === 'DELETED' ? [] : [{ n, e, j, l, ...(p !== null && { p }) }]
+      })
+      // A statement of its own: it sees what was committed before we had the locks.
+      const values = [JSON.stringify(rows), serverRoute, triggerLevels]
+      const inserted =
+        rows.length === 0 ? [] : (await queries.query<InsertedRow>(statements.insertTriggers, values)).rows
+      return { statuses, enqueued: new Map(inserted.map((row) => [row.execution_id, row.enqueued_at])) }
+    })
+    return items.map((item) => {
+      const enqueuedAt = enqueued.get(item.order.executionId)
+      if (enqueuedAt !== undefined) return { kind: 'triggered', enqueuedAt }
+      if (statuses.has(targetOf(item.order))) return { kind: 'deleted' }
+      return lock === statements.lockJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
     })
   }
-}
 
-interface JobRow {
-  job_id: string
-  version: number
-  tenant_id: string
-  name: string
-  description: string | null
-  tags: string[]
-  schedule: StoredSchedule
-  anchor_at: EpochMs
-  execution: HttpExecution
-  retry_policy: RetryPolicy
-  priority: number
-  overlap_policy: OverlapPolicy
-  misfire_policy: MisfirePolicy
-  misfire_window_seconds: number | null
-  metadata: Record<string, string>
-  status: JobStatus
-  slot_at: EpochMs | null
-  last_run_at: EpochMs | null
-  created_at: EpochMs
-  updated_at: EpochMs
-}
-
-function toView(row: JobRow): JobView {
-  return {
-    jobId: row.job_id,
-    version: row.version,
-    tenantId: row.tenant_id,
-    name: row.name,
-    description: row.description,
-    tags: row.tags,
-    schedule: row.schedule,
-    anchorAt: row.anchor_at,
-    execution: row.execution,
-    retryPolicy: row.retry_policy,
-    priority: row.priority,
-    overlapPolicy: row.overlap_policy,
-    misfirePolicy: row.misfire_policy,
-    misfireWindowSeconds: row.misfire_window_seconds,
-    metadata: row.metadata,
-    status: row.status,
-    slotAt: row.slot_at,
-    lastRunAt: row.last_run_at,
-    createdAt: row.created_at,
-    updatedAt: row.updated_at,
+  async list({ tenantId, filter, before, offset, limit }: JobQuery): Promise<JobPage> {
+    const { status, tag, q } = filter
+    const from = before ?? lastId
+    const isSearch = tag !== null || q !== null
+    const seenMax = isSearch ? searchedMax : offset + limit + 1
+    const values = [tenantId, from, tag, q?.toLowerCase() ?? null, offset, seenMax, limit + 1]
+    const { rows: picked } = await (status === null
+      ? this.#database.query<IdRow>(statements.pickJobs, values)
+      : this.#database.query<IdRow>(statements.pickJobsByStatus, [...values, status]))
+    const ids = picked.slice(0, limit).map((row) => row.job_id)
+    const { rows } = await this.#database.query<JobRow>(statements.selectJobs, [ids])
+    const jobs = rows.map(toJobView)
+    if (picked.length > limit) return { jobs, next: ids.at(-1)! }
+    return { jobs, next: isSearch ? await this.#searchEnd(tenantId, from, status) : null }
   }
+
+  /** Where a search stopped looking; null: it has seen all. */
+  async #searchEnd(tenantId: string, from: string, status: JobStatus | null): Promise<string | null> {
+    const values = [tenantId, from, searchedMax - 1]
+    const { rows } = await (status === null
+      ? this.#database.query<IdRow>(statements.selectPickEnd, values)
+      : this.#database.query<IdRow>(statements.selectPickEndByStatus, [...values, status]))
+    return rows[0]?.job_id ?? null
+  }
+
+  async count(tenantId: string, { status, tag, q }: JobFilter): Promise<Total> {
+    const seenMax = tag === null && q === null ? totalMax + 1 : searchedMax
+    const values = [tenantId, tag, q?.toLowerCase() ?? null, seenMax]
+    const { rows } = await (status === null
+      ? this.#database.query<CountRow>(statements.countJobs, values)
+      : this.#database.query<CountRow>(statements.countJobsByStatus, [...values, status]))
+    const { seen, total } = rows[0]!
+    return { total: Math.min(total, totalMax), capped: total > totalMax || seen === seenMax }
+  }
+
+  async findResumable(limit: number) {
+    const { rows } = await this.#database.query<ResumableRow>(statements.selectResumable, [limit])
+    return rows.map((row) => ({ tenantId: row.tenant_id, jobId: row.job_id, until: row.resume_at }))
+  }
+}
+
+function targetOf({ tenantId, jobId }: TriggerOrder): string {
+  return `${tenantId} ${jobId}`
+}
+
+interface LockRow {
+  tenant_id: string
+  job_id: string
+  status: JobStatus
+}
+
+interface InsertedRow {
+  execution_id: string
+  enqueued_at: EpochMs
+}
+
+interface IdRow {
+  job_id: string
+}
+
+interface CountRow {
+  seen: number
+  total: number
+}
+
+interface ResumableRow {
+  tenant_id: string
+  job_id: string
+  resume_at: EpochMs
 }

@@ -6,11 +6,15 @@ import type pg from 'pg'
 import { useDatabase } from '../../test/database.ts'
 import { defaultTenantId } from '../domain/tenant.ts'
 import { type Sql, sql } from '../lib/sql.ts'
+import { cancelBatched, cancelLive } from './cancel-pending.sql.ts'
+import { selectState } from './change-job.sql.ts'
 import type { Database } from './database.ts'
-import { selectExecution, selectExecutions } from './history.sql.ts'
-import { insertTrigger, selectJob } from './jobs.sql.ts'
+import { selectExecution, selectStats } from './history.sql.ts'
+import { foldStats } from './job-stats.sql.ts'
+import * as jobStatements from './jobs.sql.ts'
 import { claimWork, findOwn, finishBatches, finishLive, selectWaiting } from './queue.sql.ts'
-import { fireSlots, loadCursors, lockCursors, takeChanges } from './slots.sql.ts'
+import * as searchStatements from './search.sql.ts'
+import { fireSlots, loadCursors, loadNoted, lockCursors, takeNotes } from './slots.sql.ts'
 import {
   reclaimBatches,
   reclaimLive,
@@ -27,13 +31,15 @@ const tables = ['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 
 const fill = `
   INSERT INTO workers (worker_id, host, version, labels, capacity)
     SELECT md5('worker' || n)::uuid, 'a', '1', '{}', 100 FROM generate_series(0, 9) AS n;
-  INSERT INTO jobs SELECT md5(n::text)::uuid, '${defaultTenantId}', 1, now(), now() FROM generate_series(1, 100000) AS n;
+  INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
+    SELECT md5(n::text)::uuid, '${defaultTenantId}', 1, now(), now(), 'a', ARRAY['t' || n % 100], 'a' || n
+    FROM generate_series(1, 100000) AS n;
   INSERT INTO job_versions (job_id, version, tenant_id, name, tags, schedule, anchor_at, execution, retry_policy,
     priority, overlap_policy, misfire_policy, metadata)
     SELECT job_id, 1, tenant_id, 'a', '{}', '{"type":"CRON"}', now(), json_build_object('payload', repeat('x', 200)), '{}',
       5, 'SKIP', 'FIRE_ONCE', '{}' FROM jobs;
-  INSERT INTO cursors (job_id, partition_id, version, status, slot_at, due_at)
-    SELECT job_id, get_byte(uuid_send(job_id), 15) % 64, 1, 'ACTIVE', at, at FROM (
+  INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at)
+    SELECT job_id, '${defaultTenantId}', get_byte(uuid_send(job_id), 15) % 64, 1, 'ACTIVE', at, at FROM (
       SELECT job_id, date_trunc('second', now()) + random() * interval '1 day' AS at FROM jobs) j;
   INSERT INTO slots SELECT job_id, date_trunc('second', now()) - (n % 80000) * interval '1 second',
     execution_at(md5('batch' || n / 100)::uuid, (n % 100)::int)
@@ -63,6 +69,28 @@ const fill = `
   INSERT INTO changes SELECT partition_id, job_id FROM cursors LIMIT 2000`
 
 const job = 'md5(n::text)::uuid'
+const tenant = `SELECT '${defaultTenantId}'::uuid`
+const lastId = `SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
+/** A search with all conditions. */
+const recorded = [
+  ...[
+    lastId,
+    `SELECT now() - interval '365 days'`,
+    'SELECT 20000',
+    `SELECT '{failed}'::text[]`,
+    `SELECT 'slot'`,
+  ],
+  ...[
+    `SELECT 'TIMEOUT'`,
+    'SELECT true',
+    `SELECT '-infinity'`,
+    `SELECT 'infinity'`,
+    `SELECT 't7'`,
+    `SELECT 'a'`,
+  ],
+]
+const recordedTypes =
+  'uuid, uuid, timestamptz, bigint, text[], text, text, boolean, timestamptz, timestamptz, text, text'
 const ending = `json_build_object('k', 'ended', 'o', 'succeeded', 's', 0, 'z', 0, 'd', 1, 'h', 200, 'w', 'done')`
 
 /** Each parameter as an expression that is evaluated first; types as the statement has them. */
@@ -78,13 +106,14 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
     types: 'json, float8, bigint, float8',
   },
   {
-    statement: takeChanges,
-    values: [
-      'SELECT array_agg(n) FROM generate_series(0, 63) AS n',
-      'SELECT 5000',
-      `SELECT to_ms('9999-01-01')`,
-    ],
-    types: 'smallint[], bigint, float8',
+    statement: takeNotes,
+    values: ['SELECT array_agg(n) FROM generate_series(0, 63) AS n', 'SELECT 5000'],
+    types: 'smallint[], bigint',
+  },
+  {
+    statement: loadNoted,
+    values: [`SELECT array_agg(${job}) FROM generate_series(1, 2000) AS n`, `SELECT to_ms('9999-01-01')`],
+    types: 'uuid[], float8',
   },
   {
     statement: lockCursors,
@@ -168,44 +197,109 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
     types: 'uuid, text, int',
   },
   {
-    statement: selectExecutions,
-    values: [
-      `SELECT md5('7')::uuid`,
-      'SELECT NULL',
-      'SELECT NULL',
-      `SELECT '-infinity'`,
-      `SELECT 'infinity'`,
-      `SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`,
-      'SELECT 51',
-      `SELECT now() - interval '365 days'`,
-    ],
-    types: 'uuid, text, text[], timestamptz, timestamptz, uuid, bigint, timestamptz',
-  },
-  {
     statement: selectExecution,
     values: [
       `SELECT '${defaultTenantId}'::uuid`,
       'SELECT execution_id FROM attempts ORDER BY recorded_at LIMIT 1',
       `SELECT now() - interval '5 days'`,
+      'SELECT 3600000',
     ],
-    types: 'uuid, uuid, timestamptz',
+    types: 'uuid, uuid, timestamptz, float8',
   },
   {
-    statement: selectJob,
-    values: [`SELECT '${defaultTenantId}'::uuid`, `SELECT md5('7')::uuid`],
+    statement: jobStatements.selectJob,
+    values: [tenant, `SELECT md5('7')::uuid`],
     types: 'uuid, uuid',
   },
   {
-    statement: insertTrigger,
+    statement: jobStatements.selectJobs,
+    values: [`SELECT array_agg(${job}) FROM generate_series(1, 200) AS n`],
+    types: 'uuid[]',
+  },
+  {
+    statement: jobStatements.pickJobs,
+    values: [tenant, lastId, `SELECT 't7'`, `SELECT 'a1'`, 'SELECT 0', 'SELECT 50000', 'SELECT 51'],
+    types: 'uuid, uuid, text, text, bigint, bigint, bigint',
+  },
+  {
+    statement: jobStatements.pickJobsByStatus,
     values: [
-      'SELECT gen_random_uuid()',
-      `SELECT md5('7')::uuid`,
-      `SELECT 'server'`,
-      `SELECT 'shared'`,
-      'SELECT 2',
+      tenant,
+      lastId,
       'SELECT NULL',
+      'SELECT NULL',
+      'SELECT 0',
+      'SELECT 51',
+      'SELECT 51',
+      `SELECT 'PAUSED'`,
     ],
-    types: 'uuid, uuid, text, text, int, json',
+    types: 'uuid, uuid, text, text, bigint, bigint, bigint, text',
+  },
+  {
+    statement: jobStatements.countJobs,
+    values: [tenant, 'SELECT NULL', 'SELECT NULL', 'SELECT 10001'],
+    types: 'uuid, text, text, bigint',
+  },
+  {
+    statement: jobStatements.lockJobs,
+    values: [
+      `SELECT json_agg(json_build_object('t', (${tenant}), 'j', ${job})) FROM generate_series(1, 200) AS n`,
+    ],
+    types: 'json',
+  },
+  { statement: selectState, values: [`SELECT md5('7')::uuid`], types: 'uuid' },
+  {
+    statement: cancelBatched,
+    values: [`SELECT md5('7')::uuid`, 'SELECT NULL', 'SELECT NULL', `SELECT 'gone'`],
+    types: 'uuid, uuid, uuid, text',
+  },
+  {
+    statement: cancelLive,
+    values: [`SELECT md5('7')::uuid`, 'SELECT NULL', `SELECT 'gone'`],
+    types: 'uuid, uuid, text',
+  },
+  { statement: selectStats, values: [`SELECT md5('7')::uuid`, 'SELECT 365'], types: 'uuid, int' },
+  { statement: foldStats, values: ['SELECT 10000'], types: 'float8' },
+  {
+    statement: searchStatements.selectUnderWayOfJob,
+    values: [`SELECT md5('7')::uuid`, lastId, 'SELECT 20000'],
+    types: 'uuid, uuid, bigint',
+  },
+  {
+    statement: searchStatements.selectUnderWay,
+    values: [tenant, lastId, 'SELECT 500', 'SELECT 20000'],
+    types: 'uuid, uuid, bigint, bigint',
+  },
+  {
+    statement: searchStatements.selectRecordedOfJob,
+    values: [`SELECT md5('7')::uuid`, ...recorded, 'SELECT 51'],
+    types: `${recordedTypes}, bigint`,
+  },
+  {
+    statement: searchStatements.selectRecorded,
+    values: [tenant, ...recorded, 'SELECT 51'],
+    types: `${recordedTypes}, bigint`,
+  },
+  {
+    statement: searchStatements.selectFailedOfJob,
+    values: [`SELECT md5('7')::uuid`, ...recorded, 'SELECT 51'],
+    types: `${recordedTypes}, bigint`,
+  },
+  {
+    statement: searchStatements.selectFailed,
+    values: [tenant, ...recorded, 'SELECT 51'],
+    types: `${recordedTypes}, bigint`,
+  },
+  { statement: searchStatements.countRecorded, values: [tenant, ...recorded], types: recordedTypes },
+  {
+    statement: jobStatements.insertTriggers,
+    values: [
+      `SELECT json_agg(json_build_object('n', n, 'e', gen_random_uuid(), 'j', ${job}, 'l', 'shared'))
+        FROM generate_series(1, 200) AS n`,
+      `SELECT 'server'`,
+      'SELECT 2',
+    ],
+    types: 'json, text, int',
   },
 ]
 

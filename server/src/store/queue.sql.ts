@@ -141,10 +141,11 @@ export const finishBatches = sql('finishBatches')`
     FROM held h WHERE h.k IS DISTINCT FROM 'ended' OR h.a IS NOT NULL
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload, kind,
-      slot)
+      slot, redrive_at)
     SELECT h.execution_id, h.tenant_id, h.job_id, v.name, h.x, m.at, 1,
       json_build_array(json_build_object('attempt', 1, 'at', h.z, 'type', h.t, 'message', h.m, 'httpStatus', h.h)),
-      v.execution -> 'payload', 'slot', h.slot
+      v.execution -> 'payload', 'slot', h.slot,
+      m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second'
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.x IS NOT NULL
   )
@@ -177,7 +178,7 @@ export const finishLive = sql('finishLive')`
     FROM held h WHERE l.execution_id = h.e AND (h.k <> 'ended' OR h.a IS NOT NULL)
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
-      idempotency_key, kind, slot)
+      idempotency_key, kind, slot, redrive_at)
     SELECT h.e, h.tenant_id, h.job_id, v.name, h.x, m.at, h.attempt, (
         SELECT json_agg(y.error ORDER BY y.attempt) FROM (
           SELECT a.attempt, json_build_object('attempt', a.attempt, 'at', to_ms(coalesce(a.finished_at, a.recorded_at)),
@@ -187,7 +188,9 @@ export const finishLive = sql('finishLive')`
           SELECT h.attempt, json_build_object('attempt', h.attempt, 'at', h.z, 'type', h.t, 'message', h.m,
             'httpStatus', h.h)
         ) y),
-      coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot
+      coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot,
+      CASE WHEN h.kind <> 'redrive'
+        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.x IS NOT NULL
   )

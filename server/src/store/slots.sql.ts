@@ -23,23 +23,28 @@ export const loadCursors = sql('loadCursors')`
     ORDER BY s.slot DESC LIMIT 1
   ) r ON true`
 
-export const takeChanges = sql('takeChanges')`
+// First the notes, then the cursors in a statement of its own: one statement's snapshot could be older than a note
+// that was written anew, and what it would read of the job too.
+export const takeNotes = sql('takeNotes')`
   WITH noted AS MATERIALIZED (
     SELECT partition_id, job_id FROM changes WHERE partition_id = ANY ($1::smallint[])
     LIMIT $2 FOR UPDATE SKIP LOCKED
-  ), taken AS (
-    DELETE FROM changes c USING noted n WHERE c.partition_id = n.partition_id AND c.job_id = n.job_id
-    RETURNING c.job_id
   )
+  DELETE FROM changes c USING noted n WHERE c.partition_id = n.partition_id AND c.job_id = n.job_id
+  RETURNING c.job_id`
+
+export const loadNoted = sql('loadNoted')`
   SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, r.slot AS recorded_at, v.*
-  FROM taken t
-  JOIN cursors c ON c.job_id = t.job_id AND c.status = 'ACTIVE' AND c.slot_at IS NOT NULL
+  FROM unnest($1::uuid[]) AS t(job_id)
+  CROSS JOIN LATERAL (
+    SELECT * FROM cursors c WHERE c.job_id = t.job_id AND c.status = 'ACTIVE' AND c.slot_at IS NOT NULL LIMIT 1
+  ) c
   CROSS JOIN LATERAL (
     SELECT v.tenant_id, v.schedule, v.anchor_at, v.priority, v.overlap_policy, v.misfire_window_seconds
     FROM job_versions v WHERE v.job_id = c.job_id AND v.version = c.version LIMIT 1
   ) v
   LEFT JOIN LATERAL (
-    SELECT s.slot FROM slots s WHERE s.job_id = c.job_id AND s.slot >= c.slot_at AND s.slot < from_ms($3)
+    SELECT s.slot FROM slots s WHERE s.job_id = c.job_id AND s.slot >= c.slot_at AND s.slot < from_ms($2)
     ORDER BY s.slot DESC LIMIT 1
   ) r ON true`
 
@@ -80,6 +85,7 @@ export const fireSlots = sql('fireSlots')`
         WHEN coalesce(
           (SELECT true FROM live l WHERE l.job_id = i.j LIMIT 1),
           (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
+          CASE WHEN c.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[i.j] LIMIT 1) END,
           (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1)
         ) THEN CASE WHEN i.la THEN 'owed' ELSE 'overlap' END
         ELSE 'fired'
@@ -107,18 +113,18 @@ export const fireSlots = sql('fireSlots')`
     UPDATE skips k SET to_slot = f.slot, slot_count = k.slot_count + 1
     FROM settled f
     WHERE f.outcome = 'overlap' AND k.job_id = f.j AND k.reason = 'overlap' AND k.to_slot = from_ms(f.ps)
-      AND k.from_slot = (SELECT max(x.from_slot) FROM skips x WHERE x.job_id = f.j)
+      AND k.version = f.v AND k.from_slot = (SELECT max(x.from_slot) FROM skips x WHERE x.job_id = f.j)
     RETURNING k.job_id
   ), opened AS (
-    INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason)
-    SELECT f.j, f.slot, f.slot, 1, 'overlap' FROM settled f
+    INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
+    SELECT f.j, f.slot, f.slot, 1, 'overlap', f.v FROM settled f
     WHERE f.outcome = 'overlap' AND NOT EXISTS (SELECT FROM extended x WHERE x.job_id = f.j)
     ON CONFLICT DO NOTHING
   ), decided AS MATERIALIZED (
     SELECT * FROM settled WHERE outcome NOT IN ('stale', 'behind', 'decided', 'early')
   ), missed AS (
-    INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason)
-    SELECT j, from_ms(mf), from_ms(mt), mc, 'misfire' FROM decided WHERE mc IS NOT NULL
+    INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
+    SELECT j, from_ms(mf), from_ms(mt), mc, 'misfire', v FROM decided WHERE mc IS NOT NULL
     ON CONFLICT DO NOTHING
   ), owed AS (
     INSERT INTO catchups AS k (job_id, from_slot, to_slot)

@@ -29,8 +29,11 @@ export class StoredSlots implements Slots {
   }
 
   async takeChanges(partitionIds: readonly number[], limit: number): Promise<Cursor[]> {
-    const values = [partitionIds, limit, farFutureMs]
-    const { rows } = await this.#database.query<CursorRow>(statements.takeChanges, values)
+    const taken = await this.#database.query<{ job_id: string }>(statements.takeNotes, [partitionIds, limit])
+    if (taken.count === 0) return []
+    // If this fails the notes are gone: the caller then loads everything anew.
+    const ids = taken.rows.map((row) => row.job_id)
+    const { rows } = await this.#database.query<CursorRow>(statements.loadNoted, [ids, farFutureMs])
     return rows.map(toCursor)
   }
 

@@ -6,6 +6,7 @@ import test from 'node:test'
 import { POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
 import { EXECUTION_KINDS, LIVE_STATES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
 import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/job.ts'
+import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operation.ts'
 import { WORKER_STATUSES } from '../domain/worker.ts'
 import type { Sql } from '../lib/sql.ts'
 import { DEAD_REASONS } from '../ports/queue.ts'
@@ -41,6 +42,8 @@ const closedSets: { table: string; column: string; values: readonly string[] }[]
   { table: 'attempts', column: 'kind', values: EXECUTION_KINDS },
   { table: 'attempts', column: 'outcome', values: OUTCOMES },
   { table: 'dead_letters', column: 'reason', values: DEAD_REASONS },
+  { table: 'operations', column: 'kind', values: OPERATION_KINDS },
+  { table: 'operations', column: 'status', values: OPERATION_STATUSES },
 ]
 
 for (const { table, column, values } of closedSets) {

@@ -41,7 +41,7 @@ export const reclaimLive = sql('reclaimLive')`
     DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND h.dead
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
-      idempotency_key, kind, slot)
+      idempotency_key, kind, slot, redrive_at)
     SELECT h.execution_id, h.tenant_id, h.job_id, v.name, 'WORKER_LOST', m.at, h.attempt, (
         SELECT json_agg(y.error ORDER BY y.attempt) FROM (
           SELECT a.attempt, json_build_object('attempt', a.attempt, 'at', to_ms(coalesce(a.finished_at, a.recorded_at)),
@@ -51,7 +51,9 @@ export const reclaimLive = sql('reclaimLive')`
           SELECT h.attempt, json_build_object('attempt', h.attempt, 'at', to_ms(m.at), 'type', 'WORKER_LOST',
             'message', $2::text, 'httpStatus', NULL)
         ) y),
-      coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot
+      coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot,
+      CASE WHEN h.kind <> 'redrive'
+        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.dead
   )
@@ -99,6 +101,7 @@ export const releaseWaiting = sql('releaseWaiting')`
       AND NOT EXISTS (
         SELECT FROM batches b WHERE i.j = ANY (b.job_ids) AND b.batch_id = batch_of((
           SELECT s.execution_id FROM slots s WHERE s.job_id = i.j ORDER BY s.slot DESC LIMIT 1)))
+      AND (NOT c.scattered OR NOT EXISTS (SELECT FROM batches b WHERE b.job_ids @> ARRAY[i.j]))
   ), chosen AS MATERIALIZED (
     SELECT DISTINCT ON (w.job_id) w.execution_id FROM idle i JOIN live w ON w.job_id = i.j AND w.state = 'waiting'
     ORDER BY w.job_id, w.rank, w.execution_id

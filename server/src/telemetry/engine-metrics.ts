@@ -11,6 +11,7 @@ const statuses: Record<Outcome, string> = {
   failed: 'FAILED',
   timed_out: 'TIMED_OUT',
   lost: 'FAILED',
+  cancelled: 'CANCELLED',
 }
 
 /** `nowMs`: a monotonic clock. */

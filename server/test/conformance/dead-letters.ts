@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { idempotencyKeyOf } from '../../src/domain/execution.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
+import type { LetterFilter } from '../../src/domain/operation.ts'
 import { rankOf } from '../../src/domain/rank.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { DeadLetterQuery } from '../../src/ports/dead-letters.ts'
@@ -11,7 +12,7 @@ import type { Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 /** Runs whatever there is and lets it die. */
-async function dieAll(s: Scenario): Promise<void> {
+export async function dieAll(s: Scenario): Promise<void> {
   const workerId = await s.addWorker()
   const { batches, live } = await s.claim(workerId)
   for (const batch of batches) await s.finishBatch(workerId, batch, s.died())
@@ -19,7 +20,7 @@ async function dieAll(s: Scenario): Promise<void> {
 }
 
 /** Fires a slot and lets its execution die. */
-async function die(s: Scenario, job: NewJob, second = 0): Promise<string> {
+export async function die(s: Scenario, job: NewJob, second = 0): Promise<string> {
   const executionId = await s.fire(job, second)
   await dieAll(s)
   return executionId
@@ -29,11 +30,17 @@ async function redrive(s: Scenario, executionId: string, lane: string = sharedLa
   const newExecutionId = s.ids.next()
   const letters = [{ executionId, newExecutionId, lane }]
   const redriven = await s.deadLetters.redrive({ tenantId: defaultTenantId, letters })
-  assert.deepEqual(redriven, [{ executionId, newExecutionId }])
+  assert.deepEqual(redriven, { redriven: [{ executionId, newExecutionId }], jobDeleted: [] })
   return newExecutionId
 }
 
-const everything: DeadLetterQuery = { tenantId: defaultTenantId, jobId: null, before: null, limit: 10 }
+export const anyLetter: LetterFilter = { jobId: null, reason: null, errorType: null, from: null, to: null }
+export const everyLetter: DeadLetterQuery = {
+  tenantId: defaultTenantId,
+  filter: anyLetter,
+  before: null,
+  limit: 10,
+}
 
 export function testDeadLetters(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testReading(name, setup)
@@ -47,14 +54,18 @@ function testReading(name: string, setup: (t: TestContext) => Promise<StoreScena
     const died = [await die(s, one, 0), await die(s, two, 0), await die(s, one, 1), await die(s, one, 2)]
     const expected = died.toReversed()
     const list = async (changes: Partial<DeadLetterQuery>) => {
-      const { deadLetters, more, total } = await s.deadLetters.list({ ...everything, ...changes })
+      const { deadLetters, more, total } = await s.deadLetters.list({ ...everyLetter, ...changes })
       return [deadLetters.map(({ executionId }) => executionId), more, total]
     }
     assert.deepEqual(await list({}), [expected, false, 4])
     assert.deepEqual(await list({ limit: 3 }), [expected.slice(0, 3), true, 4])
     assert.deepEqual(await list({ limit: 3, before: expected[2]! }), [expected.slice(3), false, 4])
-    assert.deepEqual(await list({ jobId: two.jobId }), [[died[1]], false, 1])
-    assert.deepEqual(await list({ jobId: one.jobId, limit: 2 }), [[died[3], died[2]], true, 3])
+    assert.deepEqual(await list({ filter: { ...anyLetter, jobId: two.jobId } }), [[died[1]], false, 1])
+    assert.deepEqual(await list({ filter: { ...anyLetter, jobId: one.jobId }, limit: 2 }), [
+      [died[3], died[2]],
+      true,
+      3,
+    ])
   })
 
   test(`${name}: a dead letter is the same in the list and by its id`, async (t) => {
@@ -62,7 +73,7 @@ function testReading(name: string, setup: (t: TestContext) => Promise<StoreScena
     const executionId = await die(s, await s.createJob({ name: 'invoice' }))
     const letter = await s.deadLetters.get(defaultTenantId, executionId)
     assert.equal(letter!.jobName, 'invoice')
-    assert.deepEqual((await s.deadLetters.list(everything)).deadLetters, [letter])
+    assert.deepEqual((await s.deadLetters.list(everyLetter)).deadLetters, [letter])
     assert.equal(await s.deadLetters.get(defaultTenantId, s.ids.next()), null)
   })
 
@@ -88,15 +99,18 @@ function testReading(name: string, setup: (t: TestContext) => Promise<StoreScena
     })
   }
 
-  test(`${name}: nobody reads, redrives or discards the dead letters of another tenant`, async (t) => {
+  test(`${name}: nobody reads, edits, redrives or discards the dead letters of another tenant`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const executionId = await die(s, await s.createJob({ tenantId }))
-    assert.deepEqual(await s.deadLetters.list(everything), { deadLetters: [], more: false, total: 0 })
+    const none = { deadLetters: [], more: false, total: 0, oldestAt: null }
+    assert.deepEqual(await s.deadLetters.list(everyLetter), none)
     assert.equal(await s.deadLetters.get(defaultTenantId, executionId), null)
     assert.equal(await s.deadLetters.discard(defaultTenantId, executionId), 'not_found')
     const letters = [{ executionId, newExecutionId: s.ids.next(), lane: sharedLane }]
-    assert.deepEqual(await s.deadLetters.redrive({ tenantId: defaultTenantId, letters }), [])
+    const redriven = await s.deadLetters.redrive({ tenantId: defaultTenantId, letters })
+    assert.deepEqual(redriven, { redriven: [], jobDeleted: [] })
+    assert.equal(await s.deadLetters.edit(defaultTenantId, executionId, 'mine'), null)
     assert.equal((await s.deadLetters.get(tenantId, executionId))!.executionId, executionId)
   })
 
@@ -106,7 +120,7 @@ function testReading(name: string, setup: (t: TestContext) => Promise<StoreScena
     const kept = await die(s, await s.createJob())
     assert.equal(await s.deadLetters.discard(defaultTenantId, executionId), 'discarded')
     assert.equal(await s.deadLetters.discard(defaultTenantId, executionId), 'not_found')
-    const { deadLetters } = await s.deadLetters.list(everything)
+    const { deadLetters } = await s.deadLetters.list(everyLetter)
     assert.deepEqual(
       deadLetters.map((one) => one.executionId),
       [kept],
@@ -195,17 +209,16 @@ function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScena
       lane: sharedLane,
     }))
     const redriven = await s.deadLetters.redrive({ tenantId: defaultTenantId, letters: asked })
-    assert.deepEqual(
-      redriven,
-      [asked[0]!, asked[2]!].map(({ executionId, newExecutionId }) => ({ executionId, newExecutionId })),
-    )
+    const named = ({ executionId, newExecutionId }: (typeof asked)[0]) => ({ executionId, newExecutionId })
+    assert.deepEqual(redriven, { redriven: [named(asked[0]!), named(asked[2]!)], jobDeleted: [] })
     assert.equal((await s.claim(await s.addWorker())).live.length, 2)
-    const { deadLetters } = await s.deadLetters.list(everything)
+    const { deadLetters } = await s.deadLetters.list(everyLetter)
     assert.deepEqual(
       deadLetters.map(({ executionId }) => executionId),
       [two],
     )
-    assert.deepEqual(await s.deadLetters.redrive({ tenantId: defaultTenantId, letters: [] }), [])
+    const none = await s.deadLetters.redrive({ tenantId: defaultTenantId, letters: [] })
+    assert.deepEqual(none, { redriven: [], jobDeleted: [] })
   })
 
   test(`${name}: a letter is redriven once, also when it is named twice or by two people`, async (t) => {
@@ -222,8 +235,8 @@ function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScena
       })),
     })
     const both = await Promise.all([1, 2].map(() => s.deadLetters.redrive(order(other, 1))))
-    assert.equal(both.flat().length, 1)
-    assert.equal((await s.deadLetters.redrive(order(executionId, 2))).length, 1)
+    assert.equal(both.flatMap(({ redriven }) => redriven).length, 1)
+    assert.equal((await s.deadLetters.redrive(order(executionId, 2))).redriven.length, 1)
     assert.equal((await s.claim(await s.addWorker())).live.length, 2)
   })
 

@@ -5,11 +5,13 @@ import { batchExecutionsMax, executionIdAt, idempotencyKeyOf } from '../../src/d
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { totalMax } from '../../src/ports/history.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { Scenario } from './scenario.ts'
+import { allExecutions, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 const idsOf = (page: { executions: { executionId: string }[] }) =>
   page.executions.map(({ executionId }) => executionId)
+
+const nothing = { executions: [], next: null, total: 0, capped: false }
 
 /** Fires a slot and lets its execution end. */
 async function run(s: Scenario, job: NewJob, second: number): Promise<string> {
@@ -34,20 +36,19 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     await run(s, await s.createJob(), 0)
     const expected = made.toReversed()
     const first = await s.list(job, { limit: 3 })
-    assert.deepEqual([idsOf(first), first.more, first.total], [expected.slice(0, 3), true, 5])
+    assert.deepEqual([idsOf(first), first.next, first.total], [expected.slice(0, 3), expected[2], 5])
     const second = await s.list(job, { limit: 2, before: expected[2]! })
-    assert.deepEqual([idsOf(second), second.more, second.total], [expected.slice(3), false, 5])
+    assert.deepEqual([idsOf(second), second.next, second.total], [expected.slice(3), null, 5])
     const none = await s.list(job, { before: expected[4]! })
-    assert.deepEqual([none.executions, none.more, none.total], [[], false, 5])
+    assert.deepEqual([none.executions, none.next, none.total], [[], null, 5])
   })
 
   test(`${name}: a job without executions has an empty list, and a job that is not there has none`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const job = await s.createJob({ tenantId })
-    assert.deepEqual(await s.list(job), { executions: [], more: false, total: 0 })
-    const query = { status: null, from: null, to: null, before: null, limit: 5 }
-    const stranger = { tenantId: defaultTenantId, jobId: job.jobId, ...query }
+    assert.deepEqual(await s.list(job), nothing)
+    const stranger = { ...allExecutions, jobId: job.jobId }
     assert.equal(await s.history.listExecutions(stranger), null)
     assert.equal(await s.history.listExecutions({ ...stranger, jobId: s.ids.next() }), null)
   })
@@ -93,7 +94,7 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     } as const
     for (const [status, ids] of Object.entries(expected)) {
       const page = await s.list(job, { status: status as keyof typeof expected })
-      assert.deepEqual([idsOf(page), page.total, page.more], [[...ids], ids.length, false], status)
+      assert.deepEqual([idsOf(page), page.total, page.next], [[...ids], ids.length, null], status)
     }
     assert.equal((await s.list(job)).total, made.length)
   })
@@ -112,14 +113,17 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     for (let from = 0; from < items.length; from += 1_000) {
       assert.deepEqual(await s.slots.fire(items.slice(from, from + 1_000)), [])
     }
-    assert.equal((await s.list(job, { limit: 1 })).total, totalMax + 1)
+    const { total, capped } = await s.list(job, { limit: 1 })
+    assert.deepEqual([total, capped], [totalMax, true])
     const workerId = await s.addWorker()
     const lanes = [{ lane: 'shared', count: items.length }]
     const claimed = await s.queue.claim({ workerId, route: 'server', lanes, hosts: [], batchesMax: batches })
     assert.equal(claimed.batches.length, batches)
     for (const batch of claimed.batches) await s.finishBatch(workerId, batch, s.succeeded())
     const page = await s.list(job, { limit: 200, status: 'SUCCEEDED' })
-    assert.deepEqual([page.total, page.executions.length, page.more], [totalMax + 1, 200, true])
+    const { length } = page.executions
+    assert.deepEqual([page.total, page.capped, length], [totalMax, true, 200])
+    assert.equal(page.next, page.executions.at(-1)!.executionId)
     assert.equal((await s.list(job, { from: s.at(10), to: s.at(11) })).total, 100)
   })
 
@@ -130,7 +134,7 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     await s.ageHistory(364)
     assert.deepEqual(idsOf(await s.list(job)), [executionId])
     await s.ageHistory(2)
-    assert.deepEqual(await s.list(job), { executions: [], more: false, total: 0 })
+    assert.deepEqual(await s.list(job), nothing)
     assert.equal(await s.history.getExecution(defaultTenantId, executionId), null)
   })
 }
@@ -145,13 +149,14 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
     const common = {
       executionId,
       jobId: job.jobId,
+      jobName: 'report',
       version: 1,
       kind: 'slot',
       slot: s.at(7),
       deadLetter: false,
     }
-    const nothing = { startedAt: null, finishedAt: null, durationMs: null, httpStatus: null, error: null }
-    const fresh = { ...common, ...nothing, attempt: 0, workerId: null, retryAt: null }
+    const unset = { startedAt: null, finishedAt: null, durationMs: null, httpStatus: null, error: null }
+    const fresh = { ...common, ...unset, attempt: 0, workerId: null, retryAt: null }
     assert.deepEqual(pending, { ...fresh, status: 'PENDING' })
 
     const batch = await s.claimBatch(workerId)
@@ -290,6 +295,9 @@ function testListSkips(name: string, setup: (t: TestContext) => Promise<StoreSce
       to: s.at(second - 1),
       count: 5,
       reason: 'misfire' as const,
+      version: 1,
+      schedule: job.schedule,
+      anchorAt: job.anchorAt,
     })
     const { tenantId, jobId } = job
     const find = (from: number, to: number, limit = 9) =>

@@ -11,6 +11,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
   test(`${name}: a job is read as it was created`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({
+      key: 'billing.nightly',
       description: 'Every night',
       tags: ['billing', 'nightly'],
       schedule: { type: 'CRON', cron_expression: '0 2 * * *', timezone: 'Europe/Berlin' },
@@ -29,10 +30,12 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       misfireWindowSeconds: 90,
       metadata: { owner: 'ops' },
       createdAt: s.at(-4),
+      createdBy: 'somebody',
       slotAt: s.at(3_600),
     })
     const { immediate: _immediate, ...given } = job
-    const expected = { ...given, lastRunAt: null, updatedAt: job.createdAt }
+    const stamps = { updatedAt: job.createdAt, updatedBy: 'somebody' }
+    const expected = { ...given, pause: null, lastRunAt: null, ...stamps }
     assert.deepEqual(await s.jobs.get(defaultTenantId, job.jobId), expected)
   })
 

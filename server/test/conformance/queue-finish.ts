@@ -53,6 +53,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       ...ended,
       executionId: executionIds[0],
       jobId: jobs[0]!.jobId,
+      jobName: 'job 0',
       version: 1,
       kind: 'slot',
       status: 'SUCCEEDED',
@@ -141,6 +142,8 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       reason: 'NOT_RETRYABLE',
       attempts: 1,
       errors: [{ attempt: 1, at: finishedAt, ...error, httpStatus }],
+      editedAt: null,
+      redriveAt: null,
     })
   })
 

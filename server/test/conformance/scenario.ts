@@ -6,13 +6,16 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { Control } from '../../src/ports/control.ts'
 import type { DeadLetters } from '../../src/ports/dead-letters.ts'
 import type { ExecutionQuery, ExecutionView, History } from '../../src/ports/history.ts'
 import type { Ids } from '../../src/ports/ids.ts'
 import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
+import type { Operations } from '../../src/ports/operations.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
 import type { AttemptEnd, Claimed, ClaimedBatch, ClaimedLive, Ending, Queue } from '../../src/ports/queue.ts'
+import type { Requests } from '../../src/ports/requests.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../../src/ports/slots.ts'
 import type { Upkeep } from '../../src/ports/upkeep.ts'
 import type { Workers } from '../../src/ports/workers.ts'
@@ -27,6 +30,9 @@ export interface StorePorts {
   partitions: Partitions
   history: History
   deadLetters: DeadLetters
+  control: Control
+  operations: Operations
+  requests: Requests
   ids: Ids
   now(): Promise<EpochMs>
 }
@@ -55,6 +61,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       jobId: ids.next(),
       version: 1,
       tenantId: defaultTenantId,
+      key: null,
       name: 'report',
       description: null,
       tags: [],
@@ -74,12 +81,13 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       misfireWindowSeconds: null,
       metadata: {},
       createdAt: at(0),
+      createdBy: 'tester',
       status: 'ACTIVE',
       slotAt: at(0),
       immediate: null,
       ...changes,
     }
-    await jobs.create(job)
+    assert.equal(await jobs.create(job), 'created')
     return job
   }
 
@@ -232,14 +240,16 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   /** The executions of a job, newest first. */
   async function list(job: NewJob, changes: Partial<ExecutionQuery> = {}) {
     const { tenantId, jobId } = job
-    const query = { tenantId, jobId, status: null, from: null, to: null, before: null, limit: 50, ...changes }
-    const page = await history.listExecutions(query)
+    const page = await history.listExecutions({ ...allExecutions, tenantId, jobId, ...changes })
     assert(page !== null)
     return page
   }
 
+  /** Latest first, whatever version skipped them. */
   async function skipsOf({ tenantId, jobId }: NewJob) {
-    return history.listSkips({ tenantId, jobId, from: at(-86_400), to: at(86_400), limit: 100 })
+    const range = { from: at(-86_400), to: at(86_400), limit: 100 }
+    const skips = await history.listSkips({ tenantId, jobId, ...range })
+    return skips?.map(({ from, to, count, reason }) => ({ from, to, count, reason })) ?? null
   }
 
   /** What the job owes. */
@@ -254,6 +264,22 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
     ...{ claimBatch, claimLive, finishBatch, finishLive, runAll, succeeded, failed, failedForNow, died },
     ...{ view, statusOf, list, skipsOf, owedBy },
   }
+}
+
+/** Every execution of the default tenant. */
+export const allExecutions: ExecutionQuery = {
+  tenantId: defaultTenantId,
+  jobId: null,
+  status: null,
+  kind: null,
+  errorType: null,
+  deadLetter: null,
+  tag: null,
+  q: null,
+  from: null,
+  to: null,
+  before: null,
+  limit: 50,
 }
 
 /** The ways an execution of a job can be under way; each leaves one of the job so. */

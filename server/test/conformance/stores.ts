@@ -1,16 +1,25 @@
 // The implementations that every suite runs on: memory, and PostgreSQL 15 and 18. A suite knows only the ports, the
 // time it is there and the helpers of `scenario.ts`; PostgreSQL's clock cannot be advanced, so tests look back.
 import type { TestContext } from 'node:test'
+import type pg from 'pg'
 import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
+import type { ApiKeys } from '../../src/ports/api-keys.ts'
+import type { Tenants } from '../../src/ports/tenants.ts'
+import { StoredApiKeys } from '../../src/store/api-keys.ts'
+import { StoredControl } from '../../src/store/control.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
+import { foldStats } from '../../src/store/job-stats.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
 import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
+import { StoredRequests } from '../../src/store/requests.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
+import { StoredTenants } from '../../src/store/tenants.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../database.ts'
@@ -19,6 +28,8 @@ import { createScenario, type StorePorts } from './scenario.ts'
 
 /** What the suites need besides the ports. */
 export interface StoreBundle extends StorePorts {
+  tenants: Tenants
+  apiKeys: ApiKeys
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -27,6 +38,14 @@ export interface StoreBundle extends StorePorts {
   ageLeases(ms: number): Promise<void>
   /** Makes all that was recorded look this many days older. */
   ageHistory(days: number): Promise<void>
+  /** Folds all that has ended into the statistics. */
+  foldStats(): Promise<void>
+  /** Makes the answers that are kept look this much older. */
+  ageRequests(ms: number): Promise<void>
+  /** Makes the next steps of operations due this much sooner. */
+  ageOperations(ms: number): Promise<void>
+  /** Whether what was done can be undone: a dry run, a step that failed. */
+  canUndo: boolean
 }
 
 export type StoreScenario = Awaited<ReturnType<typeof createScenario<StoreBundle>>>
@@ -55,6 +74,10 @@ function openMemory(): StoreBundle {
     },
     ageLeases: (ms) => world.advance(ms),
     ageHistory: (days) => world.advance(days * 86_400_000),
+    foldStats: async () => {},
+    ageRequests: (ms) => world.advance(ms),
+    ageOperations: (ms) => world.advance(ms),
+    canUndo: false,
   }
 }
 
@@ -70,8 +93,13 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     leases: workers,
     workers,
     partitions: new StoredPartitions(database),
-    history: new StoredHistory(database, { databaseNow: () => epochMs(Date.now()) }),
+    history: new StoredHistory(database),
     deadLetters: new StoredDeadLetters(database),
+    control: new StoredControl(database),
+    operations: new StoredOperations(database),
+    requests: new StoredRequests(database),
+    tenants: new StoredTenants(database),
+    apiKeys: new StoredApiKeys(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
@@ -89,13 +117,32 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     async ageLeases(ms) {
       await client.query(`UPDATE workers SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
     },
-    async ageHistory(days) {
-      const older = `(recorded_at AT TIME ZONE 'UTC' - make_interval(days => $1))::date`
-      await client.query(
-        `SELECT make_day('attempts', d) FROM (SELECT DISTINCT ${older} AS d FROM attempts) x`,
-        [days],
-      )
-      await client.query(`UPDATE attempts SET recorded_at = recorded_at - make_interval(days => $1)`, [days])
+    ageHistory: (days) => ageAttempts(client, days * 1_440),
+    async foldStats() {
+      // A fold stays a minute behind the clock, and takes ten seconds of history at a time.
+      await ageAttempts(client, 2)
+      await client.query(`UPDATE stats_feed SET folded_to = clock_ms() - interval '10 minutes'`)
+      while ((await foldStats(database)) === 'more');
     },
+    async ageRequests(ms) {
+      await client.query(
+        `UPDATE idempotency_keys SET created_at = created_at - $1 * interval '1 millisecond'`,
+        [ms],
+      )
+    },
+    async ageOperations(ms) {
+      await client.query(`UPDATE operations SET next_at = next_at - $1 * interval '1 millisecond'`, [ms])
+    },
+    canUndo: true,
   }
+}
+
+async function ageAttempts(client: pg.Client, minutes: number): Promise<void> {
+  const older = `(recorded_at - make_interval(mins => $1))`
+  await client.query(
+    `SELECT make_day('attempts', d) FROM (
+      SELECT DISTINCT (${older} AT TIME ZONE 'UTC')::date AS d FROM attempts) x`,
+    [minutes],
+  )
+  await client.query(`UPDATE attempts SET recorded_at = ${older}`, [minutes])
 }

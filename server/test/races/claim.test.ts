@@ -183,8 +183,8 @@ test('claim×claim: workers that hammer 10,000 executions claim each exactly onc
   const { s, client, address } = race
   await client.query(
     `WITH job AS (
-      INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at)
-      SELECT gen_random_uuid(), tenant_id, 1, now(), now() FROM tenants, generate_series(1, 10000) RETURNING job_id
+      INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
+      SELECT gen_random_uuid(), tenant_id, 1, now(), now(), 'a', '{}', 'a' FROM tenants, generate_series(1, 10000) RETURNING job_id
     ), numbered AS (SELECT job_id, row_number() OVER () - 1 AS n FROM job)
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
     SELECT batch_of(gen_random_uuid()), $1, $2, 5, now(), now() + n / 100 * interval '1 millisecond',

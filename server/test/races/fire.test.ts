@@ -6,7 +6,7 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { serverRoute } from '../../src/domain/route.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { insertTrigger, lockCursor } from '../../src/store/jobs.sql.ts'
+import { insertTriggers, lockFreeJobs } from '../../src/store/jobs.sql.ts'
 import { finishBatches } from '../../src/store/queue.sql.ts'
 import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
 import type { Scenario } from '../conformance/scenario.ts'
@@ -67,7 +67,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  for (const statement of [lockCursor, insertTrigger]) {
+  for (const statement of [lockFreeJobs, insertTriggers]) {
     test(`PostgreSQL ${version}: trigger×fire: the fire finds the cursor locked after ${statement.name}`, async (t) => {
       const { s, client, first, second } = await createRace(t, version)
       const job = await s.createJob()
@@ -96,7 +96,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { s, client, first, second, waiting } = await createRace(t, version)
     const { jobId, tenantId } = await s.createJob()
     const [one, other] = [s.ids.next(), s.ids.next()]
-    const held = first.holdAfter(insertTrigger)
+    const held = first.holdAfter(insertTriggers)
     const triggering = first.jobs.trigger({ tenantId, jobId, executionId: one, lane: sharedLane })
     await held.reached
     const behind = second.jobs.trigger({ tenantId, jobId, executionId: other, lane: sharedLane })

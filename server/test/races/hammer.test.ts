@@ -110,12 +110,8 @@ async function createWorld(t: TestContext) {
     },
     async redrive({ deadLetters }: Session) {
       const { tenantId } = jobs[0]!
-      const { deadLetters: found } = await deadLetters.list({
-        tenantId,
-        jobId: null,
-        before: null,
-        limit: 10,
-      })
+      const filter = { jobId: null, reason: null, errorType: null, from: null, to: null }
+      const { deadLetters: found } = await deadLetters.list({ tenantId, filter, before: null, limit: 10 })
       const letters = shuffle(found).map(({ executionId }) => ({
         executionId,
         newExecutionId: s.ids.next(),

@@ -2,6 +2,9 @@
 import assert from 'node:assert/strict'
 import type pg from 'pg'
 
+/** The record of a cancellation between attempts is none. */
+const isAttempt = `NOT (a.outcome = 'cancelled' AND a.started_at IS NULL)`
+
 /** Each answers with the rows that break it. */
 const invariants: Record<string, string> = {
   'an execution is in exactly one of batches, live and the final attempts': `
@@ -11,10 +14,10 @@ const invariants: Record<string, string> = {
       OR cardinality(versions) <> cardinality(positions) OR cardinality(slots_ms) <> cardinality(positions)
       OR positions <> (SELECT array_agg(DISTINCT p ORDER BY p) FROM unnest(positions) AS p)`,
   'an attempt is recorded once': `
-    SELECT execution_id, attempt FROM attempts GROUP BY execution_id, attempt HAVING count(*) > 1`,
+    SELECT execution_id, attempt FROM attempts a WHERE ${isAttempt} GROUP BY execution_id, attempt HAVING count(*) > 1`,
   'the attempts of an execution count from 1, and those before the one under way are recorded': `
     SELECT a.execution_id, array_agg(a.attempt), max(l.attempt) FROM attempts a LEFT JOIN live l USING (execution_id)
-    GROUP BY a.execution_id
+    WHERE ${isAttempt} GROUP BY a.execution_id
     HAVING max(a.attempt) <> count(*) OR min(a.attempt) < 1
       OR max(l.attempt) <> count(*) + (bool_or(l.state = 'running'))::int`,
   'a live execution of which an attempt was spent has it recorded': `
@@ -25,6 +28,9 @@ const invariants: Record<string, string> = {
   'the final attempt is the last one': `
     SELECT execution_id FROM attempts a WHERE final
       AND EXISTS (SELECT FROM attempts b WHERE b.execution_id = a.execution_id AND b.attempt > a.attempt)`,
+  'what was cancelled had no attempt under way, and its record carries the number of the last one': `
+    SELECT a.execution_id, a.attempt FROM attempts a WHERE a.outcome = 'cancelled' AND (NOT a.final OR a.attempt <> (
+      SELECT count(*) FROM attempts b WHERE b.execution_id = a.execution_id AND b.outcome <> 'cancelled'))`,
   'a slot that fired leads to its execution': `
     SELECT s.job_id, s.slot, s.execution_id FROM slots s WHERE reason IS NULL
       AND NOT EXISTS (SELECT FROM place p WHERE p.execution_id = s.execution_id AND p.job_id = s.job_id AND p.slot = s.slot)`,
@@ -46,17 +52,41 @@ const invariants: Record<string, string> = {
   'a slot is skipped once': `
     SELECT a.job_id, a.from_slot, b.from_slot FROM skips a
     JOIN skips b ON b.job_id = a.job_id AND b.from_slot > a.from_slot AND b.from_slot <= a.to_slot`,
+  'a range of skips is of a version there is, and runs forward over no more seconds than it has': `
+    SELECT k.job_id, k.from_slot FROM skips k LEFT JOIN job_versions v USING (job_id, version)
+    WHERE v.job_id IS NULL OR k.to_slot < k.from_slot
+      OR k.slot_count > extract(epoch FROM k.to_slot - k.from_slot) + 1`,
+  'a slot that was skipped is in a range of skips': `
+    SELECT s.job_id, s.slot, s.reason FROM slots s WHERE s.reason IS NOT NULL AND NOT EXISTS (
+      SELECT FROM skips k WHERE k.job_id = s.job_id AND s.slot BETWEEN k.from_slot AND k.to_slot)`,
+  'a job, its cursor and its versions agree': `
+    SELECT j.job_id, j.version, c.version, c.status FROM jobs j JOIN cursors c USING (job_id)
+    WHERE j.version <> c.version OR j.tenant_id <> c.tenant_id OR (j.deleted_at IS NOT NULL) <> (c.status = 'DELETED')
+      OR (j.paused_at IS NOT NULL) <> (c.status = 'PAUSED')
+      OR j.version <> (SELECT count(*) FROM job_versions v WHERE v.job_id = j.job_id)
+      OR j.version <> (SELECT max(version) FROM job_versions v WHERE v.job_id = j.job_id)`,
+  'a job that does not fire owes nothing': `
+    SELECT k.job_id, c.status FROM catchups k JOIN cursors c USING (job_id) WHERE c.status IN ('PAUSED', 'DELETED')`,
+  // What ran when its job was deleted ends as it ends, its retries included; a worker may also hand it back unstarted.
+  'nothing of a deleted job is pending': `
+    SELECT p.execution_id, p.place FROM place p JOIN cursors c ON c.job_id = p.job_id AND c.status = 'DELETED'
+    LEFT JOIN batches b ON b.batch_id = batch_of(p.execution_id) LEFT JOIN live l ON l.execution_id = p.execution_id
+    WHERE (p.place = 'batch' AND b.worker_id IS NULL) OR p.place = 'waiting'
+      OR (p.place = 'live' AND l.state <> 'running' AND l.attempt = 0 AND l.kind <> 'slot')`,
   'what is owed is decided': `
     SELECT k.job_id FROM catchups k JOIN cursors c USING (job_id) WHERE k.to_slot > c.decided_to`,
-  'only a job that skips overlaps owes anything': `
-    SELECT k.job_id FROM catchups k JOIN cursors c USING (job_id) JOIN job_versions v USING (job_id, version)
-    WHERE v.overlap_policy <> 'SKIP'`,
+  'only a job that skips overlaps, or did, owes anything': `
+    SELECT k.job_id FROM catchups k
+    WHERE NOT EXISTS (SELECT FROM job_versions v WHERE v.job_id = k.job_id AND v.overlap_policy = 'SKIP')`,
   'a dead letter has its final attempt, marked': `
     SELECT execution_id FROM dead_letters d
     WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = d.execution_id AND a.final AND a.dead_letter)`,
   'a letter that was redriven is gone, and redriven once': `
     SELECT p.retry_of FROM place p WHERE p.retry_of IS NOT NULL GROUP BY p.retry_of
-    HAVING count(*) > 1 OR p.retry_of IN (SELECT execution_id FROM dead_letters)`,
+    HAVING count(*) FILTER (WHERE p.kind = 'redrive') > 1 OR p.retry_of IN (SELECT execution_id FROM dead_letters)`,
+  'a retry and a redrive lead to what has ended': `
+    SELECT execution_id, retry_of FROM place p WHERE (p.retry_of IS NULL) <> (p.kind NOT IN ('retry', 'redrive'))
+      OR p.retry_of IS NOT NULL AND NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = p.retry_of AND a.final)`,
   'whoever holds something is there': `
     SELECT worker_id FROM (SELECT worker_id FROM batches UNION ALL SELECT worker_id FROM live) h
     WHERE worker_id IS NOT NULL AND worker_id NOT IN (SELECT worker_id FROM workers)`,
@@ -108,4 +138,22 @@ export async function fatesOf(
     [jobId, from, to],
   )
   return rows.map(({ fate }) => fate || 'nothing')
+}
+
+/** The same, as runs of equal fates by their seconds: '0 ran', '1-599 skipped'. */
+export async function fateRunsOf(
+  client: pg.Client,
+  job: { jobId: string },
+  { at }: { at: (second: number) => number },
+  { from = 0, to = 599 } = {},
+): Promise<string[]> {
+  const fates = await fatesOf(client, job, { from: at(from), to: at(to) })
+  const runs: { first: number; last: number; fate: string }[] = []
+  for (const [i, fate] of fates.entries()) {
+    const second = from + i
+    const run = runs.at(-1)
+    if (run?.fate === fate) run.last = second
+    else runs.push({ first: second, last: second, fate })
+  }
+  return runs.map(({ first, last, fate }) => `${first === last ? first : `${first}-${last}`} ${fate}`)
 }

@@ -4,8 +4,9 @@ import test from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
 import type { ClaimedBatch } from '../../src/ports/queue.ts'
+import { insertRepeats } from '../../src/store/control.sql.ts'
 import { makeDay, makeToday } from '../../src/store/days.sql.ts'
-import { discardDeadLetter, insertRedriven, takeDeadLetters } from '../../src/store/dead-letters.sql.ts'
+import { discardDeadLetter, takeDeadLetters } from '../../src/store/dead-letters.sql.ts'
 import { fireSlots } from '../../src/store/slots.sql.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
@@ -27,7 +28,7 @@ function redrive({ deadLetters, ids }: Session, letters: readonly string[]) {
 }
 
 for (const version of POSTGRES_VERSIONS) {
-  for (const statement of [takeDeadLetters, insertRedriven]) {
+  for (const statement of [takeDeadLetters, insertRepeats]) {
     test(`PostgreSQL ${version}: redrive×redrive: a letter becomes one execution (held after ${statement.name})`, async (t) => {
       const race = await createRace(t, version)
       const { client, first, second, waiting } = race
@@ -39,11 +40,11 @@ for (const version of POSTGRES_VERSIONS) {
       await waiting()
       held.resume()
       assert.deepEqual(
-        (await once).map(({ executionId }) => executionId),
+        (await once).redriven.map(({ executionId }) => executionId),
         letters.slice(0, 2),
       )
       assert.deepEqual(
-        (await twice).map(({ executionId }) => executionId),
+        (await twice).redriven.map(({ executionId }) => executionId),
         letters.slice(2),
       )
       const places = Object.values(await placesOf(client)).toSorted()
@@ -62,7 +63,7 @@ for (const version of POSTGRES_VERSIONS) {
     const discarding = second.deadLetters.discard(tenantId, letter)
     await waiting()
     held.resume()
-    assert.equal((await redriving).length, 1)
+    assert.equal((await redriving).redriven.length, 1)
     assert.equal(await discarding, 'not_found')
     await assertWhole(client)
   })
@@ -78,7 +79,7 @@ for (const version of POSTGRES_VERSIONS) {
     await waiting()
     held.resume()
     assert.equal(await discarding, 'discarded')
-    assert.deepEqual(await redriving, [])
+    assert.deepEqual((await redriving).redriven, [])
     assert.deepEqual(Object.values(await placesOf(client)), ['final'])
     await assertWhole(client)
   })
@@ -162,7 +163,7 @@ for (const version of POSTGRES_VERSIONS) {
 test('a letter that one redrive names twice becomes one execution', async (t) => {
   const race = await createRace(t)
   const [letter] = (await addLetters(race, 1)) as [string]
-  assert.equal((await redrive(race.first, [letter, letter])).length, 1)
+  assert.equal((await redrive(race.first, [letter, letter])).redriven.length, 1)
   await assertWhole(race.client)
 })
 

@@ -6,7 +6,7 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { serverRoute } from '../../src/domain/route.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { ReleaseOrder } from '../../src/ports/upkeep.ts'
-import { insertTrigger } from '../../src/store/jobs.sql.ts'
+import { insertTriggers } from '../../src/store/jobs.sql.ts'
 import { finishBatches } from '../../src/store/queue.sql.ts'
 import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
 import { releaseWaiting, wakeRetries } from '../../src/store/upkeep.sql.ts'
@@ -132,7 +132,7 @@ for (const version of POSTGRES_VERSIONS) {
     const job = await createOwing(s)
     const executionId = s.ids.next()
     const { jobId, tenantId } = job
-    const held = first.holdAfter(insertTrigger)
+    const held = first.holdAfter(insertTriggers)
     const triggering = first.jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane })
     await held.reached
     assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1)]), [])

@@ -7,12 +7,15 @@ import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import type { Sql } from '../../src/lib/sql.ts'
 import { realTimers } from '../../src/lib/timers.ts'
+import { StoredControl } from '../../src/store/control.ts'
 import { Database, type Queries, type Rows } from '../../src/store/database.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
+import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
+import { StoredRequests } from '../../src/store/requests.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
@@ -61,8 +64,11 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
     leases: workers,
     workers,
     partitions: new StoredPartitions(database),
-    history: new StoredHistory(database, { databaseNow: () => epochMs(Date.now()) }),
+    history: new StoredHistory(database),
     deadLetters: new StoredDeadLetters(database),
+    control: new StoredControl(database),
+    operations: new StoredOperations(database),
+    requests: new StoredRequests(database),
     ids: new UuidV7(() => epochMs(Date.now()), realRandom),
     /** Holds the next transaction that comes to this statement, before it or with its work done and uncommitted. */
     holdBefore: (statement: Sql) => database.hold(statement, 'before'),

@@ -17,11 +17,13 @@ export function checkAttempts(context: Context, checked: CheckedJob): void {
   }
 }
 
-function checkSequence({ say }: Context, { executionId, slot, attempts }: RecordedExecution): void {
+function checkSequence({ say }: Context, execution: RecordedExecution): void {
+  const { executionId, slot, attempts, cancelledAt } = execution
   attempts.forEach((row, index) => {
     const name = `attempt ${row.attempt} of ${executionId}`
     if (row.attempt !== index + 1) say('I12', `${name} is number ${index + 1} on record`)
-    if (row.final !== (index === attempts.length - 1)) say('I11', `${name}: final is ${row.final}`)
+    const isLast = cancelledAt === null && index === attempts.length - 1
+    if (row.final !== isLast) say('I11', `${name}: final is ${row.final}`)
     if (row.slot !== slot) say('I2', `${name} is for another slot`)
     const times = [row.slot, row.enqueuedAt, row.startedAt, row.finishedAt, row.recordedAt]
     const known = times.filter((time) => time !== null)
@@ -34,21 +36,21 @@ function checkSequence({ say }: Context, { executionId, slot, attempts }: Record
 }
 
 function checkEnd({ evidence, say }: Context, { version }: CheckedJob, execution: RecordedExecution): void {
-  const { executionId, attempts } = execution
-  const last = attempts.at(-1)!
+  const { executionId, attempts, cancelledAt } = execution
   const lost = attempts.filter(({ outcome }) => outcome === 'lost').length
   const spent = attempts.length - lost
   const { max_retries } = version.retryPolicy
   if (spent > max_retries + 1) say('I12', `${executionId} had ${spent} attempts of ${max_retries + 1}`)
   const letter = evidence.store.deadLetters.get(executionId)
   const marked = attempts.filter(({ deadLetter }) => deadLetter).length
-  const letters = last.outcome === 'succeeded' ? 0 : 1
+  const last = attempts.at(-1)
+  const letters = cancelledAt !== null || last?.outcome === 'succeeded' ? 0 : 1
   if ((letter === undefined ? 0 : 1) !== letters || marked !== letters)
     say(
       'I18',
-      `${executionId} ended ${last.outcome}: ${marked} attempts lead to ${letter === undefined ? 'no' : 'a'} letter`,
+      `${executionId} ended ${last?.outcome}: ${marked} attempts lead to ${letter === undefined ? 'no' : 'a'} letter`,
     )
-  if (letter === undefined) return
+  if (letter === undefined || last === undefined) return
   const isRight = {
     MAX_RETRIES_EXCEEDED: spent === max_retries + 1 && last.outcome !== 'lost',
     NOT_RETRYABLE: spent === 1 && last.httpStatus === 404,

@@ -2,6 +2,7 @@
 // those on record are explained by something that went wrong at the server that made them.
 import { idempotencyKeyOf } from '../../src/domain/execution.ts'
 import { toRfc3339 } from '../../src/lib/epoch.ts'
+import { isHeldBack } from './check-changes.ts'
 import type { Call, CheckedJob, Context, RecordedExecution } from './checker.ts'
 
 /** When nothing goes wrong, an execution starts this soon. */
@@ -13,16 +14,16 @@ export function checkCalls(context: Context, checked: CheckedJob): void {
   for (const execution of checked.executions) {
     for (const call of execution.calls) checkCall(context, checked, execution, call)
     checkCoverage(context, execution)
-    checkLateness(context, execution)
+    if (!isHeldBack(checked, execution.slot)) checkLateness(context, execution)
   }
 }
 
 function checkCall({ say }: Context, { job }: CheckedJob, execution: RecordedExecution, call: Call): void {
-  const { executionId, slot, attempts } = execution
+  const { executionId, slot, attempts, firedAt } = execution
   const { at, attempt, headers } = call
   const name = `call ${attempt} of ${executionId} at ${toRfc3339(at)}`
   if (at < slot) say('I5', `${name} came before its slot ${toRfc3339(slot)}`)
-  if (at < attempts[0]!.enqueuedAt) say('I5', `${name} came before it was fired`)
+  if (at < firedAt) say('I5', `${name} came before it was fired`)
   const { jobId } = job
   if (headers['x-idempotency-key'] !== idempotencyKeyOf('slot', { jobId, executionId, slot }))
     say('I15', `${name} has another key`)
@@ -43,7 +44,7 @@ function checkCoverage({ say, plain, wasFaulty }: Context, execution: RecordedEx
   }
   for (const { at, attempt, server } of extra) {
     // Until its attempt was on record otherwise, something must have gone wrong.
-    const until = (attempts[attempt - 1] ?? attempts.at(-1)!).recordedAt
+    const until = attempts[attempt - 1]?.recordedAt ?? execution.endedAt
     if (plain || !wasFaulty(server, at - aftermathMs, until))
       say('I15', `an extra call ${attempt} of ${executionId} at ${toRfc3339(at)} by ${server} for no reason`)
   }

@@ -8,8 +8,8 @@ export function checkOverlap({ say }: Context, { version, executions }: CheckedJ
   for (let i = 1; i < executions.length; i++) {
     const before = executions[i - 1]!
     const after = executions[i]!
-    const ended = before.attempts.at(-1)!.recordedAt
-    const fired = after.attempts[0]!.enqueuedAt
+    const ended = before.endedAt
+    const fired = after.firedAt
     if (fired < ended) {
       const times = `${toRfc3339(fired)}, before ${before.executionId} ended at ${toRfc3339(ended)}`
       say('I20', `"${version.name}": ${after.executionId} was fired at ${times}`)

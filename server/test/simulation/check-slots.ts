@@ -1,5 +1,7 @@
 // Every due slot has exactly one record, an execution or a skip, and nothing has a record that is no slot.
+import type { SkipReason } from '../../src/domain/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { checkVersion, explainChange } from './check-changes.ts'
 import type { CheckedJob, Context } from './checker.ts'
 
 /** Within this time of a fault a misfire is no surprise: a slot is misfired a minute after its time. */
@@ -39,7 +41,8 @@ function collectSkips(context: Context, checked: CheckedJob): Map<EpochMs, strin
   const { job, expected, version } = checked
   const { say } = context
   const skipped = new Map<EpochMs, string>()
-  for (const { from, to, count, reason } of job.skips) {
+  for (const { from, to, count, reason, version: skippedUnder } of job.skips) {
+    checkVersion(context, checked, from, skippedUnder)
     const slots = expected.filter((slot) => slot >= from && slot <= to)
     if (slots.length !== count || slots[0] !== from || slots.at(-1) !== to)
       say(
@@ -57,22 +60,22 @@ function collectSkips(context: Context, checked: CheckedJob): Map<EpochMs, strin
   return skipped
 }
 
-function explain(
-  { plain, say, wasFaulty }: Context,
-  checked: CheckedJob,
-  slot: EpochMs,
-  reason: string,
-): void {
+function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: SkipReason): void {
+  const { plain, say, wasFaulty } = context
   if (reason === 'misfire') {
     const isExplained = !plain && wasFaulty(null, slot - aftermathMs, slot + misfireAfterMs)
     if (!isExplained) say('I1', `${nameOf(checked, slot)} was misfired for no reason`)
     return
   }
+  if (reason !== 'overlap') {
+    explainChange(context, checked, slot, reason)
+    return
+  }
   // In the way is an execution under way, or an earlier slot that was still owed: it was fired only later.
-  const isExplained = checked.executions.some(({ slot: other, attempts }) => {
-    const fired = attempts[0]!.enqueuedAt
-    const isBusy = fired <= slot + onTimeMs && attempts.at(-1)!.recordedAt >= slot
-    return isBusy || (!plain && other < slot && fired >= slot)
+  const mayOwe = !plain || checked.changes.some(({ asOf }) => asOf !== null)
+  const isExplained = checked.executions.some(({ slot: other, firedAt, endedAt }) => {
+    const isBusy = firedAt <= slot + onTimeMs && endedAt >= slot
+    return isBusy || (mayOwe && other < slot && firedAt >= slot)
   })
   if (!isExplained) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
 }

@@ -1,15 +1,18 @@
 // The independent checker: reads what the store recorded and what the targets saw, computes by itself which slots
 // there should have been, and says what does not fit. It knows nothing of how the stages work. The numbers of the
 // invariants are those of the reliability reference (docs/guarantees.md says them in words).
+import { SKIP_REASONS } from '../../src/domain/execution.ts'
 import type { JobVersion } from '../../src/domain/job.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
-import { nextSlot, slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
+import { slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { AttemptRow, JobRow } from '../../src/store/memory/rows.ts'
 import type { MemoryStore } from '../../src/store/memory/store.ts'
 import type { VirtualHttp } from '../virtual-world.ts'
+import type { Change } from './changes.ts'
 import { checkAttempts } from './check-attempts.ts'
 import { checkCalls } from './check-calls.ts'
+import { checkChanges, isHeldBack } from './check-changes.ts'
 import { checkOverlap } from './check-overlap.ts'
 import { checkSlots } from './check-slots.ts'
 import type { Fault } from './faults.ts'
@@ -20,6 +23,7 @@ export interface Evidence {
   /** Who made each call of `sent`. */
   senders: readonly string[]
   faults: readonly Fault[]
+  changes: readonly Change[]
   /** The instant of ms 0 of `sent` and `faults`. */
   startAt: number
   /** No slot lies later. */
@@ -46,6 +50,12 @@ export interface Call {
 export interface RecordedExecution {
   executionId: string
   slot: EpochMs
+  /** The version it was fired with. */
+  version: number
+  firedAt: EpochMs
+  endedAt: EpochMs
+  /** Null: it was not cancelled. */
+  cancelledAt: EpochMs | null
   attempts: readonly AttemptRow[]
   /** In the order they were made. */
   calls: readonly Call[]
@@ -53,11 +63,24 @@ export interface RecordedExecution {
 
 export interface CheckedJob {
   job: JobRow
+  /** The first one: later ones call the same target by the same policies. */
   version: JobVersion
   /** Every slot there should be, in order. */
   expected: readonly EpochMs[]
+  /** While one schedule was in force, in order. */
+  reigns: readonly Reign[]
+  changes: readonly Change[]
   /** Those that ended, by slot. */
   executions: readonly RecordedExecution[]
+}
+
+/** The time in which one schedule was in force: it has the slots after `from` up to `to`. */
+export interface Reign {
+  from: EpochMs
+  to: EpochMs
+  /** The versions with this schedule. */
+  versionMin: number
+  versionMax: number
 }
 
 export interface Context {
@@ -86,6 +109,7 @@ export function checkAll(evidence: Evidence): Verdict {
   const jobs = gather(evidence)
   for (const job of jobs) {
     checkSlots(context, job)
+    checkChanges(context, job)
     checkAttempts(context, job)
     checkCalls(context, job)
     checkOverlap(context, job)
@@ -103,29 +127,74 @@ function gather(evidence: Evidence): CheckedJob[] {
     }),
     ({ headers }) => headers['x-execution-id']!,
   )
+  const changes = Map.groupBy(evidence.changes, ({ jobId }) => jobId)
   return [...evidence.store.jobs.values()].map((job) => {
-    const version = job.versions.get(1)!
-    const executions = [...job.ended].map((executionId): RecordedExecution => {
-      const attempts = evidence.store.log.of(executionId)
-      return { executionId, slot: attempts[0]!.slot, attempts, calls: calls.get(executionId) ?? [] }
+    const executions = [...job.ended].map((executionId) => {
+      return recordedOf(evidence.store.log.of(executionId), calls.get(executionId) ?? [])
     })
     executions.sort((a, b) => a.slot - b.slot)
-    return { job, version, expected: expectedSlots(job, version, evidence.untilAt), executions }
+    const own = changes.get(job.jobId) ?? []
+    const reigns = reignsOf(job, own, evidence.untilAt as EpochMs)
+    const expected = reigns.flatMap((reign) => slotsOf(job, reign))
+    return { job, version: job.versions.get(1)!, expected, reigns, changes: own, executions }
   })
 }
 
-function expectedSlots(job: JobRow, version: JobVersion, untilAt: number): EpochMs[] {
-  const compiled = compileSchedule(version.schedule, { createdAt: version.anchorAt, jobId: job.jobId })
-  if (!compiled.ok) throw new Error(`the schedule of ${job.jobId} does not compile`)
+function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): RecordedExecution {
+  const [first, last] = [rows[0]!, rows.at(-1)!]
+  const isCancelled = last.outcome === 'cancelled'
+  return {
+    executionId: first.executionId,
+    slot: first.slot,
+    version: first.version,
+    firedAt: first.enqueuedAt,
+    endedAt: last.recordedAt,
+    cancelledAt: isCancelled ? last.recordedAt : null,
+    attempts: isCancelled ? rows.slice(0, -1) : rows,
+    calls,
+  }
+}
+
+/** A new schedule has the slots strictly after the edit; a deleted job has none after it was deleted. */
+function reignsOf(
+  { versions, createdAt, jobId }: JobRow,
+  changes: readonly Change[],
+  untilAt: EpochMs,
+): Reign[] {
+  const { schedule, anchorAt } = versions.get(1)!
+  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+  // A job that runs once may be created after its slot.
+  const isOnce = compiled.ok && compiled.value.compiled.kind === 'once'
+  const reigns: Reign[] = []
+  let reign: Reign = {
+    from: isOnce ? (-1 as EpochMs) : createdAt,
+    to: untilAt,
+    versionMin: 1,
+    versionMax: 1,
+  }
+  for (const { kind, at, version } of changes) {
+    if (kind === 'edit') reign.versionMax = version
+    else if (kind === 'delete') reign.to = at
+    else if (kind === 'reschedule') {
+      reigns.push({ ...reign, to: at })
+      reign = { from: at, to: untilAt, versionMin: version, versionMax: version }
+    }
+  }
+  return [...reigns, reign]
+}
+
+function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): EpochMs[] {
+  const { schedule: given, anchorAt } = versions.get(versionMin)!
+  const compiled = compileSchedule(given, { createdAt: anchorAt, jobId })
+  if (!compiled.ok) throw new Error(`the schedule of ${jobId} does not compile`)
   const schedule = compiled.value.compiled
-  if (schedule.kind === 'once') return [nextSlot(schedule, -1 as EpochMs)!]
   const slots: EpochMs[] = []
-  let from = (job.createdAt + 1) as EpochMs
+  let next = (from + 1) as EpochMs
   while (true) {
-    const some = slotsBetween(schedule, { from, to: (untilAt + 1) as EpochMs })
+    const some = slotsBetween(schedule, { from: next, to: (to + 1) as EpochMs })
     slots.push(...some)
     if (some.length < slotsBetweenMax) return slots
-    from = (some.at(-1)! + 1) as EpochMs
+    next = (some.at(-1)! + 1) as EpochMs
   }
 }
 
@@ -140,7 +209,8 @@ function checkLeftovers({ evidence, say }: Context, jobs: readonly CheckedJob[])
   }
   for (const { jobId, owed, cursor } of store.jobs.values()) {
     if (owed !== null) say('I14', `job ${jobId} still owes slots from ${owed.from}`)
-    if (cursor.status !== 'COMPLETED') say('I14', `job ${jobId} still waits for its slot ${cursor.slotAt}`)
+    if (cursor.status !== 'COMPLETED' && cursor.status !== 'DELETED')
+      say('I14', `job ${jobId} still waits for its slot ${cursor.slotAt}`)
   }
   const known = new Map(
     jobs.flatMap(({ executions }) => executions.map((one) => [one.executionId, one] as const)),
@@ -188,19 +258,21 @@ function countSeen({ evidence }: Context, jobs: readonly CheckedJob[]): Record<s
   const seen: Record<string, number> = {
     executions: store.log.ended,
     calls: sent.length,
-    attempts: Object.values(store.log.counts).reduce((a, b) => a + b),
+    attempts: Object.values(store.log.counts).reduce((a, b) => a + b) - store.log.counts.cancelled,
     lost: store.log.counts.lost,
-    overlap: 0,
-    misfire: 0,
-    /** From a slot to its fire. */
+    cancelled: store.log.counts.cancelled,
+    ...Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])),
+    /** From a slot to its fire, but for those that a resume made late. */
     lateMsMax: 0,
   }
   for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
-  for (const { executions } of jobs) {
-    const lateMs = executions.map(({ slot, attempts }) => attempts[0]!.enqueuedAt - slot)
+  for (const checked of jobs) {
+    const onTime = checked.executions.filter(({ slot }) => !isHeldBack(checked, slot))
+    const lateMs = onTime.map(({ slot, firedAt }) => firedAt - slot)
     seen['lateMsMax'] = lateMs.reduce((a, b) => Math.max(a, b), seen['lateMsMax']!)
   }
   for (const { reason } of store.deadLetters.values()) seen[reason] = (seen[reason] ?? 0) + 1
   for (const { kind } of faults) seen[kind] = (seen[kind] ?? 0) + 1
+  for (const { kind } of evidence.changes) seen[`job ${kind}`] = (seen[`job ${kind}`] ?? 0) + 1
   return seen
 }

@@ -1,6 +1,7 @@
 // Proves the checker: with a bug planted between the servers and the store it must go red, and say which invariant.
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import type { JobState, JobWrite } from '../../src/domain/job-change.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import type { Claimed, ClaimOrder } from '../../src/ports/queue.ts'
 import type { FireAnswer, SlotToFire } from '../../src/ports/slots.ts'
@@ -17,6 +18,7 @@ async function findBroken(bug: (tables: Tables) => Caller): Promise<Set<string>>
     servers: 2,
     forMs: 30 * 60_000,
     jobs: 30,
+    changeEveryMs: 1_500,
     drainMsMax: 10 * 60_000,
     tamper(tables) {
       caller ??= bug(tables)
@@ -81,3 +83,49 @@ test('a claim that is handed to two workers is found', async () => {
   })
   assert.ok(broken.has('I15'), `only ${[...broken]}`)
 })
+
+test('a slot that fires while its job is paused is found', async () => {
+  const broken = await findBroken(({ store }) => async (name, method, args) => {
+    if (name !== 'slots.fire') return method(...args)
+    const jobs = (args[0] as SlotToFire[]).map(({ jobId }) => store.jobs.get(jobId)!)
+    const paused = jobs.map(({ cursor }) => cursor).filter(({ status }) => status === 'PAUSED')
+    for (const cursor of paused) store.changeCursor(cursor, { status: 'ACTIVE' })
+    const answers = method(...args)
+    for (const cursor of paused) store.changeCursor(cursor, { status: 'PAUSED' })
+    return answers
+  })
+  assert.ok(broken.has('I7'), `only ${[...broken]}`)
+})
+
+test('a change of a job that loses the slots it stops is found', async () => {
+  const broken = await findBroken((tables) => {
+    tamperWithChanges(tables, (_state, write) => ({ ...write, skips: [] }))
+    return (_name, method, args) => method(...args)
+  })
+  assert.ok(broken.has('I1'), `only ${[...broken]}`)
+})
+
+test('a change of a job that does not say how far it decided is found', async () => {
+  const broken = await findBroken((tables) => {
+    tamperWithChanges(tables, ({ decidedTo }, write) => ({ ...write, decidedTo }))
+    return (_name, method, args) => method(...args)
+  })
+  assert.ok(broken.has('I3'), `only ${[...broken]}`)
+})
+
+test('a delete that leaves executions behind is found', async () => {
+  const broken = await findBroken((tables) => {
+    tamperWithChanges(tables, (_state, write) => ({ ...write, cancelsPending: false }))
+    return (_name, method, args) => method(...args)
+  })
+  assert.ok(broken.has('I16'), `only ${[...broken]}`)
+})
+
+function tamperWithChanges({ jobs }: Tables, bug: (state: JobState, write: JobWrite) => JobWrite): void {
+  const change = jobs.change.bind(jobs)
+  jobs.change = (target, decide) =>
+    change(target, (state) => {
+      const write = decide(state)
+      return write === null ? null : bug(state, write)
+    })
+}

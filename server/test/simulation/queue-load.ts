@@ -2,6 +2,7 @@
 import { planJob } from '../../src/api/new-job.ts'
 import { batchExecutionsMax, executionIdAt } from '../../src/domain/execution.ts'
 import { serverRoute } from '../../src/domain/route.ts'
+import { unlimitedTier } from '../../src/domain/tenant.ts'
 import type { UuidV7 } from '../../src/lib/id.ts'
 import type { Simulation } from './world.ts'
 
@@ -86,7 +87,8 @@ export class QueueLoad {
       }
       const enqueue = () => ({ executionId: '', lane: '' })
       const now = this.#sim.world.clock.databaseNow()
-      void this.#sim.tables.jobs.create(planJob(request, { jobId, tenantId, now, enqueue }))
+      const [tier, by] = [unlimitedTier, 'tester']
+      void this.#sim.tables.jobs.create(planJob(request, { jobId, tenantId, tier, by, now, enqueue }))
     }
     return jobId
   }

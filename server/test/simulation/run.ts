@@ -16,6 +16,7 @@ export interface RunOptions extends Omit<SimulationOptions, 'startAt' | 'rates'>
   rates?: FaultRates
   /** See `WorkloadOptions`. */
   jobs?: number
+  changeEveryMs?: number
   /** How long everything may take to end. Default 4 hours: longer than any server is down and any retry waits. */
   drainMsMax?: number
 }
@@ -29,9 +30,14 @@ export interface Run {
 const startAt = Date.UTC(2026, 2, 28, 12)
 const saidMax = 20
 
-export async function run({ forMs, jobs, drainMsMax = 4 * 3_600_000, ...options }: RunOptions): Promise<Run> {
+export async function run(given: RunOptions): Promise<Run> {
+  const { forMs, jobs, changeEveryMs, drainMsMax = 4 * 3_600_000, ...options } = given
   const sim = new Simulation({ rates: noFaults, ...options, startAt })
-  startWorkload(sim, { untilMs: forMs, ...(jobs === undefined ? {} : { jobs }) })
+  startWorkload(sim, {
+    untilMs: forMs,
+    ...(jobs === undefined ? {} : { jobs }),
+    ...(changeEveryMs === undefined ? {} : { changeEveryMs }),
+  })
   await sim.advance(forMs)
   sim.heal()
   await sim.drain(drainMsMax)
@@ -40,6 +46,7 @@ export async function run({ forMs, jobs, drainMsMax = 4 * 3_600_000, ...options 
     sent: sim.world.http.sent,
     senders: sim.senders,
     faults: sim.faults,
+    changes: sim.changes,
     startAt,
     untilAt: startAt + forMs,
     retryAfterMs: retryAfterSeconds * 1_000,

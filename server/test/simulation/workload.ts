@@ -3,11 +3,15 @@
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { ApiError } from '../../src/api/api-error.ts'
 import { planJob } from '../../src/api/new-job.ts'
+import type { JobVersion } from '../../src/domain/job.ts'
 import { LaneChooser } from '../../src/domain/lane.ts'
+import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { unlimitedTier } from '../../src/domain/tenant.ts'
 import { epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import type { HttpRequest } from '../../src/ports/http.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { ScriptedAnswer, VirtualHttp } from '../virtual-world.ts'
+import { startChanges } from './changes.ts'
 import { drawMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 
@@ -16,6 +20,8 @@ export interface WorkloadOptions {
   untilMs: number
   /** Default 100. */
   jobs?: number
+  /** Mean time between two changes of a job. Default 20,000. */
+  changeEveryMs?: number
 }
 
 /** What a target asks for with 429. */
@@ -43,6 +49,11 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
     else if (share < 0.84) create(requestOf(i, random, drawSparse(sim, random, options)))
     else startLater(sim, random, options, (schedule) => create(requestOf(i, random, schedule)))
   }
+  const { untilMs, changeEveryMs: everyMs = 20_000 } = options
+  const edits = sim.randomOf('edits')
+  const drawSchedule = () =>
+    toStored(sim, edits.next() < 0.7 ? drawSparse(sim, edits, options) : drawBurst(sim, edits, options))
+  startChanges(sim, { untilMs, everyMs, drawSchedule })
 }
 
 function createCreator(sim: Simulation): (request: JobRequest) => void {
@@ -53,8 +64,9 @@ function createCreator(sim: Simulation): (request: JobRequest) => void {
     const now = sim.world.clock.databaseNow()
     const tenantId = TENANTS[created++ % TENANTS.length]!
     const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, now) })
+    const context = { jobId: ids.next(), tenantId, tier: unlimitedTier, by: 'somebody', now, enqueue }
     try {
-      void sim.tables.jobs.create(planJob(request, { jobId: ids.next(), tenantId, now, enqueue }))
+      void sim.tables.jobs.create(planJob(request, context))
     } catch (error) {
       // In a short simulation a rare schedule may have no slot left.
       if (!(error instanceof ApiError && error.code === 'INVALID_SCHEDULE')) throw error
@@ -87,6 +99,25 @@ function drawSparse(sim: Simulation, random: Random, { untilMs }: WorkloadOption
   if (kind < 0.7) return { type: 'CRON', cron_expression: '*/5 * * * *', timezone, end_at }
   if (kind < 0.95) return { type: 'CRON', cron_expression: `${minute} * * * *`, timezone, end_at }
   return { type: 'CRON', cron_expression: `${minute} 0-4 * * *`, timezone, end_at }
+}
+
+/** Every few seconds, for some minutes: what an edit makes of a job. */
+function drawBurst(sim: Simulation, random: Random, { untilMs }: WorkloadOptions): Schedule {
+  const end_at = timeOf(sim, Math.min(untilMs, sim.nowMs + drawMs(random, 60_000, 600_000)))
+  const everySeconds = drawMs(random, 1, 40)
+  if (random.next() < 0.5) return { type: 'INTERVAL', every_seconds: everySeconds, end_at }
+  return {
+    type: 'CRON',
+    cron_expression: `*/${everySeconds} * * * * *`,
+    timezone: pick(random, ZONES),
+    end_at,
+  }
+}
+
+/** As it is stored; null: it has no slot left. */
+function toStored(sim: Simulation, schedule: Schedule): JobVersion['schedule'] | null {
+  const answer = compileSchedule(schedule, { createdAt: sim.world.clock.databaseNow(), jobId: '' })
+  return answer.ok ? answer.value.definition : null
 }
 
 /** Once, at once, or from some time of the day on. */

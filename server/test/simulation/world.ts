@@ -7,6 +7,7 @@ import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
 import { createVirtualWorld, SeededRandom, type VirtualWorld } from '../virtual-world.ts'
+import type { Change } from './changes.ts'
 import { drawMs, drawWaitMs, type Fault, type FaultKind, type FaultRates, noFaults } from './faults.ts'
 import { Gate } from './gate.ts'
 import { createLink, type StoredPorts, wrapPorts } from './ports.ts'
@@ -42,6 +43,8 @@ export class Simulation {
   readonly tables: Tables
   /** All that went wrong by our doing. */
   readonly faults: Fault[] = []
+  /** What people did to jobs, in order. */
+  readonly changes: Change[] = []
   /** Steps that failed though nothing was wrong with the store. */
   readonly failures: LoopFailure[] = []
   /** For each entry of `world.http.sent`, the server that made the call. */
@@ -124,7 +127,7 @@ export class Simulation {
   #isDone(): boolean {
     const { jobs, live, batches, waitingJobs } = this.tables.store
     if (live.size + batches.size + waitingJobs.size > 0) return false
-    return jobs.values().every(({ cursor }) => cursor.status === 'COMPLETED')
+    return jobs.values().every(({ cursor }) => cursor.status === 'COMPLETED' || cursor.status === 'DELETED')
   }
 
   #boot(name: string): void {

@@ -53,10 +53,13 @@ test('a dead letter tells what happened, and the execution says that it is one',
       },
     ],
     payload: { a: null },
+    edited_at: null,
+    auto_redrive_at: null,
   }
   assert.deepEqual((await call('GET', `/dead-letters/${executionId.toUpperCase()}`)).json(), letter)
   assert.deepEqual((await call('GET', '/dead-letters')).json(), {
     dead_letters: [letter],
+    oldest_at: letter.dlq_timestamp,
     pagination: { limit: 50, total: 1, total_capped: false, next_cursor: null },
   })
   const execution = (await call('GET', `/executions/${executionId}`)).json()
@@ -103,8 +106,71 @@ test('a redriven letter is gone and runs again under the same idempotency key', 
     ['redrive', 'PENDING', one, before.idempotency_key, { a: null }],
   )
   const again = await call('POST', '/dead-letters/redrive', { execution_ids: [one] })
-  assert.deepEqual(again.json(), { redriven: [], not_found: [one] })
+  assert.deepEqual(again.json(), { redriven: [], not_found: [one], job_deleted: [] })
   assert.deepEqual(woken, ['waiting', 'queue'])
+})
+
+test('dead letters are found by reason, error and day, and the oldest of all is told', async (t) => {
+  const { createJob, bury, call, idsOf, world } = await setup(t)
+  const jobId = await createJob('a')
+  const first = await bury(jobId)
+  await world.advance(86_400_000)
+  const second = await bury(jobId)
+  const find = async (query: string) => idsOf((await call('GET', `/dead-letters?${query}`)).json())
+  assert.deepEqual(await find('reason=NOT_RETRYABLE'), [second, first])
+  assert.deepEqual(await find('reason=WORKER_LOST'), [])
+  assert.deepEqual(await find('error_type=HTTP_ERROR&start_date=2026-01-02'), [second])
+  assert.deepEqual(await find('error_type=TIMEOUT'), [])
+  assert.deepEqual(await find('end_date=2026-01-01'), [first])
+  const { oldest_at: oldestAt } = (await call('GET', '/dead-letters?start_date=2026-01-02')).json()
+  assert.equal(oldestAt, '2026-01-01T00:00:00.250Z')
+})
+
+test('a corrected payload is what a redrive sends', async (t) => {
+  const { createJob, bury, call } = await setup(t)
+  const executionId = await bury(await createJob('a'))
+  const edited = await call('PATCH', `/dead-letters/${executionId}`, { payload: [1] })
+  assert.equal(edited.statusCode, 200, edited.body)
+  assert.deepEqual([edited.json().payload, edited.json().edited_at], [[1], '2026-01-01T00:00:00.250Z'])
+  const tooLong = { payload: 'x'.repeat(256 * 1024) }
+  assertProblem(await call('PATCH', `/dead-letters/${executionId}`, tooLong), 'INVALID_REQUEST', '/payload')
+  const { redriven } = (await call('POST', '/dead-letters/redrive', { execution_ids: [executionId] })).json()
+  const again = (await call('GET', `/executions/${redriven[0].new_execution_id}`)).json()
+  assert.deepEqual(again.payload, [1])
+})
+
+test('a letter whose job is deleted stays, and is said to', async (t) => {
+  const { createJob, bury, call } = await setup(t)
+  const jobId = await createJob('a')
+  const executionId = await bury(jobId)
+  await call('DELETE', `/jobs/${jobId}`)
+  const answer = await call('POST', '/dead-letters/redrive', { execution_ids: [executionId, nobody] })
+  assert.deepEqual(answer.json(), { redriven: [], not_found: [nobody], job_deleted: [executionId] })
+  assert.equal((await call('GET', `/dead-letters/${executionId}`)).statusCode, 200)
+})
+
+test('a redrive by filter is an operation', async (t) => {
+  const { createJob, bury, call, woken } = await setup(t)
+  const jobId = await createJob('a')
+  await bury(jobId)
+  await bury(await createJob('b'))
+  const filter = { job_id: jobId.toUpperCase(), error_type: 'HTTP_ERROR', end_date: '2026-01-31' }
+  const answer = await call('POST', '/dead-letters/redrive', { filter, rate_per_second: 10 })
+  assert.equal(answer.statusCode, 202, answer.body)
+  const { operation_id: operationId, ...operation } = answer.json()
+  assert.equal(answer.headers['location'], `/api/v1/operations/${operationId}`)
+  assert.deepEqual(operation, {
+    kind: 'redrive',
+    status: 'RUNNING',
+    filter: { job_id: jobId, error_type: 'HTTP_ERROR', end_date: '2026-01-31T23:59:59.999Z' },
+    progress: { total: 1, total_capped: false, done: 0, skipped: 0 },
+    error: null,
+    created_by: 'operator',
+    created_at: '2026-01-01T00:00:00.500Z',
+    finished_at: null,
+  })
+  assert.deepEqual(woken, ['operations'])
+  assert.deepEqual((await call('GET', `/operations/${operationId}`)).json(), answer.json())
 })
 
 test('a discarded letter is gone, the execution stays', async (t) => {
@@ -140,10 +206,21 @@ test('each wrong question is refused at its place', async (t) => {
   )
   assertProblem(await redrive({ execution_ids: [nobody, 'x'] }), 'INVALID_REQUEST', '/execution_ids/1')
   assertProblem(await redrive({ execution_ids: [nobody], x: 1 }), 'INVALID_REQUEST', '/x')
-  assertProblem(await redrive({ filter: {}, rate_per_second: 1 }), 'NOT_SUPPORTED_YET', '/filter')
-  const keyed = await redrive({ execution_ids: [nobody] }, { 'idempotency-key': '1' })
-  assertProblem(keyed, 'NOT_SUPPORTED_YET', 'idempotency-key')
-  const dry = await call('DELETE', `/dead-letters/${nobody}?dry_run=true`)
-  assertProblem(dry, 'NOT_SUPPORTED_YET', 'dry_run')
+  const both = { execution_ids: [nobody], filter: {} }
+  assertProblem(await redrive(both), 'INVALID_REQUEST', '/filter')
+  assertProblem(await redrive({ rate_per_second: 5 }), 'INVALID_REQUEST', '/execution_ids')
+  const rated = { execution_ids: [nobody], rate_per_second: 5 }
+  assertProblem(await redrive(rated), 'INVALID_REQUEST', '/rate_per_second')
+  assertProblem(await redrive({ filter: { tag: 'x' } }), 'INVALID_REQUEST', '/filter/tag')
+  assertProblem(
+    await redrive({ filter: { start_date: 'yesterday!' } }),
+    'INVALID_REQUEST',
+    '/filter/start_date',
+  )
+  assertProblem(await redrive({ filter: {}, rate_per_second: 0 }), 'INVALID_REQUEST', '/rate_per_second')
+  const edit = (body: unknown) => call('PATCH', `/dead-letters/${nobody}`, body)
+  assertProblem(await edit({ payload: 1 }), 'DEAD_LETTER_NOT_FOUND')
+  assertProblem(await edit({}), 'INVALID_REQUEST', '/payload')
+  assertProblem(await edit({ payload: 1, reason: 'x' }), 'INVALID_REQUEST', '/reason')
   assert.deepEqual(woken, [])
 })

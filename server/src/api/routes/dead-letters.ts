@@ -1,41 +1,38 @@
-// /api/v1/dead-letters: executions that used up their retries. Look at them, redrive them, discard them.
+// /api/v1/dead-letters: executions that used up their retries. Look at them, correct them, discard them.
 import {
   DeadLetter,
   DeadLetterList,
   DeadLetterListQuery,
-  RedriveReply,
-  RedriveRequest,
+  DeadLetterPatch,
 } from '@carillon/contract/dead-letter.ts'
+import { jobDefaults } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
-import type { LaneChooser } from '../../domain/lane.ts'
-import type { Clock } from '../../ports/clock.ts'
+import { toRfc3339 } from '../../lib/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
-import type { Ids } from '../../ports/ids.ts'
-import type { Wakeup } from '../../ports/wakeup.ts'
 import { ApiError } from '../api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../cursor.ts'
+import { cursorBehind, limitOf, paginationOf, readIdCursor } from '../cursor.ts'
 import { toDeadLetter } from '../execution-shape.ts'
-import { refuseRedriveOptions, refuseWriteOptions } from '../not-supported.ts'
-import { noParameters, problemResponses } from '../openapi.ts'
+import { toLetterFilter } from '../job-filter.ts'
+import { noParameters, problemResponses, security } from '../openapi.ts'
 import { readId } from '../path-id.ts'
+import { checkPayload, requireDeadLetters } from '../tier-limits.ts'
+import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../write.ts'
 
-export interface DeadLetterDeps {
-  clock: Clock
-  ids: Ids
+export interface DeadLetterDeps extends WriteDeps {
   deadLetters: DeadLetters
-  wakeup: Wakeup
-  lanes: LaneChooser
 }
 
 const tags = ['dead letters']
-const security = [{ bearer: [] }]
+type LetterParams = { execution_id: string }
 
 export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): void {
-  const { clock, ids, deadLetters, wakeup, lanes } = deps
+  const { deadLetters } = deps
 
   app.get<{ Querystring: DeadLetterListQuery }>(
     '/dead-letters',
     {
+      config: { scope: 'read' },
+      preHandler: requireDeadLetters,
       schema: {
         tags,
         security,
@@ -47,94 +44,101 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
     async ({ tenantId, query }): Promise<DeadLetterList> => {
       const limit = limitOf(query)
       const before = readIdCursor('dead_letters', query)
-      const jobId = query.job_id?.toLowerCase() ?? null
-      const page = await deadLetters.list({ tenantId, jobId, before, limit })
-      const last = page.deadLetters.at(-1)
-      const nextCursor =
-        page.more && last !== undefined ? writeCursor('dead_letters', last.executionId) : null
+      const page = await deadLetters.list({ tenantId, filter: toLetterFilter(query), before, limit })
+      const nextCursor = cursorBehind('dead_letters', page.more, page.deadLetters.at(-1)?.executionId)
       return {
         dead_letters: page.deadLetters.map(toDeadLetter),
+        oldest_at: page.oldestAt === null ? null : toRfc3339(page.oldestAt),
         pagination: paginationOf({ limit, total: page.total, nextCursor }),
       }
     },
   )
 
-  app.get<{ Params: { execution_id: string } }>(
+  app.get<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
     {
+      config: { scope: 'read' },
+      preHandler: requireDeadLetters,
       schema: {
         tags,
         security,
         summary: 'One dead letter',
+        querystring: noParameters,
         response: { 200: DeadLetter, ...problemResponses },
       },
     },
     async ({ tenantId, params }): Promise<DeadLetter> => {
-      const executionId = readId(params.execution_id)
-      const letter = executionId === null ? null : await deadLetters.get(tenantId, executionId)
-      if (letter === null) throw notFound(params.execution_id)
+      const executionId = readLetterId(params)
+      const letter = await deadLetters.get(tenantId, executionId)
+      if (letter === null) throw notFound(executionId)
       return toDeadLetter(letter)
     },
   )
 
-  app.delete<{ Params: { execution_id: string } }>(
+  app.patch<{ Params: LetterParams; Body: DeadLetterPatch }>(
     '/dead-letters/:execution_id',
     {
-      preValidation: refuseWriteOptions,
+      config: { scope: 'operate' },
+      preHandler: requireDeadLetters,
+      schema: {
+        tags,
+        security,
+        summary: 'Correct the payload of a dead letter',
+        description: 'It is what the letter is called with when it is redriven or retried.',
+        querystring: writeQuery(),
+        body: DeadLetterPatch,
+        response: { 200: DeadLetter, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const executionId = readLetterId(request.params)
+      return answerWrite<DeadLetter>(deps, request, reply, async (stores) => {
+        const letter = await stores.deadLetters.get(tenantId, executionId)
+        if (letter === null) throw notFound(executionId)
+        const job = await stores.jobs.get(tenantId, letter.jobId)
+        const method = job?.execution.method ?? jobDefaults.method
+        checkPayload(body.payload, { pointer: '/payload', method, tier: caller.tier })
+        const edited = await stores.deadLetters.edit(tenantId, executionId, body.payload)
+        if (edited === null) throw notFound(executionId)
+        return { status: 200, body: toDeadLetter(edited) }
+      })
+    },
+  )
+
+  app.delete<{ Params: LetterParams }>(
+    '/dead-letters/:execution_id',
+    {
+      config: { scope: 'operate' },
+      preHandler: requireDeadLetters,
       schema: {
         tags,
         security,
         summary: 'Discard a dead letter',
         description: 'The execution stays in the history.',
-        querystring: noParameters,
-        response: { 204: { type: 'null', description: 'It is gone.' }, ...problemResponses },
+        querystring: writeQuery(),
+        response: {
+          200: emptyInDryRun,
+          204: { type: 'null', description: 'It is gone.' },
+          ...problemResponses,
+        },
       },
     },
-    async ({ tenantId, params }, reply) => {
-      const executionId = readId(params.execution_id)
-      const outcome = executionId === null ? 'not_found' : await deadLetters.discard(tenantId, executionId)
-      if (outcome === 'not_found') throw notFound(params.execution_id)
-      return reply.code(204).send()
+    async (request, reply) => {
+      const executionId = readLetterId(request.params)
+      return answerWrite<null>(deps, request, reply, async (stores) => {
+        const outcome = await stores.deadLetters.discard(request.tenantId, executionId)
+        if (outcome === 'not_found') throw notFound(executionId)
+        return { status: 204, body: null }
+      })
     },
   )
+}
 
-  app.post<{ Body: RedriveRequest }>(
-    '/dead-letters/redrive',
-    {
-      preValidation: [refuseWriteOptions, refuseRedriveOptions],
-      schema: {
-        tags,
-        security,
-        summary: 'Run dead letters again',
-        description: 'Each becomes a new execution with the idempotency key of the one that it repeats.',
-        querystring: noParameters,
-        body: RedriveRequest,
-        response: { 202: RedriveReply, ...problemResponses },
-      },
-    },
-    async ({ tenantId, body }, reply): Promise<RedriveReply> => {
-      const given = [...new Set(body.execution_ids.map((id) => id.toLowerCase()))]
-      const letters = given.map((executionId) => ({
-        executionId,
-        newExecutionId: ids.next(),
-        lane: lanes.choose(tenantId, clock.monotonicMs()),
-      }))
-      const redriven = await deadLetters.redrive({ tenantId, letters })
-      if (redriven.length > 0) {
-        wakeup.send('waiting')
-        wakeup.send('queue')
-      }
-      const found = new Set(redriven.map(({ executionId }) => executionId))
-      reply.code(202)
-      return {
-        redriven: redriven.map(({ executionId, newExecutionId }) => ({
-          execution_id: executionId,
-          new_execution_id: newExecutionId,
-        })),
-        not_found: given.filter((id) => !found.has(id)),
-      }
-    },
-  )
+function readLetterId({ execution_id: given }: LetterParams): string {
+  const executionId = readId(given)
+  if (executionId === null) throw notFound(given)
+  return executionId
 }
 
 function notFound(given: string): ApiError {

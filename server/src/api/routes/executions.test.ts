@@ -177,9 +177,27 @@ test('skipped slots are listed one by one with their reason, newest first', asyn
   const { skips } = memory.store.jobs.get(jobId)!
   // 2026-02-10 is now: the first range lies out of the 30 days in part.
   skips.push(
-    { from: at('2026-01-10T00:00:00Z'), to: at('2026-01-11T01:00:00Z'), count: 26, reason: 'misfire' },
-    { from: at('2026-02-01T05:00:00Z'), to: at('2026-02-01T05:00:00Z'), count: 1, reason: 'overlap' },
-    { from: at('2026-02-02T00:00:00Z'), to: at('2026-02-02T02:00:00Z'), count: 3, reason: 'overlap' },
+    {
+      from: at('2026-01-10T00:00:00Z'),
+      to: at('2026-01-11T01:00:00Z'),
+      count: 26,
+      reason: 'misfire',
+      version: 1,
+    },
+    {
+      from: at('2026-02-01T05:00:00Z'),
+      to: at('2026-02-01T05:00:00Z'),
+      count: 1,
+      reason: 'overlap',
+      version: 1,
+    },
+    {
+      from: at('2026-02-02T00:00:00Z'),
+      to: at('2026-02-02T02:00:00Z'),
+      count: 3,
+      reason: 'overlap',
+      version: 1,
+    },
   )
   const { executions, pagination } = await list('?status=SKIPPED')
   assert.deepEqual(executions, [
@@ -212,7 +230,7 @@ test('a year of slots skipped every second is one page like any other', async (t
   const to = world.clock.databaseNow()
   const from = epochMs(to - 364 * dayMs)
   const count = (to - from) / 1_000 + 1
-  memory.store.jobs.get(jobId)!.skips.push({ from, to, count, reason: 'misfire' })
+  memory.store.jobs.get(jobId)!.skips.push({ from, to, count, reason: 'misfire', version: 1 })
   const { executions, pagination } = await list('?status=SKIPPED&limit=200&start_date=2026-01-02')
   assert.deepEqual([executions.length, executions[199].scheduled_time], [200, '2026-12-31T23:56:41Z'])
   assert.deepEqual([pagination.total, pagination.total_capped], [10_000, true])
@@ -248,6 +266,9 @@ test('each wrong question is refused by its parameter', async (t) => {
     assertProblem(await ask(`limit=${limit}`), 'INVALID_REQUEST', 'limit')
   assertProblem(await ask('status=DONE'), 'INVALID_REQUEST', 'status')
   assertProblem(await ask('page=2'), 'INVALID_REQUEST', 'page')
+  for (const condition of ['kind=slot', 'error_type=TIMEOUT', 'dead_letter=false'])
+    assertProblem(await ask(`status=SKIPPED&${condition}`), 'INVALID_REQUEST', condition.split('=')[0])
+  assertProblem(await ask('dead_letter=yes'), 'INVALID_REQUEST', 'dead_letter')
   for (const name of ['start_date', 'end_date']) {
     for (const text of ['today', '2026-02-30', '2026-01-01T00:00:00', '2026-1-1', '3026-01-01', '20260101zz'])
       assertProblem(await ask(`${name}=${text}`), 'INVALID_REQUEST', name)

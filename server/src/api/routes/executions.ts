@@ -1,23 +1,26 @@
-// GET /api/v1/jobs/{job_id}/executions: the history of a job. GET /api/v1/executions/{execution_id}: one execution
-// with its attempts.
-import { Execution, ExecutionList, ExecutionListQuery } from '@carillon/contract/execution.ts'
+// GET /api/v1/jobs/{job_id}/executions: the history of a job. GET /api/v1/executions: that of all jobs, searched.
+// GET /api/v1/executions/{execution_id}: one execution with its attempts.
+import {
+  Execution,
+  ExecutionList,
+  ExecutionListQuery,
+  ExecutionSearch,
+  ExecutionSearchQuery,
+} from '@carillon/contract/execution.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { type History, totalMax } from '../../ports/history.ts'
-import type { Jobs } from '../../ports/jobs.ts'
-import { ApiError } from '../api-error.ts'
+import { type ExecutionQuery, type History, totalMax } from '../../ports/history.ts'
 import { limitOf, paginationOf, readIdCursor, readInstantCursor, writeCursor } from '../cursor.ts'
 import { readDateRange } from '../date-range.ts'
-import { toExecution, toExecutionItem } from '../execution-shape.ts'
-import { scheduleOf } from '../job-shape.ts'
-import { problemResponses } from '../openapi.ts'
-import { jobNotFound, readId } from '../path-id.ts'
-import { countSkipped, listSlots, toSkippedSlot } from '../skipped-slots.ts'
+import { toExecution, toExecutionItem, toFoundExecution } from '../execution-shape.ts'
+import { noParameters, problemResponses, security } from '../openapi.ts'
+import { executionNotFound, jobNotFound, readExecutionId, readJobId } from '../path-id.ts'
+import { refuseField } from '../problem.ts'
+import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../skipped-slots.ts'
 
 export interface ExecutionDeps {
   clock: Clock
-  jobs: Jobs
   history: History
 }
 
@@ -29,14 +32,16 @@ interface JobQuery {
 }
 
 const tags = ['executions']
-const security = [{ bearer: [] }]
 /** How far back skipped slots are listed when no start is given. */
 const skipsMsDefault = 30 * 86_400_000
 
 export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
+  const { history } = deps
+
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
     {
+      config: { scope: 'read' },
       schema: {
         tags,
         security,
@@ -48,8 +53,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       },
     },
     async ({ tenantId, params, query }): Promise<ExecutionList> => {
-      const jobId = readId(params.job_id)
-      if (jobId === null) throw jobNotFound(params.job_id)
+      const jobId = readJobId(params)
       const list = query.status === 'SKIPPED' ? listSkipped : listExecutions
       const page = await list(deps, { tenantId, jobId, query })
       if (page === null) throw jobNotFound(jobId)
@@ -57,23 +61,50 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
     },
   )
 
+  app.get<{ Querystring: ExecutionSearchQuery }>(
+    '/executions',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'Search the executions of all jobs, newest first',
+        description: 'Every condition that is given holds. Skipped slots are listed by job.',
+        querystring: ExecutionSearchQuery,
+        response: { 200: ExecutionSearch, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<ExecutionSearch> => {
+      if (query.status === 'SKIPPED') {
+        throw refuseField('status', 'cannot be SKIPPED here: ask per job, at /jobs/{job_id}/executions')
+      }
+      const { job_id: jobId, tag = null, q = null } = query
+      const of = { tenantId, jobId: jobId?.toLowerCase() ?? null, tag, q }
+      // Without a job there is no list that could be missing; with one that is not there, nothing is found.
+      const page = await history.listExecutions({ ...of, ...conditionsOf(query) })
+      return {
+        executions: page?.executions.map(toFoundExecution) ?? [],
+        pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
+      }
+    },
+  )
+
   app.get<{ Params: { execution_id: string } }>(
     '/executions/:execution_id',
     {
+      config: { scope: 'read' },
       schema: {
         tags,
         security,
         summary: 'One execution with its attempts',
+        querystring: noParameters,
         response: { 200: Execution, ...problemResponses },
       },
     },
     async ({ tenantId, params }): Promise<Execution> => {
-      const executionId = readId(params.execution_id)
-      const found = executionId === null ? null : await deps.history.getExecution(tenantId, executionId)
-      if (found === null) {
-        const given = params.execution_id.slice(0, 64)
-        throw new ApiError('EXECUTION_NOT_FOUND', `There is no execution ${given}.`)
-      }
+      const executionId = readExecutionId(params)
+      const found = await history.getExecution(tenantId, executionId)
+      if (found === null) throw executionNotFound(executionId)
       return toExecution(found)
     },
   )
@@ -83,24 +114,40 @@ async function listExecutions(
   { history }: ExecutionDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
-  const { from, to } = readDateRange(query)
-  const limit = limitOf(query)
-  const before = readIdCursor('executions', query)
-  const status = query.status ?? null
-  const page = await history.listExecutions({ tenantId, jobId, status, from, to, before, limit })
+  const page = await history.listExecutions({ tenantId, jobId, tag: null, q: null, ...conditionsOf(query) })
   if (page === null) return null
-  const last = page.executions.at(-1)
-  const nextCursor = page.more && last !== undefined ? writeCursor('executions', last.executionId) : null
   return {
     executions: page.executions.map(toExecutionItem),
-    pagination: paginationOf({ limit, total: page.total, nextCursor }),
+    pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
   }
 }
 
+/** What both lists can be asked. */
+function conditionsOf(query: ExecutionListQuery): Omit<ExecutionQuery, 'tenantId' | 'jobId' | 'tag' | 'q'> {
+  return {
+    status: query.status ?? null,
+    kind: query.kind ?? null,
+    errorType: query.error_type ?? null,
+    deadLetter: query.dead_letter ?? null,
+    ...readDateRange(query),
+    before: readIdCursor('executions', query),
+    limit: limitOf(query),
+  }
+}
+
+function totalOf(page: { total: number; capped: boolean; next: string | null } | null) {
+  if (page === null) return { total: 0, capped: false, nextCursor: null }
+  const { total, capped, next } = page
+  return { total, capped, nextCursor: next === null ? null : writeCursor('executions', next) }
+}
+
 async function listSkipped(
-  { clock, jobs, history }: ExecutionDeps,
+  { clock, history }: ExecutionDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
+  for (const name of ['kind', 'error_type', 'dead_letter'] as const) {
+    if (query[name] !== undefined) throw refuseField(name, 'cannot be asked of skipped slots')
+  }
   const range = readDateRange(query)
   const limit = limitOf(query)
   const before = readInstantCursor('skips', query)
@@ -108,20 +155,17 @@ async function listSkipped(
   const window = { from: range.from ?? epochMs(to - skipsMsDefault), to }
   const rest = { ...window, to: before === null ? to : (Math.min(to, before - 1) as EpochMs) }
   const key = { tenantId, jobId }
-  const [job, all, ranges] = await Promise.all([
-    jobs.get(tenantId, jobId),
+  const [all, ranges] = await Promise.all([
     history.listSkips({ ...key, ...window, limit: totalMax + 1 }),
     // One slot and more for each slot of the page, and two that only reach over an end of the window.
     history.listSkips({ ...key, ...rest, limit: limit + 3 }),
   ])
-  if (job === null || all === null || ranges === null) return null
-  const schedule = scheduleOf(job)
-  if (schedule === null)
-    return { executions: [], pagination: paginationOf({ limit, total: 0, nextCursor: null }) }
-  const { slots, more } = listSlots(schedule, ranges, { window: rest, limit })
+  if (all === null || ranges === null) return null
+  const schedules = new SkipSchedules(jobId)
+  const { slots, more } = listSlots(schedules, ranges, { window: rest, limit })
   const nextCursor = more ? writeCursor('skips', slots.at(-1)!.at) : null
   return {
     executions: slots.map(toSkippedSlot),
-    pagination: paginationOf({ limit, total: countSkipped(schedule, all, window), nextCursor }),
+    pagination: paginationOf({ limit, total: countSkipped(schedules, all, window), nextCursor }),
   }
 }

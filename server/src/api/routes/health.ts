@@ -42,6 +42,9 @@ export function healthRoutes(app: FastifyInstance, deps: HealthDeps): void {
         tags: ['health'],
         summary: 'Metrics in the text format of Prometheus',
         produces: ['text/plain'],
+        response: {
+          200: { description: 'The metrics.', content: { 'text/plain': { schema: { type: 'string' } } } },
+        },
       },
     },
     async (_request, reply) =>

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { ErrorCode } from '@carillon/contract/errors.ts'
-import { assertProblem, setupApp } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp } from '../../../test/app.ts'
 import { defaultTenantId } from '../../domain/tenant.ts'
 
 const echo = 'http://127.0.0.1:7420/echo'
 const minimal = { name: 'a', schedule: '@daily', execution: { callback_url: echo } }
-const nobody = '0192abcd-ef01-7000-8000-000000000001'
 
 /** The minimal job with some fields replaced; `execution` and such are merged. */
 function jobWith(changes: Record<string, unknown>): Record<string, unknown> {
@@ -56,18 +55,23 @@ test('a created job comes back whole, with its next run, and GET answers the sam
   const { job_id: jobId, ...job } = answer.json()
   assert.deepEqual(job, {
     ...request,
+    key: null,
     status: 'ACTIVE',
+    pause: null,
     schedule: { ...request.schedule, next_run_at: '2026-01-01T15:00:00Z', last_run_at: null },
     execution: { type: 'http', ...request.execution, headers: { 'X-API-Key': '***' } },
     version: 1,
     created_at: '2026-01-01T00:00:00Z',
+    created_by: 'operator',
     updated_at: '2026-01-01T00:00:00Z',
+    updated_by: 'operator',
   })
   assert.equal(answer.headers['location'], `/api/v1/jobs/${jobId}`)
   assert.equal(answer.headers['etag'], '"1"')
   assert.deepEqual(woken, ['changes'])
   const shown = await call('GET', `/jobs/${jobId.toUpperCase()}`)
-  assert.deepEqual(shown.json(), answer.json())
+  const stats = { total_runs: 0, success_rate: null, avg_duration_ms: null, last_status: null }
+  assert.deepEqual(shown.json(), { ...answer.json(), stats })
   assert.equal(shown.headers['etag'], '"1"')
 })
 
@@ -115,11 +119,44 @@ test('an IMMEDIATE job runs once, now', async (t) => {
     [job.job_id, 'PENDING', 'slot', '2026-01-01T00:00:01Z', [1]],
   )
   const { execution_id: _, ...shown } = job
-  assert.deepEqual((await call('GET', `/jobs/${job.job_id}`)).json(), shown)
+  const { stats: _stats, ...again } = (await call('GET', `/jobs/${job.job_id}`)).json()
+  assert.deepEqual(again, shown)
   assert.deepEqual(
     (await memory.queue.waiting('server', 10)).lanes.map(({ lane }) => lane),
     ['shared'],
   )
+})
+
+test('a job has a key of its own, which no other job has', async (t) => {
+  const { create, createJob, call } = await setup(t)
+  const retryPolicy = { auto_redrive_after_seconds: 60 }
+  const job = await createJob({ key: 'a.b_c-1', retry_policy: retryPolicy })
+  assert.deepEqual([job.key, job.retry_policy.auto_redrive_after_seconds], ['a.b_c-1', 60])
+  assertProblem(await create(jobWith({ key: 'a.b_c-1' })), 'JOB_KEY_TAKEN', '/key')
+  await call('DELETE', `/jobs/${job.job_id}`)
+  await createJob({ key: 'a.b_c-1' })
+})
+
+test('a header value that only stands for one is refused', async (t) => {
+  const { create } = await setup(t)
+  const answer = await create(jobWith({ execution: { headers: { 'X-A': '***' } } }))
+  assertProblem(answer, 'INVALID_REQUEST', '/execution/headers/X-A')
+})
+
+test('a job says how it went', async (t) => {
+  const { createJob, call, memory, world } = await setup(t)
+  const { job_id: jobId } = await createJob({ overlap_policy: 'ALLOW' })
+  const run = async (change: Parameters<typeof runAll>[1] = {}) => {
+    await call('POST', `/jobs/${jobId}/trigger`)
+    await runAll({ memory, world }, change)
+  }
+  await run()
+  await run()
+  await run({ outcome: 'failed', error: { type: 'TLS_ERROR', message: 'x' } })
+  await run({ outcome: 'timed_out', error: { type: 'TIMEOUT', message: 'x' } })
+  const { stats } = (await call('GET', `/jobs/${jobId}`)).json()
+  const expected = { total_runs: 4, success_rate: 0.5, avg_duration_ms: 250, last_status: 'TIMED_OUT' }
+  assert.deepEqual(stats, expected)
 })
 
 test('a tenant that enqueues much gets a lane of its own', async (t) => {
@@ -201,6 +238,14 @@ const refused: [string, Record<string, unknown>, string, ErrorCode?][] = [
   ['a long name', { name: 'x'.repeat(256) }, '/name'],
   ['a long description', { description: 'x'.repeat(4_097) }, '/description'],
   ['an unknown field', { nmae: 'x' }, '/nmae'],
+  ['a key in capitals', { key: 'A' }, '/key'],
+  ['an empty key', { key: '' }, '/key'],
+  ['a long key', { key: 'x'.repeat(129) }, '/key'],
+  [
+    'a redrive at once',
+    { retry_policy: { auto_redrive_after_seconds: 0 } },
+    '/retry_policy/auto_redrive_after_seconds',
+  ],
   ['an unknown field within', { execution: { url: 'x' } }, '/execution/url'],
   ['no schedule', { schedule: undefined }, '/schedule'],
   ['no execution', { execution: null }, '/execution'],
@@ -295,7 +340,7 @@ for (const [what, changes, pointer, code = 'INVALID_REQUEST'] of refused) {
 }
 
 const notBuilt: [Record<string, unknown>, string][] = [
-  ...['key', 'jitter_seconds', 'concurrency_limit', 'concurrency_key', 'depends_on', 'on_failure']
+  ...['jitter_seconds', 'concurrency_limit', 'concurrency_key', 'depends_on', 'on_failure']
     .concat(['on_late', 'region'])
     .map((name): [Record<string, unknown>, string] => [{ [name]: 1 }, `/${name}`]),
   ...['BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'].map((policy): [Record<string, unknown>, string] => [
@@ -317,20 +362,13 @@ const notBuilt: [Record<string, unknown>, string][] = [
   ...['total_timeout_seconds', 'heartbeat_timeout_seconds', 'handler', 'labels', 'command', 'args', 'env']
     .concat(['artifact_id', 'sha256', 'entrypoint', 'topic', 'key', 'endpoint', 'service_method', 'function'])
     .map((name): [Record<string, unknown>, string] => [{ execution: { [name]: 1 } }, `/execution/${name}`]),
-  [{ retry_policy: { auto_redrive_after_seconds: 60 } }, '/retry_policy/auto_redrive_after_seconds'],
 ]
 test('what is specified and not built is refused by name, never ignored', async (t) => {
   const { create, call } = await setup(t)
   for (const [changes, pointer] of notBuilt)
     assertProblem(await create(jobWith(changes)), 'NOT_SUPPORTED_YET', pointer)
-  for (const name of ['idempotency-key', 'x-idempotency-key']) {
-    assertProblem(await create(minimal, { [name]: '1' }), 'NOT_SUPPORTED_YET', name)
-    const trigger = await call('POST', `/jobs/${nobody}/trigger`, {}, { [name]: '1' })
-    assertProblem(trigger, 'NOT_SUPPORTED_YET', name)
-  }
-  for (const text of ['', '=true', '=false']) {
-    assertProblem(await call('POST', `/jobs?dry_run${text}`, minimal), 'NOT_SUPPORTED_YET', 'dry_run')
-  }
+  for (const text of ['', '=', '=1', '=yes'])
+    assertProblem(await call('POST', `/jobs?dry_run${text}`, minimal), 'INVALID_REQUEST', 'dry_run')
   assertProblem(await call('POST', '/jobs?dryrun=1', minimal), 'INVALID_REQUEST', 'dryrun')
 })
 

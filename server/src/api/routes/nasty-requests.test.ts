@@ -114,6 +114,23 @@ test('nothing that a body holds gives a 500: it is a job or a problem document',
   assert(counts.taken > 50 && counts.refused > 500, JSON.stringify(counts))
 })
 
+test('nor does what a job is changed into', async (t) => {
+  const { call } = await setupApp(t)
+  const { job_id: jobId } = (await call('POST', '/jobs', jobText('/name', '"a"'))).json()
+  const ifMatch = { 'if-match': '*' }
+  for (const pointer of pointers) {
+    const [first, ...rest] = pointer.split('/').slice(1)
+    for (const text of nasty) {
+      const nested = rest.reduceRight((inner, key) => `{${JSON.stringify(key)}:${inner}}`, text)
+      const patch = first === undefined ? text : `{${JSON.stringify(first)}:${nested}}`
+      const patched = await call('PATCH', `/jobs/${jobId}`, patch, ifMatch)
+      const put = await call('PUT', '/jobs/by-key/a', jobText(pointer, text))
+      for (const { statusCode, body } of [patched, put])
+        assert(statusCode < 500, `${pointer}: ${text.slice(0, 60)} gives ${statusCode} ${body.slice(0, 200)}`)
+    }
+  }
+})
+
 test('nor does what other calls are sent', async (t) => {
   const { call } = await setupApp(t)
   const created = await call('POST', '/jobs', jobText('/name', '"a"'))
@@ -124,9 +141,20 @@ test('nor does what other calls are sent', async (t) => {
       `{"payload_override":${text}}`,
       `{"execution_ids":${text}}`,
       `{"execution_ids":[${text}]}`,
+      `{"filter":${text}}`,
+      `{"filter":{},"rate_per_second":${text}}`,
+      `{"action":"pause","filter":${text}}`,
+      `{"action":"pause","filter":{"tag":${text}},"until":${text}}`,
     ]
     for (const body of bodies) {
-      for (const path of [`/jobs/${jobId}/trigger`, '/dead-letters/redrive']) {
+      for (const path of [
+        `/jobs/${jobId}/trigger`,
+        '/dead-letters/redrive',
+        '/jobs/bulk',
+        `/executions/${jobId}/retry`,
+        `/executions/${jobId}/cancel`,
+        `/operations/${jobId}/cancel`,
+      ]) {
         const { statusCode } = await call('POST', path, body)
         assert(statusCode < 500, `${path} ${body.slice(0, 60)} gives ${statusCode}`)
       }
@@ -152,11 +180,27 @@ test('nor does what other calls are sent', async (t) => {
       `/jobs/${text}/executions`,
       `/executions/${text}`,
       `/dead-letters/${text}`,
+      `/operations/${text}`,
     ]
-    const queries = ['status', 'start_date', 'end_date', 'limit', 'cursor', '__proto__', 'status[]', '']
+    const queries = [
+      'status',
+      'start_date',
+      'end_date',
+      'limit',
+      'cursor',
+      '__proto__',
+      'status[]',
+      '',
+    ].concat(['q', 'tag', 'page', 'kind', 'error_type', 'dead_letter', 'job_id', 'reason'])
     for (const path of paths) assert((await call('GET', path)).statusCode < 500, path)
     for (const name of queries) {
-      for (const path of [`/jobs/${jobId}/executions`, '/dead-letters']) {
+      for (const path of [
+        `/jobs/${jobId}/executions`,
+        '/dead-letters',
+        '/jobs',
+        '/executions',
+        '/operations',
+      ]) {
         const url = `${path}?${name}=${text}&${name}=${text}`
         assert((await call('GET', url)).statusCode < 500, url)
         assert((await call('GET', `${path}?${name}=${text}`)).statusCode < 500, url)
@@ -164,26 +208,37 @@ test('nor does what other calls are sent', async (t) => {
       }
     }
     assert((await call('DELETE', `/dead-letters/${text}`)).statusCode < 500, text)
+    assert((await call('PUT', `/jobs/by-key/${text}`, {})).statusCode < 500, text)
   }
+  for (const path of ['/jobs?q', '/jobs?tag', '/executions?q'])
+    assertProblem(await call('GET', `${path}=a%00b`), 'INVALID_REQUEST', path.split('?')[1])
 })
 
 test('the examples of the OpenAPI document work', async (t) => {
   const { get, call } = await setupApp(t)
   const { paths } = (await get('/openapi.json')).json()
-  const examplesOf = (path: string): unknown[] => {
-    const { example, examples } = paths[path].post.requestBody.content['application/json']
+  const examplesOf = (path: string, verb = 'post'): unknown[] => {
+    const { example, examples } = paths[`/api/v1${path}`][verb].requestBody.content['application/json']
     return example === undefined
       ? Object.values<{ value: unknown }>(examples).map(({ value }) => value)
       : [example]
   }
   let jobId = ''
-  for (const value of examplesOf('/api/v1/jobs')) {
+  for (const value of examplesOf('/jobs')) {
     const answer = await call('POST', '/jobs', value)
     assert.equal(answer.statusCode, 201, answer.body)
-    jobId = answer.json().job_id
+    jobId ||= answer.json().job_id
   }
-  for (const value of examplesOf('/api/v1/jobs/{job_id}/trigger'))
-    assert.equal((await call('POST', `/jobs/${jobId}/trigger`, value)).statusCode, 202)
-  for (const value of examplesOf('/api/v1/dead-letters/redrive'))
-    assert.equal((await call('POST', '/dead-letters/redrive', value)).statusCode, 202)
+  const expectAll = async (path: string, status: number, verb: 'POST' | 'PATCH' = 'POST') => {
+    for (const value of examplesOf(path, verb.toLowerCase())) {
+      const answer = await call(verb, path.replace('{job_id}', jobId), value, { 'if-match': '*' })
+      assert.equal(answer.statusCode, status, `${path} ${answer.body}`)
+    }
+  }
+  await expectAll('/jobs/{job_id}', 200, 'PATCH')
+  await expectAll('/jobs/{job_id}/pause', 200, 'PATCH')
+  await expectAll('/jobs/{job_id}/resume', 200, 'PATCH')
+  await expectAll('/jobs/{job_id}/trigger', 202)
+  await expectAll('/jobs/bulk', 202)
+  await expectAll('/dead-letters/redrive', 202)
 })

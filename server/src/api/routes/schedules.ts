@@ -7,17 +7,19 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { previewSchedule } from '../../domain/schedule/preview.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { problemResponses } from '../openapi.ts'
+import { noParameters, problemResponses, security } from '../openapi.ts'
 import { refuseSchedule } from '../schedule-refusal.ts'
 
 export function scheduleRoutes(app: FastifyInstance, deps: { clock: Clock }): void {
   app.post<{ Body: SchedulePreviewRequest }>(
     '/schedules/preview',
     {
+      config: { scope: 'read' },
       schema: {
         tags: ['schedules'],
         summary: 'What a schedule means and when it would run next',
-        security: [{ bearer: [] }],
+        security,
+        querystring: noParameters,
         body: SchedulePreviewRequestSchema,
         response: { 200: SchedulePreviewReplySchema, ...problemResponses },
       },

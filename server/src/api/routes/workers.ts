@@ -4,16 +4,18 @@ import type { FastifyInstance } from 'fastify'
 import type { WorkerView } from '../../domain/worker.ts'
 import { toRfc3339 } from '../../lib/epoch.ts'
 import type { Workers } from '../../ports/workers.ts'
-import { problemResponses } from '../openapi.ts'
+import { noParameters, problemResponses, security } from '../openapi.ts'
 
 export function workerRoutes(app: FastifyInstance, deps: { workers: Workers }): void {
   app.get(
     '/workers',
     {
+      config: { scope: 'operator' },
       schema: {
         tags: ['operations'],
         summary: 'The workers, oldest registration first',
-        security: [{ bearer: [] }],
+        security,
+        querystring: noParameters,
         response: { 200: WorkerList, ...problemResponses },
       },
     },

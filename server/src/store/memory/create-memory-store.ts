@@ -1,22 +1,38 @@
 // Every stored port on one in-memory state, for simulation and for tests of the edge.
 import type { Clock } from '../../ports/clock.ts'
+import { MemoryApiKeys } from './api-keys.ts'
+import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
 import { MemoryHistory } from './history.ts'
 import { MemoryJobs } from './jobs.ts'
+import { MemoryOperations } from './operations.ts'
 import { MemoryPartitions } from './partitions.ts'
 import { MemoryQueue } from './queue.ts'
+import { MemoryRequests } from './requests.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
+import { MemoryTenants } from './tenants.ts'
 import { MemoryUpkeep } from './upkeep.ts'
 import { MemoryWorkers } from './workers.ts'
 
 export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
   const store = new MemoryStore(clock)
   const workers = new MemoryWorkers(store)
+  const tenants = new MemoryTenants(store)
+  const operations: MemoryOperations = new MemoryOperations(store, () => stores)
+  const stores = {
+    jobs: new MemoryJobs(store),
+    control: new MemoryControl(store),
+    deadLetters: new MemoryDeadLetters(store),
+    operations,
+    tenants,
+    apiKeys: new MemoryApiKeys(store, tenants),
+  }
   return {
     /** The tables themselves: to count what was recorded, or to give a tenant another weight. */
     store,
-    jobs: new MemoryJobs(store),
+    ...stores,
+    requests: new MemoryRequests(store, stores),
     slots: new MemorySlots(store),
     queue: new MemoryQueue(store),
     upkeep: new MemoryUpkeep(store),
@@ -24,6 +40,5 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     workers,
     partitions: new MemoryPartitions(store),
     history: new MemoryHistory(store),
-    deadLetters: new MemoryDeadLetters(store),
   }
 }

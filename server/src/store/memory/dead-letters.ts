@@ -1,4 +1,5 @@
 // Dead letters in memory.
+import type { LetterFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { serverRoute } from '../../domain/route.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
@@ -7,6 +8,7 @@ import type {
   DeadLetterPage,
   DeadLetterQuery,
   DeadLetters,
+  Redriven,
   RedriveOrder,
 } from '../../ports/dead-letters.ts'
 import { totalMax } from '../../ports/history.ts'
@@ -15,6 +17,7 @@ import type { DeadLetterRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
+/** The map of letters is in the order of insertion, and letters come in the order of their deaths. */
 export class MemoryDeadLetters implements DeadLetters {
   readonly #store: MemoryStore
 
@@ -22,15 +25,17 @@ export class MemoryDeadLetters implements DeadLetters {
     this.#store = store
   }
 
-  async list({ tenantId, jobId, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
-    const all = [...this.#store.deadLetters.values()]
-      .filter((one) => one.tenantId === tenantId && (jobId === null || one.jobId === jobId))
+  async list({ tenantId, filter, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
+    const own = [...this.#store.deadLetters.values()].filter((one) => one.tenantId === tenantId)
+    const all = own
+      .filter((one) => isWanted(one, filter))
       .toSorted((a, b) => compareText(b.executionId, a.executionId))
     const behind = before === null ? all : all.filter(({ executionId }) => executionId < before)
     return {
       deadLetters: behind.slice(0, limit).map(letterOf),
       more: behind.length > limit,
       total: Math.min(all.length, totalMax + 1),
+      oldestAt: own[0]?.diedAt ?? null,
     }
   }
 
@@ -39,17 +44,28 @@ export class MemoryDeadLetters implements DeadLetters {
     return row === null ? null : letterOf(row)
   }
 
-  async redrive({
-    tenantId,
-    letters,
-  }: RedriveOrder): Promise<{ executionId: string; newExecutionId: string }[]> {
-    return letters.flatMap(({ executionId, newExecutionId, lane }) => {
+  async edit(tenantId: string, executionId: string, payload: unknown): Promise<DeadLetter | null> {
+    const row = this.#find(tenantId, executionId)
+    if (row === null) return null
+    Object.assign(row, { payload: structuredClone(payload), editedAt: this.#store.now() })
+    return letterOf(row)
+  }
+
+  async redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
+    const result: Redriven = { redriven: [], jobDeleted: [] }
+    for (const { executionId, newExecutionId, lane } of letters) {
       const row = this.#find(tenantId, executionId)
-      if (row === null) return []
+      if (row === null) continue
+      if (this.#store.jobs.get(row.jobId)!.cursor.status === 'DELETED') {
+        row.redriveAt = null
+        result.jobDeleted.push(executionId)
+        continue
+      }
       this.#store.deadLetters.delete(executionId)
       this.#enqueue(row, newExecutionId, lane)
-      return [{ executionId, newExecutionId }]
-    })
+      result.redriven.push({ executionId, newExecutionId })
+    }
+    return result
   }
 
   async discard(tenantId: string, executionId: string): Promise<'discarded' | 'not_found'> {
@@ -60,9 +76,17 @@ export class MemoryDeadLetters implements DeadLetters {
 
   async depth(): Promise<{ count: number; oldestAt: EpochMs | null }> {
     const { deadLetters } = this.#store
-    // A map is in the order of insertion, and letters come in the order of their deaths.
     const oldest = deadLetters.values().next().value
     return { count: Math.min(deadLetters.size, totalMax + 1), oldestAt: oldest?.diedAt ?? null }
+  }
+
+  async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
+    const now = this.#store.now()
+    return [...this.#store.deadLetters.values()]
+      .filter(({ redriveAt }) => redriveAt !== null && redriveAt <= now)
+      .toSorted((a, b) => a.redriveAt! - b.redriveAt! || compareText(a.executionId, b.executionId))
+      .slice(0, limit)
+      .map(({ tenantId, executionId }) => ({ tenantId, executionId }))
   }
 
   #find(tenantId: string, executionId: string): DeadLetterRow | null {
@@ -96,6 +120,16 @@ export class MemoryDeadLetters implements DeadLetters {
       }),
     )
   }
+}
+
+function isWanted(letter: DeadLetterRow, { jobId, reason, errorType, from, to }: LetterFilter): boolean {
+  return (
+    (jobId === null || letter.jobId === jobId) &&
+    (reason === null || letter.reason === reason) &&
+    (errorType === null || letter.errors.at(-1)?.type === errorType) &&
+    (from === null || letter.diedAt >= from) &&
+    (to === null || letter.diedAt < to)
+  )
 }
 
 function letterOf(row: DeadLetterRow): DeadLetter {

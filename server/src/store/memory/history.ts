@@ -1,22 +1,22 @@
 // Executions under way and recorded, in memory.
-import { batchIdOf, executionIdAt, statusOfLive, statusOfOutcome } from '../../domain/execution.ts'
-import { historyDaysMax } from '../../domain/tenant.ts'
+import { batchIdOf, statusOfOutcome } from '../../domain/execution.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import {
-  type AttemptView,
   type ExecutionPage,
   type ExecutionQuery,
   type ExecutionSummary,
   type ExecutionView,
   type History,
+  type JobStats,
   type SkipRange,
   totalMax,
 } from '../../ports/history.ts'
-import type { AttemptRow, BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
+import { findInBatch } from './cancel.ts'
+import { attemptsOf, summaryOfEntry, summaryOfFinal, summaryOfLive } from './execution-summary.ts'
+import { hasText } from './jobs.ts'
+import type { AttemptRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
-
-const dayMs = 86_400_000
 
 export class MemoryHistory implements History {
   readonly #store: MemoryStore
@@ -26,19 +26,21 @@ export class MemoryHistory implements History {
   }
 
   async listExecutions(query: ExecutionQuery): Promise<ExecutionPage | null> {
-    const { status, before, limit } = query
-    const from = query.from ?? Number.NEGATIVE_INFINITY
-    const to = query.to ?? Number.POSITIVE_INFINITY
-    const job = this.#store.findJob(query.tenantId, query.jobId)
-    if (job === null) return null
-    const all = [...this.#underWay(job), ...this.#ended(job)]
-      .filter((one) => (status === null || one.status === status) && one.slot >= from && one.slot < to)
+    const { tenantId, jobId, before, limit } = query
+    const job = jobId === null ? null : this.#store.findJob(tenantId, jobId)
+    if (jobId !== null && job === null) return null
+    const own = [...this.#store.jobs.values()].filter((one) => one.tenantId === tenantId)
+    const jobs = new Map((job === null ? own : [job]).map((one) => [one.jobId, one]))
+    const all = [...this.#underWay(jobs), ...this.#ended(jobs)]
+      .filter((one) => this.#isWanted(one, jobs.get(one.jobId)!, query))
       .toSorted((a, b) => compareText(b.executionId, a.executionId))
     const behind = before === null ? all : all.filter(({ executionId }) => executionId < before)
+    const executions = behind.slice(0, limit)
     return {
-      executions: behind.slice(0, limit),
-      more: behind.length > limit,
-      total: Math.min(all.length, totalMax + 1),
+      executions,
+      next: behind.length > limit ? (executions.at(-1)?.executionId ?? null) : null,
+      total: Math.min(all.length, totalMax),
+      capped: all.length > totalMax,
     }
   }
 
@@ -58,7 +60,7 @@ export class MemoryHistory implements History {
       callbackUrl: execution.callback_url,
       ...('payload' in execution ? { payload: execution.payload } : {}),
       metadata,
-      attempts: this.#store.log.of(executionId).map(attemptView),
+      attempts: attemptsOf(this.#store, executionId),
     }
   }
 
@@ -75,7 +77,29 @@ export class MemoryHistory implements History {
     return touching
       .toReversed()
       .slice(0, query.limit)
-      .map((range) => ({ ...range }))
+      .map((range) => {
+        const { schedule, anchorAt } = job.versions.get(range.version)!
+        return { ...range, schedule, anchorAt }
+      })
+  }
+
+  async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
+    const job = this.#store.findJob(tenantId, jobId)
+    if (job === null) return null
+    const finals = this.#finals(job)
+    const statuses = finals.map(({ outcome }) => statusOfOutcome(outcome))
+    const count = (wanted: string) => statuses.filter((status) => status === wanted).length
+    const counted = finals.filter(({ outcome }) => outcome !== 'cancelled')
+    const durations = counted.flatMap(({ durationMs }) => (durationMs === null ? [] : [durationMs]))
+    const sumMs = durations.reduce((sum, ms) => sum + ms, 0)
+    const [last] = finals.toSorted((a, b) => compareText(b.executionId, a.executionId))
+    return {
+      succeeded: count('SUCCEEDED'),
+      failed: count('FAILED'),
+      timedOut: count('TIMED_OUT'),
+      averageDurationMs: durations.length === 0 ? null : Math.round(sumMs / durations.length),
+      lastStatus: last === undefined ? null : statusOfOutcome(last.outcome),
+    }
   }
 
   /** Drops executions that ended before an instant, and slots before it that no decision looks at any more. */
@@ -93,104 +117,51 @@ export class MemoryHistory implements History {
 
   #find(executionId: string): { summary: ExecutionSummary; row: LiveRow | AttemptRow | null } | null {
     const live = this.#store.live.get(executionId)
-    if (live !== undefined) return { summary: this.#summaryOfLive(live), row: live }
+    if (live !== undefined) return { summary: summaryOfLive(this.#store, live), row: live }
     const batch = this.#store.batches.get(batchIdOf(executionId))
-    const entry = batch?.entries.find((one) => executionIdAt(batch.batchId, one.position) === executionId)
-    if (entry !== undefined) return { summary: summaryOfEntry(batch!, entry), row: null }
+    const entry = batch === undefined ? undefined : findInBatch(batch, executionId)
+    if (entry !== undefined) return { summary: summaryOfEntry(this.#store, batch!, entry), row: null }
     const last = this.#store.log.of(executionId).at(-1)
-    if (last === undefined || last.recordedAt < this.#retainedFrom()) return null
-    return { summary: summaryOfFinal(last), row: last }
+    if (last === undefined || last.recordedAt < this.#store.retainedFrom()) return null
+    return { summary: summaryOfFinal(this.#store, last), row: last }
   }
 
-  #underWay(job: JobRow): ExecutionSummary[] {
+  #underWay(jobs: ReadonlyMap<string, JobRow>): ExecutionSummary[] {
     const batched = [...this.#store.batches.values()].flatMap((batch) =>
-      batch.entries.filter(({ jobId }) => jobId === job.jobId).map((entry) => summaryOfEntry(batch, entry)),
+      batch.entries
+        .filter(({ jobId }) => jobs.has(jobId))
+        .map((entry) => summaryOfEntry(this.#store, batch, entry)),
     )
-    return [...batched, ...[...job.live].map((row) => this.#summaryOfLive(row))]
+    const live = [...jobs.values()].flatMap((job) => [...job.live])
+    return [...batched, ...live.map((row) => summaryOfLive(this.#store, row))]
   }
 
-  #ended(job: JobRow): ExecutionSummary[] {
-    const from = this.#retainedFrom()
+  #ended(jobs: ReadonlyMap<string, JobRow>): ExecutionSummary[] {
+    return [...jobs.values()].flatMap((job) =>
+      this.#finals(job).map((row) => summaryOfFinal(this.#store, row)),
+    )
+  }
+
+  /** How its executions ended, as far as history is kept. */
+  #finals(job: JobRow): AttemptRow[] {
+    const from = this.#store.retainedFrom()
     const finals = [...job.ended].map((executionId) => this.#store.log.of(executionId).at(-1)!)
-    return finals.filter(({ recordedAt }) => recordedAt >= from).map(summaryOfFinal)
+    return finals.filter(({ recordedAt }) => recordedAt >= from)
   }
 
-  #retainedFrom(): number {
-    return this.#store.now() - historyDaysMax * dayMs
+  #isWanted(one: ExecutionSummary, job: JobRow, query: ExecutionQuery): boolean {
+    const { status, kind, errorType, deadLetter, tag, q, from, to } = query
+    // Of the latest attempt that ended, also while the next one runs.
+    const error = this.#store.log.of(one.executionId).at(-1)?.error
+    return (
+      (status === null || one.status === status) &&
+      (kind === null || one.kind === kind) &&
+      (errorType === null || error?.type === errorType) &&
+      (deadLetter === null || one.deadLetter === deadLetter) &&
+      (tag === null || job.versions.get(job.version)!.tags.includes(tag)) &&
+      (q === null || hasText(job, q) || (error?.message.toLowerCase().includes(q.toLowerCase()) ?? false)) &&
+      (from === null || one.slot >= from) &&
+      (to === null || one.slot < to)
+    )
   }
-
-  #summaryOfLive(row: LiveRow): ExecutionSummary {
-    // Between two attempts it shows what the last one did.
-    const last = row.state === 'running' ? undefined : this.#store.log.of(row.executionId).at(-1)
-    return {
-      executionId: row.executionId,
-      jobId: row.jobId,
-      version: row.version,
-      kind: row.kind,
-      status: statusOfLive(row.state, row.attempt),
-      slot: row.slot,
-      attempt: row.attempt,
-      enqueuedAt: row.enqueuedAt,
-      startedAt: row.startedAt ?? last?.startedAt ?? null,
-      finishedAt: last?.finishedAt ?? null,
-      durationMs: last?.durationMs ?? null,
-      workerId: row.workerId ?? last?.workerId ?? null,
-      httpStatus: last?.httpStatus ?? null,
-      error: last?.error ?? null,
-      deadLetter: false,
-      retryAt: row.readyAt,
-    }
-  }
-}
-
-function summaryOfEntry(batch: BatchRow, { position, jobId, version, slot }: BatchEntry): ExecutionSummary {
-  const { batchId, workerId, enqueuedAt } = batch
-  return {
-    executionId: executionIdAt(batchId, position),
-    jobId,
-    version,
-    kind: 'slot',
-    status: workerId === null ? 'PENDING' : 'RUNNING',
-    slot,
-    attempt: workerId === null ? 0 : 1,
-    enqueuedAt,
-    startedAt: null,
-    finishedAt: null,
-    durationMs: null,
-    workerId,
-    httpStatus: null,
-    error: null,
-    deadLetter: false,
-    retryAt: null,
-  }
-}
-
-function summaryOfFinal(row: AttemptRow): ExecutionSummary {
-  const { executionId, jobId, version, kind, slot, enqueuedAt, deadLetter } = row
-  const { attempt, startedAt, finishedAt, durationMs, workerId, httpStatus, error } = row
-  return {
-    executionId,
-    jobId,
-    version,
-    kind,
-    status: statusOfOutcome(row.outcome),
-    slot,
-    attempt,
-    enqueuedAt,
-    startedAt,
-    finishedAt,
-    durationMs,
-    workerId,
-    httpStatus,
-    error,
-    deadLetter,
-    retryAt: null,
-  }
-}
-
-function attemptView(row: AttemptRow): AttemptView {
-  const { attempt, outcome, workerId, enqueuedAt, startedAt, finishedAt, durationMs } = row
-  const { httpStatus, error, preview } = row
-  const times = { enqueuedAt, startedAt, finishedAt, durationMs }
-  return { attempt, outcome, workerId, ...times, httpStatus, error, preview }
 }

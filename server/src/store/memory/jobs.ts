@@ -1,13 +1,28 @@
 // Jobs in memory.
 
 import type { JobView } from '../../domain/job.ts'
-import { partitionOf } from '../../domain/job.ts'
+import { partitionOf, searchTextOf } from '../../domain/job.ts'
+import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/job-change.ts'
+import type { JobFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { serverRoute } from '../../domain/route.ts'
 import { lookAheadMs } from '../../domain/window.ts'
-import { epochMs } from '../../lib/epoch.ts'
-import type { Jobs, NewJob, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
+import { type EpochMs, epochMs } from '../../lib/epoch.ts'
+import { totalMax } from '../../ports/history.ts'
+import type {
+  JobPage,
+  JobQuery,
+  Jobs,
+  NewJob,
+  Total,
+  TriggerOrder,
+  TriggerOutcome,
+} from '../../ports/jobs.ts'
+import { cancelPending } from './cancel.ts'
 import { makeLive } from './make-live.ts'
+import type { CursorRow, JobRow } from './rows.ts'
+import { addSkip } from './slots.ts'
+import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
 /** What is due later is found by the next load of the window. */
@@ -20,27 +35,71 @@ export class MemoryJobs implements Jobs {
     this.#store = store
   }
 
-  async create({ createdAt, status, slotAt, immediate, ...given }: NewJob): Promise<void> {
+  async create(job: NewJob): Promise<'created' | 'key_taken'> {
+    const { key, createdAt, createdBy, status, slotAt, immediate, ...given } = job
     const version = structuredClone(given)
-    const { jobId, priority } = version
+    const { jobId, tenantId, priority } = version
+    if (this.#isTaken(tenantId, key, null)) return 'key_taken'
     const partitionId = partitionOf(jobId)
     const decidedTo = immediate?.slot ?? null
-    const cursor = { jobId, partitionId, version: 1, status, slotAt, dueAt: slotAt, decidedTo }
-    const job = this.#store.addJob(version, cursor, createdAt)
-    const isSoon = slotAt !== null && slotAt < this.#store.now() + notedWithinMs
-    if (isSoon && status === 'ACTIVE') this.#store.changes[partitionId]!.add(jobId)
-    if (immediate === null) return
+    const cursor = {
+      jobId,
+      partitionId,
+      version: 1,
+      status,
+      slotAt,
+      dueAt: slotAt,
+      decidedTo,
+      scattered: false,
+    }
+    const row = this.#store.addJob(version, cursor, { key, createdAt, createdBy })
+    this.#note(cursor)
+    if (immediate === null) return 'created'
     const { executionId, slot, lane } = immediate
-    this.#store.addSlot(job, { slot, executionId, reason: null })
+    this.#store.addSlot(row, { slot, executionId, reason: null })
     this.#store.enqueue({ executionId, jobId, version: 1, slot }, { route: serverRoute, lane, priority })
+    return 'created'
   }
 
   async get(tenantId: string, jobId: string): Promise<JobView | null> {
     const job = this.#store.findJob(tenantId, jobId)
-    if (job === null) return null
-    const { cursor, lastRunAt, createdAt, updatedAt } = job
-    const { status, slotAt } = cursor
-    return { ...job.versions.get(job.version)!, status, slotAt, lastRunAt, createdAt, updatedAt }
+    return job === null ? null : viewOf(job)
+  }
+
+  async getByKey(tenantId: string, key: string): Promise<JobView | null> {
+    const job = this.#store.findJobByKey(tenantId, key)
+    return job === null ? null : viewOf(job)
+  }
+
+  async change(
+    { tenantId, jobId }: { tenantId: string; jobId: string },
+    decide: (job: JobState) => JobWrite | null,
+  ): Promise<JobView | 'not_found' | 'key_taken'> {
+    const job = this.#store.findJob(tenantId, jobId)
+    if (job === null) return 'not_found'
+    const state = stateOf(job, this.#store.now())
+    const write = decide(state)
+    if (write === null) return viewOf(job)
+    if (write.status !== 'DELETED' && this.#isTaken(tenantId, write.key, job)) return 'key_taken'
+    this.#write(job, write, state.now)
+    return applyWrite(state, write)
+  }
+
+  #write(job: JobRow, write: JobWrite, now: EpochMs): void {
+    const { by, key, version, status, slotAt, decidedTo, pause } = write
+    const wasAllowed = job.versions.get(job.version)!.overlapPolicy === 'ALLOW'
+    if (wasAllowed && version !== null && version.overlapPolicy !== 'ALLOW') job.cursor.scattered = true
+    if (version !== null) {
+      job.versions.set(version.version, structuredClone(version))
+      job.version = version.version
+    }
+    Object.assign(job, { key, pause, updatedAt: now, updatedBy: by })
+    if (status === 'DELETED') job.deletedAt ??= now
+    this.#store.changeCursor(job.cursor, { version: job.version, status, slotAt, dueAt: slotAt, decidedTo })
+    for (const range of write.skips) addSkip(job, { ...range })
+    if (write.dropsOwed) this.#store.setOwed(job, null)
+    this.#note(job.cursor)
+    if (write.cancelsPending) cancelPending(this.#store, job, jobDeletedMessage)
   }
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {
@@ -70,4 +129,84 @@ export class MemoryJobs implements Jobs {
     )
     return { kind: 'triggered', enqueuedAt: now }
   }
+
+  async list({ tenantId, filter, before, offset, limit }: JobQuery): Promise<JobPage> {
+    const jobs = this.#find(tenantId, filter)
+      .filter(({ jobId }) => before === null || jobId < before)
+      .toSorted((a, b) => compareText(b.jobId, a.jobId))
+      .slice(offset)
+    const page = jobs.slice(0, limit)
+    return { jobs: page.map(viewOf), next: jobs.length > limit ? (page.at(-1)?.jobId ?? null) : null }
+  }
+
+  async count(tenantId: string, filter: JobFilter): Promise<Total> {
+    const { length } = this.#find(tenantId, filter)
+    return { total: Math.min(length, totalMax), capped: length > totalMax }
+  }
+
+  async findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]> {
+    const now = this.#store.now()
+    return [...this.#store.jobs.values()]
+      .flatMap(({ tenantId, jobId, pause }) => {
+        const until = pause?.until ?? null
+        return until !== null && until <= now ? [{ tenantId, jobId, until }] : []
+      })
+      .toSorted((a, b) => a.until - b.until || compareText(a.jobId, b.jobId))
+      .slice(0, limit)
+  }
+
+  #find(tenantId: string, { status, tag, q }: JobFilter): JobRow[] {
+    return [...this.#store.jobs.values()].filter((job) => {
+      if (job.tenantId !== tenantId) return false
+      const { tags } = job.versions.get(job.version)!
+      const isStatus = status === null ? job.cursor.status !== 'DELETED' : job.cursor.status === status
+      return isStatus && (tag === null || tags.includes(tag)) && (q === null || hasText(job, q))
+    })
+  }
+
+  #isTaken(tenantId: string, key: string | null, own: JobRow | null): boolean {
+    if (key === null) return false
+    const holder = this.#store.findJobByKey(tenantId, key)
+    return holder !== null && holder !== own
+  }
+
+  #note({ jobId, partitionId, status, slotAt }: CursorRow): void {
+    const isSoon = slotAt !== null && slotAt < this.#store.now() + notedWithinMs
+    if (isSoon && status === 'ACTIVE') this.#store.changes[partitionId]!.add(jobId)
+  }
+}
+
+/** Whether it stands in the job's name, key or a tag, in any case. */
+export function hasText({ key, versions, version }: JobRow, text: string): boolean {
+  const { name, tags } = versions.get(version)!
+  return searchTextOf({ name, key, tags }).includes(text.toLowerCase())
+}
+
+function viewOf(job: JobRow): JobView {
+  const { key, pause, cursor, lastRunAt, createdAt, createdBy, updatedAt, updatedBy } = job
+  const { status, slotAt } = cursor
+  const stamps = { createdAt, createdBy, updatedAt, updatedBy }
+  return { ...job.versions.get(job.version)!, key, status, pause, slotAt, lastRunAt, ...stamps }
+}
+
+function stateOf(job: JobRow, now: EpochMs): JobState {
+  const { cursor, latest, owed } = job
+  return {
+    ...viewOf(job),
+    now,
+    decidedTo: cursor.decidedTo,
+    recordedAt: latest?.slot ?? null,
+    owed: owed === null ? null : { ...owed },
+    owedDecided: owed === null ? [] : recordsWithin(job, owed),
+  }
+}
+
+/** What has its record already: skips, and slots that ran while overlap was allowed. */
+function recordsWithin({ skips, slots }: JobRow, range: { from: EpochMs; to: EpochMs }) {
+  const fired = [...slots.values()].filter(({ reason }) => reason === null)
+  const parts = [...skips, ...fired.map(({ slot }) => ({ from: slot, to: slot }))]
+  return parts
+    .filter(({ from, to }) => from <= range.to && to >= range.from)
+    .map(({ from, to }) => ({ from, to }))
+    .toSorted((a, b) => a.from - b.from)
 }

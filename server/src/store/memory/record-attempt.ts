@@ -1,5 +1,6 @@
 // How an attempt ends in memory: its record, and the dead letter if it was the last one and in vain.
 import { executionIdAt, idempotencyKeyOf } from '../../domain/execution.ts'
+import { epochMs } from '../../lib/epoch.ts'
 import type { AttemptEnd, DeadReason } from '../../ports/queue.ts'
 import { makeLive } from './make-live.ts'
 import type { AttemptRow, BatchEntry, BatchRow, LiveRow } from './rows.ts'
@@ -8,8 +9,13 @@ import type { MemoryStore } from './store.ts'
 export type RecordedEnd = Omit<AttemptEnd, 'outcome' | 'startedAt' | 'durationMs' | 'retryAt'> &
   Pick<AttemptRow, 'outcome' | 'startedAt' | 'durationMs'> & { final: boolean }
 
-/** Writes the record of the attempt that `row` is in, by the worker that holds it. */
-export function recordAttempt(store: MemoryStore, row: LiveRow, workerId: string, end: RecordedEnd): void {
+/** Writes the record of the attempt that `row` is in, by the worker that holds it, if one does. */
+export function recordAttempt(
+  store: MemoryStore,
+  row: LiveRow,
+  workerId: string | null,
+  end: RecordedEnd,
+): void {
   const job = store.jobs.get(row.jobId)!
   store.log.add({
     recordedAt: store.now(),
@@ -41,8 +47,10 @@ export function recordAttempt(store: MemoryStore, row: LiveRow, workerId: string
 
 function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): void {
   const { executionId, jobId, tenantId, slot } = row
-  const { name, execution } = store.jobs.get(jobId)!.versions.get(row.version)!
+  const { name, execution, retryPolicy } = store.jobs.get(jobId)!.versions.get(row.version)!
   const errors = store.log.of(executionId).filter(({ error }) => error !== null)
+  const { auto_redrive_after_seconds: afterSeconds } = retryPolicy
+  const diedAt = store.now()
   const from = 'payloadOverride' in row ? { payload: row.payloadOverride } : execution
   store.deadLetters.set(executionId, {
     executionId,
@@ -50,12 +58,16 @@ function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): vo
     tenantId,
     jobName: name,
     reason,
-    diedAt: store.now(),
+    diedAt,
     attempts: row.attempt,
     errors: errors.map(({ attempt, finishedAt, recordedAt, error, httpStatus }) => {
       return { attempt, at: finishedAt ?? recordedAt, type: error!.type, message: error!.message, httpStatus }
     }),
     ...('payload' in from ? { payload: from.payload } : {}),
+    editedAt: null,
+    // Once: what was redriven, by itself or by a person, waits for a person.
+    redriveAt:
+      afterSeconds === undefined || row.kind === 'redrive' ? null : epochMs(diedAt + afterSeconds * 1_000),
     idempotencyKey: row.idempotencyKey ?? idempotencyKeyOf(row.kind, row),
     slot,
   })

@@ -1,20 +1,27 @@
 // The rows of the in-memory twin, one interface per table of `store/migrations`.
 import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../domain/execution.ts'
-import type { JobStatus, JobVersion } from '../../domain/job.ts'
+import type { JobStatus, JobVersion, Pause } from '../../domain/job.ts'
+import type { SkippedRange } from '../../domain/job-change.ts'
+import type { Operation } from '../../domain/operation.ts'
 import type { ErrorType } from '../../domain/retry.ts'
 import type { Worker, WorkerStatus } from '../../domain/worker.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import type { DeadLetter } from '../../ports/dead-letters.ts'
-import type { SkipRange } from '../../ports/history.ts'
+import type { Reply } from '../../ports/requests.ts'
 import type { SortedSet } from './sorted-set.ts'
 
 /** A job with all that hangs on it. */
 export interface JobRow {
   jobId: string
   tenantId: string
+  key: string | null
   version: number
   createdAt: EpochMs
+  createdBy: string
   updatedAt: EpochMs
+  updatedBy: string
+  deletedAt: EpochMs | null
+  pause: Pause | null
   versions: Map<number, JobVersion>
   cursor: CursorRow
   slots: Map<EpochMs, SlotRow>
@@ -23,7 +30,7 @@ export interface JobRow {
   /** The latest slot that became an execution. */
   lastRunAt: EpochMs | null
   /** In the order of `from`. */
-  skips: SkipRange[]
+  skips: SkippedRange[]
   /** The row of `catchups`. */
   owed: { from: EpochMs; to: EpochMs } | null
   live: Set<LiveRow>
@@ -41,6 +48,8 @@ export interface CursorRow {
   slotAt: EpochMs | null
   dueAt: EpochMs | null
   decidedTo: EpochMs | null
+  /** It once allowed overlaps: executions of it may be in other batches than that of its latest slot. */
+  scattered: boolean
 }
 
 export interface SlotRow {
@@ -132,4 +141,21 @@ export interface LeaseRow extends Worker {
   beatAt: EpochMs
   batches: Set<BatchRow>
   live: Set<LiveRow>
+}
+
+export interface OperationRow {
+  operation: Operation
+  /** Null unless RUNNING. */
+  nextAt: EpochMs | null
+  /** Steps that failed since the last one that did not. */
+  failures: number
+  /** A step of it is under way. */
+  inHand: boolean
+}
+
+export interface RequestRow {
+  fingerprint: string
+  createdAt: EpochMs
+  /** Null: the request is under way. */
+  reply: Reply | null
 }

@@ -1,8 +1,8 @@
 // Firing in memory: the same checks in the same order as the statement on PostgreSQL.
 import type { SkipReason } from '../../domain/execution.ts'
+import type { SkippedRange } from '../../domain/job-change.ts'
 import { latePlansOf } from '../../domain/late-plan.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
-import type { SkipRange } from '../../ports/history.ts'
 import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../../ports/slots.ts'
 import type { JobRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
@@ -73,8 +73,8 @@ export class MemorySlots implements Slots {
     if (item.dueAt > this.#store.now()) return 'early'
     const answer = this.#decide(job, item)
     // Also for a slot that has its record: the cursor moves past what was misfired and what is owed.
-    const { misfired, owedTo, move } = item
-    if (misfired !== null) addSkip(job, { ...misfired, reason: 'misfire' })
+    const { misfired, owedTo, move, version } = item
+    if (misfired !== null) addSkip(job, { ...misfired, reason: 'misfire', version })
     if (answer === 'owed') this.#owe(job, slot, owedTo ?? slot)
     else if (owedTo !== null) this.#owe(job, (slot + 1) as EpochMs, owedTo)
     this.#move(job, move)
@@ -104,14 +104,14 @@ export class MemorySlots implements Slots {
   }
 
   #skip(job: JobRow, item: SlotToFire): void {
-    const { slot, previousSlot } = item
+    const { slot, previousSlot, version } = item
     this.#addSkipped(job, item, 'overlap')
     const last = job.skips.at(-1)
-    if (last?.reason === 'overlap' && last.to === previousSlot) {
+    if (last?.reason === 'overlap' && last.to === previousSlot && last.version === version) {
       last.to = slot
       last.count += 1
     } else {
-      addSkip(job, { from: slot, to: slot, count: 1, reason: 'overlap' })
+      addSkip(job, { from: slot, to: slot, count: 1, reason: 'overlap', version })
     }
   }
 
@@ -126,7 +126,7 @@ export class MemorySlots implements Slots {
   }
 }
 
-function addSkip(job: JobRow, range: SkipRange): void {
+export function addSkip(job: JobRow, range: SkippedRange): void {
   const behind = job.skips.findLastIndex(({ from }) => from <= range.from)
   // The first record of a slot stands, as its primary key says.
   if (behind >= 0 && job.skips[behind]!.from === range.from) return

@@ -4,7 +4,8 @@
 import { batchIdOf } from '../../domain/execution.ts'
 import { type JobVersion, partitionsCount } from '../../domain/job.ts'
 import { rankOf } from '../../domain/rank.ts'
-import type { EpochMs } from '../../lib/epoch.ts'
+import { historyDaysMax } from '../../domain/tenant.ts'
+import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { byRank, Claimable } from './claimable.ts'
@@ -16,9 +17,13 @@ import type {
   JobRow,
   LeaseRow,
   LiveRow,
+  OperationRow,
+  RequestRow,
   SlotRow,
 } from './rows.ts'
 import { compareText, SortedSet } from './sorted-set.ts'
+
+const dayMs = 86_400_000
 
 export class MemoryStore {
   readonly jobs = new Map<string, JobRow>()
@@ -37,6 +42,9 @@ export class MemoryStore {
   readonly log = new AttemptLog()
   readonly deadLetters = new Map<string, DeadLetterRow>()
   readonly leases = new Map<string, LeaseRow>()
+  readonly operations = new Map<string, OperationRow>()
+  /** By tenant and key. */
+  readonly requests = new Map<string, RequestRow>()
   /** Schedulers and their counters. */
   readonly schedulers = new Map<string, number>()
   readonly holders: (string | null)[] = new Array(partitionsCount).fill(null)
@@ -52,15 +60,29 @@ export class MemoryStore {
     return this.#clock.databaseNow()
   }
 
-  addJob(version: JobVersion, cursor: CursorRow, createdAt: EpochMs): JobRow {
+  /** What was recorded before is not shown any more. */
+  retainedFrom(): EpochMs {
+    return epochMs(this.now() - historyDaysMax * dayMs)
+  }
+
+  addJob(
+    version: JobVersion,
+    cursor: CursorRow,
+    { key, createdAt, createdBy }: Pick<JobRow, 'key' | 'createdAt' | 'createdBy'>,
+  ): JobRow {
     const { jobId, tenantId } = version
     if (this.jobs.has(jobId)) throw new Error(`there is a job ${jobId}`)
     const job: JobRow = {
       jobId,
       tenantId,
+      key,
       version: version.version,
       createdAt,
+      createdBy,
       updatedAt: createdAt,
+      updatedBy: createdBy,
+      deletedAt: null,
+      pause: null,
       versions: new Map([[version.version, version]]),
       cursor,
       slots: new Map(),
@@ -80,6 +102,12 @@ export class MemoryStore {
   findJob(tenantId: string, jobId: string): JobRow | null {
     const job = this.jobs.get(jobId)
     return job?.tenantId === tenantId ? job : null
+  }
+
+  /** Of the jobs that are not deleted. */
+  findJobByKey(tenantId: string, key: string): JobRow | null {
+    const isIt = (job: JobRow) => job.key === key && job.tenantId === tenantId && job.deletedAt === null
+    return this.jobs.values().find(isIt) ?? null
   }
 
   changeCursor(cursor: CursorRow, changes: Partial<CursorRow>): void {
@@ -111,10 +139,11 @@ export class MemoryStore {
     return job.live.size > 0 || job.owed !== null || this.#isInBatch(job)
   }
 
-  #isInBatch({ jobId, latest }: JobRow): boolean {
-    if (latest === null) return false
-    const batch = this.batches.get(batchIdOf(latest.executionId))
-    return batch?.entries.some((entry) => entry.jobId === jobId) ?? false
+  #isInBatch({ jobId, latest, cursor }: JobRow): boolean {
+    const isIn = (batch: BatchRow | undefined) =>
+      batch?.entries.some((entry) => entry.jobId === jobId) ?? false
+    if (cursor.scattered) return this.batches.values().some(isIn)
+    return latest !== null && isIn(this.batches.get(batchIdOf(latest.executionId)))
   }
 
   /** The execution joins the batch of its id, which is made if it is not there. */

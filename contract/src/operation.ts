@@ -1,0 +1,68 @@
+// Operations: long work asked for by one request, with progress, that can be cancelled.
+import Type from 'typebox'
+import { jobConditions } from './job.ts'
+import { Pagination, pageParameters } from './pagination.ts'
+import { anyJson, instant, instantOrNull, textOrNull } from './shapes.ts'
+
+export const OPERATION_KINDS = ['pause', 'resume', 'delete', 'trigger', 'redrive'] as const
+export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'] as const
+
+const strict = { additionalProperties: false } as const
+
+export const BulkRequest = Type.Object(
+  {
+    action: Type.Enum(['pause', 'resume', 'delete', 'trigger'], { type: 'string' }),
+    filter: Type.Object(jobConditions, {
+      ...strict,
+      description: 'Which jobs. `{}`: all of yours that are not deleted.',
+    }),
+    reason: Type.Optional(
+      Type.String({ maxLength: 1_024, description: 'With `pause`: for those who wonder later.' }),
+    ),
+    until: Type.Optional(
+      Type.String({ minLength: 20, maxLength: 40, description: 'With `pause`: when they resume. RFC 3339.' }),
+    ),
+    payload_override: Type.Optional(anyJson('With `trigger`: sent instead of the payload of each job.')),
+  },
+  { ...strict, examples: [{ action: 'pause', filter: { tag: 'reporting' }, reason: 'The warehouse moves' }] },
+)
+export type BulkRequest = Type.Static<typeof BulkRequest>
+
+export const Operation = Type.Object(
+  {
+    operation_id: Type.String({ format: 'uuid' }),
+    kind: Type.Enum([...OPERATION_KINDS], { type: 'string' }),
+    status: Type.Enum([...OPERATION_STATUSES], { type: 'string' }),
+    filter: Type.Unsafe<Record<string, unknown>>({
+      type: 'object',
+      additionalProperties: true,
+      description: 'As given.',
+    }),
+    progress: Type.Object(
+      {
+        total: Type.Integer({ description: 'How many matched when it began; at most 10,000 are counted.' }),
+        total_capped: Type.Boolean({ description: 'There were at least `total`, and perhaps more.' }),
+        done: Type.Integer(),
+        skipped: Type.Integer({
+          description: 'Looked at and left alone, such as a completed job that was to be paused.',
+        }),
+      },
+      strict,
+    ),
+    error: textOrNull('Why it FAILED.'),
+    created_by: Type.String({ description: 'Whose key it was.' }),
+    created_at: instant('When it was asked for.'),
+    finished_at: instantOrNull('Null while it is RUNNING.'),
+  },
+  { ...strict, description: 'The operation. What is not listed as done may still come.' },
+)
+export type Operation = Type.Static<typeof Operation>
+
+export const OperationListQuery = Type.Object(pageParameters, strict)
+export type OperationListQuery = Type.Static<typeof OperationListQuery>
+
+export const OperationList = Type.Object(
+  { operations: Type.Array(Operation), pagination: Pagination },
+  { ...strict, description: 'A page of the list, newest first.' },
+)
+export type OperationList = Type.Static<typeof OperationList>

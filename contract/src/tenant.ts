@@ -1,0 +1,62 @@
+// Tenants and the limits of their tier.
+import Type from 'typebox'
+import { Pagination, pageParameters } from './pagination.ts'
+import { instant, integerOrNull } from './shapes.ts'
+
+/** What a tenant is on when nothing is said. */
+export const tierDefault = 'unlimited'
+
+const strict = { additionalProperties: false } as const
+const name = Type.String({ minLength: 1, maxLength: 128, description: 'Unique among tenants.' })
+const tierName = Type.String({
+  minLength: 1,
+  maxLength: 64,
+  description: 'The name of a tier: unlimited, free, pro, enterprise, or one that an operator added.',
+})
+
+export const TenantRequest = Type.Object(
+  { name, tier: Type.Optional(tierName) },
+  { ...strict, examples: [{ name: 'sales', tier: 'pro' }] },
+)
+export type TenantRequest = Type.Static<typeof TenantRequest>
+
+export const TenantChange = Type.Object(
+  { name: Type.Optional(name), tier: Type.Optional(tierName) },
+  { ...strict, minProperties: 1, description: 'What is absent stays.', examples: [{ tier: 'enterprise' }] },
+)
+export type TenantChange = Type.Static<typeof TenantChange>
+
+export const Tier = Type.Object(
+  {
+    name: Type.String(),
+    weight: Type.Integer({ description: 'Its share of the workers, against other tenants that have work.' }),
+    history_days: Type.Integer(),
+    payload_bytes_max: Type.Integer(),
+    retries_max: Type.Integer(),
+    interval_seconds_min: Type.Integer(),
+    priority_best: Type.Integer({ description: 'The smallest number allowed; 1 is the most urgent.' }),
+    dead_letters: Type.Boolean({ description: 'Whether the tenant may see its dead letters.' }),
+    requests_per_second: integerOrNull('Of the API, on average; twice as many at once. Null: no limit.'),
+  },
+  strict,
+)
+
+export const Tenant = Type.Object(
+  {
+    tenant_id: Type.String({ format: 'uuid' }),
+    name: Type.String(),
+    tier: Tier,
+    created_at: instant('When it was made.'),
+  },
+  { ...strict, description: 'The tenant.' },
+)
+export type Tenant = Type.Static<typeof Tenant>
+
+export const TenantListQuery = Type.Object(pageParameters, strict)
+export type TenantListQuery = Type.Static<typeof TenantListQuery>
+
+export const TenantList = Type.Object(
+  { tenants: Type.Array(Tenant), pagination: Pagination },
+  { ...strict, description: 'A page of the list.' },
+)
+export type TenantList = Type.Static<typeof TenantList>

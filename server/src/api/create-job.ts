@@ -1,0 +1,47 @@
+// A job is created, by POST or by PUT.
+import type { CreatedJob, JobRequest } from '@carillon/contract/job.ts'
+import type { LaneChooser } from '../domain/lane.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { Jobs } from '../ports/jobs.ts'
+import { ApiError } from './api-error.ts'
+import type { Caller } from './auth.ts'
+import { tagOf } from './if-match.ts'
+import { toJob, viewOf } from './job-shape.ts'
+import { planJob } from './new-job.ts'
+import type { WriteAnswer } from './write.ts'
+
+export interface CreateDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+}
+
+export interface CreateOrder {
+  caller: Caller
+  request: JobRequest
+  jobs: Pick<Jobs, 'create'>
+}
+
+export async function createJob(
+  { clock, ids, lanes }: CreateDeps,
+  { caller, request, jobs }: CreateOrder,
+): Promise<WriteAnswer<CreatedJob> | 'key_taken'> {
+  const { tenantId, tier, name: by } = caller
+  const now = clock.databaseNow()
+  const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, clock.monotonicMs()) })
+  const job = planJob(request, { jobId: ids.next(), tenantId, tier, by, now, enqueue })
+  if ((await jobs.create(job)) === 'key_taken') return 'key_taken'
+  const body = toJob(viewOf(job), now)
+  return {
+    status: 201,
+    headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },
+    body: job.immediate === null ? body : { ...body, execution_id: job.immediate.executionId },
+    wake: [job.immediate === null ? 'changes' : 'queue'],
+  }
+}
+
+export function keyTaken(key: string | undefined): ApiError {
+  const errors = [{ pointer: '/key', detail: 'is the key of another job' }]
+  return new ApiError('JOB_KEY_TAKEN', `Another job has the key ${key}.`, errors)
+}

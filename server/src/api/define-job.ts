@@ -1,0 +1,110 @@
+// From a request to a version of a job that can be stored: the rules a schema cannot say, and the defaults. The same
+// for a new job and for one that is changed.
+import type { JobRequest } from '@carillon/contract/job.ts'
+import type { JobVersion } from '../domain/job.ts'
+import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import type { CompiledSchedule } from '../domain/schedule/next-run.ts'
+import { refuse } from '../domain/schedule/schedule-error.ts'
+import type { Tier } from '../domain/tenant.ts'
+import { checkCallbackUrl } from '../lib/callback-url.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import { ApiError } from './api-error.ts'
+import { checkHeaders } from './callback-headers.ts'
+import { escapePointer, refuseField } from './problem.ts'
+import { refuseSchedule } from './schedule-refusal.ts'
+import { checkPayload, checkTier, defaultsOf } from './tier-limits.ts'
+
+export interface DefinitionContext {
+  jobId: string
+  tenantId: string
+  tier: Tier
+  version: number
+  /** Where an interval without a start begins. */
+  anchorAt: EpochMs
+}
+
+export interface DefinedJob {
+  definition: JobVersion
+  compiled: CompiledSchedule
+}
+
+const metadataNameMax = 64
+
+/** Throws what is wrong with the request. */
+export function defineJob(request: JobRequest, context: DefinitionContext): DefinedJob {
+  const { jobId, tenantId, tier, version, anchorAt } = context
+  checkRequest(request, tier)
+  const answer = compileSchedule(request.schedule, { createdAt: anchorAt, jobId })
+  if (!answer.ok) throw refuseSchedule(answer.error, request)
+  const { compiled, definition: schedule } = answer.value
+  const defaults = defaultsOf(tier)
+  const definition: JobVersion = {
+    jobId,
+    version,
+    tenantId,
+    name: request.name,
+    description: request.description ?? null,
+    tags: request.tags ?? [],
+    schedule,
+    anchorAt,
+    execution: executionOf(request, tier),
+    retryPolicy: retryPolicyOf(request, tier),
+    priority: request.priority ?? defaults.priority,
+    overlapPolicy: request.overlap_policy ?? defaults.overlap_policy,
+    misfirePolicy: request.misfire_policy ?? defaults.misfire_policy,
+    misfireWindowSeconds: request.misfire_window_seconds ?? null,
+    metadata: request.metadata ?? {},
+  }
+  checkTier(tier, { request, definition, compiled })
+  return { definition, compiled }
+}
+
+/** A schedule that would never fire. */
+export function refuseOver(request: JobRequest): ApiError {
+  const never = refuse('NEVER_MATCHES', 'All slots of this schedule lie in the past.', { field: 'schedule' })
+  return refuseSchedule(never.error, request)
+}
+
+/** Where a ONE_TIME schedule says its time. */
+export function pointerToTime({ schedule }: JobRequest): string {
+  return typeof schedule === 'string' ? '/schedule' : '/schedule/scheduled_time'
+}
+
+function checkRequest({ execution, metadata = {} }: JobRequest, tier: Tier): void {
+  const headers = checkHeaders(execution.headers ?? {})
+  if (headers !== null) throw refuseField(headers.pointer, headers.detail)
+  const target = checkCallbackUrl(execution.callback_url)
+  if (target !== null) {
+    const errors = [{ pointer: '/execution/callback_url', detail: target }]
+    throw new ApiError('INVALID_REQUEST', `/execution/callback_url: ${target}.`, errors)
+  }
+  if (execution.payload !== undefined) {
+    const method = execution.method ?? defaultsOf(tier).method
+    checkPayload(execution.payload, { pointer: '/execution/payload', method, tier })
+  }
+  for (const name of Object.keys(metadata)) {
+    if (name.length > 0 && name.length <= metadataNameMax) continue
+    const pointer = `/metadata/${escapePointer(name.slice(0, metadataNameMax))}`
+    throw refuseField(pointer, `must have a name of 1 to ${metadataNameMax} characters`)
+  }
+}
+
+function executionOf({ execution }: JobRequest, tier: Tier): JobVersion['execution'] {
+  const defaults = defaultsOf(tier)
+  const { callback_url, method = defaults.method, headers = {}, payload } = execution
+  const { timeout_seconds = defaults.timeout_seconds } = execution
+  const call = { type: 'http', callback_url, method, headers, timeout_seconds } as const
+  return payload === undefined ? call : { ...call, payload }
+}
+
+function retryPolicyOf({ retry_policy: policy = {} }: JobRequest, tier: Tier): JobVersion['retryPolicy'] {
+  const { auto_redrive_after_seconds: autoRedrive } = policy
+  const defaults = defaultsOf(tier)
+  return {
+    max_retries: policy.max_retries ?? defaults.max_retries,
+    backoff: policy.backoff ?? defaults.backoff,
+    initial_delay_ms: policy.initial_delay_ms ?? defaults.initial_delay_ms,
+    max_delay_ms: policy.max_delay_ms ?? defaults.max_delay_ms,
+    ...(autoRedrive === undefined ? {} : { auto_redrive_after_seconds: autoRedrive }),
+  }
+}

@@ -1,0 +1,144 @@
+// The API reference for people, made from the OpenAPI document on the server: it can be read without script, without
+// network and without a key. The script beside it only copies, filters and puts in the address of this server.
+import { ERRORS } from '@carillon/contract/errors.ts'
+import type { Document } from './docs-page-document.ts'
+import { originMark } from './docs-page-example.ts'
+import { type Html, html, prose } from './docs-page-html.ts'
+import { idOf, type PlacedOperation, renderCode, renderOperation } from './docs-page-operation.ts'
+
+interface Group {
+  name: string
+  description: string
+  operations: PlacedOperation[]
+}
+
+export function renderDocsPage(document: Document): string {
+  const { title, version, description = '' } = document.info
+  const groups = groupsOf(document)
+  return html`<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>${title} API</title>
+<link rel="icon" href="data:,">
+<link rel="stylesheet" href="/docs/page.css">
+<script type="module" src="/docs/page.js"></script>
+</head>
+<body>
+<a class="skip" href="#main">To the reference</a>
+<header>
+<a class="name" href="/docs">${title} <span>API ${version}</span></a>
+<button type="button" id="menu" aria-expanded="false" aria-controls="contents" hidden>Contents</button>
+</header>
+<nav id="contents" aria-label="Contents">
+<label id="filter-label" hidden>Filter <input type="search" id="filter" placeholder="path, field or word" autocomplete="off" spellcheck="false"></label>
+<ul class="top"><li><a href="#start">First steps</a></li><li><a href="#conventions">Conventions</a></li><li><a href="#errors">Errors</a></li></ul>
+${groups.map(renderMenu)}
+</nav>
+<main id="main">
+<section class="intro">
+<h1>${title} API</h1>
+<p class="lead">${prose(description)}</p>
+<p>JSON over HTTP. This page shows version ${version} of the server it came from; programs read the same from <a href="/openapi.json">/openapi.json</a> (OpenAPI 3.1).</p>
+</section>
+${renderStart()}
+${renderConventions()}
+<p id="nothing" hidden>Nothing here matches the filter.</p>
+${groups.map(
+  (
+    group,
+  ) => html`<section class="group" id="${groupId(group)}"><h2>${capitalised(group.name)}</h2><p class="lead">${prose(group.description)}</p>
+${group.operations.map((operation) => renderOperation(document, operation))}</section>`,
+)}
+${renderErrors()}
+</main>
+</body>
+</html>
+`.text
+}
+
+/** In the order of the document's tags; what has a tag that is not among them comes last. */
+function groupsOf(document: Document): Group[] {
+  const groups = new Map<string, Group>(
+    (document.tags ?? []).map(({ name, description = '' }) => [name, { name, description, operations: [] }]),
+  )
+  for (const [path, item] of Object.entries(document.paths ?? {})) {
+    for (const [method, operation] of Object.entries(item)) {
+      const name = operation.tags?.[0] ?? 'other'
+      if (!groups.has(name)) groups.set(name, { name, description: '', operations: [] })
+      const { operations } = groups.get(name)!
+      const same = operations.find((one) => one.path === path && one.summary === operation.summary)
+      if (same === undefined) operations.push({ ...operation, method, path, also: [] })
+      else same.also.push(method)
+    }
+  }
+  return [...groups.values()].filter(({ operations }) => operations.length > 0)
+}
+
+function renderMenu(group: Group): Html {
+  const items = group.operations.map(
+    (operation) =>
+      html`<li><a href="#${idOf(operation)}"><span class="method ${operation.method}">${operation.method.toUpperCase()}</span> ${operation.summary ?? operation.path}</a></li>`,
+  )
+  return html`<h2><a href="#${groupId(group)}">${capitalised(group.name)}</a></h2><ul>${items}</ul>`
+}
+
+const createFirst = `# where npm start keeps the key
+export CARILLON_KEY=$(cat .carillon/api-key)
+
+curl "${originMark}/api/v1/jobs" \\
+  -H "Authorization: Bearer $CARILLON_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{
+  "name": "hello",
+  "schedule": "every minute",
+  "execution": {
+    "callback_url": "${originMark}/echo",
+    "payload": { "hello": "world" }
+  }
+}'`
+
+const lookFirst = `# from the first answer
+export JOB_ID=…
+
+curl "${originMark}/api/v1/jobs/$JOB_ID/executions" \\
+  -H "Authorization: Bearer $CARILLON_KEY"`
+
+function renderStart(): Html {
+  return html`<section class="operation" id="start"><div class="about"><h2>First steps</h2>
+<p>Create a job that calls <code>/echo</code> of this server once a minute, then look at what became of it. <code>npm start</code> prints the key and keeps it in its data directory.</p>
+<p>Commands on this page take the key from <code>$CARILLON_KEY</code> and ids from variables such as <code>$JOB_ID</code>, so they can be pasted as they are.</p></div>
+<div class="samples">${renderCode('Create a job', createFirst)}${renderCode('See its executions', lookFirst)}</div></section>`
+}
+
+function renderConventions(): Html {
+  return html`<section id="conventions" class="plain"><h2>Conventions</h2>
+<ul>
+<li><b>Keys.</b> Everything under <code>/api/v1</code> needs <code>Authorization: Bearer KEY</code>.</li>
+<li><b>Fields.</b> What is not a known field is refused by name, never ignored. Times are UTC, RFC 3339.</li>
+<li><b>Lists.</b> <code>limit</code> says how many; <code>pagination.next_cursor</code> of a page is the <code>cursor</code> of the next one, and null on the last.</li>
+<li><b>Repeats.</b> Under one <code>Idempotency-Key</code> a POST is done once, however often it is sent. With <code>dry_run=true</code> nothing is done; the answer is what it would have been.</li>
+<li><b>Versions.</b> <code>ETag</code> is the version of a job; with <code>If-Match</code> a change is made only to that version.</li>
+<li><b>Refusals.</b> A problem document (RFC 9457) with a stable <code>code</code>; each of <code>errors</code> points to a field.</li>
+</ul></section>`
+}
+
+function renderErrors(): Html {
+  const rows = Object.entries(ERRORS).map(
+    ([code, { status, title, help }]) =>
+      html`<tr id="error-${code}"><td>${status}</td><td><code>${code}</code></td><td>${title}. ${prose(help)}</td></tr>`,
+  )
+  return html`<section id="errors" class="plain"><h2>Errors</h2>
+<p class="lead">The body of every refusal is <code>application/problem+json</code>. Programs go by <code>code</code>, people by <code>detail</code> and <code>help</code>.</p>
+<table><thead><tr><th>Status</th><th>Code</th><th>What it means, and what to do</th></tr></thead><tbody>${rows}</tbody></table></section>`
+}
+
+function groupId({ name }: Group): string {
+  return `group-${name.replace(/[^a-z0-9]+/gi, '-')}`
+}
+
+function capitalised(text: string): string {
+  return text[0]!.toUpperCase() + text.slice(1)
+}

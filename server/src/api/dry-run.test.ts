@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { assertProblem, setupApp } from '../../test/app.ts'
+import { useDatabase } from '../../test/database.ts'
+import { defaultTenantId } from '../domain/tenant.ts'
+import { DatabaseClock } from '../lib/clock.ts'
+import { UuidV7 } from '../lib/id.ts'
+import { realRandom } from '../lib/random.ts'
+import { startClock } from '../store/clock-sync.ts'
+import { StoredHistory } from '../store/history.ts'
+import { StoredRequests, storesOn } from '../store/requests.ts'
+
+const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
+const request = { name: 'a', key: 'k', schedule: '@daily', execution }
+
+/** On PostgreSQL, which can undo what was done. */
+async function setup(t: TestContext) {
+  const { database, client } = await useDatabase(t)
+  const clock = new DatabaseClock()
+  await startClock(database, clock)
+  const parts = await setupApp(t, {
+    clock,
+    ids: new UuidV7(() => clock.databaseNow(), realRandom),
+    ...storesOn(database),
+    history: new StoredHistory(database),
+    requests: new StoredRequests(database),
+  })
+  const { call, woken } = parts
+  const created = (await call('POST', '/jobs', request)).json()
+  woken.length = 0
+  const path = `/jobs/${created.job_id}`
+  /** Everything that the database holds, as text. */
+  const dump = async (): Promise<string> => {
+    const tables = await client.query<{ name: string }>(
+      `SELECT table_name AS name FROM information_schema.tables
+       WHERE table_schema = current_schema() AND table_type = 'BASE TABLE' ORDER BY 1`,
+    )
+    const texts: string[] = []
+    for (const { name } of tables.rows) {
+      const { rows } = await client.query({
+        text: `SELECT t::text FROM "${name}" t ORDER BY 1`,
+        rowMode: 'array',
+      })
+      texts.push(`${name}: ${rows.join('\n')}`)
+    }
+    return texts.join('\n')
+  }
+  return { ...parts, client, created, path, dump }
+}
+
+test('a dry run answers as if it were done, and nothing is', async (t) => {
+  const { call, created, path, woken, dump } = await setup(t)
+  const { execution_id: executionId } = (await call('POST', `${path}/trigger`)).json()
+  woken.length = 0
+  const before = await dump()
+  const dry = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', to: string, body?: unknown) => {
+    const answer = await call(method, `${to}?dry_run=true`, body, { 'if-match': '*', 'idempotency-key': 'k' })
+    assert.equal(answer.statusCode, 200, answer.body)
+    assert.equal(answer.headers['x-dry-run'], 'true')
+    assert.equal(answer.headers['location'], undefined)
+    return answer.json()
+  }
+  const made = await dry('POST', '/jobs', { ...request, key: 'other', name: 'b' })
+  assert.deepEqual([made.name, made.key, made.status, made.version], ['b', 'other', 'ACTIVE', 1])
+  assert.equal((await call('GET', `/jobs/${made.job_id}`)).statusCode, 404)
+  const now = await dry('POST', '/jobs', { ...request, key: 'now', schedule: { type: 'IMMEDIATE' } })
+  assert.equal(now.status, 'COMPLETED')
+  assert.match(now.execution_id, /^[0-9a-f-]{36}$/)
+  const changed = await dry('PATCH', path, { priority: 1 })
+  assert.deepEqual([changed.priority, changed.version], [1, 2])
+  assert.equal((await dry('PUT', '/jobs/by-key/k', { ...request, name: 'c' })).version, 2)
+  assert.equal((await dry('PATCH', `${path}/pause`)).status, 'PAUSED')
+  assert.equal((await dry('DELETE', path)).status, 'DELETED')
+  assert.equal((await dry('POST', `${path}/trigger`)).job_id, created.job_id)
+  assert.equal((await dry('POST', `/executions/${executionId}/cancel`)).status, 'CANCELLED')
+  const bulk = await dry('POST', '/jobs/bulk', { action: 'delete', filter: {} })
+  assert.deepEqual([bulk.status, bulk.progress.total], ['RUNNING', 1])
+  const redriven = await dry('POST', '/dead-letters/redrive', { execution_ids: [executionId] })
+  assert.deepEqual(redriven.not_found, [executionId])
+  assert.equal((await dry('POST', '/dead-letters/redrive', { filter: {} })).kind, 'redrive')
+  assert.deepEqual(woken, [])
+  assert.equal(await dump(), before)
+})
+
+test('what a dry run would be refused, it is', async (t) => {
+  const { call, path } = await setup(t)
+  const taken = await call('POST', '/jobs?dry_run=true', { ...request, name: 'b' })
+  assertProblem(taken, 'JOB_KEY_TAKEN', '/key')
+  const late = await call('PATCH', `${path}?dry_run=true`, { name: 'b' }, { 'if-match': '"7"' })
+  assertProblem(late, 'VERSION_STALE', 'If-Match')
+  assertProblem(await call('POST', '/jobs?dry_run=yes', request), 'INVALID_REQUEST', 'dry_run')
+})
+
+test('dry_run=false is none', async (t) => {
+  const { call, path } = await setup(t)
+  const answer = await call('PATCH', `${path}/pause?dry_run=false`)
+  assert.deepEqual([answer.statusCode, answer.headers['x-dry-run']], [200, undefined])
+  assert.equal((await call('GET', path)).json().status, 'PAUSED')
+})
+
+test('where there is no body, a dry run answers with an empty one', async (t) => {
+  const { call, client, created } = await setup(t)
+  const letter = '0192abcd-ef01-7000-8000-000000000001'
+  await client.query(
+    `INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, kind, slot)
+     VALUES ($1, $2, $3, 'a', 'NOT_RETRYABLE', now(), 1, '[]', 'slot', now())`,
+    [letter, defaultTenantId, created.job_id],
+  )
+  const edited = await call('PATCH', `/dead-letters/${letter}?dry_run=true`, { payload: [1] })
+  assert.deepEqual(edited.json().payload, [1])
+  const dry = await call('DELETE', `/dead-letters/${letter}?dry_run=true`)
+  assert.deepEqual([dry.statusCode, dry.body], [200, '{}'])
+  assert.equal((await call('GET', `/dead-letters/${letter}`)).json().edited_at, null)
+  const done = await call('DELETE', `/dead-letters/${letter}`)
+  assert.deepEqual([done.statusCode, done.body], [204, ''])
+})
+
+test('a key is kept with what it did, on PostgreSQL too', async (t) => {
+  const { call, path, woken } = await setup(t)
+  const trigger = () => call('POST', `${path}/trigger`, undefined, { 'idempotency-key': 'once' })
+  const [first, second] = [await trigger(), await trigger()]
+  assert.deepEqual([first.statusCode, second.statusCode], [202, 202], second.body)
+  assert.equal(second.body, first.body)
+  assert.equal(second.headers['idempotency-replayed'], 'true')
+  assert.deepEqual(woken, ['queue', 'waiting'])
+  const both = await Promise.all(
+    [1, 2, 3].map(() => call('POST', `${path}/trigger`, {}, { 'idempotency-key': 'race' })),
+  )
+  const done = both.filter((one) => one.statusCode === 202)
+  assert(done.length >= 1)
+  assert.equal(new Set(done.map((one) => one.body)).size, 1)
+  for (const one of both.filter((other) => other.statusCode !== 202)) {
+    assertProblem(one, 'IDEMPOTENCY_KEY_IN_USE', 'Idempotency-Key')
+  }
+})

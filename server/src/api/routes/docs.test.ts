@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { ERRORS } from '@carillon/contract/errors.ts'
+import { setupApp } from '../../../test/app.ts'
+
+test('the reference shows every operation of the document and every error, without a key', async (t) => {
+  const { get } = await setupApp(t)
+  const answer = await get('/docs')
+  assert.equal(answer.statusCode, 200)
+  assert.match(String(answer.headers['content-type']), /^text\/html; charset=utf-8/)
+  const shown = answer.body.replace(/<wbr>/g, '').replace(/<[^>]*>/g, ' ')
+  const { paths } = (await get('/openapi.json')).json()
+  for (const [path, item] of Object.entries<Record<string, { summary: string }>>(paths)) {
+    assert(shown.includes(path), path)
+    for (const { summary } of Object.values(item)) {
+      assert(shown.includes(summary.replaceAll("'", '&#39;').replaceAll('"', '&quot;')), summary)
+    }
+  }
+  for (const code of Object.keys(ERRORS)) assert(shown.includes(code), code)
+  assert(!paths['/docs'], 'the page is no part of the API')
+})
+
+test('every link on it leads to a place on it or to this server', async (t) => {
+  const { get } = await setupApp(t)
+  const { body } = await get('/docs')
+  const ids = [...body.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]!)
+  assert.equal(new Set(ids).size, ids.length, 'an id stands twice')
+  const links = [...body.matchAll(/ (?:href|src)="([^"]+)"/g)].map((match) => match[1]!)
+  assert(links.length > 20)
+  for (const link of new Set(links)) {
+    if (link.startsWith('#')) assert(ids.includes(link.slice(1)), link)
+    else if (link !== 'data:,') assert.equal((await get(link)).statusCode, 200, link)
+  }
+})
+
+test('nothing on it comes from elsewhere, and no script but its own can run', async (t) => {
+  const { get } = await setupApp(t)
+  for (const path of ['/docs', '/docs/page.css', '/docs/page.js']) {
+    const { statusCode, headers, body } = await get(path)
+    assert.equal(statusCode, 200, path)
+    const policy = String(headers['content-security-policy'])
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/)
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/)
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.doesNotMatch(body, /<script>|<script [^>]*>[^<]|<style|\son\w+="|\sstyle="/)
+    assert.doesNotMatch(body, /(?:src|href)="https?:|url\(|@import|fetch\(|XMLHttpRequest/)
+  }
+})
+
+test('who can unpack it gets it packed, and who cannot does not', async (t) => {
+  const { app, get } = await setupApp(t)
+  const plain = await get('/docs')
+  assert.equal(plain.headers['content-encoding'], undefined)
+  const packed = await app.inject({ url: '/docs', headers: { 'accept-encoding': 'gzip, br' } })
+  assert.equal(packed.headers['content-encoding'], 'gzip')
+  assert.equal(gunzipSync(packed.rawPayload).toString(), plain.body)
+  assert(packed.rawPayload.length < plain.rawPayload.length / 4)
+  const refused = await get('/docs', { 'accept-encoding': 'gzip;q=0' })
+  assert.equal(refused.headers['content-encoding'], undefined)
+})

@@ -1,0 +1,149 @@
+// POST /api/v1/executions/{execution_id}/retry: do it again. POST …/cancel: do not do it.
+import { CancelReply, RetryReply, RetryRequest } from '@carillon/contract/execution.ts'
+import { jobDefaults } from '@carillon/contract/job.ts'
+import type { FastifyInstance } from 'fastify'
+import type { LaneChooser } from '../../domain/lane.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/control.ts'
+import type { History } from '../../ports/history.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { Jobs } from '../../ports/jobs.ts'
+import { ApiError } from '../api-error.ts'
+import { toScheduledTime } from '../execution-shape.ts'
+import { takeNoBody } from '../json-body.ts'
+import { noFields, problemResponses, security } from '../openapi.ts'
+import { executionNotFound, readExecutionId } from '../path-id.ts'
+import { checkPayload } from '../tier-limits.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../write.ts'
+
+export interface ExecutionControlDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+  jobs: Pick<Jobs, 'get'>
+  history: Pick<History, 'getExecution'>
+}
+
+const tags = ['executions']
+
+export function executionControlRoutes(app: FastifyInstance, deps: ExecutionControlDeps): void {
+  const { clock, ids, lanes } = deps
+
+  app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
+    '/executions/:execution_id/retry',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Run an execution again that has ended',
+        description:
+          'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: RetryRequest,
+        response: { 200: inDryRun(RetryReply), 202: RetryReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const executionId = readExecutionId(request.params)
+      const payload = body.payload_override
+      if (payload !== undefined) {
+        const method = await methodOf(deps, tenantId, executionId)
+        checkPayload(payload, { pointer: '/payload_override', method, tier: caller.tier })
+      }
+      return answerWrite<RetryReply>(deps, request, reply, async ({ control }) => {
+        const newExecutionId = ids.next()
+        const lane = lanes.choose(tenantId, clock.monotonicMs())
+        const order: RetryOrder = { tenantId, executionId, newExecutionId, lane }
+        if (payload !== undefined) order.payloadOverride = payload
+        const { jobId, slot } = requireRetried(await control.retry(order), executionId)
+        return {
+          status: 202,
+          body: {
+            execution_id: newExecutionId,
+            retry_of: executionId,
+            job_id: jobId,
+            status: 'PENDING',
+            scheduled_time: toScheduledTime(slot),
+          },
+          wake: ['queue', 'waiting'],
+        }
+      })
+    },
+  )
+
+  app.post<{ Params: { execution_id: string } }>(
+    '/executions/:execution_id/cancel',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Cancel an execution that is not running',
+        description: 'It starts no attempt any more. Cancelling it again gets the same answer.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: noFields,
+        response: { 200: CancelReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller } = request
+      const executionId = readExecutionId(request.params)
+      const message = `Cancelled by ${caller.name}.`
+      return answerWrite<CancelReply>(deps, request, reply, async ({ control }) => {
+        const { jobId } = requireCancelled(
+          await control.cancel({ tenantId, executionId, message }),
+          executionId,
+        )
+        return {
+          status: 200,
+          body: { execution_id: executionId, job_id: jobId, status: 'CANCELLED' },
+          // What waited behind it may go.
+          wake: ['waiting'],
+        }
+      })
+    },
+  )
+}
+
+async function methodOf(
+  { jobs, history }: ExecutionControlDeps,
+  tenantId: string,
+  executionId: string,
+): Promise<string> {
+  const execution = await history.getExecution(tenantId, executionId)
+  if (execution === null) throw executionNotFound(executionId)
+  return (await jobs.get(tenantId, execution.jobId))?.execution.method ?? jobDefaults.method
+}
+
+function requireRetried(outcome: RetryOutcome, executionId: string) {
+  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'job_deleted') {
+    throw new ApiError('JOB_DELETED', `The job of the execution ${executionId} is deleted.`)
+  }
+  if (outcome.kind === 'not_finished') {
+    const { status: executionStatus } = outcome
+    const detail = `The execution ${executionId} is ${executionStatus}.`
+    throw new ApiError('EXECUTION_NOT_FINISHED', detail, [], { executionStatus })
+  }
+  return outcome
+}
+
+function requireCancelled(outcome: CancelOutcome, executionId: string) {
+  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'running') {
+    const detail = `An attempt of the execution ${executionId} is under way.`
+    throw new ApiError('EXECUTION_RUNNING', detail, [], { executionStatus: 'RUNNING' })
+  }
+  if (outcome.kind === 'finished') {
+    const { status: executionStatus } = outcome
+    const detail = `The execution ${executionId} is ${executionStatus} already.`
+    throw new ApiError('EXECUTION_FINISHED', detail, [], { executionStatus })
+  }
+  return outcome
+}

@@ -1,0 +1,117 @@
+// PUT /api/v1/jobs/by-key/{key}: the job of this key shall be so. Creates it or replaces it, whichever it takes.
+import { CreatedJob, JobRequest, jobKeyPattern } from '@carillon/contract/job.ts'
+import type { FastifyInstance } from 'fastify'
+import type { Jobs } from '../../ports/jobs.ts'
+import { ApiError } from '../api-error.ts'
+import type { Caller } from '../auth.ts'
+import { type CreateDeps, createJob, keyTaken } from '../create-job.ts'
+import { planEdit } from '../edit-job.ts'
+import {
+  checkVersion,
+  type Precondition,
+  putHeaders,
+  readIfMatch,
+  readIfNoneMatch,
+  tagOf,
+} from '../if-match.ts'
+import { toJob } from '../job-shape.ts'
+import { refuseJobOptions } from '../not-supported.ts'
+import { problemResponses, security } from '../openapi.ts'
+import { refuseField } from '../problem.ts'
+import { answerWrite, type WriteAnswer, type WriteDeps, writeQuery } from '../write.ts'
+
+export interface JobByKeyDeps extends CreateDeps, WriteDeps {}
+
+interface PutOrder {
+  caller: Caller
+  request: JobRequest & { key: string }
+  ifMatch: Precondition
+  ifNoneMatch: '*' | null
+}
+
+/** Others may create and delete the job while we look. */
+const triesMax = 3
+
+export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
+  app.put<{ Params: { key: string }; Body: JobRequest }>(
+    '/jobs/by-key/:key',
+    {
+      config: { scope: 'write' },
+      preValidation: refuseJobOptions,
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Create or replace the job of a key',
+        description:
+          'What the body leaves out gets its default. A job that is so already keeps its version. A header value of `***` keeps the stored one.',
+        params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
+        headers: putHeaders,
+        querystring: writeQuery(),
+        body: JobRequest,
+        response: {
+          200: { ...CreatedJob, description: 'It was there; this is how it is now.' },
+          201: { ...CreatedJob, description: 'It was created.' },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { params, body, caller } = request
+      const { key } = params
+      if (body.key !== undefined && body.key !== key)
+        throw refuseField('/key', `must be ${key}, as in the path`)
+      const order = {
+        caller,
+        request: { ...body, key },
+        ifMatch: readIfMatch(request),
+        ifNoneMatch: readIfNoneMatch(request),
+      }
+      return answerWrite<CreatedJob>(deps, request, reply, async ({ jobs }) => putJob(deps, order, jobs))
+    },
+  )
+}
+
+async function putJob(deps: JobByKeyDeps, order: PutOrder, jobs: Jobs): Promise<WriteAnswer<CreatedJob>> {
+  const { caller, request } = order
+  for (let tries = 0; tries < triesMax; tries++) {
+    const found = await jobs.getByKey(caller.tenantId, request.key)
+    const answer =
+      found === null
+        ? await create(deps, order, jobs)
+        : await replace(deps, order, { jobs, jobId: found.jobId })
+    if (answer !== 'changed_meanwhile') return answer
+  }
+  throw keyTaken(request.key)
+}
+
+async function create(deps: JobByKeyDeps, { caller, request, ifMatch }: PutOrder, jobs: Jobs) {
+  if (ifMatch !== null) throw refuseCondition('If-Match', `There is no job with the key ${request.key}.`)
+  const created = await createJob(deps, { caller, request, jobs })
+  return created === 'key_taken' ? 'changed_meanwhile' : created
+}
+
+async function replace(
+  { clock }: JobByKeyDeps,
+  { caller, request, ifMatch, ifNoneMatch }: PutOrder,
+  { jobs, jobId }: { jobs: Jobs; jobId: string },
+): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
+  if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
+  let isStill = true
+  const job = await jobs.change({ tenantId: caller.tenantId, jobId }, (state) => {
+    isStill = state.status !== 'DELETED' && state.key === request.key
+    if (!isStill) return null
+    checkVersion(ifMatch, state)
+    return planEdit(state, request, { by: caller.name, tier: caller.tier })
+  })
+  if (job === 'not_found' || job === 'key_taken' || !isStill) return 'changed_meanwhile'
+  return {
+    status: 200,
+    headers: { etag: tagOf(job.version) },
+    body: toJob(job, clock.databaseNow()),
+    wake: ['changes'],
+  }
+}
+
+function refuseCondition(pointer: string, detail: string): ApiError {
+  return new ApiError('VERSION_STALE', detail, [{ pointer, detail: 'does not hold' }])
+}

@@ -1,0 +1,134 @@
+// PATCH /api/v1/jobs/{job_id}/pause and /resume, DELETE /api/v1/jobs/{job_id}: whether a job fires.
+import { JobState, PauseRequest } from '@carillon/contract/job.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import {
+  type ChangeRefusal,
+  deleteJob,
+  type JobWrite,
+  type JobState as LockedJob,
+  pauseJob,
+  resumeJob,
+} from '../../domain/job-change.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { ApiError } from '../api-error.ts'
+import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../if-match.ts'
+import { toJobState } from '../job-shape.ts'
+import { takeNoBody } from '../json-body.ts'
+import { refuseNotBuilt } from '../not-supported.ts'
+import { noFields, problemResponses, security } from '../openapi.ts'
+import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
+import { readUntil } from '../pause-until.ts'
+import { answerWrite, type WriteDeps, writeQuery } from '../write.ts'
+
+export interface JobStateDeps extends WriteDeps {
+  clock: Clock
+}
+
+type Decide = (job: LockedJob) => JobWrite | ChangeRefusal | null
+type JobParams = { job_id: string }
+
+const tags = ['jobs']
+const response = { 200: JobState, ...problemResponses }
+
+export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
+  app.patch<{ Params: JobParams; Body: PauseRequest }>(
+    '/jobs/:job_id/pause',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Pause a job',
+        description:
+          'It fires no slot any more; what was fired goes on, and it can be triggered. Of a paused job the reason and the end are replaced.',
+        headers: ifMatchHeader,
+        querystring: writeQuery(),
+        body: PauseRequest,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { body, caller } = request
+      const until = body.until === undefined ? null : readUntil(body.until, deps.clock.databaseNow())
+      const pause = { by: caller.name, reason: body.reason ?? null, until }
+      return answerChange(deps, request, reply, (job) => pauseJob(job, pause))
+    },
+  )
+
+  app.patch<{ Params: JobParams }>(
+    '/jobs/:job_id/resume',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Resume a job',
+        description: 'It fires from its next slot on. The slots of the pause are skipped.',
+        headers: ifMatchHeader,
+        querystring: writeQuery(),
+        body: noFields,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { name: by } = request.caller
+      return answerChange(deps, request, reply, (job) => resumeJob(job, { by, at: null }))
+    },
+  )
+
+  app.delete<{ Params: JobParams; Querystring: { cancel_running?: boolean } }>(
+    '/jobs/:job_id',
+    {
+      config: { scope: 'write' },
+      schema: {
+        tags,
+        security,
+        summary: 'Delete a job',
+        description:
+          'Nothing of it starts any more: what waits is cancelled, what runs ends. Its history stays, and it can still be read by its id.',
+        headers: ifMatchHeader,
+        querystring: writeQuery({
+          cancel_running: { type: 'boolean', description: 'true is not supported yet: what runs ends.' },
+        }),
+        response,
+      },
+    },
+    async (request, reply) => {
+      if (request.query.cancel_running === true) refuseNotBuilt(['cancel_running'])
+      const { name: by } = request.caller
+      return answerChange(deps, request, reply, (job) => deleteJob(job, { by }))
+    },
+  )
+}
+
+function answerChange(
+  deps: JobStateDeps,
+  request: FastifyRequest<{ Params: JobParams }>,
+  reply: FastifyReply,
+  decide: Decide,
+): Promise<FastifyReply> {
+  const { tenantId } = request
+  const jobId = readJobId(request.params)
+  const precondition = readIfMatch(request)
+  return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs }) => {
+    const job = await jobs.change({ tenantId, jobId }, (state) => {
+      checkVersion(precondition, state)
+      return requireChangeable(decide(state), jobId)
+    })
+    if (job === 'not_found' || job === 'key_taken') throw jobNotFound(jobId)
+    return {
+      status: 200,
+      headers: { etag: tagOf(job.version) },
+      body: toJobState(job, deps.clock.databaseNow()),
+      wake: ['changes'],
+    }
+  })
+}
+
+function requireChangeable(decision: JobWrite | ChangeRefusal | null, jobId: string): JobWrite | null {
+  if (decision === 'deleted') throw jobDeleted(jobId)
+  if (decision === 'completed') throw new ApiError('JOB_COMPLETED', `The job ${jobId} has no slot left.`)
+  return decision
+}

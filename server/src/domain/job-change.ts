@@ -1,0 +1,201 @@
+// Edit, pause, resume and delete: what becomes of a job and of its slots. Decided while the job is locked, so that no
+// slot is both fired and skipped, and none is neither: up to an instant every slot is decided, after it none is.
+import assert from 'node:assert/strict'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { SkipReason } from './execution.ts'
+import type { JobStatus, JobVersion, JobView, Pause } from './job.ts'
+import { compileSchedule } from './schedule/compile-schedule.ts'
+import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from './schedule/next-run.ts'
+
+/** A job while it is locked. */
+export interface JobState extends JobView {
+  /** The database's clock under the lock. */
+  now: EpochMs
+  decidedTo: EpochMs | null
+  /** The latest slot that has a record; null: none, or none of the last days. */
+  recordedAt: EpochMs | null
+  /** Late slots that still wait to run, from and to included. */
+  owed: { from: EpochMs; to: EpochMs } | null
+  /** What of the owed range is decided already: skips, and slots that ran, in order. */
+  owedDecided: readonly { from: EpochMs; to: EpochMs }[]
+}
+
+/** Slots that do not run, as one run of equal skips under one version. */
+export interface SkippedRange {
+  from: EpochMs
+  /** Included. */
+  to: EpochMs
+  count: number
+  reason: SkipReason
+  version: number
+}
+
+/** Of executions that end with their job. */
+export const jobDeletedMessage = 'The job was deleted.'
+
+/** What is written about a job. */
+export interface JobWrite {
+  by: string
+  key: string | null
+  /** Its number is one above the present one. Null: the definition stays as it is. */
+  version: JobVersion | null
+  status: JobStatus
+  slotAt: EpochMs | null
+  decidedTo: EpochMs | null
+  pause: Pause | null
+  skips: readonly SkippedRange[]
+  /** What is owed is among `skips` now. */
+  dropsOwed: boolean
+  /** Executions that do not run yet are cancelled. */
+  cancelsPending: boolean
+}
+
+/** Why a job cannot be changed so. */
+export type ChangeRefusal = 'deleted' | 'completed'
+
+export interface JobEdit {
+  by: string
+  key: string | null
+  version: JobVersion
+}
+
+/** Not of a deleted job. An edit that leaves the schedule alone keeps the slot; one that changes it plans anew, after now. */
+export function editJob(state: JobState, { by, key, version }: JobEdit): JobWrite {
+  assert(state.status !== 'DELETED', 'a deleted job is not edited')
+  const kept = { ...stayAs(state, by), key, version }
+  if (isSameSchedule(state, version)) return kept
+  const settled = settle(state, state.now, state.status === 'PAUSED' ? 'paused' : 'edited')
+  const schedule = scheduleOf(version)
+  const slotAt = schedule === null ? null : nextSlot(schedule, settled.decidedTo)
+  const status = slotAt === null ? 'COMPLETED' : state.status === 'PAUSED' ? 'PAUSED' : 'ACTIVE'
+  return { ...kept, ...settled, status, slotAt, pause: status === 'PAUSED' ? state.pause : null }
+}
+
+/** Stops new slots. Of a paused job only reason and end change. */
+export function pauseJob(
+  state: JobState,
+  { by, reason, until }: { by: string; reason: string | null; until: EpochMs | null },
+): JobWrite | ChangeRefusal {
+  if (state.status === 'DELETED') return 'deleted'
+  if (state.status === 'COMPLETED') return 'completed'
+  if (state.status === 'PAUSED') {
+    const since = state.pause?.since ?? state.now
+    return { ...stayAs(state, by), pause: { since, reason, by, until } }
+  }
+  const settled = settle(state, state.now, 'paused')
+  const pause = { since: state.now, reason, by, until }
+  const slotAt = slotAfter(state, settled.decidedTo)
+  return { ...stayAs(state, by), ...settled, status: 'PAUSED', slotAt, pause }
+}
+
+/**
+ * The slots of the pause are skipped; what comes after it fires. With `at`, which lies in the past, as if it had been
+ * resumed then: a slot since is late, not skipped. Null: it is active already.
+ */
+export function resumeJob(
+  state: JobState,
+  { by, at }: { by: string; at: EpochMs | null },
+): JobWrite | ChangeRefusal | null {
+  if (state.status === 'DELETED') return 'deleted'
+  if (state.status === 'COMPLETED') return 'completed'
+  if (state.status === 'ACTIVE') return null
+  const settled = settle(state, at === null ? state.now : ((at - 1) as EpochMs), 'paused')
+  const slotAt = slotAfter(state, settled.decidedTo)
+  const status = slotAt === null ? 'COMPLETED' : 'ACTIVE'
+  return { ...stayAs(state, by), ...settled, status, slotAt, pause: null }
+}
+
+/** Nothing fires any more. Null: it is deleted already. */
+export function deleteJob(state: JobState, { by }: { by: string }): JobWrite | null {
+  if (state.status === 'DELETED') return null
+  const settled = settle(state, state.now, state.status === 'PAUSED' ? 'paused' : 'deleted')
+  const gone = { status: 'DELETED', slotAt: null, pause: null, cancelsPending: true } as const
+  return { ...stayAs(state, by), ...settled, ...gone }
+}
+
+/** The job as it is after the write. */
+export function applyWrite(state: JobState, write: JobWrite): JobView {
+  const {
+    now,
+    decidedTo: _decidedTo,
+    recordedAt: _recordedAt,
+    owed: _owed,
+    owedDecided: _skips,
+    ...view
+  } = state
+  const { key, version, status, slotAt, pause, by } = write
+  return { ...view, ...version, key, status, slotAt, pause, updatedAt: now, updatedBy: by }
+}
+
+/** Whether both fire at the same instants. */
+export function isSameSchedule(
+  a: Pick<JobVersion, 'schedule' | 'anchorAt'>,
+  b: Pick<JobVersion, 'schedule' | 'anchorAt'>,
+): boolean {
+  return a.anchorAt === b.anchorAt && sortedText(a.schedule) === sortedText(b.schedule)
+}
+
+function sortedText(schedule: object): string {
+  return JSON.stringify(Object.entries(schedule).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+}
+
+function stayAs(state: JobState, by: string): JobWrite {
+  const { key, status, slotAt, decidedTo, pause } = state
+  const none = { version: null, skips: [], dropsOwed: false, cancelsPending: false }
+  return { by, key, status, slotAt, decidedTo, pause, ...none }
+}
+
+/** Every slot up to `until` that has no record gets one. */
+function settle(state: JobState, until: EpochMs, reason: SkipReason) {
+  const decided = Math.max(state.decidedTo ?? -1, state.recordedAt ?? -1)
+  const decidedTo = Math.max(decided, until) as EpochMs
+  const schedule = scheduleOf(state)
+  const ranges: { from: EpochMs; to: EpochMs }[] = []
+  if (state.owed !== null) ranges.push(...without(state.owed, state.owedDecided))
+  const first = schedule === null ? null : firstUndecided(state, schedule, decided as EpochMs)
+  if (first !== null && first <= until) ranges.push({ from: first, to: until })
+  const skips =
+    schedule === null ? [] : ranges.flatMap((range) => toSkip(schedule, range, reason, state.version))
+  return { decidedTo, skips, dropsOwed: state.owed !== null }
+}
+
+function firstUndecided(state: JobState, schedule: CompiledSchedule, decided: EpochMs): EpochMs | null {
+  if (state.slotAt === null || state.slotAt > decided) return state.slotAt
+  return nextSlot(schedule, decided)
+}
+
+function slotAfter(state: JobState, after: EpochMs): EpochMs | null {
+  if (state.slotAt === null || state.slotAt > after) return state.slotAt
+  const schedule = scheduleOf(state)
+  return schedule === null ? null : nextSlot(schedule, after)
+}
+
+function toSkip(
+  schedule: CompiledSchedule,
+  range: { from: EpochMs; to: EpochMs },
+  reason: SkipReason,
+  version: number,
+): SkippedRange[] {
+  const from = nextSlot(schedule, (range.from - 1) as EpochMs)
+  const to = previousSlot(schedule, (range.to + 1) as EpochMs)
+  if (from === null || to === null || from > to) return []
+  return [{ from, to, count: countSlots(schedule, { from, to: (to + 1) as EpochMs }), reason, version }]
+}
+
+/** What is left of a range when parts of it, in order, are taken out. */
+function without(range: { from: EpochMs; to: EpochMs }, parts: JobState['owedDecided']) {
+  const left: { from: EpochMs; to: EpochMs }[] = []
+  let from = range.from
+  for (const part of parts) {
+    if (part.from > from) left.push({ from, to: (part.from - 1) as EpochMs })
+    from = Math.max(from, part.to + 1) as EpochMs
+  }
+  if (from <= range.to) left.push({ from, to: range.to })
+  return left
+}
+
+/** Null when it cannot be read any more, as when its zone has left the zone data. */
+function scheduleOf({ schedule, anchorAt, jobId }: JobVersion): CompiledSchedule | null {
+  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+  return answer.ok ? answer.value.compiled : null
+}

@@ -1,0 +1,42 @@
+// Operations: long work in bounded steps. A step and how far it came are one transaction, so that nothing of it is done
+// twice or left out, wherever a process dies.
+import type { NewOperation, Operation, OperationStatus } from '../domain/operation.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { WriteStores } from './requests.ts'
+
+export interface Operations {
+  /** 'too_many': the tenant has as many unfinished ones as it may have. */
+  create(operation: NewOperation): Promise<'created' | 'too_many'>
+  get(tenantId: string, operationId: string): Promise<Operation | null>
+  /** Newest first, behind `before`. */
+  list(query: { tenantId: string; before: string | null; limit: number }): Promise<{
+    operations: Operation[]
+    more: boolean
+    total: number
+  }>
+  /** What is done stays done. Returns the operation as it is then. */
+  cancel(tenantId: string, operationId: string): Promise<Operation | null>
+  /**
+   * Takes one operation that is due and that nobody else has in hand, lets `work` do a part of it, and writes how far
+   * it came. Null: none is due. What `work` throws undoes the step; it is tried again later, and after many failures
+   * given up.
+   */
+  step(work: OperationWork): Promise<Operation | null>
+  /** When the next one is due; null: none is under way. */
+  nextAt(): Promise<EpochMs | null>
+}
+
+/** The stores are those of the step's transaction. */
+export type OperationWork = (operation: Operation, stores: WriteStores) => Promise<OperationProgress>
+
+export interface OperationProgress {
+  /** Since the step before. */
+  done: number
+  skipped: number
+  /** Everything down to this id is done; null: all is. */
+  after: string | null
+  /** How long the next step waits. */
+  waitMs: number
+}
+
+export type { OperationStatus }

@@ -1,0 +1,64 @@
+// One request, one effect: the effect of a request and the answer to it are written together, so that a client that
+// did not hear the answer can ask again.
+import type { ApiKeys } from './api-keys.ts'
+import type { Control } from './control.ts'
+import type { DeadLetters } from './dead-letters.ts'
+import type { Jobs } from './jobs.ts'
+import type { Operations } from './operations.ts'
+import type { Tenants } from './tenants.ts'
+
+/** The stores that a request may write to. */
+export interface WriteStores {
+  jobs: Jobs
+  control: Control
+  deadLetters: DeadLetters
+  operations: Omit<Operations, 'step'>
+  tenants: Tenants
+  apiKeys: ApiKeys
+}
+
+export interface Requests {
+  /**
+   * Without key and dry run: calls `work` with the stores as they are. With a key: once. In a dry run: everything
+   * happens, and is undone. What `work` throws is thrown, and nothing of it remains.
+   */
+  run<T>(request: RequestTerms, work: (stores: WriteStores) => Promise<Done<T>>): Promise<RunOutcome<T>>
+  /** Forgets answers older than a day. Returns how many. */
+  forget(limit: number): Promise<number>
+}
+
+export interface RequestTerms {
+  once: Once | null
+  dryRun: boolean
+  /**
+   * May share a transaction with others of its kind that come at the same moment: its work creates or triggers and
+   * does nothing else. Which job it triggers: those are locked together, before any work.
+   */
+  gather?: { jobId: string | null }
+}
+
+export interface Once {
+  tenantId: string
+  key: string
+  /** Of method, path, query and body: another request with this key is a mistake. */
+  fingerprint: Uint8Array
+}
+
+export interface Reply {
+  status: number
+  headers: Readonly<Record<string, string>>
+  /** JSON text. */
+  body: string
+}
+
+export interface Done<T> {
+  value: T
+  /** What a repetition is answered with; null: nothing was done, and the key stays free. */
+  reply: Reply | null
+}
+
+export type RunOutcome<T> =
+  | { kind: 'done'; value: T }
+  | { kind: 'repeated'; reply: Reply }
+  | { kind: 'in_flight' }
+  | { kind: 'other_request' }

@@ -1,0 +1,140 @@
+// Changes one job under its lock: fires, triggers and other changes of it wait meanwhile, so what is decided about its
+// slots holds.
+import { searchTextOf } from '../domain/job.ts'
+import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../domain/job-change.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import { Unavailable } from '../lib/unavailable.ts'
+import type { Jobs } from '../ports/jobs.ts'
+import { cancelPending } from './cancel-pending.ts'
+import * as statements from './change-job.sql.ts'
+import type { Queries, Transactions } from './database.ts'
+import { withDays } from './days.ts'
+import { isKeyTaken, type JobRow, noticeMs, toJobView } from './job-row.ts'
+import { selectJob, selectJobIdByKey } from './jobs.sql.ts'
+
+export async function changeJob(
+  database: Transactions,
+  { tenantId, jobId }: { tenantId: string; jobId: string },
+  decide: (job: JobState) => JobWrite | null,
+): ReturnType<Jobs['change']> {
+  try {
+    return await withDays(database, 'attempts', 'today', () =>
+      database.transaction(async (queries) => {
+        const state = await lockState(queries, tenantId, jobId)
+        if (state === null) return 'not_found'
+        const write = decide(state)
+        const view = applyWrite(state, write ?? unchanged(state))
+        if (write === null) return { ...view, updatedAt: state.updatedAt, updatedBy: state.updatedBy }
+        if (await isTaken(queries, state, write.key)) return 'key_taken'
+        await writeChange(queries, state, write)
+        if (write.cancelsPending) await cancelPending(queries, jobId, jobDeletedMessage)
+        return view
+      }),
+    )
+  } catch (error) {
+    if (!isKeyTaken(error)) throw error
+    // Somebody took it since we looked. Within a transaction that has ended all of it: its owner must begin anew.
+    if (database.isNested) throw new Unavailable('the key of the job', { cause: error })
+    return 'key_taken'
+  }
+}
+
+async function isTaken(queries: Queries, { tenantId, key: present }: JobState, key: string | null) {
+  if (key === null || key === present) return false
+  const { count } = await queries.query(selectJobIdByKey, [tenantId, key])
+  return count > 0
+}
+
+async function lockState(queries: Queries, tenantId: string, jobId: string): Promise<JobState | null> {
+  const { count } = await queries.query(statements.lockJob, [tenantId, jobId])
+  if (count === 0) return null
+  const job = await queries.query<JobRow>(selectJob, [tenantId, jobId])
+  const { rows } = await queries.query<StateRow>(statements.selectState, [jobId])
+  const { now, decided_to, recorded_at, owed_from, owed_to, owed_decided } = rows[0]!
+  return {
+    ...toJobView(job.rows[0]!),
+    now,
+    decidedTo: decided_to,
+    recordedAt: recorded_at,
+    owed: owed_from === null ? null : { from: owed_from, to: owed_to! },
+    owedDecided: owed_decided ?? [],
+  }
+}
+
+async function writeChange(queries: Queries, state: JobState, write: JobWrite): Promise<void> {
+  const { jobId } = state
+  const { version, pause, key } = write
+  if (version !== null) {
+    await queries.query(statements.insertVersion, [
+      jobId,
+      version.version,
+      version.tenantId,
+      version.name,
+      version.description,
+      version.tags,
+      JSON.stringify(version.schedule),
+      version.anchorAt,
+      JSON.stringify(version.execution),
+      JSON.stringify(version.retryPolicy),
+      version.priority,
+      version.overlapPolicy,
+      version.misfirePolicy,
+      version.misfireWindowSeconds,
+      JSON.stringify(version.metadata),
+    ])
+  }
+  const { name, tags } = version ?? state
+  const skips = write.skips.map(({ from, to, count, reason, version: v }) => ({
+    f: from,
+    t: to,
+    c: count,
+    r: reason,
+    v,
+  }))
+  await queries.query(statements.writeJob, [
+    jobId,
+    version?.version ?? state.version,
+    state.now,
+    write.by,
+    key,
+    name,
+    tags,
+    searchTextOf({ name, key, tags }),
+    pause?.since ?? null,
+    pause?.reason ?? null,
+    pause?.by ?? null,
+    pause?.until ?? null,
+    write.status,
+    write.slotAt,
+    noticeMs,
+    write.decidedTo,
+    JSON.stringify(skips),
+    write.dropsOwed,
+    state.overlapPolicy === 'ALLOW' && version !== null && version.overlapPolicy !== 'ALLOW',
+  ])
+}
+
+function unchanged(state: JobState): JobWrite {
+  const { key, status, slotAt, decidedTo, pause, updatedBy: by } = state
+  return {
+    by,
+    key,
+    version: null,
+    status,
+    slotAt,
+    decidedTo,
+    pause,
+    skips: [],
+    dropsOwed: false,
+    cancelsPending: false,
+  }
+}
+
+interface StateRow {
+  now: EpochMs
+  decided_to: EpochMs | null
+  recorded_at: EpochMs | null
+  owed_from: EpochMs | null
+  owed_to: EpochMs | null
+  owed_decided: { from: EpochMs; to: EpochMs }[] | null
+}

@@ -1,0 +1,6 @@
+import { testCancel } from '../../test/conformance/control.ts'
+import { testRetry } from '../../test/conformance/control-retry.ts'
+import { testOnStores } from '../../test/conformance/stores.ts'
+
+testOnStores(testCancel)
+testOnStores(testRetry)

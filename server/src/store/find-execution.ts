@@ -1,0 +1,187 @@
+// One execution with its attempts, wherever it is: in a batch, in `live`, or recorded.
+import {
+  type ExecutionKind,
+  type LiveState,
+  type Outcome,
+  statusOfLive,
+  statusOfOutcome,
+} from '../domain/execution.ts'
+import type { HttpExecution } from '../domain/job.ts'
+import type { ErrorType } from '../domain/retry.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
+import type { AttemptView, ExecutionSummary, ExecutionView } from '../ports/history.ts'
+import type { Queries } from './database.ts'
+import * as statements from './history.sql.ts'
+
+const dayMs = 86_400_000
+/** How far the clock that made an id may have been from the database's. */
+const clockErrorMs = 3_600_000
+
+/** Null: the tenant has none with this id, or none any more. */
+export async function findExecution(
+  queries: Queries,
+  tenantId: string,
+  executionId: string,
+): Promise<ExecutionView | null> {
+  const madeAtMs = Number.parseInt(executionId.replaceAll('-', '').slice(0, 12), 16)
+  // An id that we did not make may stand for any year; the database bounds it by its own clock.
+  const since = toRfc3339(epochMs(Math.min(madeAtMs, farFutureMs) - clockErrorMs))
+  const values = [tenantId, executionId, since, clockErrorMs]
+  const { rows } = await queries.query<ExecutionRow>(statements.selectExecution, values)
+  const { batch, live, attempts: recorded, history_days: days, now } = rows[0]!
+  const last = recorded?.at(-1)
+  const known = live ?? batch ?? last
+  if (known === undefined || known === null) return null
+  if (live === null && batch === null && (last!.finishedAt ?? 0) < now - (days ?? 0) * dayMs) return null
+  const version = await queries.query<VersionRow>(statements.selectVersion, [known.jobId, known.version])
+  const { execution, metadata, job_name: jobName } = version.rows[0]!
+  const override = live?.payloadOverride ?? last?.payloadOverride ?? null
+  return {
+    executionId,
+    ...currentState(batch, live, last),
+    jobId: known.jobId,
+    jobName,
+    version: known.version,
+    slot: known.slot,
+    enqueuedAt: known.enqueuedAt,
+    idempotencyKey: live?.idempotencyKey ?? last?.idempotencyKey ?? null,
+    retryOf: live?.retryOf ?? last?.retryOf ?? null,
+    callbackUrl: execution.callback_url,
+    metadata,
+    ...(override !== null && { payloadOverride: JSON.parse(override) as unknown }),
+    ...('payload' in execution && { payload: execution.payload }),
+    attempts: (recorded ?? []).filter(isAttempt).map(toAttempt),
+  }
+}
+
+const farFutureMs = Date.UTC(2200, 0, 1)
+
+/** The record of a cancellation between attempts is none. */
+function isAttempt({ outcome, startedAt }: AttemptPart): boolean {
+  return outcome !== 'cancelled' || startedAt !== null
+}
+
+type State = Omit<ExecutionSummary, 'executionId' | 'jobId' | 'jobName' | 'version' | 'slot' | 'enqueuedAt'>
+
+function currentState(batch: BatchPart | null, live: LivePart | null, last: AttemptPart | undefined): State {
+  const ended = {
+    startedAt: last?.startedAt ?? null,
+    finishedAt: last?.finishedAt ?? null,
+    durationMs: last?.durationMs ?? null,
+    httpStatus: last?.httpStatus ?? null,
+    error: last === undefined ? null : errorOf(last.errorType, last.errorMessage),
+  }
+  const unended = { startedAt: null, finishedAt: null, durationMs: null, httpStatus: null, error: null }
+  if (live !== null) {
+    const running = live.state === 'running'
+    return {
+      ...(running ? unended : ended),
+      ...(running && { startedAt: live.startedAt }),
+      kind: live.kind,
+      status: statusOfLive(live.state, live.attempt),
+      attempt: live.attempt,
+      workerId: live.workerId ?? last?.workerId ?? null,
+      deadLetter: false,
+      retryAt: live.retryAt,
+    }
+  }
+  if (batch !== null) {
+    const { claimed, workerId } = batch
+    const status = claimed ? 'RUNNING' : 'PENDING'
+    return {
+      ...unended,
+      kind: 'slot',
+      status,
+      attempt: claimed ? 1 : 0,
+      workerId,
+      deadLetter: false,
+      retryAt: null,
+    }
+  }
+  const { kind, outcome, attempt, workerId, deadLetter } = last!
+  return { ...ended, kind, status: statusOfOutcome(outcome), attempt, workerId, deadLetter, retryAt: null }
+}
+
+function toAttempt(part: AttemptPart): AttemptView {
+  return {
+    attempt: part.attempt,
+    outcome: part.outcome,
+    workerId: part.workerId,
+    enqueuedAt: part.enqueuedAt,
+    startedAt: part.startedAt,
+    finishedAt: part.finishedAt,
+    durationMs: part.durationMs,
+    httpStatus: part.httpStatus,
+    error: errorOf(part.errorType, part.errorMessage),
+    preview: part.preview,
+  }
+}
+
+export function errorOf(
+  type: ErrorType | null,
+  message: string | null,
+): { type: ErrorType; message: string } | null {
+  return type === null ? null : { type, message: message ?? '' }
+}
+
+interface BatchPart {
+  jobId: string
+  version: number
+  claimed: boolean
+  workerId: string | null
+  enqueuedAt: EpochMs
+  slot: EpochMs
+}
+
+interface LivePart {
+  jobId: string
+  version: number
+  kind: ExecutionKind
+  state: LiveState
+  workerId: string | null
+  enqueuedAt: EpochMs
+  slot: EpochMs
+  attempt: number
+  startedAt: EpochMs | null
+  retryAt: EpochMs | null
+  idempotencyKey: string | null
+  retryOf: string | null
+  payloadOverride: string | null
+}
+
+interface AttemptPart {
+  attempt: number
+  final: boolean
+  jobId: string
+  version: number
+  kind: ExecutionKind
+  outcome: Outcome
+  slot: EpochMs
+  enqueuedAt: EpochMs
+  startedAt: EpochMs | null
+  finishedAt: EpochMs | null
+  durationMs: number | null
+  workerId: string | null
+  httpStatus: number | null
+  errorType: ErrorType | null
+  errorMessage: string | null
+  preview: string | null
+  deadLetter: boolean
+  payloadOverride: string | null
+  idempotencyKey: string | null
+  retryOf: string | null
+}
+
+interface ExecutionRow {
+  batch: BatchPart | null
+  live: LivePart | null
+  attempts: AttemptPart[] | null
+  history_days: number | null
+  now: EpochMs
+}
+
+interface VersionRow {
+  execution: HttpExecution
+  metadata: Record<string, string>
+  job_name: string
+}

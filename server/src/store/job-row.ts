@@ -1,0 +1,117 @@
+// A job as PostgreSQL returns it, and as it takes a new one.
+import {
+  type HttpExecution,
+  type JobStatus,
+  type JobView,
+  type MisfirePolicy,
+  type OverlapPolicy,
+  partitionOf,
+  type StoredSchedule,
+  searchTextOf,
+} from '../domain/job.ts'
+import type { RetryPolicy } from '../domain/retry.ts'
+import { lookAheadMs } from '../domain/window.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { NewJob } from '../ports/jobs.ts'
+
+/** What is due sooner is noted for its scheduler; what is due later is found by the next load of the window. */
+export const noticeMs = 2 * lookAheadMs
+
+export interface JobRow {
+  job_id: string
+  version: number
+  tenant_id: string
+  key: string | null
+  name: string
+  description: string | null
+  tags: string[]
+  schedule: StoredSchedule
+  anchor_at: EpochMs
+  execution: HttpExecution
+  retry_policy: RetryPolicy
+  priority: number
+  overlap_policy: OverlapPolicy
+  misfire_policy: MisfirePolicy
+  misfire_window_seconds: number | null
+  metadata: Record<string, string>
+  status: JobStatus
+  paused_at: EpochMs | null
+  pause_reason: string | null
+  paused_by: string | null
+  resume_at: EpochMs | null
+  slot_at: EpochMs | null
+  last_run_at: EpochMs | null
+  created_at: EpochMs
+  created_by: string
+  updated_at: EpochMs
+  updated_by: string
+}
+
+export function toJobView(row: JobRow): JobView {
+  return {
+    jobId: row.job_id,
+    version: row.version,
+    tenantId: row.tenant_id,
+    key: row.key,
+    name: row.name,
+    description: row.description,
+    tags: row.tags,
+    schedule: row.schedule,
+    anchorAt: row.anchor_at,
+    execution: row.execution,
+    retryPolicy: row.retry_policy,
+    priority: row.priority,
+    overlapPolicy: row.overlap_policy,
+    misfirePolicy: row.misfire_policy,
+    misfireWindowSeconds: row.misfire_window_seconds,
+    metadata: row.metadata,
+    status: row.status,
+    pause: pauseOf(row),
+    slotAt: row.slot_at,
+    lastRunAt: row.last_run_at,
+    createdAt: row.created_at,
+    createdBy: row.created_by,
+    updatedAt: row.updated_at,
+    updatedBy: row.updated_by,
+  }
+}
+
+function pauseOf({ paused_at: since, pause_reason: reason, paused_by: by, resume_at: until }: JobRow) {
+  return since === null ? null : { since, reason, by: by!, until }
+}
+
+/** One element of the parameter of insertJobs. */
+export function toJobItem(job: NewJob): string {
+  const { immediate } = job
+  return JSON.stringify({
+    j: job.jobId,
+    t: job.tenantId,
+    at: job.createdAt,
+    by: job.createdBy,
+    key: job.key,
+    search: searchTextOf(job),
+    name: job.name,
+    description: job.description,
+    tags: job.tags,
+    schedule: job.schedule,
+    anchor: job.anchorAt,
+    execution: job.execution,
+    retry: job.retryPolicy,
+    priority: job.priority,
+    overlap: job.overlapPolicy,
+    misfire: job.misfirePolicy,
+    misfire_window: job.misfireWindowSeconds,
+    metadata: job.metadata,
+    p: partitionOf(job.jobId),
+    status: job.status,
+    slot: job.slotAt,
+    first: immediate?.slot,
+    e: immediate?.executionId,
+    lane: immediate?.lane,
+  })
+}
+
+export function isKeyTaken(error: unknown): boolean {
+  const { code, constraint } = error as { code?: string; constraint?: string }
+  return code === '23505' && constraint === 'jobs_by_key'
+}

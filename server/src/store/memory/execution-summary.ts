@@ -1,0 +1,98 @@
+// What lists show of an execution in memory, wherever it is.
+import { executionIdAt, statusOfLive, statusOfOutcome } from '../../domain/execution.ts'
+import type { AttemptView, ExecutionSummary } from '../../ports/history.ts'
+import type { AttemptRow, BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummary {
+  // Between two attempts it shows what the last one did.
+  const last = row.state === 'running' ? undefined : store.log.of(row.executionId).at(-1)
+  return {
+    executionId: row.executionId,
+    jobId: row.jobId,
+    jobName: nameOf(store.jobs.get(row.jobId)!),
+    version: row.version,
+    kind: row.kind,
+    status: statusOfLive(row.state, row.attempt),
+    slot: row.slot,
+    attempt: row.attempt,
+    enqueuedAt: row.enqueuedAt,
+    startedAt: row.startedAt ?? last?.startedAt ?? null,
+    finishedAt: last?.finishedAt ?? null,
+    durationMs: last?.durationMs ?? null,
+    workerId: row.workerId ?? last?.workerId ?? null,
+    httpStatus: last?.httpStatus ?? null,
+    error: last?.error ?? null,
+    deadLetter: false,
+    retryAt: row.readyAt,
+  }
+}
+
+export function summaryOfEntry(
+  store: MemoryStore,
+  { batchId, workerId, enqueuedAt }: BatchRow,
+  { position, jobId, version, slot }: BatchEntry,
+): ExecutionSummary {
+  return {
+    executionId: executionIdAt(batchId, position),
+    jobId,
+    jobName: nameOf(store.jobs.get(jobId)!),
+    version,
+    kind: 'slot',
+    status: workerId === null ? 'PENDING' : 'RUNNING',
+    slot,
+    attempt: workerId === null ? 0 : 1,
+    enqueuedAt,
+    startedAt: null,
+    finishedAt: null,
+    durationMs: null,
+    workerId,
+    httpStatus: null,
+    error: null,
+    deadLetter: false,
+    retryAt: null,
+  }
+}
+
+export function summaryOfFinal(store: MemoryStore, row: AttemptRow): ExecutionSummary {
+  const { executionId, jobId, version, kind, slot, enqueuedAt, deadLetter } = row
+  const { attempt, startedAt, finishedAt, durationMs, workerId, httpStatus, error } = row
+  return {
+    executionId,
+    jobId,
+    jobName: nameOf(store.jobs.get(jobId)!),
+    version,
+    kind,
+    status: statusOfOutcome(row.outcome),
+    slot,
+    attempt,
+    enqueuedAt,
+    startedAt,
+    finishedAt,
+    durationMs,
+    workerId,
+    httpStatus,
+    error,
+    deadLetter,
+    retryAt: null,
+  }
+}
+
+/** What ended an execution between attempts is no attempt. */
+export function attemptsOf(store: MemoryStore, executionId: string): AttemptView[] {
+  const rows = store.log.of(executionId)
+  return rows
+    .filter(({ outcome, startedAt }) => outcome !== 'cancelled' || startedAt !== null)
+    .map(attemptView)
+}
+
+function attemptView(row: AttemptRow): AttemptView {
+  const { attempt, outcome, workerId, enqueuedAt, startedAt, finishedAt, durationMs } = row
+  const { httpStatus, error, preview } = row
+  const times = { enqueuedAt, startedAt, finishedAt, durationMs }
+  return { attempt, outcome, workerId, ...times, httpStatus, error, preview }
+}
+
+function nameOf({ versions, version }: JobRow): string {
+  return versions.get(version)!.name
+}

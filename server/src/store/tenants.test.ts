@@ -1,0 +1,4 @@
+import { testOnStores } from '../../test/conformance/stores.ts'
+import { testTenants } from '../../test/conformance/tenants.ts'
+
+testOnStores(testTenants)

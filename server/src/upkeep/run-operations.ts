@@ -1,0 +1,130 @@
+// Long work that one request asked for, a bounded part of it in each step: many jobs paused, resumed, deleted or
+// triggered, many dead letters redriven. A step and how far it came are one transaction; what was created after the
+// operation is none of its business.
+import type { JobView } from '../domain/job.ts'
+import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/job-change.ts'
+import type { LaneChooser } from '../domain/lane.ts'
+import type { Operation } from '../domain/operation.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { OperationProgress, Operations } from '../ports/operations.ts'
+import type { WriteStores } from '../ports/requests.ts'
+
+export interface OperationDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+  operations: Pick<Operations, 'step' | 'nextAt'>
+  /** Called after a commit that changed jobs. */
+  onChanged: () => void
+  /** Called after a commit that made something claimable, or let it wait for its turn. */
+  onReady: () => void
+}
+
+type JobOperation = Extract<Operation, { kind: 'pause' | 'resume' | 'delete' | 'trigger' }>
+type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
+type Stores = Pick<WriteStores, 'jobs' | 'deadLetters'>
+
+/** Each job is locked until the step is over, so a step is short. */
+const jobsMax = 50
+const lettersMax = 200
+const rateDefault = 50
+/** While somebody else has in hand what is due. */
+const lookAgainMs = 100
+/** The floor: an operation is woken for when it is asked for. */
+export const runOperationsEveryMs = 5_000
+
+export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle' | number> {
+  const { clock, operations, onChanged, onReady } = deps
+  const operation = await operations.step((one, stores) =>
+    one.kind === 'redrive' ? redriveSome(deps, one, stores) : changeSome(deps, one, stores),
+  )
+  if (operation === null) {
+    const nextAt = await operations.nextAt()
+    if (nextAt === null) return 'idle'
+    const waitMs = nextAt - clock.databaseNow()
+    return waitMs > 0 ? waitMs : lookAgainMs
+  }
+  if (operation.kind === 'redrive' || operation.kind === 'trigger') onReady()
+  else onChanged()
+  return 'more'
+}
+
+async function changeSome(
+  deps: OperationDeps,
+  operation: JobOperation,
+  { jobs }: Stores,
+): Promise<OperationProgress> {
+  const { tenantId, filter, after, operationId } = operation
+  // Ids grow with time: what lies before the operation's own was there when it was asked for.
+  const before = after ?? operationId
+  const page = await jobs.list({ tenantId, filter, before, offset: 0, limit: jobsMax })
+  let done = 0
+  // In the order of ids, as everywhere: each job stays locked until the step is over.
+  for (const job of page.jobs.toReversed()) {
+    const isDone =
+      operation.kind === 'trigger'
+        ? await trigger(deps, operation, job, jobs)
+        : await change(operation, job, jobs)
+    if (isDone) done += 1
+  }
+  return { done, skipped: page.jobs.length - done, after: page.next, waitMs: 0 }
+}
+
+async function change(operation: JobOperation, { jobId }: JobView, jobs: Stores['jobs']): Promise<boolean> {
+  let isChanged = false
+  const outcome = await jobs.change({ tenantId: operation.tenantId, jobId }, (job) => {
+    const write = decide(operation, job)
+    isChanged = write !== null
+    return write
+  })
+  return isChanged && typeof outcome !== 'string'
+}
+
+/** Null: there is nothing to change, or it cannot be changed so. */
+function decide({ kind, options, createdBy: by }: JobOperation, job: JobState): JobWrite | null {
+  const { reason = null, until = null } = options
+  const write =
+    kind === 'pause'
+      ? pauseJob(job, { by, reason, until })
+      : kind === 'resume'
+        ? resumeJob(job, { by, at: null })
+        : deleteJob(job, { by })
+  return typeof write === 'string' ? null : write
+}
+
+async function trigger(
+  { clock, ids, lanes }: OperationDeps,
+  { tenantId, options }: JobOperation,
+  { jobId, execution }: JobView,
+  jobs: Stores['jobs'],
+): Promise<boolean> {
+  const override = 'payloadOverride' in options ? { payloadOverride: options.payloadOverride } : {}
+  // GET has no body that a payload could be sent in.
+  if ('payloadOverride' in override && execution.method === 'GET') return false
+  const lane = lanes.choose(tenantId, clock.monotonicMs())
+  const outcome = await jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane, ...override })
+  return outcome.kind === 'triggered'
+}
+
+async function redriveSome(
+  { clock, ids, lanes }: OperationDeps,
+  { tenantId, filter, after, options }: RedriveOperation,
+  { deadLetters }: Stores,
+): Promise<OperationProgress> {
+  const { ratePerSecond = rateDefault } = options
+  const limit = Math.min(lettersMax, ratePerSecond)
+  const page = await deadLetters.list({ tenantId, filter, before: after, limit })
+  const letters = page.deadLetters.map(({ executionId }) => ({
+    executionId,
+    newExecutionId: ids.next(),
+    lane: lanes.choose(tenantId, clock.monotonicMs()),
+  }))
+  const { redriven } = await deadLetters.redrive({ tenantId, letters })
+  return {
+    done: redriven.length,
+    skipped: letters.length - redriven.length,
+    after: page.more ? letters.at(-1)!.executionId : null,
+    waitMs: Math.round((letters.length / ratePerSecond) * 1_000),
+  }
+}

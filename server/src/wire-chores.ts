@@ -1,0 +1,42 @@
+// What people asked for that takes its time, what comes due by itself, and what is to be forgotten. Every scheduler
+// runs these; whoever comes first does the work.
+import { LaneChooser } from './domain/lane.ts'
+import { operationDaysKept } from './domain/operation.ts'
+import { foldStats, pruneStats } from './store/job-stats.ts'
+import { StoredOperations } from './store/operations.ts'
+import { StoredRequests, storesOn } from './store/requests.ts'
+import { redriveDue, redriveDueEveryMs } from './upkeep/redrive-due.ts'
+import { resumePaused, resumePausedEveryMs } from './upkeep/resume-paused.ts'
+import { runOperation, runOperationsEveryMs } from './upkeep/run-operations.ts'
+import type { RoleDeps } from './wire-scheduler.ts'
+
+const foldStatsEveryMs = 10_000
+const forgetEveryMs = 60_000
+const forgottenMax = 5_000
+
+export function startChores({ world, database, wakeup, startLoop }: RoleDeps): void {
+  const { jobs, deadLetters } = storesOn(database)
+  const operations = new StoredOperations(database)
+  const requests = new StoredRequests(database)
+  const lanes = new LaneChooser()
+  const onChanged = () => wakeup.send('changes')
+  const onReady = () => {
+    wakeup.send('queue')
+    wakeup.send('waiting')
+  }
+  const run = startLoop('run operations', runOperationsEveryMs, () =>
+    runOperation({ ...world, operations, lanes, onChanged, onReady }),
+  )
+  wakeup.on('operations', () => run.wake())
+  startLoop('resume paused jobs', resumePausedEveryMs, () => resumePaused({ jobs, onChanged }))
+  startLoop('redrive dead letters', redriveDueEveryMs, () =>
+    redriveDue({ ...world, deadLetters, lanes, onReady }),
+  )
+  startLoop('fold statistics', foldStatsEveryMs, () => foldStats(database))
+  startLoop('forget the old', forgetEveryMs, async () => {
+    const answers = await requests.forget(forgottenMax)
+    const ended = await operations.forget(operationDaysKept, forgottenMax)
+    const days = await pruneStats(database)
+    return answers === forgottenMax || ended === forgottenMax || days === 'more' ? 'more' : 'idle'
+  })
+}

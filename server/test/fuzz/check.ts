@@ -1,0 +1,197 @@
+// What every answer must hold, whatever was asked: documented status, type and shape; refusals that say why and where;
+// nothing taken that the document forbids; and no failure of ours at all.
+import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
+import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
+import addFormats from 'ajv-formats'
+import { escapePointer, type OpenApiDocument, type Operation } from './document.ts'
+import { isObject } from './garbage.ts'
+import type { FuzzRequest } from './requests.ts'
+
+export interface FuzzAnswer {
+  status: number
+  headers: Record<string, string | string[] | undefined>
+  body: Buffer
+}
+
+/** A 400 or 422 of one of these may have no field that it could name; of TIER_LIMIT, where a tier lacks a whole part. */
+const codesWithoutField: readonly string[] = ['MALFORMED_REQUEST', 'MALFORMED_JSON', 'TIER_LIMIT']
+
+/** Answers whose content the document leaves open, and why. */
+const openContent: Readonly<Record<string, string>> = {
+  'GET /metrics': 'the text format of Prometheus; the document names no content',
+}
+
+const problemType = 'application/problem+json'
+
+export class Checker {
+  readonly #ajv = new Ajv2020({ strict: false, validateSchema: false })
+  readonly #compiled = new Map<string, ValidateFunction>()
+
+  constructor(document: OpenApiDocument) {
+    addFormats.default(this.#ajv)
+    this.#ajv.addSchema(document, 'document')
+  }
+
+  /** What is wrong with the answer, in sentences; empty: nothing. */
+  check(request: FuzzRequest, answer: FuzzAnswer): string[] {
+    const { operation } = request
+    if (operation === null) return checkStray(request, answer)
+    // The target to try jobs on answers with the status that it is asked for, failures too.
+    if (operation.path === '/echo' && isAsked(request, answer)) return []
+    if (answer.status >= 500) return checkFailure(answer)
+    const found = findResponse(operation, answer.status)
+    if (found === null) return [`the document lists no status ${answer.status} for ${operation.name}`]
+    return [
+      ...this.#checkContent(operation, found, answer),
+      ...(answer.status >= 400 ? checkProblem(request, answer) : this.#checkTaken(request)),
+      ...checkHeaders(operation, answer),
+    ]
+  }
+
+  #checkContent(operation: Operation, response: string, answer: FuzzAnswer): string[] {
+    if (operation.name in openContent) return []
+    const content = operation.responses[response]!.content ?? {}
+    const type = mediaTypeOf(answer)
+    const types = Object.keys(content)
+    if (types.length === 0) {
+      return answer.body.length === 0 ? [] : [`a body of ${type}, where the document has none`]
+    }
+    if (!types.includes(type)) return [`content type ${type}; the document says ${types.join(' or ')}`]
+    if (!/json$/.test(type)) return []
+    const value = readJson(answer.body)
+    if (value === undefined) return ['the body is not JSON']
+    const pointer = `${operation.pointer}/responses/${response}/content/${escapePointer(type)}/schema`
+    return this.#validate(pointer, value).map((one) => `the body breaks the documented shape: ${one}`)
+  }
+
+  /** What was taken must be what the document allows, or one of the two is wrong. */
+  #checkTaken({ operation, headers, body }: FuzzRequest): string[] {
+    const type = String(headers['content-type'] ?? '').split(';')[0]!
+    const documented = operation?.body ?? null
+    if (documented === null) return []
+    if (body === null || body.length === 0) return this.#checkNoBody(operation!)
+    if (!(type in documented.content) || !/json$/.test(type)) return []
+    const value = readJson(body)
+    if (value === undefined) return ['a body was taken that is not JSON']
+    const pointer = `${operation!.pointer}/requestBody/content/${escapePointer(type)}/schema`
+    return this.#validate(pointer, value).map((one) => `a body was taken that the document forbids: ${one}`)
+  }
+
+  /** No body may say what an empty object says, as to a trigger; the document generator calls every body required. */
+  #checkNoBody({ name, pointer, body }: Operation): string[] {
+    const type = Object.keys(body!.content)[0]!
+    const wrong = this.#validate(`${pointer}/requestBody/content/${escapePointer(type)}/schema`, {})
+    return wrong.map((one) => `${name} was taken without a body, though {} would not do: ${one}`)
+  }
+
+  #validate(pointer: string, value: unknown): string[] {
+    let validate = this.#compiled.get(pointer)
+    if (validate === undefined) {
+      // A reference is a URI: what a URI may not hold must be encoded in it.
+      validate = this.#ajv.compile({ $ref: `document#${encodeURI(pointer)}` })
+      this.#compiled.set(pointer, validate)
+    }
+    if (validate(value)) return []
+    return [this.#ajv.errorsText(validate.errors, { dataVar: '' })]
+  }
+}
+
+function checkFailure(answer: FuzzAnswer): string[] {
+  if (answer.status !== 503) return [`status ${answer.status}: nothing that a client sends may cause it`]
+  return answer.headers['retry-after'] === undefined ? ['a 503 without Retry-After'] : []
+}
+
+/** Any problem document will do, or an answer without a body, as to HEAD. */
+function checkStray(request: FuzzRequest, answer: FuzzAnswer): string[] {
+  if (answer.status >= 500) return checkFailure(answer)
+  return answer.status >= 400 ? checkProblem(request, answer) : []
+}
+
+function checkProblem(request: FuzzRequest, answer: FuzzAnswer): string[] {
+  if (mediaTypeOf(answer) !== problemType) return [`a refusal of type ${mediaTypeOf(answer)}`]
+  const problem = readJson(answer.body)
+  if (!isObject(problem)) return ['a refusal that is no JSON object']
+  const code = String(problem['code'])
+  if (!Object.hasOwn(ERRORS, code)) return [`the code ${code} is not in the registry`]
+  const { status } = ERRORS[code as ErrorCode]
+  if (status !== answer.status || problem['status'] !== status) {
+    return [`${code} belongs to ${status}, not to ${answer.status} with ${problem['status']} in the body`]
+  }
+  if (status !== 400 && status !== 422) return []
+  const pointer = (problem['errors'] as { pointer?: unknown }[] | undefined)?.[0]?.pointer
+  if (pointer === undefined && codesWithoutField.includes(code)) return []
+  if (typeof pointer !== 'string') return [`${code} without errors[0].pointer`]
+  return names(request, pointer)
+    ? []
+    : [`${code} points to ${JSON.stringify(pointer)}, which is no field of it`]
+}
+
+/** Whether the pointer leads to something that was sent, or that is missing in something that was sent. */
+function names(request: FuzzRequest, pointer: string): boolean {
+  const { operation, headers, body, path } = request
+  const value = body === null || body.length === 0 ? undefined : readJson(body)
+  // All of the body, or that there is none; or a parameter whose name is empty.
+  if (pointer === '') return operation?.body !== null || decodeQuery(path).includes('')
+  if (pointer.startsWith('/')) {
+    const keys = pointer
+      .slice(1)
+      .split('/')
+      .map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'))
+    let at: unknown = value
+    for (const key of keys.slice(0, -1)) {
+      if (typeof at !== 'object' || at === null || !Object.hasOwn(at, key)) return false
+      at = (at as Record<string, unknown>)[key]
+    }
+    return typeof at === 'object' && at !== null
+  }
+  // Of a path beside the document nobody here knows the parameters.
+  if (operation === null) return true
+  const name = pointer.split('/')[0]!
+  const documented = operation.parameters.some((one) => one.name.toLowerCase() === name.toLowerCase())
+  return documented || name.toLowerCase() in headers || decodeQuery(path).includes(name)
+}
+
+function checkHeaders(operation: Operation, { status, headers }: FuzzAnswer): string[] {
+  const wrong: string[] = []
+  if (headers['x-content-type-options'] !== 'nosniff') wrong.push('x-content-type-options is not nosniff')
+  if (operation.secured && !/no-store/.test(String(headers['cache-control'])) && status < 400) {
+    wrong.push('an answer to a key may be kept by caches: no cache-control: no-store')
+  }
+  if (status === 401 && headers['www-authenticate'] === undefined)
+    wrong.push('a 401 without WWW-Authenticate')
+  if (status === 429 && headers['retry-after'] === undefined) wrong.push('a 429 without Retry-After')
+  return wrong
+}
+
+/** The key in `responses`: the status itself or its range. */
+function findResponse({ responses }: Operation, status: number): string | null {
+  const range = new RegExp(`^${String(status)[0]}xx$`, 'i')
+  return (
+    Object.keys(responses).find((key) => key === String(status)) ??
+    Object.keys(responses).find((key) => range.test(key)) ??
+    null
+  )
+}
+
+function isAsked({ path }: FuzzRequest, { status, headers }: FuzzAnswer): boolean {
+  const asked = new RegExp(`[?&]status=${status}(&|$)`).test(path)
+  return asked && /^application\/json/.test(String(headers['content-type'] ?? 'application/json'))
+}
+
+function mediaTypeOf({ headers }: FuzzAnswer): string {
+  return String(headers['content-type'] ?? 'none')
+    .split(';')[0]!
+    .trim()
+}
+
+function decodeQuery(path: string): string[] {
+  return [...new URLSearchParams(path.split('?').slice(1).join('?')).keys()]
+}
+
+function readJson(body: Buffer): unknown {
+  try {
+    return JSON.parse(body.toString())
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,249 @@
+// One tenant tries everything on another: every operation of the OpenAPI document, with the other's ids, keys, cursors,
+// tags and texts. It reads nothing of the other's, and changes nothing of it. A whole server on a real PostgreSQL.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import type pg from 'pg'
+import { readConfig } from '../../src/config/read.ts'
+import { startServer } from '../../src/wire.ts'
+import { cleanUp } from '../cleanup.ts'
+import { connect, createDatabase } from '../database.ts'
+import { type OpenApiDocument, type Operation, operationsOf } from '../fuzz/document.ts'
+
+const operatorKey = 'crl_probe-operator-key'
+/** In every text that belongs to the victim, and nowhere else. */
+const mark = 'zebrafish'
+
+interface Answer {
+  status: number
+  text: string
+  // biome-ignore lint/suspicious/noExplicitAny: answers of all kinds
+  json: any
+}
+
+async function setup(t: TestContext) {
+  const address = await createDatabase(t)
+  const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1', CARILLON_LOG_LEVEL: 'silent' })
+  const api = { operatorKey, homePage: '<!doctype html><title>Carillon</title>' }
+  const server = await startServer({ config, roles: config.roles, address, api })
+  cleanUp(t, () => server.stop())
+  const client = await connect(t, address)
+  const call = async (
+    key: string,
+    method: string,
+    path: string,
+    body?: unknown,
+    more: Record<string, string> = {},
+  ): Promise<Answer> => {
+    const headers: Record<string, string> = { authorization: `Bearer ${key}`, ...more }
+    if (body !== undefined) headers['content-type'] = 'application/json'
+    const request = { method, headers, ...(body !== undefined && { body: JSON.stringify(body) }) }
+    const response = await fetch(`${server.url}${path}`, request)
+    const text = await response.text()
+    return { status: response.status, text, json: text.startsWith('{') ? JSON.parse(text) : null }
+  }
+  const document = (await call(operatorKey, 'GET', '/openapi.json')).json as OpenApiDocument
+  return { call, client, operations: operationsOf(document) }
+}
+
+type Probe = Awaited<ReturnType<typeof setup>>
+
+/** A tenant that has something of every kind. */
+async function addVictim({ call }: Probe) {
+  const v1 = (path: string) => `/api/v1${path}`
+  const must = async (key: string, method: string, path: string, body?: unknown, more = {}) => {
+    const answer = await call(key, method, v1(path), body, more)
+    assert(answer.status < 300, `${method} ${path}: ${answer.status} ${answer.text}`)
+    return answer.json
+  }
+  const { tenant_id: tenantId } = await must(operatorKey, 'POST', '/tenants', { name: `${mark} tenant` })
+  const operator = { 'x-tenant-id': tenantId }
+  const made = { name: `${mark} key`, scopes: ['admin'] }
+  const { key, key_id: keyId } = await must(operatorKey, 'POST', '/api-keys', made, operator)
+  // Nobody listens there, so each ends as a dead letter.
+  const execution = { callback_url: `http://127.0.0.1:9/${mark}`, payload: { secret: mark } }
+  const retry_policy = { max_retries: 0 }
+  const common = { execution, retry_policy, tags: [mark], metadata: { owner: mark } }
+  const daily = { type: 'CRON', cron_expression: '0 10 1 1 *' }
+  const job = await must(key, 'POST', '/jobs', {
+    name: `${mark} a`,
+    key: `${mark}.a`,
+    schedule: daily,
+    ...common,
+  })
+  await must(key, 'POST', '/jobs', { name: `${mark} b`, schedule: daily, ...common })
+  await must(key, 'POST', '/jobs', { name: `${mark} c`, schedule: daily, ...common })
+  const ended = await must(key, 'POST', `/jobs/${job.job_id}/trigger`)
+  await untilDead(key, must)
+  await must(key, 'PATCH', `/jobs/${job.job_id}/pause`, { reason: mark })
+  const bulk = await must(key, 'POST', '/jobs/bulk', { action: 'pause', filter: { tag: 'none' } })
+  const idempotencyKey = `${mark}-once`
+  await must(key, 'POST', `/jobs/${job.job_id}/trigger`, {}, { 'idempotency-key': idempotencyKey })
+  const cursors = {
+    jobs: (await must(key, 'GET', '/jobs?limit=1')).pagination.next_cursor as string,
+    executions: (await must(key, 'GET', '/executions?limit=1')).pagination.next_cursor as string,
+  }
+  const ids = {
+    job_id: job.job_id as string,
+    execution_id: ended.execution_id as string,
+    operation_id: bulk.operation_id as string,
+    key_id: keyId as string,
+    tenant_id: tenantId as string,
+    key: `${mark}.a`,
+  }
+  return { tenantId: tenantId as string, key: key as string, ids, cursors, idempotencyKey }
+}
+
+async function untilDead(
+  key: string,
+  must: (key: string, method: string, path: string) => Promise<Answer['json']>,
+) {
+  for (let looks = 0; looks < 1_000; looks++) {
+    if ((await must(key, 'GET', '/dead-letters')).dead_letters.length > 0) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error('no dead letter came')
+}
+
+/** Everything that is the victim's, as text. What moves by itself is left out. */
+async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
+  const queries = [
+    `SELECT to_jsonb(t) FROM tenants t WHERE tenant_id = $1`,
+    `SELECT to_jsonb(k) - 'last_used_at' FROM api_keys k WHERE tenant_id = $1 ORDER BY key_id`,
+    `SELECT to_jsonb(j) FROM jobs j WHERE tenant_id = $1 ORDER BY job_id`,
+    `SELECT to_jsonb(v) FROM job_versions v WHERE tenant_id = $1 ORDER BY job_id, version`,
+    `SELECT to_jsonb(c) FROM cursors c WHERE tenant_id = $1 ORDER BY job_id`,
+    `SELECT to_jsonb(s) FROM skips s JOIN jobs j USING (job_id) WHERE tenant_id = $1 ORDER BY s.job_id, from_slot`,
+    `SELECT to_jsonb(l) FROM live l WHERE tenant_id = $1 ORDER BY execution_id`,
+    `SELECT to_jsonb(a) FROM attempts a WHERE tenant_id = $1 ORDER BY execution_id, attempt`,
+    `SELECT to_jsonb(d) FROM dead_letters d WHERE tenant_id = $1 ORDER BY execution_id`,
+    `SELECT to_jsonb(o) FROM operations o WHERE tenant_id = $1 ORDER BY operation_id`,
+    `SELECT to_jsonb(i) FROM idempotency_keys i WHERE tenant_id = $1 ORDER BY key`,
+  ]
+  const texts: string[] = []
+  for (const query of queries) {
+    const { rows } = await client.query({ text: query, values: [tenantId], rowMode: 'array' })
+    texts.push(`${query}\n${rows.map((row) => JSON.stringify(row[0])).join('\n')}`)
+  }
+  return texts.join('\n')
+}
+
+/** Until nothing of the victim's is under way any more. */
+async function settled({ client }: Probe, tenantId: string): Promise<string> {
+  for (let looks = 0; looks < 1_000; looks++) {
+    const { rows } = await client.query(
+      `SELECT (SELECT count(*) FROM live WHERE tenant_id = $1) + (
+        SELECT count(*) FROM operations WHERE tenant_id = $1 AND status = 'RUNNING') AS moving`,
+      [tenantId],
+    )
+    if (Number(rows[0].moving) === 0) return rowsOf(client, tenantId)
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error('the victim does not come to rest')
+}
+
+const scheduleBody = {
+  schedule: '0 9 * * *',
+  name: 'intruder',
+  execution: { callback_url: 'http://127.0.0.1:9/' },
+}
+
+/** What is sent to each operation besides the ids in its path: at least one body that would do harm. */
+function harmTo(operation: Operation, victim: Awaited<ReturnType<typeof addVictim>>): unknown[] {
+  const { ids } = victim
+  const bodies: Record<string, unknown[]> = {
+    'PATCH /api/v1/jobs/{job_id}': [{ name: 'taken over' }],
+    'PUT /api/v1/jobs/by-key/{key}': [scheduleBody],
+    'POST /api/v1/jobs': [scheduleBody, { ...scheduleBody, key: ids.key }],
+    'POST /api/v1/jobs/bulk': [
+      { action: 'delete', filter: { tag: mark } },
+      { action: 'pause', filter: { q: mark } },
+      { action: 'trigger', filter: { status: 'PAUSED' } },
+    ],
+    'PATCH /api/v1/dead-letters/{execution_id}': [{ payload: 'changed' }],
+    'POST /api/v1/dead-letters/redrive': [
+      { execution_ids: [ids.execution_id] },
+      { filter: { job_id: ids.job_id } },
+      { filter: {} },
+    ],
+    'POST /api/v1/schedules/preview': [{ schedule: '0 9 * * *', job_id: ids.job_id }],
+    'POST /api/v1/tenants': [{ name: 'another' }, { name: `${mark} tenant` }],
+    'PATCH /api/v1/tenants/{tenant_id}': [{ name: 'taken over' }],
+    'POST /api/v1/api-keys': [
+      { name: 'another', scopes: ['read'] },
+      { name: 'more', scopes: ['admin'], operator: true },
+    ],
+    'PATCH /api/v1/api-keys/{key_id}': [{ name: 'taken over' }],
+  }
+  if (operation.method === 'GET' || operation.method === 'DELETE') return [undefined]
+  return bodies[operation.name] ?? [undefined]
+}
+
+/** What a list is asked for besides. */
+function queriesOf(operation: Operation, victim: Awaited<ReturnType<typeof addVictim>>): string[] {
+  const { ids, cursors } = victim
+  const values: Record<string, string[]> = {
+    tag: [mark],
+    q: [mark],
+    job_id: [ids.job_id],
+    cursor: [cursors.jobs, cursors.executions],
+    status: ['PAUSED', 'FAILED', 'RUNNING'],
+  }
+  const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name)
+  const single = names.flatMap((name) =>
+    (values[name] ?? []).map((value) => `?${name}=${encodeURIComponent(value)}`),
+  )
+  return ['', ...single]
+}
+
+test('a tenant reads and changes nothing of another, whatever it asks for', async (t) => {
+  const probe = await setup(t)
+  const victim = await addVictim(probe)
+  const { tenant_id: intruderId } = (
+    await probe.call(operatorKey, 'POST', '/api/v1/tenants', { name: 'intruder' })
+  ).json
+  const wish = { name: 'intruder', scopes: ['admin'] }
+  const made = await probe.call(operatorKey, 'POST', '/api/v1/api-keys', wish, { 'x-tenant-id': intruderId })
+  const intruder = made.json.key as string
+  const before = await settled(probe, victim.tenantId)
+  assert(before.split(mark).length > 20, 'the victim has too little to steal')
+  let asked = 0
+  for (const operation of probe.operations.filter(({ path }) => path.startsWith('/api/v1/'))) {
+    const named = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => {
+      const id = victim.ids[name as keyof typeof victim.ids]
+      assert(id !== undefined, `the probe has no {${name}} for ${operation.name}`)
+      return id
+    })
+    for (const query of queriesOf(operation, victim)) {
+      for (const body of harmTo(operation, victim)) {
+        for (const more of [
+          {},
+          { 'idempotency-key': victim.idempotencyKey },
+          { 'if-match': '*' },
+        ] as object[]) {
+          const answer = await probe.call(
+            intruder,
+            operation.method,
+            named + query,
+            body,
+            more as Record<string, string>,
+          )
+          asked += 1
+          const said = `${operation.name} ${query} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`
+          assert(answer.status < 500, said)
+          // What it asked for itself may be repeated to it; what it did not say, it must not be told.
+          const told = answer.text.replaceAll(victim.ids.key, '').replaceAll(/"(tag|q)":"zebrafish"/g, '')
+          assert(!told.includes(mark), said)
+          if (operation.path.includes('{') && !named.includes('/by-key/')) assert(answer.status >= 400, said)
+        }
+      }
+    }
+  }
+  assert.equal(await settled(probe, victim.tenantId), before)
+  assert(asked > 100, `only ${asked} requests`)
+  const mismatch = await probe.call(intruder, 'GET', '/api/v1/jobs', undefined, {
+    'x-tenant-id': victim.tenantId,
+  })
+  assert.deepEqual([mismatch.status, mismatch.json.code], [403, 'TENANT_MISMATCH'])
+  const own = await probe.call(victim.key, 'GET', `/api/v1/jobs/${victim.ids.job_id}`)
+  assert.deepEqual([own.status, own.json.name], [200, `${mark} a`])
+})

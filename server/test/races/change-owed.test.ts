@@ -1,0 +1,183 @@
+// release×change, late plan×change: slots that a job owes run or are skipped, each one once, whoever comes first.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { serverRoute } from '../../src/domain/route.ts'
+import type { NewJob } from '../../src/ports/jobs.ts'
+import type { ReleaseOrder } from '../../src/ports/upkeep.ts'
+import { lockJob, writeJob } from '../../src/store/change-job.sql.ts'
+import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
+import { releaseWaiting } from '../../src/store/upkeep.sql.ts'
+import { change, type Decision, edit, editSchedule, pause, remove, resume } from '../conformance/changes.ts'
+import { ledgerOf } from '../conformance/ledger.ts'
+import type { Scenario } from '../conformance/scenario.ts'
+import { POSTGRES_VERSIONS } from '../database.ts'
+import { assertWhole, fateRunsOf, placesOf } from './invariants.ts'
+import { createRace, type Session } from './sessions.ts'
+
+/** What ends the slots of a job up to now. */
+const ends: Record<string, { decide: Decision; reason: string }> = {
+  'an edit of the schedule': { decide: editSchedule(), reason: 'edited' },
+  'a pause': { decide: pause(), reason: 'paused' },
+  'a delete': { decide: remove, reason: 'deleted' },
+}
+
+/** A job that owes the seconds 1 to 3, with nothing under way. */
+async function createOwing(s: Scenario): Promise<NewJob> {
+  const job = await s.createJob()
+  const move = { slotAt: s.at(4), dueAt: s.at(4), decidedTo: s.at(3) }
+  await s.fire(job, 0, { late: true, owedTo: s.at(3), move })
+  await s.runAll()
+  return job
+}
+
+function orderOf(s: Scenario, { jobId, priority }: NewJob, second: number, version = 1): ReleaseOrder {
+  const place = { executionId: s.ids.nextBatch(), route: serverRoute, lane: sharedLane, priority }
+  return { jobId, version, owed: { slot: s.at(second), next: s.at(second + 1), ...place } }
+}
+
+async function answerOf({ slots }: Session, item: ReturnType<Scenario['slotOf']>): Promise<string> {
+  const [answer] = await slots.fire([item])
+  return answer?.answer ?? 'fired'
+}
+
+for (const version of POSTGRES_VERSIONS) {
+  const race = (title: string, body: (given: Awaited<ReturnType<typeof createRace>>) => Promise<void>) =>
+    test(`PostgreSQL ${version}: ${title}`, async (t) => {
+      const given = await createRace(t, version)
+      await body(given)
+      await assertWhole(given.client)
+    })
+
+  for (const [what, { decide, reason }] of Object.entries(ends)) {
+    race(
+      `release×${what}: the slot that was let go runs, the rest that was owed is skipped`,
+      async (given) => {
+        const { s, client, first, second, waiting } = given
+        const job = await createOwing(s)
+        const order = orderOf(s, job, 1)
+        const held = first.holdAfter(releaseWaiting)
+        const releasing = first.upkeep.release([order])
+        await held.reached
+        const changing = change(second, job, decide)
+        await waiting()
+        held.resume()
+        assert.deepEqual(await releasing, [job.jobId])
+        await changing
+        assert.deepEqual(await fateRunsOf(client, job, s), ['0-1 ran', '2-599 skipped'])
+        assert.equal(await s.owedBy(job), null)
+        const ledger = await ledgerOf(s, job)
+        assert.deepEqual([...new Set(ledger.map(({ fate }) => fate))], ['fired', reason])
+        await s.runAll()
+        assert.deepEqual(await second.upkeep.release([orderOf(s, job, 2), orderOf(s, job, 2, 2)]), [])
+      },
+    )
+
+    for (const statement of [lockJob, writeJob]) {
+      race(
+        `${what}×release: nothing is let go after ${statement.name}, and nothing is owed then`,
+        async (given) => {
+          const { s, client, first, second } = given
+          const job = await createOwing(s)
+          const held = first.holdAfter(statement)
+          const changing = change(first, job, decide)
+          await held.reached
+          assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1)]), [])
+          held.resume()
+          await changing
+          assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1), orderOf(s, job, 1, 2)]), [])
+          assert.deepEqual(await fateRunsOf(client, job, s), ['0 ran', '1-599 skipped'])
+        },
+      )
+    }
+  }
+
+  race(
+    'release×edit that leaves the schedule alone: what is owed stays owed, to the new version',
+    async (given) => {
+      const { s, client, first, second, waiting } = given
+      const job = await createOwing(s)
+      const held = first.holdAfter(lockCursors)
+      const releasing = first.upkeep.release([orderOf(s, job, 1)])
+      await held.reached
+      const editing = change(second, job, edit({ name: 'renamed' }))
+      await waiting()
+      held.resume()
+      assert.deepEqual(await releasing, [job.jobId])
+      await editing
+      await s.runAll()
+      assert.deepEqual(await second.upkeep.release([orderOf(s, job, 2)]), [], 'an order of before')
+      assert.deepEqual(await second.upkeep.release([orderOf(s, job, 2, 2)]), [job.jobId])
+      assert.deepEqual(await fateRunsOf(client, job, s), ['0-2 ran', '3 owed', '4-599 nothing'])
+    },
+  )
+
+  const latePlan = (s: Scenario, job: NewJob) =>
+    s.slotOf(job, 3, {
+      late: true,
+      owedTo: s.at(6),
+      misfired: { from: s.at(0), to: s.at(2), count: 3 },
+      move: { slotAt: s.at(7), dueAt: s.at(7), decidedTo: s.at(6) },
+    })
+
+  race('late plan×pause: what it owes is skipped by the pause', async (given) => {
+    const { s, client, first, second, waiting } = given
+    const job = await s.createJob()
+    const held = first.holdAfter(fireSlots)
+    const firing = answerOf(first, latePlan(s, job))
+    await held.reached
+    const pausing = change(second, job, pause())
+    await waiting()
+    held.resume()
+    assert.equal(await firing, 'fired')
+    await pausing
+    assert.deepEqual(await fateRunsOf(client, job, s), ['0-2 skipped', '3 ran', '4-599 skipped'])
+    assert.equal(await s.owedBy(job), null)
+  })
+
+  for (const resumed of [false, true]) {
+    race(
+      `pause${resumed ? ' and resume' : ''}×late plan: a plan of before decides nothing`,
+      async (given) => {
+        const { s, client, first, second } = given
+        const job = await s.createJob()
+        const plan = latePlan(s, job)
+        const held = first.holdAfter(writeJob)
+        const pausing = change(first, job, pause())
+        await held.reached
+        assert.equal(await answerOf(second, plan), 'busy')
+        held.resume()
+        await pausing
+        if (resumed) await change(first, job, resume())
+        assert.equal(await answerOf(second, plan), resumed ? 'taken' : 'stale')
+        assert.deepEqual(await fateRunsOf(client, job, s), ['0-599 skipped'])
+        assert.deepEqual([await s.owedBy(job), await placesOf(client)], [null, {}])
+      },
+    )
+  }
+}
+
+test('a job that owes slots and comes to allow overlaps and back: no slot is both run and skipped', async (t) => {
+  const { s, client } = await createRace(t)
+  const job = await createOwing(s)
+  await change(s, job, edit({ overlapPolicy: 'ALLOW' }))
+  for (const second of [4, 5, 6]) await s.tryFire(job, second, { version: 2, allowOverlap: true })
+  await change(s, job, edit({ overlapPolicy: 'SKIP' }))
+  const move = { slotAt: s.at(10), dueAt: s.at(10), decidedTo: s.at(9) }
+  await s.tryFire(job, 7, { version: 3, late: true, owedTo: s.at(9), move })
+  await change(s, job, pause())
+  await ledgerOf(s, job)
+  await assertWhole(client)
+})
+
+test('a job that comes to skip overlaps: what still runs of before is in the way of the next slot', async (t) => {
+  const { s } = await createRace(t)
+  const job = await s.createJob({ overlapPolicy: 'ALLOW' })
+  const [earlier, later] = [await s.fire(job, 0), await s.fire(job, 1)]
+  const workerId = await s.addWorker()
+  const { batches } = await s.claim(workerId)
+  await s.finishBatch(workerId, batches.find(({ batchId }) => batchId === later)!, s.succeeded())
+  await change(s, job, edit({ overlapPolicy: 'SKIP' }))
+  assert.equal(await s.statusOf(earlier), 'RUNNING')
+  assert.equal(await s.tryFire(job, 2, { version: 2, allowOverlap: false }), 'overlap')
+})

@@ -1,0 +1,208 @@
+// People who change jobs all day: edits, pauses, resumes and deletes, most of them within milliseconds of a slot. What
+// they did is noted, so that the checker can compute by itself which slots there should have been.
+import { executionIdAt } from '../../src/domain/execution.ts'
+import type { JobStatus, JobVersion } from '../../src/domain/job.ts'
+import {
+  deleteJob,
+  editJob,
+  isSameSchedule,
+  type JobState,
+  type JobWrite,
+  pauseJob,
+  resumeJob,
+} from '../../src/domain/job-change.ts'
+import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { nextSlot } from '../../src/domain/schedule/next-run.ts'
+import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { Random } from '../../src/ports/random.ts'
+import type { JobRow } from '../../src/store/memory/rows.ts'
+import type { MemoryStore } from '../../src/store/memory/store.ts'
+import { drawMs, drawWaitMs } from './faults.ts'
+import type { Simulation } from './world.ts'
+
+export interface ChangeOptions {
+  /** Nothing is changed later; whatever is paused then is resumed. */
+  untilMs: number
+  /** Mean time between two changes. */
+  everyMs: number
+  /** Null: it drew one that the API would refuse. */
+  drawSchedule: () => JobVersion['schedule'] | null
+}
+
+export const CHANGE_KINDS = ['edit', 'reschedule', 'pause', 'resume', 'delete'] as const
+export type ChangeKind = (typeof CHANGE_KINDS)[number]
+
+/** One change that was made, as the API would answer it. */
+export interface Change {
+  kind: ChangeKind
+  jobId: string
+  at: EpochMs
+  /** A resume as of a moment in the past; null: not so. */
+  asOf: EpochMs | null
+  before: JobStatus
+  after: JobStatus
+  /** The version that is in force from now on. */
+  version: number
+  /** Of a delete: the executions that had not begun. */
+  pending: readonly string[]
+}
+
+/** How far from a slot a change is made when it is aimed at one, in ms. */
+const aimMs = { before: 4, after: 30 }
+/** Older slots would be misfired. */
+const asOfMsMax = 30_000
+const pauseMsMax = 300_000
+/** Of all jobs, at most so many are deleted. */
+const deletedShareMax = 0.3
+
+export function startChanges(sim: Simulation, options: ChangeOptions): void {
+  const { untilMs, everyMs } = options
+  const random = sim.randomOf('changes')
+  const changer = new Changer(sim, random, options)
+  const next = () => {
+    sim.world.timers.schedule(drawWaitMs(random, everyMs), () => {
+      if (sim.nowMs >= untilMs) return
+      changer.changeOne()
+      next()
+    })
+  }
+  next()
+  sim.world.timers.schedule(untilMs, () => changer.resumeAll())
+}
+
+class Changer {
+  readonly #sim: Simulation
+  readonly #random: Random
+  readonly #options: ChangeOptions
+
+  constructor(sim: Simulation, random: Random, options: ChangeOptions) {
+    this.#sim = sim
+    this.#random = random
+    this.#options = options
+  }
+
+  /** One job, near one of its slots if one comes soon, else now. */
+  changeOne(): void {
+    const jobs = [...this.#sim.tables.store.jobs.values()].filter(({ cursor }) => cursor.status !== 'DELETED')
+    const job = jobs[Math.floor(this.#random.next() * jobs.length)]
+    if (job === undefined) return
+    const waitMs = this.#aim(job)
+    if (waitMs === null) this.#change(job, this.#draw(job))
+    else this.#sim.world.timers.schedule(waitMs, () => this.#change(job, this.#draw(job)))
+  }
+
+  resumeAll(): void {
+    for (const job of this.#sim.tables.store.jobs.values())
+      if (job.cursor.status === 'PAUSED') this.#change(job, 'resume')
+  }
+
+  #aim({ jobId, versions, version }: JobRow): number | null {
+    const { schedule, anchorAt } = versions.get(version)!
+    const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+    const now = this.#sim.world.clock.databaseNow()
+    const from = epochMs(now + aimMs.before + this.#random.next() * 30_000)
+    const slot = compiled.ok ? nextSlot(compiled.value.compiled, from) : null
+    if (slot === null || slot > now + 600_000 || this.#random.next() < 0.2) return null
+    return slot - now + drawMs(this.#random, -aimMs.before, aimMs.after)
+  }
+
+  #draw(job: JobRow): ChangeKind {
+    const { cursor } = job
+    // Half of them meet executions that wait, the others mostly a slot that is being fired.
+    const isWaiting = pendingOf(this.#sim.tables.store, job).length > 0
+    const shareMax = isWaiting ? deletedShareMax / 2 : deletedShareMax
+    const chance = isWaiting ? 0.5 : 0.05
+    if (this.#random.next() < chance && this.#deletedShare() < shareMax) return 'delete'
+    const luck = this.#random.next()
+    if (cursor.status === 'COMPLETED') return luck < 0.5 ? 'reschedule' : 'edit'
+    if (cursor.status === 'PAUSED') return luck < 0.2 ? 'edit' : luck < 0.4 ? 'reschedule' : 'resume'
+    return luck < 0.25 ? 'edit' : luck < 0.45 ? 'reschedule' : 'pause'
+  }
+
+  #deletedShare(): number {
+    const { jobs } = this.#sim.tables.store
+    return (
+      jobs
+        .values()
+        .filter(({ cursor }) => cursor.status === 'DELETED')
+        .toArray().length / jobs.size
+    )
+  }
+
+  #change(job: JobRow, drawn: ChangeKind): void {
+    // What was aimed behind the end comes too late, but for the end of a pause.
+    if (this.#sim.nowMs >= this.#options.untilMs && drawn !== 'resume') return
+    const { tenantId, jobId } = job
+    const before = job.cursor.status
+    const pending = drawn === 'delete' ? pendingOf(this.#sim.tables.store, job) : []
+    let kind = drawn
+    let asOf: EpochMs | null = null
+    let isMade = false
+    const decide = (state: JobState): JobWrite | null => {
+      if (kind === 'resume' && this.#random.next() < 0.3)
+        asOf = epochMs(state.now - this.#random.next() * asOfMsMax)
+      const write = this.#decide(state, kind, asOf)
+      if (typeof write === 'string' || write === null) return null
+      if (write.version !== null) kind = isSameSchedule(state, write.version) ? 'edit' : 'reschedule'
+      isMade = true
+      return write
+    }
+    // In memory it is made at once; the promise only says so later.
+    void this.#sim.tables.jobs.change({ tenantId, jobId }, decide)
+    if (!isMade) return
+    const { status: after, version } = job.cursor
+    const at = this.#sim.world.clock.databaseNow()
+    this.#sim.changes.push({ kind, jobId, at, asOf, before, after, version, pending })
+    if (kind !== 'pause') return
+    // Half of them are over before the next slot, or just behind it.
+    const msMax = this.#random.next() < 0.5 ? 2_000 : pauseMsMax
+    const waitMs = this.#aim(job) ?? drawMs(this.#random, 1, msMax)
+    this.#sim.world.timers.schedule(waitMs, () => this.#change(job, 'resume'))
+  }
+
+  #decide(state: JobState, kind: ChangeKind, asOf: EpochMs | null) {
+    if (state.status === 'DELETED') return null
+    const by = 'somebody'
+    if (kind === 'delete') return deleteJob(state, { by })
+    if (kind === 'pause') return pauseJob(state, { by, reason: null, until: null })
+    if (kind === 'resume') return resumeJob(state, { by, at: asOf })
+    const edited = { ...versionOf(state), description: `edited at ${state.now}` }
+    if (kind === 'edit') return editJob(state, { by, key: null, version: edited })
+    const schedule = this.#options.drawSchedule()
+    if (schedule === null) return null
+    return editJob(state, { by, key: null, version: { ...edited, schedule, anchorAt: state.now } })
+  }
+}
+
+function pendingOf({ batches }: MemoryStore, { jobId, live }: JobRow): string[] {
+  const batched = [...batches.values()].flatMap(({ batchId, workerId, entries }) =>
+    workerId !== null
+      ? []
+      : entries
+          .filter((entry) => entry.jobId === jobId)
+          .map(({ position }) => executionIdAt(batchId, position)),
+  )
+  const waiting = [...live].filter(({ state }) => state !== 'running')
+  return [...batched, ...waiting.map(({ executionId }) => executionId)]
+}
+
+/** The next version, as it is now. */
+function versionOf(state: JobState): JobVersion {
+  return {
+    jobId: state.jobId,
+    version: state.version + 1,
+    tenantId: state.tenantId,
+    name: state.name,
+    description: state.description,
+    tags: state.tags,
+    schedule: state.schedule,
+    anchorAt: state.anchorAt,
+    execution: state.execution,
+    retryPolicy: state.retryPolicy,
+    priority: state.priority,
+    overlapPolicy: state.overlapPolicy,
+    misfirePolicy: state.misfirePolicy,
+    misfireWindowSeconds: state.misfireWindowSeconds,
+    metadata: state.metadata,
+  }
+}

@@ -1,0 +1,86 @@
+// What people did to a job holds from the moment it was done: nothing fires while it is paused or after it was
+// deleted, every slot belongs to the schedule of its time, and what was skipped for a change is near that change.
+import type { SkipReason } from '../../src/domain/execution.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import type { Change } from './changes.ts'
+import { nameOf } from './check-slots.ts'
+import type { CheckedJob, Context } from './checker.ts'
+
+/** When nothing goes wrong a slot that is older than this has fired, and no change finds it undecided. */
+const undecidedMsMax = 2_020
+
+export function checkChanges(context: Context, checked: CheckedJob): void {
+  const { executions, changes } = checked
+  const { say } = context
+  const stops = stopsOf(changes)
+  const cancelled = new Map(executions.map((one) => [one.executionId, one.cancelledAt]))
+  for (const { at, pending } of changes)
+    for (const executionId of pending)
+      if (cancelled.get(executionId) !== at)
+        say('I16', `${executionId} waited when its job was deleted at ${toRfc3339(at)}, and went on`)
+  for (const execution of executions) {
+    const { executionId, slot, version, firedAt, cancelledAt, calls } = execution
+    checkVersion(context, checked, slot, version)
+    const stop = stops.find(({ from, to }) => firedAt > from && firedAt < to)
+    if (stop !== undefined) {
+      const since = `the job was ${stop.status} since ${toRfc3339(stop.from)}`
+      say('I7', `${executionId} of ${nameOf(checked, slot)} was fired at ${toRfc3339(firedAt)}: ${since}`)
+    }
+    if (cancelledAt === null) continue
+    if (!changes.some(({ pending, at }) => at === cancelledAt && pending.includes(executionId)))
+      say('I11', `${executionId} was cancelled at ${toRfc3339(cancelledAt)} by nobody`)
+    // A worker that was declared dead may call late; what it says is not accepted.
+    const late = calls.filter(({ at }) => at > cancelledAt)
+    for (const { at, server } of late)
+      if (context.plain || !context.wasFaulty(server, at - 30_000, at))
+        say('I16', `${executionId} was called at ${toRfc3339(at)}, after it was cancelled`)
+  }
+}
+
+/** The slot lies in the time of the schedule that this version has. */
+export function checkVersion({ say }: Context, checked: CheckedJob, slot: EpochMs, version: number): void {
+  const reign = checked.reigns.find(({ from, to }) => slot > from && slot <= to)
+  if (reign === undefined || version < reign.versionMin || version > reign.versionMax)
+    say('I7', `${nameOf(checked, slot)} has a record of version ${version}`)
+}
+
+/** Whether the slot was over when it became known: its job was created or resumed as of a moment before it. */
+export function isHeldBack({ job, changes }: CheckedJob, slot: EpochMs): boolean {
+  if (slot < job.createdAt) return true
+  return changes.some(({ asOf, at }) => asOf !== null && slot >= asOf && slot <= at + undecidedMsMax)
+}
+
+/** A skip for a change: that change came after the slot, and when nothing went wrong soon after it. */
+export function explainChange(
+  context: Context,
+  checked: CheckedJob,
+  slot: EpochMs,
+  reason: SkipReason,
+): void {
+  const { changes } = checked
+  const isCause = ({ kind, before }: Change) =>
+    before === 'PAUSED'
+      ? reason === 'paused'
+      : (reason === 'paused' && kind === 'pause') ||
+        (reason === 'edited' && kind === 'reschedule') ||
+        (reason === 'deleted' && kind === 'delete')
+  const cause = changes.find((change) => change.at >= slot && isCause(change))
+  const name = nameOf(checked, slot)
+  if (cause === undefined) {
+    context.say('I1', `${name} was skipped as ${reason} for no change`)
+    return
+  }
+  const pausedAt = stopsOf(changes).find(({ from, to }) => slot > from && slot <= to)?.from
+  const isCalm = context.plain && !changes.some(({ asOf }) => asOf !== null)
+  if (isCalm && pausedAt === undefined && slot < cause.at - undecidedMsMax)
+    context.say('I1', `${name} was skipped as ${reason} at ${toRfc3339(cause.at)}, long after its time`)
+}
+
+/** When the job fired nothing: from the change that stopped it to the one that let it go on. */
+function stopsOf(changes: readonly Change[]): { from: EpochMs; to: number; status: string }[] {
+  return changes.flatMap(({ before, after, at }, index) => {
+    if (before === after || (after !== 'PAUSED' && after !== 'DELETED')) return []
+    const end = changes.slice(index + 1).find((later) => later.after !== after)
+    return [{ from: at, to: end?.at ?? Number.POSITIVE_INFINITY, status: after }]
+  })
+}
