@@ -69,7 +69,7 @@ test('fifty triggers with one key make one execution; fifty keys make fifty', as
   const answers = await Promise.all(Array.from({ length: clients }, () => post(path, 'a', {})))
   assert.equal(await count('live'), 1)
   assert(answers.every(({ status }) => status === 202 || status === 409))
-  const each = await Promise.all(Array.from({ length: clients }, (_, n) => post(path, `key ${n}`, {})))
+  const each = await Promise.all(Array.from({ length: clients }, (_, n) => post(path, `key-${n}`, {})))
   assert.deepEqual([...new Set(each.map(({ status }) => status))], [202])
   assert.equal(await count('live'), 1 + clients)
 })
