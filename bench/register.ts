@@ -65,6 +65,14 @@ export async function recordAttempts(client: pg.Client, attempts: number, days: 
     SELECT ids[1] AS job_id FROM job`,
     [attempts, days],
   )
+  // As the fold would have done day by day.
+  await client.query(
+    `INSERT INTO job_days SELECT job_id, (recorded_at AT TIME ZONE 'UTC')::date, count(*) FILTER (WHERE outcome = 'succeeded'),
+      count(*) FILTER (WHERE outcome = 'failed'), 0, count(*), sum(duration_ms),
+      (array_agg(execution_id ORDER BY execution_id DESC))[1], (array_agg(outcome ORDER BY execution_id DESC))[1], max(slot)
+    FROM attempts GROUP BY 1, 2`,
+  )
+  await client.query('UPDATE stats_feed SET folded_to = clock_ms()')
   await client.query('VACUUM ANALYZE attempts')
   return rows[0].job_id
 }

@@ -6,15 +6,31 @@ export function epochMs(value: number): EpochMs {
   return Math.trunc(value) as EpochMs
 }
 
+const dayMs = 86_400_000
+const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
+
 let lastAt = Number.NaN
 let lastText = ''
+let lastDay = Number.NaN
+let lastDayText = ''
 
 /** `2026-11-15T21:14:42.123Z`; whole seconds are written without a fraction. */
 export function toRfc3339(at: EpochMs): string {
-  // Executions come in batches of one slot, and a text takes 5 µs to make.
+  // Executions come in batches of one slot.
   if (at === lastAt) return lastText
-  const text = new Date(at).toISOString()
-  lastText = text.endsWith('.000Z') ? `${text.slice(0, -5)}Z` : text
+  // By hand: the text of a Date takes 5 µs to make, and a page of history has 250 of them. The day is the same for most.
+  const day = Math.floor(at / dayMs)
+  if (day !== lastDay) {
+    lastDayText = new Date(day * dayMs).toISOString().slice(0, -13)
+    lastDay = day
+  }
+  const ms = at - day * dayMs
+  const seconds = Math.floor(ms / 1_000)
+  const hour = twoDigits[Math.floor(seconds / 3_600)]
+  const minute = twoDigits[Math.floor(seconds / 60) % 60]
+  const whole = `${lastDayText}${hour}:${minute}:${twoDigits[seconds % 60]}`
+  const fraction = ms % 1_000
+  lastText = fraction === 0 ? `${whole}Z` : `${whole}.${String(fraction).padStart(3, '0')}Z`
   lastAt = at
   return lastText
 }

@@ -96,12 +96,7 @@ export class Database implements Transactions, AsyncDisposable {
 
   /** One transaction, repeated when PostgreSQL asks for it: `work` must have no other effect. */
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
-    return this.#repeat((client) => runTransaction(client, 'BEGIN', work))
-  }
-
-  /** Several reads of one moment. */
-  snapshot<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
-    return this.#repeat((client) => runTransaction(client, beginSnapshot, work))
+    return this.#repeat((client) => runTransaction(client, work))
   }
 
   async #repeat<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
@@ -156,14 +151,8 @@ async function run<R extends object>(
   return { rows, count: rowCount ?? 0 }
 }
 
-const beginSnapshot = 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY'
-
-async function runTransaction<T>(
-  client: pg.ClientBase,
-  begin: string,
-  work: (queries: Queries) => Promise<T>,
-): Promise<T> {
-  await send(client, { text: begin })
+async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries) => Promise<T>): Promise<T> {
+  await send(client, { text: 'BEGIN' })
   try {
     const result = await work({ query: (statement, values) => run(client, statement, values) })
     const { command } = await send(client, { text: 'COMMIT' })

@@ -24,7 +24,8 @@ export const selectExecution = sql('selectExecution')`
       'preview', a.preview, 'deadLetter', a.dead_letter, 'payloadOverride', a.payload_override::text,
       'idempotencyKey', a.idempotency_key, 'retryOf', a.retry_of) ORDER BY a.attempt, a.final)
     FROM attempts a WHERE a.execution_id = $2 AND a.tenant_id = $1
-      AND a.recorded_at >= least($3::timestamptz, clock_timestamp() - $4 * interval '1 millisecond')
+      AND a.recorded_at >= least($3::timestamptz, now() - $4 * interval '1 millisecond')
+      AND a.recorded_at < now() + interval '1 hour'
   ) AS attempts, (
     SELECT r.history_days FROM tenants t JOIN tiers r ON r.tier = t.tier WHERE t.tenant_id = $1
   ) AS history_days, clock_ms() AS now`
@@ -32,6 +33,11 @@ export const selectExecution = sql('selectExecution')`
 export const selectVersion = sql('selectVersion')`
   SELECT v.execution, v.metadata, j.name AS job_name FROM job_versions v JOIN jobs j ON j.job_id = v.job_id
   WHERE v.job_id = $1 AND v.version = $2`
+
+/** No row: the tenant has no such job. */
+export const selectRetention = sql('selectRetention')`
+  SELECT r.history_days FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
+  WHERE j.tenant_id = $1 AND j.job_id = $2`
 
 export const selectSkips = sql('selectSkips')`
   SELECT k.from_slot, k.to_slot, k.slot_count, k.reason, k.version, v.schedule, v.anchor_at
@@ -45,6 +51,7 @@ export const selectStats = sql('selectStats')`
   WITH feed AS MATERIALIZED (SELECT folded_to FROM stats_feed), tail AS MATERIALIZED (
     SELECT a.execution_id, a.outcome, a.duration_ms FROM attempts a
     WHERE a.job_id = $1 AND a.final AND a.recorded_at >= (SELECT folded_to FROM feed)
+      AND a.recorded_at < now() + interval '1 hour'
       AND a.execution_id >= first_id((SELECT folded_to FROM feed) - interval '1 hour')
   ), day AS MATERIALIZED (
     SELECT * FROM job_days d WHERE d.job_id = $1 AND d.day > (clock_timestamp() AT TIME ZONE 'UTC')::date - $2::int

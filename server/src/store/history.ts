@@ -13,7 +13,6 @@ import type {
 import type { Database } from './database.ts'
 import { findExecution } from './find-execution.ts'
 import * as statements from './history.sql.ts'
-import { selectListedJob } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
 
 export class StoredHistory implements History {
@@ -24,7 +23,7 @@ export class StoredHistory implements History {
   }
 
   listExecutions(query: ExecutionQuery): Promise<ExecutionPage | null> {
-    return this.#database.snapshot((queries) => searchExecutions(queries, query))
+    return searchExecutions(this.#database, query)
   }
 
   getExecution(tenantId: string, executionId: string): Promise<ExecutionView | null> {
@@ -39,7 +38,7 @@ export class StoredHistory implements History {
     limit: number
   }): Promise<SkipRange[] | null> {
     const { tenantId, jobId, from, to, limit } = query
-    const job = await this.#database.query(selectListedJob, [tenantId, jobId])
+    const job = await this.#database.query(statements.selectRetention, [tenantId, jobId])
     if (job.count === 0) return null
     const { rows } = await this.#database.query<SkipRow>(statements.selectSkips, [jobId, from, to, limit])
     return rows.map((row) => ({
@@ -54,7 +53,10 @@ export class StoredHistory implements History {
   }
 
   async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
-    const job = await this.#database.query<{ history_days: number }>(selectListedJob, [tenantId, jobId])
+    const job = await this.#database.query<{ history_days: number }>(statements.selectRetention, [
+      tenantId,
+      jobId,
+    ])
     if (job.rows[0] === undefined) return null
     const { rows } = await this.#database.query<StatsRow>(statements.selectStats, [
       jobId,

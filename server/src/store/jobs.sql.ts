@@ -1,5 +1,5 @@
 // The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
-import { sql } from '../lib/sql.ts'
+import { fragment, sql } from '../lib/sql.ts'
 
 // Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
 // of it is written.
@@ -39,15 +39,18 @@ export const insertJobs = sql('insertJobs')`
   )
   SELECT job_id FROM job`
 
+const columns = fragment`
+  j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
+  j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
+  v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.metadata, c.status,
+  c.slot_at, greatest(
+    (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL AND s.slot < now() + interval '1 hour'
+      ORDER BY s.slot DESC LIMIT 1),
+    (SELECT d.last_slot FROM job_days d WHERE d.job_id = j.job_id AND d.last_slot IS NOT NULL ORDER BY d.day DESC LIMIT 1)
+  ) AS last_run_at`
+
 export const selectJob = sql('selectJob')`
-  SELECT j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
-    j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
-    v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.metadata, c.status,
-    c.slot_at, greatest(
-      (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL ORDER BY s.slot DESC LIMIT 1),
-      (SELECT d.last_slot FROM job_days d WHERE d.job_id = j.job_id AND d.last_slot IS NOT NULL ORDER BY d.day DESC LIMIT 1)
-    ) AS last_run_at
-  FROM jobs j
+  SELECT ${columns} FROM jobs j
   JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
   JOIN cursors c ON c.job_id = j.job_id
   WHERE j.tenant_id = $1 AND j.job_id = $2`
@@ -55,37 +58,33 @@ export const selectJob = sql('selectJob')`
 export const selectJobIdByKey = sql('selectJobIdByKey')`
   SELECT job_id FROM jobs WHERE tenant_id = $1 AND key = $2 AND deleted_at IS NULL`
 
-// The rows of the picked ids, newest first.
-export const selectJobs = sql('selectJobs')`
-  SELECT j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
-    j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
-    v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.metadata, c.status,
-    c.slot_at, greatest(
-      (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL ORDER BY s.slot DESC LIMIT 1),
-      (SELECT d.last_slot FROM job_days d WHERE d.job_id = j.job_id AND d.last_slot IS NOT NULL ORDER BY d.day DESC LIMIT 1)
-    ) AS last_run_at
-  FROM unnest($1::uuid[]) AS p(job_id)
+/** Of the picked ids (p). */
+const rowsOfPicked = fragment`
   CROSS JOIN LATERAL (SELECT * FROM jobs j WHERE j.job_id = p.job_id LIMIT 1) j
   CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = j.job_id AND v.version = j.version LIMIT 1) v
   CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = j.job_id LIMIT 1) c
-  ORDER BY j.job_id DESC`
+  ORDER BY p.job_id DESC`
 
 // A search looks at no more than $6 rows: a page that found too little among them is short, and says where to go on.
-export const pickJobs = sql('pickJobs')`
-  SELECT j.job_id FROM (
-    SELECT job_id, tags, search FROM jobs
-    WHERE tenant_id = $1 AND job_id < $2 AND deleted_at IS NULL ORDER BY job_id DESC LIMIT $6
-  ) j
-  WHERE ($3::text IS NULL OR $3 = ANY (j.tags)) AND ($4::text IS NULL OR strpos(j.search, $4) > 0)
-  ORDER BY j.job_id DESC OFFSET $5 LIMIT $7`
+export const listJobs = sql('listJobs')`
+  SELECT ${columns} FROM (
+    SELECT j.job_id FROM (
+      SELECT job_id, tags, search FROM jobs
+      WHERE tenant_id = $1 AND job_id < $2 AND deleted_at IS NULL ORDER BY job_id DESC LIMIT $6
+    ) j
+    WHERE ($3::text IS NULL OR $3 = ANY (j.tags)) AND ($4::text IS NULL OR strpos(j.search, $4) > 0)
+    ORDER BY j.job_id DESC OFFSET $5 LIMIT $7
+  ) p ${rowsOfPicked}`
 
-export const pickJobsByStatus = sql('pickJobsByStatus')`
-  SELECT c.job_id FROM (
-    SELECT job_id FROM cursors WHERE tenant_id = $1 AND job_id < $2 AND status = $8 ORDER BY job_id DESC LIMIT $6
-  ) c
-  WHERE ($3::text IS NULL OR $3 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = c.job_id)::text[]))
-    AND ($4::text IS NULL OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = c.job_id), $4) > 0)
-  ORDER BY c.job_id DESC OFFSET $5 LIMIT $7`
+export const listJobsByStatus = sql('listJobsByStatus')`
+  SELECT ${columns} FROM (
+    SELECT c.job_id FROM (
+      SELECT job_id FROM cursors WHERE tenant_id = $1 AND job_id < $2 AND status = $8 ORDER BY job_id DESC LIMIT $6
+    ) c
+    WHERE ($3::text IS NULL OR $3 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = c.job_id)::text[]))
+      AND ($4::text IS NULL OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = c.job_id), $4) > 0)
+    ORDER BY c.job_id DESC OFFSET $5 LIMIT $7
+  ) p ${rowsOfPicked}`
 
 /** Where a look at so many rows ends; no row: all were seen. */
 export const selectPickEnd = sql('selectPickEnd')`

@@ -15,8 +15,8 @@ import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-/** Rows that one search looks at: about 50 ms. */
-const searchedMax = 50_000
+/** Rows that one search looks at: about 10 ms. */
+const searchedMax = 25_000
 
 /** Larger groups do not get faster, and their first item waits longer. */
 const groupLimits = { itemsMax: 200, weightMax: 4 * 1024 * 1024, waitingMax: 10_000 }
@@ -114,13 +114,11 @@ export class StoredJobs implements Jobs {
     const isSearch = tag !== null || q !== null
     const seenMax = isSearch ? searchedMax : offset + limit + 1
     const values = [tenantId, from, tag, q?.toLowerCase() ?? null, offset, seenMax, limit + 1]
-    const { rows: picked } = await (status === null
-      ? this.#database.query<IdRow>(statements.pickJobs, values)
-      : this.#database.query<IdRow>(statements.pickJobsByStatus, [...values, status]))
-    const ids = picked.slice(0, limit).map((row) => row.job_id)
-    const { rows } = await this.#database.query<JobRow>(statements.selectJobs, [ids])
-    const jobs = rows.map(toJobView)
-    if (picked.length > limit) return { jobs, next: ids.at(-1)! }
+    const { rows } = await (status === null
+      ? this.#database.query<JobRow>(statements.listJobs, values)
+      : this.#database.query<JobRow>(statements.listJobsByStatus, [...values, status]))
+    const jobs = rows.slice(0, limit).map(toJobView)
+    if (rows.length > limit) return { jobs, next: jobs.at(-1)!.jobId }
     return { jobs, next: isSearch ? await this.#searchEnd(tenantId, from, status) : null }
   }
 

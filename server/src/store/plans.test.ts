@@ -72,25 +72,18 @@ const job = 'md5(n::text)::uuid'
 const tenant = `SELECT '${defaultTenantId}'::uuid`
 const lastId = `SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
 /** A search with all conditions. */
-const recorded = [
+const conditions = [
   ...[
     lastId,
-    `SELECT now() - interval '365 days'`,
-    'SELECT 20000',
+    `SELECT '-infinity'`,
     `SELECT '{failed}'::text[]`,
     `SELECT 'slot'`,
-  ],
-  ...[
     `SELECT 'TIMEOUT'`,
     'SELECT true',
-    `SELECT '-infinity'`,
-    `SELECT 'infinity'`,
-    `SELECT 't7'`,
-    `SELECT 'a'`,
   ],
+  ...[`SELECT 'infinity'`, `SELECT 't7'`, `SELECT 'a'`],
 ]
-const recordedTypes =
-  'uuid, uuid, timestamptz, bigint, text[], text, text, boolean, timestamptz, timestamptz, text, text'
+const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text'
 const ending = `json_build_object('k', 'ended', 'o', 'succeeded', 's', 0, 'z', 0, 'd', 1, 'h', 200, 'w', 'done')`
 
 /** Each parameter as an expression that is evaluated first; types as the statement has them. */
@@ -212,17 +205,12 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
     types: 'uuid, uuid',
   },
   {
-    statement: jobStatements.selectJobs,
-    values: [`SELECT array_agg(${job}) FROM generate_series(1, 200) AS n`],
-    types: 'uuid[]',
-  },
-  {
-    statement: jobStatements.pickJobs,
+    statement: jobStatements.listJobs,
     values: [tenant, lastId, `SELECT 't7'`, `SELECT 'a1'`, 'SELECT 0', 'SELECT 50000', 'SELECT 51'],
     types: 'uuid, uuid, text, text, bigint, bigint, bigint',
   },
   {
-    statement: jobStatements.pickJobsByStatus,
+    statement: jobStatements.listJobsByStatus,
     values: [
       tenant,
       lastId,
@@ -260,37 +248,29 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
   },
   { statement: selectStats, values: [`SELECT md5('7')::uuid`, 'SELECT 365'], types: 'uuid, int' },
   { statement: foldStats, values: ['SELECT 10000'], types: 'float8' },
-  {
-    statement: searchStatements.selectUnderWayOfJob,
-    values: [`SELECT md5('7')::uuid`, lastId, 'SELECT 20000'],
-    types: 'uuid, uuid, bigint',
-  },
-  {
-    statement: searchStatements.selectUnderWay,
-    values: [tenant, lastId, 'SELECT 500', 'SELECT 20000'],
-    types: 'uuid, uuid, bigint, bigint',
-  },
-  {
-    statement: searchStatements.selectRecordedOfJob,
-    values: [`SELECT md5('7')::uuid`, ...recorded, 'SELECT 51'],
-    types: `${recordedTypes}, bigint`,
-  },
-  {
-    statement: searchStatements.selectRecorded,
-    values: [tenant, ...recorded, 'SELECT 51'],
-    types: `${recordedTypes}, bigint`,
-  },
-  {
-    statement: searchStatements.selectFailedOfJob,
-    values: [`SELECT md5('7')::uuid`, ...recorded, 'SELECT 51'],
-    types: `${recordedTypes}, bigint`,
-  },
-  {
-    statement: searchStatements.selectFailed,
-    values: [tenant, ...recorded, 'SELECT 51'],
-    types: `${recordedTypes}, bigint`,
-  },
-  { statement: searchStatements.countRecorded, values: [tenant, ...recorded], types: recordedTypes },
+  ...[searchStatements.listOfJob, searchStatements.listFailedOfJob].map((statement) => ({
+    statement,
+    values: [
+      `SELECT md5('7')::uuid`,
+      ...conditions,
+      'SELECT 10000',
+      'SELECT 51',
+      tenant,
+      'SELECT 20000',
+      'SELECT 10000',
+    ],
+    types: `${conditionTypes}, bigint, bigint, uuid, bigint, bigint`,
+  })),
+  ...[searchStatements.listOfTenant, searchStatements.listFailedOfTenant].map((statement) => ({
+    statement,
+    values: [tenant, ...conditions, 'SELECT 10000', 'SELECT 51', tenant, 'SELECT 20000', 'SELECT 500'],
+    types: `${conditionTypes}, bigint, bigint, uuid, bigint, bigint`,
+  })),
+  ...[searchStatements.countOfTenant, searchStatements.countFailedOfTenant].map((statement) => ({
+    statement,
+    values: [tenant, ...conditions, 'SELECT 10000', tenant],
+    types: `${conditionTypes}, bigint, uuid`,
+  })),
   {
     statement: jobStatements.insertTriggers,
     values: [

@@ -1,5 +1,4 @@
-// One page of executions, of a job or of a tenant: those under way and those recorded, merged newest first. The reads
-// of a page share one snapshot.
+// One page of executions, of a job or of a tenant: those under way and those recorded, merged newest first.
 import {
   type ExecutionKind,
   type ExecutionStatus,
@@ -8,17 +7,16 @@ import {
   statusOfOutcome,
 } from '../domain/execution.ts'
 import type { ErrorType } from '../domain/retry.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
+import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { Sql } from '../lib/sql.ts'
 import { type ExecutionPage, type ExecutionQuery, type ExecutionSummary, totalMax } from '../ports/history.ts'
 import type { Queries } from './database.ts'
 import { errorOf } from './find-execution.ts'
 import * as statements from './search.sql.ts'
 
-const dayMs = 86_400_000
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-/** What one search looks at: about 50 ms each. */
-const recordedMax = 20_000
+/** What one search looks at: at most about 40 ms each. */
+const recordedMax = 10_000
 const batchesMax = 500
 const liveMax = 20_000
 const endedStatuses: readonly ExecutionStatus[] = OUTCOMES.map(statusOfOutcome)
@@ -27,139 +25,58 @@ export async function searchExecutions(
   queries: Queries,
   query: ExecutionQuery,
 ): Promise<ExecutionPage | null> {
-  const scope = await findScope(queries, query)
-  if (scope === null) return null
+  const { tenantId, jobId, limit } = query
   const before = query.before ?? lastId
-  const underWay = isEnded(query.status) ? nothing : await findUnderWay(queries, query, scope, before)
-  const recorded = isUnderWay(query.status) ? nothing : await findRecorded(queries, query, scope, before)
-  const page = merge(query.limit, underWay, recorded)
-  const rows = await withNames(queries, scope, page.rows)
-  const total = await countAll(queries, query, scope, { underWay, recorded, isWhole: page.next === null })
-  return { executions: rows, next: page.next, ...total }
+  const isSearch = hasConditions(query)
+  const seenMax = isSearch ? recordedMax : limit + 1
+  const { rows } = await queries.query<ListedRow>(listStatement(query), [
+    ...conditionsOf(query, before),
+    seenMax,
+    isUnderWay(query.status) ? 0 : limit + 1,
+    tenantId,
+    liveMax,
+    jobId === null ? batchesMax : totalMax,
+  ])
+  const first = rows[0]
+  if (first === undefined) return null
+  const all = first.execution_id === null ? [] : (rows as FoundRow[])
+  const underWay = all.filter((row) => row.outcome === null && matches(query, row))
+  const recorded = all.filter((row) => row.outcome !== null)
+  const isShort = isSearch && recorded.length <= limit && !isUnderWay(query.status)
+  const recordedEnd = isShort ? (await look(queries, query, { before, seenMax })).end : null
+  const ends = isEnded(query.status) ? [] : [first.batch_end, first.live_end]
+  const page = merge(limit, [...underWay, ...recorded], [...ends, recordedEnd])
+  const total = await countAll(queries, query, { underWay, recorded, next: page.next, first })
+  return { executions: page.rows.map(toSummary), next: page.next, ...total }
 }
 
-/** What the query is about: a job's own text may settle a search without looking at its executions. */
-interface Scope {
-  jobName: string | null
-  keptSince: string
-  /** To look for in error messages and jobs; null: nothing, or what the job itself has. */
-  text: string | null
-  tag: string | null
-}
-
-async function findScope(queries: Queries, query: ExecutionQuery): Promise<Scope | null> {
-  const { tenantId, jobId, from } = query
+/** What is under way is filtered here: it is little. */
+function matches(query: ExecutionQuery, row: FoundRow): boolean {
+  const { status, kind, errorType, deadLetter, from, to, tag } = query
   const text = query.q?.toLowerCase() ?? null
-  const since = ({ now, history_days: days }: RetentionRow) =>
-    toRfc3339(epochMs(Math.max(now - days * dayMs, from ?? 0)))
-  if (jobId === null) {
-    const { rows } = await queries.query<RetentionRow>(statements.selectRetention, [tenantId])
-    return rows[0] === undefined ? null : { jobName: null, keptSince: since(rows[0]), text, tag: query.tag }
-  }
-  const { rows } = await queries.query<ListedJobRow>(statements.selectListedJob, [tenantId, jobId])
-  const job = rows[0]
-  if (job === undefined) return null
-  const isFound = text === null || job.search.includes(text)
-  return { jobName: job.name, keptSince: since(job), text: isFound ? null : text, tag: query.tag }
-}
-
-interface Found {
-  rows: Row[]
-  /** Everything above this id was looked at; null: everything was. */
-  end: string | null
-}
-
-const nothing: Found = { rows: [], end: null }
-
-async function findUnderWay(
-  queries: Queries,
-  query: ExecutionQuery,
-  scope: Scope,
-  before: string,
-): Promise<Found> {
-  const { tenantId, jobId } = query
-  const { rows } = await (jobId === null
-    ? queries.query<Row>(statements.selectUnderWay, [tenantId, before, batchesMax, liveMax])
-    : queries.query<Row>(statements.selectUnderWayOfJob, [jobId, before, liveMax]))
-  const searched = await searchedJobs(queries, scope, rows)
-  const found = rows.filter((row) => matches(query, row) && searched(row))
-  found.sort(newestFirst)
-  if (jobId !== null && rows.length < liveMax) return { rows: found, end: null }
-  return { rows: found, end: await underWayEnd(queries, jobId, before) }
-}
-
-async function underWayEnd(queries: Queries, jobId: string | null, before: string): Promise<string | null> {
-  if (jobId !== null) {
-    const ofJob = await queries.query<{ execution_id: string }>(statements.selectUnderWayEndOfJob, [
-      jobId,
-      before,
-      liveMax - 1,
-    ])
-    return ofJob.rows[0]?.execution_id ?? null
-  }
-  const values = [before, batchesMax - 1, liveMax - 1]
-  const { rows } = await queries.query<EndRow>(statements.selectUnderWayEnd, values)
-  const { batch_id: batchId, execution_id: executionId } = rows[0]!
-  if (batchId === null || executionId === null) return batchId ?? executionId
-  return batchId > executionId ? batchId : executionId
-}
-
-function matches(query: ExecutionQuery, row: Row): boolean {
-  const { status, kind, errorType, deadLetter, from, to } = query
   return (
     (status === null || row.status === status) &&
     (kind === null || row.kind === kind) &&
     (errorType === null || row.last_error_type === errorType) &&
     (deadLetter === null || row.dead_letter === deadLetter) &&
     (from === null || row.slot >= from) &&
-    (to === null || row.slot < to)
+    (to === null || row.slot < to) &&
+    (tag === null || row.tags.includes(tag)) &&
+    (text === null ||
+      row.search.includes(text) ||
+      (row.last_error_message?.toLowerCase().includes(text) ?? false))
   )
 }
 
-/** Tag and text, for the few that are under way. */
-async function searchedJobs(queries: Queries, { text, tag }: Scope, rows: readonly Row[]) {
-  if (text === null && tag === null) return () => true
-  const jobs = await jobsOf(queries, rows)
-  return (row: Row) => {
-    const job = jobs.get(row.job_id)!
-    const hasText = text === null || job.search.includes(text)
-    const isError = text !== null && (row.last_error_message?.toLowerCase().includes(text) ?? false)
-    return (hasText || isError) && (tag === null || job.tags.includes(tag))
-  }
-}
-
-async function findRecorded(
-  queries: Queries,
-  query: ExecutionQuery,
-  scope: Scope,
-  before: string,
-): Promise<Found> {
-  const { limit } = query
-  const isSearch = hasConditions(query, scope)
-  const seenMax = isSearch ? recordedMax : limit + 1
-  const values = [
-    query.jobId ?? query.tenantId,
-    before,
-    scope.keptSince,
-    seenMax,
-    ...conditionsOf(query, scope),
-  ]
-  const { rows } = await queries.query<Row>(listStatement(query), [...values, limit + 1])
-  const found = rows.map((row) => ({ ...row, status: statusOfOutcome(row.outcome!), retry_at: null }))
-  if (found.length > limit || !isSearch) return { rows: found, end: null }
-  const counted = await queries.query<CountRow>(countStatement(query), values)
-  const { seen, last_id: end } = counted.rows[0]!
-  return { rows: found, end: seen === seenMax ? end : null }
-}
-
-function merge(limit: number, ...parts: Found[]): { rows: Row[]; next: string | null } {
+function merge(
+  limit: number,
+  found: FoundRow[],
+  ends: readonly (string | null)[],
+): { rows: FoundRow[]; next: string | null } {
   // A part that did not look further says nothing about what lies below its end.
-  const end = parts
-    .map((part) => part.end ?? '')
-    .toSorted()
-    .at(-1)!
-  const rows = parts.flatMap((part) => part.rows.filter(({ execution_id }) => execution_id >= end))
-  rows.sort(newestFirst)
+  const end = ends.reduce<string>((highest, one) => (one !== null && one > highest ? one : highest), '')
+  const rows = found.filter(({ execution_id }) => execution_id >= end)
+  rows.sort((a, b) => (a.execution_id < b.execution_id ? 1 : -1))
   if (rows.length > limit) return { rows: rows.slice(0, limit), next: rows[limit - 1]!.execution_id }
   return { rows, next: end === '' ? null : end }
 }
@@ -167,46 +84,52 @@ function merge(limit: number, ...parts: Found[]): { rows: Row[]; next: string | 
 async function countAll(
   queries: Queries,
   query: ExecutionQuery,
-  scope: Scope,
-  page: { underWay: Found; recorded: Found; isWhole: boolean },
+  page: { underWay: FoundRow[]; recorded: FoundRow[]; next: string | null; first: ListedRow },
 ): Promise<{ total: number; capped: boolean }> {
-  const isFirst = query.before === null
-  if (isFirst && page.isWhole)
-    return { total: page.underWay.rows.length + page.recorded.rows.length, capped: false }
-  const underWay =
-    isFirst || isEnded(query.status) ? page.underWay : await findUnderWay(queries, query, scope, lastId)
-  if (isUnderWay(query.status)) return toTotal(underWay.rows.length, underWay.end !== null)
-  const seenMax = hasConditions(query, scope) ? recordedMax : totalMax + 1
-  const { jobId, tenantId } = query
-  const values = [jobId ?? tenantId, lastId, scope.keptSince, seenMax, ...conditionsOf(query, scope)]
+  const { underWay, recorded, next, first } = page
+  if (query.before !== null) {
+    const whole = await searchExecutions(queries, { ...query, before: null, limit: 1 })
+    return { total: whole!.total, capped: whole!.capped }
+  }
+  if (next === null) return { total: underWay.length + recorded.length, capped: false }
+  const isCut = !isEnded(query.status) && (first.batch_end ?? first.live_end) !== null
+  if (isUnderWay(query.status)) return toTotal(underWay.length, isCut)
+  const isSearch = hasConditions(query)
+  // Of a job that runs often its days are known; to count its executions is most of the work of a page.
+  if (!isSearch && first.many) return { total: totalMax, capped: true }
+  const seenMax = isSearch ? recordedMax : totalMax + 1
+  const { seen, total } = await look(queries, query, { before: lastId, seenMax })
+  return toTotal(underWay.length + total, isCut || seen === seenMax)
+}
+
+/** Looks at so many that are recorded: how many match, and where it stopped; null: it saw all. */
+async function look(
+  queries: Queries,
+  query: ExecutionQuery,
+  { before, seenMax }: { before: string; seenMax: number },
+): Promise<{ seen: number; total: number; end: string | null }> {
+  const values = [...conditionsOf(query, before), seenMax, query.tenantId]
   const { rows } = await queries.query<CountRow>(countStatement(query), values)
-  const { seen, total } = rows[0]!
-  return toTotal(underWay.rows.length + total, underWay.end !== null || seen === seenMax)
+  const { seen, total, last_id: lastSeen } = rows[0]!
+  return { seen, total, end: seen === seenMax ? lastSeen : null }
 }
 
 function toTotal(total: number, isCut: boolean): { total: number; capped: boolean } {
   return { total: Math.min(total, totalMax), capped: isCut || total > totalMax }
 }
 
-function hasConditions(query: ExecutionQuery, { text, tag }: Scope): boolean {
-  const { status, kind, errorType, deadLetter, from, to } = query
-  return [status, kind, errorType, deadLetter, from, to, text, tag].some((one) => one !== null)
+function hasConditions(query: ExecutionQuery): boolean {
+  const { status, kind, errorType, deadLetter, from, to, q, tag } = query
+  return [status, kind, errorType, deadLetter, from, to, q, tag].some((one) => one !== null)
 }
 
-function conditionsOf(query: ExecutionQuery, { text, tag }: Scope): unknown[] {
-  const { status, kind, errorType, deadLetter, from, to } = query
+function conditionsOf(query: ExecutionQuery, before: string): unknown[] {
+  const { tenantId, jobId, status, kind, errorType, deadLetter, from, to, tag, q } = query
   const outcomes = status === null ? null : OUTCOMES.filter((outcome) => statusOfOutcome(outcome) === status)
   const fromText = from === null ? '-infinity' : toRfc3339(from)
-  return [
-    outcomes,
-    kind,
-    errorType,
-    deadLetter,
-    fromText,
-    to === null ? 'infinity' : toRfc3339(to),
-    tag,
-    text,
-  ]
+  const toText = to === null ? 'infinity' : toRfc3339(to)
+  const text = q?.toLowerCase() ?? null
+  return [jobId ?? tenantId, before, fromText, outcomes, kind, errorType, deadLetter, toText, tag, text]
 }
 
 /** Whether only what did not succeed can match. */
@@ -216,13 +139,14 @@ function isAboutFailed({ status, errorType, deadLetter }: ExecutionQuery): boole
 
 function listStatement(query: ExecutionQuery): Sql {
   if (isAboutFailed(query))
-    return query.jobId === null ? statements.selectFailed : statements.selectFailedOfJob
-  return query.jobId === null ? statements.selectRecorded : statements.selectRecordedOfJob
+    return query.jobId === null ? statements.listFailedOfTenant : statements.listFailedOfJob
+  return query.jobId === null ? statements.listOfTenant : statements.listOfJob
 }
 
 function countStatement(query: ExecutionQuery): Sql {
-  if (isAboutFailed(query)) return query.jobId === null ? statements.countFailed : statements.countFailedOfJob
-  return query.jobId === null ? statements.countRecorded : statements.countRecordedOfJob
+  if (isAboutFailed(query))
+    return query.jobId === null ? statements.countFailedOfTenant : statements.countFailedOfJob
+  return query.jobId === null ? statements.countOfTenant : statements.countOfJob
 }
 
 function isEnded(status: ExecutionStatus | null): boolean {
@@ -233,31 +157,14 @@ function isUnderWay(status: ExecutionStatus | null): boolean {
   return status !== null && !endedStatuses.includes(status)
 }
 
-async function withNames(queries: Queries, scope: Scope, rows: readonly Row[]): Promise<ExecutionSummary[]> {
-  if (scope.jobName !== null) return rows.map((row) => toSummary(row, scope.jobName!))
-  const jobs = await jobsOf(queries, rows)
-  return rows.map((row) => toSummary(row, jobs.get(row.job_id)!.name))
-}
-
-async function jobsOf(queries: Queries, rows: readonly Row[]): Promise<Map<string, NamedRow>> {
-  const ids = [...new Set(rows.map((row) => row.job_id))]
-  if (ids.length === 0) return new Map()
-  const { rows: jobs } = await queries.query<NamedRow>(statements.selectNames, [ids])
-  return new Map(jobs.map((job) => [job.job_id, job]))
-}
-
-function newestFirst(a: Row, b: Row): number {
-  return a.execution_id < b.execution_id ? 1 : -1
-}
-
-function toSummary(row: Row, jobName: string): ExecutionSummary {
+function toSummary(row: FoundRow): ExecutionSummary {
   return {
     executionId: row.execution_id,
     jobId: row.job_id,
-    jobName,
+    jobName: row.job_name,
     version: row.version,
     kind: row.kind,
-    status: row.status,
+    status: row.outcome === null ? row.status! : statusOfOutcome(row.outcome),
     slot: row.slot,
     attempt: row.attempt,
     enqueuedAt: row.enqueued_at,
@@ -272,14 +179,26 @@ function toSummary(row: Row, jobName: string): ExecutionSummary {
   }
 }
 
-interface Row {
+/** About the whole list, on every row. */
+interface ListedRow {
+  /** There are more than are counted. */
+  many: boolean
+  /** The last of what was looked at; null: all was. */
+  batch_end: string | null
+  live_end: string | null
+  /** Null: nothing was found. */
+  execution_id: string | null
+}
+
+interface FoundRow extends ListedRow {
   execution_id: string
   job_id: string
   version: number
   kind: ExecutionKind
-  status: ExecutionStatus
-  /** Of what is recorded. */
-  outcome?: Outcome
+  /** Null of what is recorded. */
+  status: ExecutionStatus | null
+  /** Null of what is under way. */
+  outcome: Outcome | null
   slot: EpochMs
   attempt: number
   enqueued_at: EpochMs
@@ -293,30 +212,11 @@ interface Row {
   dead_letter: boolean
   retry_at: EpochMs | null
   /** Of what is under way: of the attempt that ended last. */
-  last_error_type?: ErrorType | null
-  last_error_message?: string | null
-}
-
-interface RetentionRow {
-  history_days: number
-  now: EpochMs
-}
-
-interface ListedJobRow extends RetentionRow {
-  name: string
-  search: string
-}
-
-interface NamedRow {
-  job_id: string
-  name: string
+  last_error_type: ErrorType | null
+  last_error_message: string | null
+  job_name: string
   tags: string[]
   search: string
-}
-
-interface EndRow {
-  batch_id: string | null
-  execution_id: string | null
 }
 
 interface CountRow {
