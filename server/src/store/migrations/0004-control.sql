@@ -61,7 +61,8 @@ DROP INDEX attempts_by_execution;
 CREATE INDEX attempts_by_tenant ON attempts (tenant_id, execution_id);
 CREATE INDEX attempts_failed_by_job ON attempts (job_id, execution_id) WHERE outcome <> 'succeeded';
 -- On an expression: on recorded_at itself the planner would take it for the bounds of every search and sort whole days.
-CREATE INDEX attempts_by_time ON attempts USING brin (to_ms(recorded_at)) WITH (pages_per_range = 16, autosummarize = on);
+CREATE INDEX attempts_by_time ON attempts USING brin ((greatest(recorded_at, '-infinity'::timestamptz)))
+  WITH (pages_per_range = 16, autosummarize = on);
 
 -- When it is redriven by itself; null: by a person, or never.
 ALTER TABLE dead_letters ADD redrive_at timestamptz(3), ADD edited_at timestamptz(3);
