@@ -14,7 +14,7 @@ export interface RedriveDeps {
 }
 
 const lettersMax = 200
-export const redriveDueEveryMs = 1_000
+export const redriveDueEveryMs = 5_000
 
 export async function redriveDue(deps: RedriveDeps): Promise<'more' | 'idle'> {
   const { clock, ids, lanes, deadLetters, onReady } = deps
