@@ -118,7 +118,9 @@ export const listFailedOfTenant = sql('listFailedOfTenant')`${listed} FROM (${ke
 const kept = fragment`
   (SELECT now() - r.history_days * interval '1 day' AS since FROM tenants t JOIN tiers r ON r.tier = t.tier
   WHERE t.tenant_id = $12) k`
-const count = fragment`SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches}) AS total, min(a.execution_id::text) AS last_id`
+// The last of them by its place: the least of 10,000 ids would be found by comparing texts.
+const count = fragment`
+  SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches}) AS total, (array_agg(a.execution_id))[$11::int] AS end_id`
 
 export const countOfJob = sql('countOfJob')`${count} FROM ${kept} CROSS JOIN LATERAL (${ofJob}) a`
 export const countFailedOfJob = sql(

@@ -110,8 +110,8 @@ async function look(
 ): Promise<{ seen: number; total: number; end: string | null }> {
   const values = [...conditionsOf(query, before), seenMax, query.tenantId]
   const { rows } = await queries.query<CountRow>(countStatement(query), values)
-  const { seen, total, last_id: lastSeen } = rows[0]!
-  return { seen, total, end: seen === seenMax ? lastSeen : null }
+  const { seen, total, end_id: end } = rows[0]!
+  return { seen, total, end }
 }
 
 function toTotal(total: number, isCut: boolean): { total: number; capped: boolean } {
@@ -222,5 +222,6 @@ interface FoundRow extends ListedRow {
 interface CountRow {
   seen: number
   total: number
-  last_id: string | null
+  /** The last of as many as were to be looked at; null: there were fewer. */
+  end_id: string | null
 }
