@@ -2,7 +2,7 @@
 // runs these; whoever comes first does the work.
 import { LaneChooser } from './domain/lane.ts'
 import { operationDaysKept } from './domain/operation.ts'
-import { foldStats, pruneStats } from './store/job-stats.ts'
+import { pruneStats, StatsFold } from './store/job-stats.ts'
 import { StoredOperations } from './store/operations.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
 import { redriveDue, redriveDueEveryMs } from './upkeep/redrive-due.ts'
@@ -32,7 +32,8 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
   startLoop('redrive dead letters', redriveDueEveryMs, () =>
     redriveDue({ ...world, deadLetters, lanes, onReady }),
   )
-  startLoop('fold statistics', foldStatsEveryMs, () => foldStats(database))
+  const fold = new StatsFold(database)
+  startLoop('fold statistics', foldStatsEveryMs, () => fold.step())
   startLoop('forget the old', forgetEveryMs, async () => {
     const answers = await requests.forget(forgottenMax)
     const ended = await operations.forget(operationDaysKept, forgottenMax)

@@ -35,7 +35,7 @@ export const foldStats = sql('foldStats')`
         ELSE d.last_outcome END,
       last_slot = greatest(d.last_slot, excluded.last_slot)
   )
-  SELECT m.until >= m.since + $1 * interval '1 millisecond' AS more FROM moved m`
+  SELECT m.until >= m.since + $1 * interval '1 millisecond' AS more, (SELECT count(*) FROM ended) AS ended FROM moved m`
 
 // A CTE, not a subquery: the planner may loop over a LIMITed subquery and take more than $2 rows.
 export const pruneStats = sql('pruneStats')`

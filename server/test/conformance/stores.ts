@@ -11,7 +11,7 @@ import { StoredApiKeys } from '../../src/store/api-keys.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
-import { foldStats } from '../../src/store/job-stats.ts'
+import { StatsFold } from '../../src/store/job-stats.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
 import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
 import { StoredOperations } from '../../src/store/operations.ts'
@@ -122,7 +122,8 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
       // A fold stays a minute behind the clock, and takes ten seconds of history at a time.
       await ageAttempts(client, 2)
       await client.query(`UPDATE stats_feed SET folded_to = clock_ms() - interval '10 minutes'`)
-      while ((await foldStats(database)) === 'more');
+      const fold = new StatsFold(database)
+      while ((await fold.step()) === 'more');
     },
     async ageRequests(ms) {
       await client.query(
