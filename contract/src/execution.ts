@@ -103,7 +103,10 @@ const common = {
   duration_ms: integerOrNull('Of the latest attempt.'),
   error: errorOrNull,
   worker_id: textOrNull('Who ran the latest attempt.'),
-  dead_letter: Type.Boolean({ description: 'It used up its retries and waits for a person.' }),
+  dead_letter: Type.Boolean({
+    description:
+      'It used up its retries and became a dead letter; true also when that was redriven or discarded since.',
+  }),
   retry_at: instantOrNull('When the next attempt may start; null unless RETRYING.'),
 }
 const scheduledTime = instant('The slot, or when it was triggered.')

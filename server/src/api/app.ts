@@ -23,7 +23,14 @@ import { checkTenant, decorateCaller, requireKey } from './auth.ts'
 import { parseJsonBody } from './json-body.ts'
 import { KnownKeys } from './known-keys.ts'
 import { openapiOptions } from './openapi.ts'
-import { refuseConnection, refuseExpectation, refuseTunnel, sendNotFound, sendProblem } from './problem.ts'
+import {
+  refuseConnection,
+  refuseDeleteBody,
+  refuseExpectation,
+  refuseTunnel,
+  sendNotFound,
+  sendProblem,
+} from './problem.ts'
 import { limitRate } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { deadLetterRoutes } from './routes/dead-letters.ts'
@@ -84,7 +91,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     // Ours below answers with a problem document instead.
     return503OnClosing: false,
     routerOptions: { maxParamLength: paramLengthMax },
-    http: { maxHeaderSize: headerBytesMax, requireHostHeader: false },
+    http: {
+      maxHeaderSize: headerBytesMax,
+      requireHostHeader: false,
+      // How often slow requests are looked for; by default every 30 s, which would double the limit.
+      connectionsCheckingInterval: requestMsMax / 15,
+    },
     frameworkErrors: (error, request, reply) => void sendProblem(error, request, reply),
     clientErrorHandler: refuseConnection,
   })
@@ -141,6 +153,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
         checkTenant(request)
         checkScope(request)
       })
+      v1.addHook('preValidation', refuseDeleteBody)
       jobRoutes(v1, withLanes)
       await v1.register(async (changes) => jobChangeRoutes(changes, deps))
       jobByKeyRoutes(v1, withLanes)

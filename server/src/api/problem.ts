@@ -41,6 +41,13 @@ export function sendNotFound(request: FastifyRequest, reply: FastifyReply): Fast
   )
 }
 
+/** What would be ignored is refused: who sends `{"dry_run":true}` with a DELETE means something by it. */
+export async function refuseDeleteBody({ method, body }: FastifyRequest): Promise<void> {
+  if (method !== 'DELETE' || body === undefined) return
+  const detail = 'must be absent: DELETE takes none'
+  throw new ApiError('INVALID_REQUEST', `The body ${detail}.`, [{ pointer: '', detail }])
+}
+
 /** What Node's HTTP parser refuses never becomes a request; the answer is written by hand. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {

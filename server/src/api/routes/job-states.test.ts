@@ -123,3 +123,12 @@ test('each wrong call is refused at its place', async (t) => {
   }
   assert.deepEqual(woken, [])
 })
+
+test('a DELETE with a body is refused, since it would be ignored', async (t) => {
+  const { call } = await setupApp(t)
+  const job = { name: 'a', schedule: '@daily', execution: { callback_url: 'https://example.com/' } }
+  const { job_id: jobId } = (await call('POST', '/jobs', job)).json()
+  assertProblem(await call('DELETE', `/jobs/${jobId}`, { dry_run: true }), 'INVALID_REQUEST', '')
+  assert.equal((await call('GET', `/jobs/${jobId}`)).json().status, 'ACTIVE')
+  assert.equal((await call('DELETE', `/jobs/${jobId}`)).json().status, 'DELETED')
+})

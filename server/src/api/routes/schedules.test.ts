@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { addTenant } from '../../../test/access.ts'
 import { operatorKey, setupApp } from '../../../test/app.ts'
 
 const headers = { authorization: `Bearer ${operatorKey}` }
@@ -31,6 +32,18 @@ test('a preview shows what a clock change does', async (t) => {
   const [slot] = answer.json().next
   assert.equal(slot.at, '2026-03-08T07:00:00Z')
   assert.equal(slot.notes[0].code, 'GAP')
+})
+
+test('a preview warns of what the tier of the tenant would refuse', async (t) => {
+  const { call } = await setupApp(t)
+  const tenantId = await addTenant(call, 'small', 'free')
+  const ask = async (schedule: string, more: Record<string, string>) => {
+    const answer = await call('POST', '/schedules/preview', { schedule, count: 1 }, more)
+    return answer.json().warnings.map(({ code }: { code: string }) => code)
+  }
+  assert.deepEqual(await ask('PT5S', { 'x-tenant-id': tenantId }), ['BELOW_MIN_INTERVAL'])
+  assert.deepEqual(await ask('PT1M', { 'x-tenant-id': tenantId }), [])
+  assert.deepEqual(await ask('PT5S', {}), [])
 })
 
 const refused: [string, object, { code?: string; pointer: string; problem: string }][] = [

@@ -24,8 +24,10 @@ export function scheduleRoutes(app: FastifyInstance, deps: { clock: Clock }): vo
         response: { 200: SchedulePreviewReplySchema, ...problemResponses },
       },
     },
-    async ({ body }) => {
-      const preview = previewSchedule(body, { now: deps.clock.databaseNow() })
+    async ({ body, caller }) => {
+      // As the tier of who asks would judge it, unless another interval is asked about.
+      const asked = { min_interval_seconds: caller.tier.intervalSecondsMin, ...body }
+      const preview = previewSchedule(asked, { now: deps.clock.databaseNow() })
       if (!preview.ok) throw refuseSchedule(preview.error, body)
       return preview.value
     },
