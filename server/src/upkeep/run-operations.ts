@@ -25,8 +25,8 @@ type JobOperation = Extract<Operation, { kind: 'pause' | 'resume' | 'delete' | '
 type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
 type Stores = Pick<WriteStores, 'jobs' | 'deadLetters'>
 
-/** Each job is locked until the step is over, so a step is short. */
-const jobsMax = 50
+/** Each job is locked until the step is over, and whoever changes or triggers it waits: so a step is short. */
+const jobsMax = 10
 const lettersMax = 200
 const rateDefault = 50
 /** While somebody else has in hand what is due. */

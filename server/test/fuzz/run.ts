@@ -146,7 +146,10 @@ class Run {
       return
     }
     for (const what of this.#checker.check(request, answer)) this.#blame(request, what, show(answer))
-    if (answer.status === 503) this.#report.unavailable += 1
+    if (answer.status === 503) {
+      this.#report.unavailable += 1
+      this.#blame(request, 'unavailable, though the database was there', show(answer))
+    }
     if (answer.status < 200 || answer.status > 299) {
       if (tally !== undefined && request.spoiled.length === 0) countRefusal(tally, answer)
       return
