@@ -123,7 +123,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual([rows.length, (await client.query('SELECT FROM live')).rowCount], [130, 130])
   })
 
-  for (const jobs of [3, 70]) {
+  for (const jobs of [3, 14]) {
     race(`step×cancel: of ${jobs}, what the step did stays done, and no more is done`, async (given) => {
       const { first, second, waiting } = given
       await createJobs(given, jobs)
@@ -136,9 +136,9 @@ for (const version of POSTGRES_VERSIONS) {
       held.resume()
       await stepping
       const { status, done } = (await cancelling)!
-      assert.deepEqual([status, done], jobs === 3 ? ['COMPLETED', 3] : ['CANCELLED', 50])
+      assert.deepEqual([status, done], jobs === 3 ? ['COMPLETED', 3] : ['CANCELLED', 10])
       assert.equal(await stepOf(second, given), 'idle')
-      assert.deepEqual(await statusesOf(given), jobs === 3 ? { PAUSED: 3 } : { PAUSED: 50, ACTIVE: 20 })
+      assert.deepEqual(await statusesOf(given), jobs === 3 ? { PAUSED: 3 } : { PAUSED: 10, ACTIVE: 4 })
     })
   }
 
