@@ -113,16 +113,10 @@ export function deleteJob(state: JobState, { by }: { by: string }): JobWrite | n
   return { ...stayAs(state, by), ...settled, ...gone }
 }
 
-/** The job as it is after the write. */
-export function applyWrite(state: JobState, write: JobWrite): JobView {
-  const {
-    now,
-    decidedTo: _decidedTo,
-    recordedAt: _recordedAt,
-    owed: _owed,
-    owedDecided: _skips,
-    ...view
-  } = state
+/** The job as it is after the write; null: as it is. */
+export function applyWrite(state: JobState, write: JobWrite | null): JobView {
+  const { now, decidedTo: _to, recordedAt: _at, owed: _owed, owedDecided: _decided, ...view } = state
+  if (write === null) return view
   const { key, version, status, slotAt, pause, by } = write
   return { ...view, ...version, key, status, slotAt, pause, updatedAt: now, updatedBy: by }
 }

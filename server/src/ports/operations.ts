@@ -1,6 +1,6 @@
 // Operations: long work in bounded steps. A step and how far it came are one transaction, so that nothing of it is done
 // twice or left out, wherever a process dies.
-import type { NewOperation, Operation, OperationStatus } from '../domain/operation.ts'
+import type { NewOperation, Operation } from '../domain/operation.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { WriteStores } from './requests.ts'
 
@@ -38,5 +38,3 @@ export interface OperationProgress {
   /** How long the next step waits. */
   waitMs: number
 }
-
-export type { OperationStatus }

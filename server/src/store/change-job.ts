@@ -23,12 +23,11 @@ export async function changeJob(
         const state = await lockState(queries, tenantId, jobId)
         if (state === null) return 'not_found'
         const write = decide(state)
-        const view = applyWrite(state, write ?? unchanged(state))
-        if (write === null) return { ...view, updatedAt: state.updatedAt, updatedBy: state.updatedBy }
+        if (write === null) return applyWrite(state, null)
         if (await isTaken(queries, state, write.key)) return 'key_taken'
         await writeChange(queries, state, write)
         if (write.cancelsPending) await cancelPending(queries, jobId, jobDeletedMessage)
-        return view
+        return applyWrite(state, write)
       }),
     )
   } catch (error) {
@@ -112,22 +111,6 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
     write.dropsOwed,
     state.overlapPolicy === 'ALLOW' && version !== null && version.overlapPolicy !== 'ALLOW',
   ])
-}
-
-function unchanged(state: JobState): JobWrite {
-  const { key, status, slotAt, decidedTo, pause, updatedBy: by } = state
-  return {
-    by,
-    key,
-    version: null,
-    status,
-    slotAt,
-    decidedTo,
-    pause,
-    skips: [],
-    dropsOwed: false,
-    cancelsPending: false,
-  }
 }
 
 interface StateRow {

@@ -64,7 +64,8 @@ function written(decided: JobWrite | string | null): JobWrite | null {
   return typeof decided === 'string' ? null : decided
 }
 
-function versionAfter(state: JobState, changes: Partial<JobVersion>): JobVersion {
+/** The next version: as it is now, but for the changes. */
+export function versionAfter(state: JobState, changes: Partial<JobVersion> = {}): JobVersion {
   return {
     jobId: state.jobId,
     version: state.version + 1,

@@ -17,6 +17,7 @@ import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { JobRow } from '../../src/store/memory/rows.ts'
 import type { MemoryStore } from '../../src/store/memory/store.ts'
+import { versionAfter } from '../conformance/changes.ts'
 import { drawMs, drawWaitMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 
@@ -166,7 +167,7 @@ class Changer {
     if (kind === 'delete') return deleteJob(state, { by })
     if (kind === 'pause') return pauseJob(state, { by, reason: null, until: null })
     if (kind === 'resume') return resumeJob(state, { by, at: asOf })
-    const edited = { ...versionOf(state), description: `edited at ${state.now}` }
+    const edited = { ...versionAfter(state), description: `edited at ${state.now}` }
     if (kind === 'edit') return editJob(state, { by, key: null, version: edited })
     const schedule = this.#options.drawSchedule()
     if (schedule === null) return null
@@ -184,25 +185,4 @@ function pendingOf({ batches }: MemoryStore, { jobId, live }: JobRow): string[] 
   )
   const waiting = [...live].filter(({ state }) => state !== 'running')
   return [...batched, ...waiting.map(({ executionId }) => executionId)]
-}
-
-/** The next version, as it is now. */
-function versionOf(state: JobState): JobVersion {
-  return {
-    jobId: state.jobId,
-    version: state.version + 1,
-    tenantId: state.tenantId,
-    name: state.name,
-    description: state.description,
-    tags: state.tags,
-    schedule: state.schedule,
-    anchorAt: state.anchorAt,
-    execution: state.execution,
-    retryPolicy: state.retryPolicy,
-    priority: state.priority,
-    overlapPolicy: state.overlapPolicy,
-    misfirePolicy: state.misfirePolicy,
-    misfireWindowSeconds: state.misfireWindowSeconds,
-    metadata: state.metadata,
-  }
 }
