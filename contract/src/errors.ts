@@ -91,6 +91,11 @@ export const ERRORS = {
     title: 'There is no such API key',
     help: 'Check the key id, which is not the key itself; `GET /api/v1/api-keys` lists the keys of the tenant.',
   },
+  CALENDAR_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such calendar',
+    help: 'Check the name; `GET /api/v1/calendars` lists the calendars of the tenant.',
+  },
   OPERATION_NOT_FOUND: {
     status: 404,
     title: 'There is no such operation',
@@ -116,6 +121,16 @@ export const ERRORS = {
     title: 'There are too many API keys',
     help: 'A tenant has at most 1,000 keys that are not revoked. Revoke those that nobody uses; `last_used_at` tells.',
   },
+  TOO_MANY_CALENDARS: {
+    status: 409,
+    title: 'There are too many calendars',
+    help: 'A tenant has at most 1,000. Delete those that no job names.',
+  },
+  CALENDAR_IN_USE: {
+    status: 409,
+    title: 'A job names the calendar',
+    help: 'Take the calendar out of the exclusions of all jobs that are not deleted first, or replace its entries.',
+  },
   JOB_COMPLETED: {
     status: 409,
     title: 'The job is completed',
@@ -131,11 +146,6 @@ export const ERRORS = {
     title: 'The execution has ended',
     help: 'What has ended cannot be cancelled; `execution_status` says how it ended.',
   },
-  EXECUTION_RUNNING: {
-    status: 409,
-    title: 'The execution is running',
-    help: 'Only what has not started can be cancelled so far; a later version will stop running work too. Let it end, or delete the job.',
-  },
   EXECUTION_NOT_FINISHED: {
     status: 409,
     title: 'The execution has not ended',
@@ -150,6 +160,11 @@ export const ERRORS = {
     status: 409,
     title: 'A request with this idempotency key is under way',
     help: 'Wait for its answer, or repeat the request after `Retry-After`: it is then answered with what the first one did.',
+  },
+  BACKFILL_NOT_POSSIBLE: {
+    status: 409,
+    title: 'The schedule has no slots in the past',
+    help: 'A schedule of type IMMEDIATE, or one that counts from the end of the last execution, fires at no fixed times that could be made up for. Trigger the job instead.',
   },
   VERSION_STALE: {
     status: 412,
@@ -190,6 +205,11 @@ export const ERRORS = {
     status: 422,
     title: 'The schedule cannot become this',
     help: 'An existing job cannot become IMMEDIATE, nor ONE_TIME in the past: trigger it instead, or create another job.',
+  },
+  BACKFILL_TOO_LARGE: {
+    status: 422,
+    title: 'The range holds too many slots',
+    help: 'A backfill runs at most 10,000 slots; the detail says how many there are. Ask for one part of the range after the other.',
   },
   NOT_SUPPORTED_YET: {
     status: 422,

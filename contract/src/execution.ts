@@ -29,8 +29,8 @@ export const ERROR_TYPES = [
   'CANCELLED',
 ] as const
 
-export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted'] as const
-export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive'] as const
+export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill'] as const
 
 const strict = { additionalProperties: false } as const
 const status = Type.Enum([...EXECUTION_STATUSES], { type: 'string' })
@@ -59,24 +59,21 @@ export const ExecutionListQuery = Type.Object({ ...conditions, ...pageParameters
 export type ExecutionListQuery = Type.Static<typeof ExecutionListQuery>
 
 /** Of all jobs of the tenant. */
-export const ExecutionSearchQuery = Type.Object(
-  {
-    ...conditions,
-    job_id: Type.Optional(uuidGiven('Only of this job.')),
-    tag: Type.Optional(
-      Type.String({ minLength: 1, maxLength: 64, description: 'Only of jobs that have this tag.' }),
-    ),
-    q: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description: 'Part of the name, the key or a tag of the job, or of the error message.',
-      }),
-    ),
-    ...pageParameters,
-  },
-  strict,
-)
+export const executionConditions = {
+  ...conditions,
+  job_id: Type.Optional(uuidGiven('Only of this job.')),
+  tag: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 64, description: 'Only of jobs that have this tag.' }),
+  ),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: 'Part of the name, the key or a tag of the job, or of the error message.',
+    }),
+  ),
+}
+export const ExecutionSearchQuery = Type.Object({ ...executionConditions, ...pageParameters }, strict)
 export type ExecutionSearchQuery = Type.Static<typeof ExecutionSearchQuery>
 
 const error = Type.Object(
@@ -189,9 +186,12 @@ export const CancelReply = Type.Object(
   {
     execution_id: Type.String({ format: 'uuid' }),
     job_id: Type.String({ format: 'uuid' }),
-    status: Type.Literal('CANCELLED'),
+    status: Type.Enum(['CANCELLED', 'CANCELLING'], {
+      type: 'string',
+      description: 'CANCELLING: it was running, and ends as soon as its call has been stopped.',
+    }),
   },
-  { ...strict, description: 'It will not run.' },
+  { ...strict, description: 'It starts no attempt any more.' },
 )
 export type CancelReply = Type.Static<typeof CancelReply>
 

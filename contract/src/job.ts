@@ -7,6 +7,8 @@ import { ScheduleObjectSchema, ScheduleSchema } from './schedule.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
 
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
+export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
+export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** Serialised, in bytes. */
@@ -27,6 +29,7 @@ export const jobDefaults = {
   priority: 5,
   overlap_policy: 'SKIP',
   misfire_policy: 'FIRE_ONCE',
+  jitter_seconds: 0,
 } as const
 
 const strict = { additionalProperties: false } as const
@@ -109,16 +112,46 @@ const priority = Type.Integer({
   default: jobDefaults.priority,
   description: '1 is the highest.',
 })
-const overlapPolicy = Type.Enum(['ALLOW', 'SKIP'], {
+const overlapPolicy = Type.Enum([...OVERLAP_POLICIES], {
   type: 'string',
   default: jobDefaults.overlap_policy,
-  description: 'What happens to a slot that comes while an earlier execution is under way.',
+  description:
+    'What happens to a slot that comes while an earlier execution is under way: it runs beside it, is skipped, waits (one, or up to 1,000), or takes the place of the one under way, which is cancelled.',
 })
-const misfirePolicy = Type.Enum(['FIRE_ONCE'], {
+const misfirePolicy = Type.Enum([...MISFIRE_POLICIES], {
   type: 'string',
   default: jobDefaults.misfire_policy,
-  description: 'What happens to slots that could not fire within a minute: the latest one runs.',
+  description:
+    'What happens to slots that could not fire within a minute: the latest one runs, all run in order (up to 1,000, 10 a second), or none does.',
 })
+const jitterSeconds = Type.Integer({
+  minimum: 0,
+  maximum: 86_400,
+  default: jobDefaults.jitter_seconds,
+  description:
+    'A slot fires up to this much later, always the same for one slot. Below the time between two slots; not with IMMEDIATE.',
+})
+const limitMax = 10_000
+const concurrencyLimit = Type.Integer({
+  minimum: 1,
+  maximum: limitMax,
+  description: 'Executions of the job that may be under way at once; what comes then waits.',
+})
+const concurrencyKey = Type.Object(
+  {
+    key: Type.String({
+      minLength: 1,
+      maxLength: 128,
+      description: 'Any text; shared by the jobs of a tenant.',
+    }),
+    limit: Type.Integer({
+      minimum: 1,
+      maximum: limitMax,
+      description: 'Executions with this key that may be under way at once.',
+    }),
+  },
+  { ...strict, description: 'A limit that several jobs share: over it an execution waits.' },
+)
 const windowText =
   'How old a misfired slot may be and still run. By default an hour for schedules finer than a day, else a day.'
 const metadata = texts({
@@ -142,6 +175,9 @@ export const JobRequest = Type.Object(
     misfire_window_seconds: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 31_536_000, description: windowText }),
     ),
+    jitter_seconds: Type.Optional(jitterSeconds),
+    concurrency_limit: Type.Optional(concurrencyLimit),
+    concurrency_key: Type.Optional(concurrencyKey),
     metadata: Type.Optional(metadata),
   },
   {
@@ -182,6 +218,9 @@ const pause = Type.Object(
   strict,
 )
 
+const nextRunText =
+  'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, or none is known yet.'
+
 export const Job = Type.Object(
   {
     job_id: Type.String({ format: 'uuid' }),
@@ -201,7 +240,8 @@ export const Job = Type.Object(
       {
         ...ScheduleObjectSchema.properties,
         type: Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' }),
-        next_run_at: instantOrNull('The next slot; null when there is none.'),
+        runs: Type.Optional(Type.Integer({ description: 'Slots that ran, of `max_runs`.' })),
+        next_run_at: instantOrNull(nextRunText),
         last_run_at: instantOrNull('The latest slot that became an execution.'),
       },
       strict,
@@ -229,9 +269,15 @@ export const Job = Type.Object(
     ),
     priority: Type.Integer(),
     tags,
-    overlap_policy: Type.Enum(['ALLOW', 'SKIP'], { type: 'string' }),
-    misfire_policy: Type.Enum(['FIRE_ONCE'], { type: 'string' }),
+    overlap_policy: Type.Enum([...OVERLAP_POLICIES], { type: 'string' }),
+    misfire_policy: Type.Enum([...MISFIRE_POLICIES], { type: 'string' }),
     misfire_window_seconds: integerOrNull(windowText),
+    jitter_seconds: Type.Integer(),
+    concurrency_limit: integerOrNull('Executions of the job that may be under way at once; null: no limit.'),
+    concurrency_key: Type.Unsafe<Type.Static<typeof concurrencyKey> | null>({
+      ...concurrencyKey,
+      type: ['object', 'null'],
+    }),
     metadata,
     version: Type.Integer({ description: 'Grows with each change; also the ETag.' }),
     created_at: instant('When it was created.'),
@@ -292,7 +338,7 @@ export const JobState = Type.Object(
     job_id: Type.String({ format: 'uuid' }),
     status: Type.Enum([...JOB_STATUSES], { type: 'string' }),
     pause: Job.properties.pause,
-    next_run_at: instantOrNull('The next slot; null when there is none.'),
+    next_run_at: instantOrNull(nextRunText),
     version: Type.Integer(),
     updated_at: instant('When it was last changed.'),
   },

@@ -1,10 +1,19 @@
 // Operations: long work asked for by one request, with progress, that can be cancelled.
 import Type from 'typebox'
+import { executionConditions } from './execution.ts'
 import { jobConditions } from './job.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, textOrNull } from './shapes.ts'
 
-export const OPERATION_KINDS = ['pause', 'resume', 'delete', 'trigger', 'redrive'] as const
+export const OPERATION_KINDS = [
+  'pause',
+  'resume',
+  'delete',
+  'trigger',
+  'redrive',
+  'cancel',
+  'backfill',
+] as const
 export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'] as const
 
 const strict = { additionalProperties: false } as const
@@ -28,6 +37,53 @@ export const BulkRequest = Type.Object(
 )
 export type BulkRequest = Type.Static<typeof BulkRequest>
 
+const { dead_letter: _, ...unendedConditions } = executionConditions
+
+export const CancelManyRequest = Type.Object(
+  {
+    filter: Type.Object(
+      {
+        ...unendedConditions,
+        status: Type.Optional(Type.Enum(['PENDING', 'RUNNING', 'RETRYING'], { type: 'string' })),
+      },
+      {
+        ...strict,
+        minProperties: 1,
+        description: 'Which executions, of those that have not ended. At least one condition.',
+      },
+    ),
+  },
+  { ...strict, examples: [{ filter: { tag: 'reporting', status: 'PENDING' } }] },
+)
+export type CancelManyRequest = Type.Static<typeof CancelManyRequest>
+
+const included = (description: string) =>
+  Type.String({ minLength: 20, maxLength: 40, description: `${description} RFC 3339; included.` })
+
+export const BackfillRequest = Type.Object(
+  {
+    from: included('The beginning of the range.'),
+    to: included('The end of the range, not in the future.'),
+    order: Type.Optional(
+      Type.Enum(['asc', 'desc'], {
+        type: 'string',
+        default: 'asc',
+        description: 'asc: the oldest slot first; desc: the latest.',
+      }),
+    ),
+    max_concurrent: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 100,
+        default: 1,
+        description: 'How many of its executions may be under way at once.',
+      }),
+    ),
+  },
+  { ...strict, examples: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-31T23:59:59Z' }] },
+)
+export type BackfillRequest = Type.Static<typeof BackfillRequest>
+
 export const Operation = Type.Object(
   {
     operation_id: Type.String({ format: 'uuid' }),
@@ -36,7 +92,7 @@ export const Operation = Type.Object(
     filter: Type.Unsafe<Record<string, unknown>>({
       type: 'object',
       additionalProperties: true,
-      description: 'As given.',
+      description: 'As given; of a backfill the job and the range.',
     }),
     progress: Type.Object(
       {

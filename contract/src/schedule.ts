@@ -29,11 +29,24 @@ export const ScheduleObjectSchema = Type.Object(
     every_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 315_360_000 })),
     start_at: Type.Optional(time('No slot before this instant; the anchor of an interval.')),
     end_at: Type.Optional(time('No slot after this instant.')),
-    max_runs: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000 })),
-    exclusions: Type.Optional(Type.Array(ExclusionSchema, { maxItems: 100 })),
+    max_runs: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: 1_000_000_000,
+        description: 'Slots that may run; triggers and skipped slots do not count.',
+      }),
+    ),
+    exclusions: Type.Optional(
+      Type.Array(ExclusionSchema, {
+        maxItems: 100,
+        description: 'When slots are skipped, on the clock of `timezone`.',
+      }),
+    ),
     dst_gap: Type.Optional(Type.Enum(['run_after', 'skip'], { type: 'string' })),
     dst_fold: Type.Optional(Type.Enum(['first', 'both'], { type: 'string' })),
-    after_completion: Type.Optional(Type.Boolean()),
+    after_completion: Type.Optional(
+      Type.Boolean({ description: 'An INTERVAL counts from the end of the last execution.' }),
+    ),
   },
   strict,
 )

@@ -24,8 +24,12 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
     wakeup.send('queue')
     wakeup.send('waiting')
   }
+  const onCancelled = () => {
+    wakeup.send('cancels')
+    wakeup.send('waiting')
+  }
   const run = startLoop('run operations', runOperationsEveryMs, () =>
-    runOperation({ ...world, operations, lanes, onChanged, onReady }),
+    runOperation({ ...world, operations, lanes, onChanged, onReady, onCancelled }),
   )
   wakeup.on('operations', () => run.wake())
   startLoop('resume paused jobs', resumePausedEveryMs, () => resumePaused({ jobs, onChanged }))

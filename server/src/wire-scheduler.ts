@@ -72,7 +72,14 @@ function startUpkeep({ world, database, wakeup, startLoop }: RoleDeps): void {
   })
   const retries = startLoop('wake retries', wakeEveryMs, () => wakeReady({ ...world, upkeep, onReady }))
   wakeup.on('retries', () => retries.wake())
-  const releaser = new Releaser({ ...world, lanes: new LaneChooser(), upkeep, onReady })
+  const releaser = new Releaser({
+    ...world,
+    lanes: new LaneChooser(),
+    upkeep,
+    onReady,
+    onCancelled: () => wakeup.send('cancels'),
+    onPlanned: () => wakeup.send('changes'),
+  })
   const waiting = startLoop('release what waits', lookForWaitingEveryMs, () => releaser.step())
   wakeup.on('waiting', () => waiting.wake())
   startLoop('keep days', keepDaysEveryMs, async () => {

@@ -5,7 +5,7 @@ import { StoredWorkers } from './store/workers.ts'
 import { version } from './version.ts'
 import type { RoleDeps } from './wire-scheduler.ts'
 import { claimEveryMs } from './worker/claim.ts'
-import { Worker } from './worker/worker.ts'
+import { lookForCancelsEveryMs, Worker } from './worker/worker.ts'
 
 const workerCapacity = 2_000
 const tendIdleMs = 1_000
@@ -51,7 +51,9 @@ export async function startWorker({
   const finish = startLoop('finish executions', finishIdleMs, () => worker.finish())
   const tend = startLoop('tend executions', tendIdleMs, () => worker.tend())
   const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())
+  const cancels = startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
   wakeup.on('queue', () => claim.wake())
+  wakeup.on('cancels', () => cancels.wake())
   return {
     async drain(withinMs) {
       const untilMs = world.clock.monotonicMs() + withinMs

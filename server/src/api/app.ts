@@ -4,6 +4,7 @@ import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/lane.ts'
 import type { ApiKeys } from '../ports/api-keys.ts'
+import type { Calendars } from '../ports/calendars.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'
 import type { History } from '../ports/history.ts'
@@ -33,6 +34,9 @@ import {
 } from './problem.ts'
 import { limitRate } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
+import { backfillRoutes } from './routes/backfill.ts'
+import { calendarRoutes } from './routes/calendars.ts'
+import { cancelManyRoutes } from './routes/cancel-many.ts'
 import { deadLetterRoutes } from './routes/dead-letters.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { echoRoutes } from './routes/echo.ts'
@@ -41,7 +45,9 @@ import { executionRoutes } from './routes/executions.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
 import { jobByKeyRoutes } from './routes/job-by-key.ts'
 import { jobChangeRoutes } from './routes/job-changes.ts'
+import { jobSlotRoutes } from './routes/job-slots.ts'
 import { jobStateRoutes } from './routes/job-states.ts'
+import { jobWhyRoutes } from './routes/job-why.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { partitionRoutes } from './routes/partitions.ts'
@@ -68,6 +74,7 @@ export interface AppDeps {
   workers: Workers
   tenants: Tenants
   apiKeys: ApiKeys
+  calendars: Calendars
   wakeup: Wakeup
   health: HealthDeps
   operatorKey: string
@@ -159,12 +166,17 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       jobByKeyRoutes(v1, withLanes)
       jobStateRoutes(v1, deps)
       triggerRoutes(v1, withLanes)
+      backfillRoutes(v1, deps)
       executionRoutes(v1, deps)
+      jobSlotRoutes(v1, deps)
+      jobWhyRoutes(v1, deps)
       executionControlRoutes(v1, withLanes)
+      cancelManyRoutes(v1, deps)
       deadLetterRoutes(v1, deps)
       redriveRoutes(v1, withLanes)
       operationRoutes(v1, deps)
       scheduleRoutes(v1, deps)
+      calendarRoutes(v1, deps)
       workerRoutes(v1, deps)
       partitionRoutes(v1, deps)
       tenantRoutes(v1, withKeys)

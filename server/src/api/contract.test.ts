@@ -3,8 +3,10 @@ import test from 'node:test'
 import { DeadLetter } from '@carillon/contract/dead-letter.ts'
 import * as execution from '@carillon/contract/execution.ts'
 import * as job from '@carillon/contract/job.ts'
+import * as operation from '@carillon/contract/operation.ts'
 import { EXECUTION_KINDS, EXECUTION_STATUSES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
 import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/job.ts'
+import { BACKFILL_ORDERS, OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operation.ts'
 import { BACKOFFS, ERROR_TYPES } from '../domain/retry.ts'
 import { SCHEDULE_TYPES } from '../domain/schedule/compile-schedule.ts'
 import { DEAD_REASONS } from '../ports/queue.ts'
@@ -23,6 +25,9 @@ test('the contract and the domain name the same things', () => {
     [execution.ERROR_TYPES, ERROR_TYPES],
     [execution.SKIP_REASONS, SKIP_REASONS],
     [job.JOB_STATUSES, JOB_STATUSES],
+    [operation.OPERATION_KINDS, OPERATION_KINDS],
+    [operation.OPERATION_STATUSES, OPERATION_STATUSES],
+    [operation.BackfillRequest.properties.order.enum, BACKFILL_ORDERS],
     [kind.enum, EXECUTION_KINDS],
     [outcome.enum, OUTCOMES],
     [overlap.enum, OVERLAP_POLICIES],

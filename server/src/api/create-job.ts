@@ -1,13 +1,15 @@
 // A job is created, by POST or by PUT.
 import type { CreatedJob, JobRequest } from '@carillon/contract/job.ts'
+import { isLimited } from '../domain/job.ts'
 import type { LaneChooser } from '../domain/lane.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
-import type { Jobs } from '../ports/jobs.ts'
+import type { WriteStores } from '../ports/requests.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './auth.ts'
 import { tagOf } from './if-match.ts'
 import { toJob, viewOf } from './job-shape.ts'
+import { calendarsNamed } from './named-calendars.ts'
 import { planJob } from './new-job.ts'
 import type { WriteAnswer } from './write.ts'
 
@@ -20,24 +22,25 @@ export interface CreateDeps {
 export interface CreateOrder {
   caller: Caller
   request: JobRequest
-  jobs: Pick<Jobs, 'create'>
+  stores: Pick<WriteStores, 'jobs' | 'calendars'>
 }
 
 export async function createJob(
   { clock, ids, lanes }: CreateDeps,
-  { caller, request, jobs }: CreateOrder,
+  { caller, request, stores }: CreateOrder,
 ): Promise<WriteAnswer<CreatedJob> | 'key_taken'> {
   const { tenantId, tier, name: by } = caller
+  const calendars = await calendarsNamed(stores.calendars, tenantId, request.schedule)
   const now = clock.databaseNow()
   const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, clock.monotonicMs()) })
-  const job = planJob(request, { jobId: ids.next(), tenantId, tier, by, now, enqueue })
-  if ((await jobs.create(job)) === 'key_taken') return 'key_taken'
-  const body = toJob(viewOf(job), now)
+  const job = planJob(request, { jobId: ids.next(), tenantId, tier, by, now, enqueue, calendars })
+  if ((await stores.jobs.create(job)) === 'key_taken') return 'key_taken'
+  const body = toJob(viewOf(job), { now, calendars })
   return {
     status: 201,
     headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },
     body: job.immediate === null ? body : { ...body, execution_id: job.immediate.executionId },
-    wake: [job.immediate === null ? 'changes' : 'queue'],
+    wake: [job.immediate === null ? 'changes' : isLimited(job) ? 'waiting' : 'queue'],
   }
 }
 

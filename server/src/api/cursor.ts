@@ -6,7 +6,16 @@ import { ApiError } from './api-error.ts'
 import { readId } from './path-id.ts'
 import { refuseField } from './problem.ts'
 
-type List = 'jobs' | 'executions' | 'dead_letters' | 'skips' | 'operations' | 'tenants' | 'api_keys'
+type List =
+  | 'jobs'
+  | 'executions'
+  | 'dead_letters'
+  | 'skips'
+  | 'slots'
+  | 'operations'
+  | 'tenants'
+  | 'api_keys'
+  | 'calendars'
 
 export interface PageQuery {
   limit?: number
@@ -14,7 +23,7 @@ export interface PageQuery {
   page?: number
 }
 
-/** What `before` is: the id of the last item, or for skipped slots an instant. */
+/** What `before` is: the id or the name of the last item, or for slots an instant. */
 export function writeCursor(list: List, before: string | number): string {
   return Buffer.from(JSON.stringify([list, before])).toString('base64url')
 }
@@ -24,6 +33,13 @@ export function readIdCursor(list: List, { cursor }: PageQuery): string | null {
   if (cursor === undefined) return null
   const before = readCursor(list, cursor)
   return (typeof before === 'string' ? readId(before) : null) ?? refuseCursor()
+}
+
+/** The name that the page lies behind; null for the first page. */
+export function readNameCursor(list: List, { cursor }: PageQuery, pattern: RegExp): string | null {
+  if (cursor === undefined) return null
+  const before = readCursor(list, cursor)
+  return typeof before === 'string' && pattern.test(before) ? before : refuseCursor()
 }
 
 /** The instant that the page lies behind; null for the first page. */

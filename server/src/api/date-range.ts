@@ -20,16 +20,16 @@ export interface DateRange {
 /** `place`: the pointer to what holds them, if it is not the query string. */
 export function readDateRange(query: DateQuery, place = ''): DateRange {
   const { start_date: start, end_date: end } = query
-  const from = start === undefined ? null : readDate(start, `${place}start_date`).first
-  const to = end === undefined ? null : epochMs(readDate(end, `${place}end_date`).last + 1)
+  const from = start === undefined ? null : readSpan(start, `${place}start_date`).first
+  const to = end === undefined ? null : epochMs(readSpan(end, `${place}end_date`).last + 1)
   if (from !== null && to !== null && to <= from) {
     throw refuseField(`${place}end_date`, 'lies before start_date')
   }
   return { from, to }
 }
 
-/** The first and the last millisecond that a text means. */
-function readDate(text: string, name: string): { first: EpochMs; last: EpochMs } {
+/** The first and the last millisecond that a text means: of a UTC day, or of an instant. */
+export function readSpan(text: string, name: string): { first: EpochMs; last: EpochMs } {
   const time = readTime(text, name)
   if (!time.ok || (!time.value.zoned && !time.value.dateOnly)) {
     // What looks like a space may have been the + of an offset.

@@ -3,8 +3,10 @@
 import type { JobRequest } from '@carillon/contract/job.ts'
 import type { JobVersion } from '../domain/job.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import type { Calendars } from '../domain/schedule/exclusions.ts'
 import type { CompiledSchedule } from '../domain/schedule/next-run.ts'
 import { refuse } from '../domain/schedule/schedule-error.ts'
+import { shortestGapSeconds } from '../domain/schedule/shortest-gap.ts'
 import type { Tier } from '../domain/tenant.ts'
 import { checkCallbackUrl } from '../lib/callback-url.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -21,6 +23,8 @@ export interface DefinitionContext {
   version: number
   /** Where an interval without a start begins. */
   anchorAt: EpochMs
+  /** Those that the request may name. */
+  calendars: Calendars
 }
 
 export interface DefinedJob {
@@ -32,9 +36,9 @@ const metadataNameMax = 64
 
 /** Throws what is wrong with the request. */
 export function defineJob(request: JobRequest, context: DefinitionContext): DefinedJob {
-  const { jobId, tenantId, tier, version, anchorAt } = context
+  const { jobId, tenantId, tier, version, anchorAt, calendars } = context
   checkRequest(request, tier)
-  const answer = compileSchedule(request.schedule, { createdAt: anchorAt, jobId })
+  const answer = compileSchedule(request.schedule, { createdAt: anchorAt, jobId, calendars })
   if (!answer.ok) throw refuseSchedule(answer.error, request)
   const { compiled, definition: schedule } = answer.value
   const defaults = defaultsOf(tier)
@@ -53,8 +57,12 @@ export function defineJob(request: JobRequest, context: DefinitionContext): Defi
     overlapPolicy: request.overlap_policy ?? defaults.overlap_policy,
     misfirePolicy: request.misfire_policy ?? defaults.misfire_policy,
     misfireWindowSeconds: request.misfire_window_seconds ?? null,
+    jitterSeconds: request.jitter_seconds ?? defaults.jitter_seconds,
+    concurrencyLimit: request.concurrency_limit ?? null,
+    concurrencyKey: request.concurrency_key ?? null,
     metadata: request.metadata ?? {},
   }
+  checkJitter(definition, compiled)
   checkTier(tier, { request, definition, compiled })
   return { definition, compiled }
 }
@@ -87,6 +95,15 @@ function checkRequest({ execution, metadata = {} }: JobRequest, tier: Tier): voi
     const pointer = `/metadata/${escapePointer(name.slice(0, metadataNameMax))}`
     throw refuseField(pointer, `must have a name of 1 to ${metadataNameMax} characters`)
   }
+}
+
+/** A slot fires before the next one comes. */
+function checkJitter({ jitterSeconds, schedule }: JobVersion, compiled: CompiledSchedule): void {
+  if (jitterSeconds === 0) return
+  if (schedule.type === 'IMMEDIATE') throw refuseField('/jitter_seconds', 'must be 0 with IMMEDIATE')
+  const gap = shortestGapSeconds(compiled)
+  if (jitterSeconds < gap) return
+  throw refuseField('/jitter_seconds', `must be below the ${gap} s between two slots`)
 }
 
 function executionOf({ execution }: JobRequest, tier: Tier): JobVersion['execution'] {

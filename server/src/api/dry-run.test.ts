@@ -9,6 +9,7 @@ import { realRandom } from '../lib/random.ts'
 import { startClock } from '../store/clock-sync.ts'
 import { StoredHistory } from '../store/history.ts'
 import { StoredRequests, storesOn } from '../store/requests.ts'
+import { executionsCancelled } from '../telemetry/events.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
 const request = { name: 'a', key: 'k', schedule: '@daily', execution }
@@ -51,6 +52,7 @@ async function setup(t: TestContext) {
 test('a dry run answers as if it were done, and nothing is', async (t) => {
   const { call, created, path, woken, dump } = await setup(t)
   const { execution_id: executionId } = (await call('POST', `${path}/trigger`)).json()
+  await call('PUT', '/calendars/days', { entries: [{ date: '2099-01-01' }] })
   woken.length = 0
   const before = await dump()
   const dry = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', to: string, body?: unknown) => {
@@ -72,12 +74,29 @@ test('a dry run answers as if it were done, and nothing is', async (t) => {
   assert.equal((await dry('PATCH', `${path}/pause`)).status, 'PAUSED')
   assert.equal((await dry('DELETE', path)).status, 'DELETED')
   assert.equal((await dry('POST', `${path}/trigger`)).job_id, created.job_id)
+  const counts: number[] = []
+  const subscription = executionsCancelled.subscribe(({ executions }) => void counts.push(executions))
+  t.after(() => subscription[Symbol.dispose]())
   assert.equal((await dry('POST', `/executions/${executionId}/cancel`)).status, 'CANCELLED')
+  assert.deepEqual(counts, [])
+  const cancelled = await dry('POST', '/executions/cancel', { filter: { kind: 'trigger' } })
+  assert.deepEqual([cancelled.kind, cancelled.progress.total], ['cancel', 1])
+  const range = { from: '2025-12-01T00:00:00Z', to: '2025-12-31T00:00:00Z' }
+  const backfill = await dry('POST', `${path}/backfill`, range)
+  assert.deepEqual([backfill.kind, backfill.progress.total], ['backfill', 31])
   const bulk = await dry('POST', '/jobs/bulk', { action: 'delete', filter: {} })
   assert.deepEqual([bulk.status, bulk.progress.total], ['RUNNING', 1])
   const redriven = await dry('POST', '/dead-letters/redrive', { execution_ids: [executionId] })
   assert.deepEqual(redriven.not_found, [executionId])
   assert.equal((await dry('POST', '/dead-letters/redrive', { filter: {} })).kind, 'redrive')
+  assert.equal((await dry('PUT', '/calendars/days', { entries: [] })).revision, 2)
+  assert.equal((await dry('PUT', '/calendars/other', { entries: [] })).revision, 1)
+  assert.deepEqual(await dry('DELETE', '/calendars/days'), {})
+  const schedule = { cron_expression: '@hourly', exclusions: [{ calendar: 'days' }], max_runs: 2 }
+  const limits = { jitter_seconds: 9, concurrency_limit: 2, concurrency_key: { key: 'a', limit: 1 } }
+  const limited = await dry('POST', '/jobs', { ...request, ...limits, key: 'limited', schedule })
+  assert.deepEqual([limited.schedule.runs, limited.concurrency_key], [0, limits.concurrency_key])
+  assert.equal((await dry('PATCH', path, { schedule, ...limits })).jitter_seconds, 9)
   assert.deepEqual(woken, [])
   assert.equal(await dump(), before)
 })
@@ -132,4 +151,36 @@ test('a key is kept with what it did, on PostgreSQL too', async (t) => {
   for (const one of both.filter((other) => other.statusCode !== 202)) {
     assertProblem(one, 'IDEMPOTENCY_KEY_IN_USE', 'Idempotency-Key')
   }
+})
+
+test('on PostgreSQL a job has the options it was given, before and after a change', async (t) => {
+  const { call } = await setup(t)
+  await call('PUT', '/calendars/days', { entries: [{ from: '2000-01-01', to: '2098-12-31' }] })
+  const schedule = { cron_expression: '0 12 * * *', exclusions: [{ calendar: 'days' }], max_runs: 2 }
+  const options = {
+    overlap_policy: 'BUFFER_ALL',
+    misfire_policy: 'FIRE_ALL',
+    jitter_seconds: 30,
+    concurrency_limit: 2,
+    concurrency_key: { key: 'a', limit: 1 },
+  }
+  const made = await call('POST', '/jobs', { ...request, key: 'options', schedule, ...options })
+  assert.equal(made.statusCode, 201, made.body)
+  const path = `/jobs/${made.json().job_id}`
+  const shown = async () => {
+    const { stats: _, ...job } = (await call('GET', path)).json()
+    return job
+  }
+  assert.deepEqual(await shown(), made.json())
+  assert.match(made.json().schedule.next_run_at, /^2099-01-01T12:00:/)
+  assertProblem(await call('DELETE', '/calendars/days'), 'CALENDAR_IN_USE')
+  const gone = { jitter_seconds: null, concurrency_limit: null, concurrency_key: null }
+  const patch = { ...gone, schedule: { exclusions: null, max_runs: 5 } }
+  const changed = await call('PATCH', path, patch, { 'if-match': '*' })
+  assert.equal(changed.statusCode, 200, changed.body)
+  assert.deepEqual(await shown(), changed.json())
+  const { jitter_seconds, concurrency_limit, concurrency_key, schedule: after } = changed.json()
+  assert.deepEqual([jitter_seconds, concurrency_limit, concurrency_key], [0, null, null])
+  assert.deepEqual([after.max_runs, after.runs, 'exclusions' in after], [5, 0, false])
+  assert.equal((await call('DELETE', '/calendars/days')).statusCode, 204)
 })

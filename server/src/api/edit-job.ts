@@ -4,6 +4,9 @@ import { isDeepStrictEqual } from 'node:util'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import type { JobVersion, StoredSchedule } from '../domain/job.ts'
 import { editJob, isSameSchedule, type JobState, type JobWrite } from '../domain/job-change.ts'
+import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
+import type { Calendars } from '../domain/schedule/exclusions.ts'
+import { emptyCalendars } from '../domain/schedule/exclusions.ts'
 import { nextSlot } from '../domain/schedule/next-run.ts'
 import type { Tier } from '../domain/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
@@ -16,23 +19,30 @@ export interface EditContext {
   /** Whose key it is. */
   by: string
   tier: Tier
+  /** Those that the request may name. What the job names already it may go on naming. */
+  calendars: Calendars
 }
 
 /** Null: nothing changes. Throws what is wrong with the request. */
-export function planEdit(state: JobState, given: JobRequest, { by, tier }: EditContext): JobWrite | null {
+export function planEdit(state: JobState, given: JobRequest, context: EditContext): JobWrite | null {
   const request = revealHeaders(given, state.execution.headers)
-  const defined = defineAnew(state, request, tier)
+  const defined = defineAnew(state, request, context)
   const { definition } = defined
   const key = request.key ?? null
   if (key === state.key && isSameDefinition(state, definition)) return null
   if (!isSameSchedule(state, definition)) checkNewSchedule(state, request, defined)
-  return editJob(state, { by, key, version: definition })
+  return editJob(state, { by: context.by, key, version: definition })
 }
 
 /** A new interval counts from now on; any other edit keeps the grid. */
-function defineAnew(state: JobState, request: JobRequest, tier: Tier): DefinedJob {
+function defineAnew(
+  state: JobState,
+  request: JobRequest,
+  { tier, calendars: given }: EditContext,
+): DefinedJob {
   const { jobId, tenantId, anchorAt, now } = state
-  const context = { jobId, tenantId, tier, version: state.version + 1 }
+  const calendars = { ...emptyCalendars([state.schedule]), ...given }
+  const context = { jobId, tenantId, tier, version: state.version + 1, calendars }
   const kept = defineJob(request, { ...context, anchorAt })
   if (!hasNewInterval(state.schedule, kept.definition.schedule)) return kept
   return defineJob(request, { ...context, anchorAt: now })
@@ -41,7 +51,8 @@ function defineAnew(state: JobState, request: JobRequest, tier: Tier): DefinedJo
 function hasNewInterval(before: StoredSchedule, after: StoredSchedule): boolean {
   if (after.type !== 'INTERVAL') return false
   const names = ['type', 'interval', 'every_seconds'] as const
-  return names.some((name) => before[name] !== after[name])
+  const hasNew = names.some((name) => before[name] !== after[name])
+  return hasNew || isAfterCompletion(before) !== isAfterCompletion(after)
 }
 
 function isSameDefinition(state: JobState, definition: JobVersion): boolean {

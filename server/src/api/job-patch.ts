@@ -24,7 +24,7 @@ export function applyPatch(job: JobView, patch: Fields): unknown {
 
 /** The job as a request that would make it, with its header values. */
 function requestOf(job: JobView): JobRequest {
-  const { execution, key, description, misfireWindowSeconds } = job
+  const { execution, key, description, misfireWindowSeconds, concurrencyLimit, concurrencyKey } = job
   return {
     name: job.name,
     ...(key !== null && { key }),
@@ -41,6 +41,9 @@ function requestOf(job: JobView): JobRequest {
     overlap_policy: job.overlapPolicy,
     misfire_policy: job.misfirePolicy,
     ...(misfireWindowSeconds !== null && { misfire_window_seconds: misfireWindowSeconds }),
+    jitter_seconds: job.jitterSeconds,
+    ...(concurrencyLimit !== null && { concurrency_limit: concurrencyLimit }),
+    ...(concurrencyKey !== null && { concurrency_key: { ...concurrencyKey } }),
     metadata: { ...job.metadata },
   }
 }

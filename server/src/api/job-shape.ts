@@ -1,8 +1,11 @@
 // A job as clients see it. Header values are left out: they are secrets more often than not.
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { JobView } from '../domain/job.ts'
+import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
-import { type CompiledSchedule, nextRun } from '../domain/schedule/next-run.ts'
+import type { Calendars } from '../domain/schedule/exclusions.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
+import { type CompiledSchedule, isExcluded, nextRun } from '../domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { JobStats } from '../ports/history.ts'
 import type { NewJob } from '../ports/jobs.ts'
@@ -10,8 +13,14 @@ import type { NewJob } from '../ports/jobs.ts'
 /** Shown instead of a header value, and taken for it when a job is changed. */
 export const hiddenValue = '***'
 
-export function toJob(job: JobView, now: EpochMs): Job {
-  const { execution } = job
+export interface ShapeContext {
+  now: EpochMs
+  /** What the calendars hold that the job names. */
+  calendars: Calendars
+}
+
+export function toJob(job: JobView, context: ShapeContext): Job {
+  const { execution, schedule } = job
   const names = Object.keys(execution.headers)
   return {
     job_id: job.jobId,
@@ -21,8 +30,9 @@ export function toJob(job: JobView, now: EpochMs): Job {
     status: job.status,
     pause: pauseOf(job),
     schedule: {
-      ...job.schedule,
-      next_run_at: instantOf(nextRunAt(job, now)),
+      ...schedule,
+      ...(schedule.max_runs === undefined ? {} : { runs: job.runs }),
+      next_run_at: instantOf(nextRunAt(job, context)),
       last_run_at: instantOf(job.lastRunAt),
     },
     execution: {
@@ -39,6 +49,9 @@ export function toJob(job: JobView, now: EpochMs): Job {
     overlap_policy: job.overlapPolicy,
     misfire_policy: job.misfirePolicy,
     misfire_window_seconds: job.misfireWindowSeconds,
+    jitter_seconds: job.jitterSeconds,
+    concurrency_limit: job.concurrencyLimit,
+    concurrency_key: job.concurrencyKey === null ? null : { ...job.concurrencyKey },
     metadata: { ...job.metadata },
     version: job.version,
     created_at: toRfc3339(job.createdAt),
@@ -48,11 +61,11 @@ export function toJob(job: JobView, now: EpochMs): Job {
   }
 }
 
-export function toJobDetails(job: JobView, stats: JobStats, now: EpochMs): JobDetails {
+export function toJobDetails(job: JobView, stats: JobStats, context: ShapeContext): JobDetails {
   const { succeeded, failed, timedOut, averageDurationMs, lastStatus } = stats
   const runs = succeeded + failed + timedOut
   return {
-    ...toJob(job, now),
+    ...toJob(job, context),
     stats: {
       total_runs: runs,
       success_rate: runs === 0 ? null : succeeded / runs,
@@ -63,12 +76,12 @@ export function toJobDetails(job: JobView, stats: JobStats, now: EpochMs): JobDe
 }
 
 /** The answer to pause, resume and delete. */
-export function toJobState(job: JobView, now: EpochMs): JobState {
+export function toJobState(job: JobView, context: ShapeContext): JobState {
   return {
     job_id: job.jobId,
     status: job.status,
     pause: pauseOf(job),
-    next_run_at: instantOf(nextRunAt(job, now)),
+    next_run_at: instantOf(nextRunAt(job, context)),
     version: job.version,
     updated_at: toRfc3339(job.updatedAt),
   }
@@ -77,16 +90,17 @@ export function toJobState(job: JobView, now: EpochMs): JobState {
 /** What the store would answer about a job that it has just taken. */
 export function viewOf(job: NewJob): JobView {
   const { createdAt: updatedAt, createdBy: updatedBy } = job
-  return { ...job, pause: null, lastRunAt: job.immediate?.slot ?? null, updatedAt, updatedBy }
+  const lastRunAt = job.immediate?.slot ?? null
+  return { ...job, pause: null, runs: 0, lastRunAt, updatedAt, updatedBy }
 }
 
 /** The schedule of a stored job. Null when it cannot be read any more, as when its zone has left the zone data. */
-export function scheduleOf({
-  schedule,
-  anchorAt,
-  jobId,
-}: Pick<JobView, 'schedule' | 'anchorAt' | 'jobId'>): CompiledSchedule | null {
-  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+export function scheduleOf(
+  { schedule, anchorAt, jobId }: Pick<JobView, 'schedule' | 'anchorAt' | 'jobId'>,
+  calendars?: Calendars,
+): CompiledSchedule | null {
+  const context = { createdAt: anchorAt, jobId, ...(calendars === undefined ? {} : { calendars }) }
+  const answer = compileSchedule(schedule, context)
   return answer.ok ? answer.value.compiled : null
 }
 
@@ -96,14 +110,20 @@ function pauseOf({ pause }: JobView): Job['pause'] {
   return { since: toRfc3339(since), reason, by, until: instantOf(until) }
 }
 
-function nextRunAt(job: JobView, now: EpochMs): EpochMs | null {
-  if (job.status !== 'ACTIVE' || job.slotAt === null) return null
-  const schedule = scheduleOf(job)
+function nextRunAt(job: JobView, { now, calendars }: ShapeContext): EpochMs | null {
+  const { slotAt } = job
+  if (job.status !== 'ACTIVE' || slotAt === null) return null
+  // It has one slot at a time, and the one after it is not known before its end.
+  if (isAfterCompletion(job.schedule)) return dueAtOf(job, slotAt)
+  const schedule = scheduleOf(job, calendars)
   if (schedule === null) return null
   // A single slot that is late has not run yet: it is still what comes next.
-  if (schedule.kind === 'once') return job.slotAt
-  // The stored slot may lag behind, and after a change it may lie far ahead.
-  return nextRun(schedule, Math.max(now, job.slotAt - 1) as EpochMs)
+  if (schedule.kind === 'once') return isExcluded(schedule, slotAt) ? null : dueAtOf(job, slotAt)
+  // The stored slot may lag behind, and after a change it may lie far ahead. With jitter a slot that is over may still
+  // be due.
+  let slot = nextRun(schedule, Math.max(now - job.jitterSeconds * 1_000, slotAt - 1) as EpochMs)
+  while (slot !== null && dueAtOf(job, slot) <= now) slot = nextRun(schedule, slot)
+  return slot === null ? null : dueAtOf(job, slot)
 }
 
 function instantOf(at: EpochMs | null): string | null {

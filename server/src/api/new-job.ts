@@ -1,13 +1,16 @@
 // From a request to a job that can be created: its first version and its first slot.
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { misfireWindowMs } from '../domain/misfire.ts'
-import { nextSlot } from '../domain/schedule/next-run.ts'
+import type { Calendars } from '../domain/schedule/exclusions.ts'
+import { isExcluded, nextSlot } from '../domain/schedule/next-run.ts'
+import { refuse } from '../domain/schedule/schedule-error.ts'
 import type { Tier } from '../domain/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { ApiError } from './api-error.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './define-job.ts'
 import { revealHeaders } from './job-patch.ts'
+import { refuseSchedule } from './schedule-refusal.ts'
 
 export interface NewJobContext {
   jobId: string
@@ -16,15 +19,17 @@ export interface NewJobContext {
   /** Whose key it is. */
   by: string
   now: EpochMs
+  /** Those that the request may name. Default none. */
+  calendars?: Calendars
   /** Called when the job runs at once: its execution and lane. */
   enqueue: () => { executionId: string; lane: string }
 }
 
 /** Throws what is wrong with the request. */
 export function planJob(given: JobRequest, context: NewJobContext): NewJob {
-  const { jobId, tenantId, tier, now } = context
+  const { jobId, tenantId, tier, now, calendars = {} } = context
   const request = revealHeaders(given, {})
-  const defined = defineJob(request, { jobId, tenantId, tier, version: 1, anchorAt: now })
+  const defined = defineJob(request, { jobId, tenantId, tier, version: 1, anchorAt: now, calendars })
   const slot = firstSlot(defined, request, now)
   const immediate = defined.definition.schedule.type === 'IMMEDIATE' ? { ...context.enqueue(), slot } : null
   return {
@@ -42,6 +47,10 @@ export function planJob(given: JobRequest, context: NewJobContext): NewJob {
 function firstSlot({ compiled, definition }: DefinedJob, request: JobRequest, now: EpochMs): EpochMs {
   const slot = nextSlot(compiled, compiled.kind === 'once' ? (-1 as EpochMs) : now)
   if (slot === null) throw refuseOver(request)
+  if (definition.schedule.type === 'IMMEDIATE' && isExcluded(compiled, slot)) {
+    const field = 'exclusions'
+    throw refuseSchedule(refuse('NEVER_MATCHES', 'An exclusion skips this moment.', { field }).error, request)
+  }
   const windowMs = misfireWindowMs(compiled, definition.misfireWindowSeconds)
   if (definition.schedule.type === 'ONE_TIME' && slot < now - windowMs) {
     const pointer = pointerToTime(request)

@@ -5,16 +5,7 @@ import { ApiError } from './api-error.ts'
 
 type Fields = Record<string, unknown>
 
-const jobFields = [
-  'jitter_seconds',
-  'concurrency_limit',
-  'concurrency_key',
-  'depends_on',
-  'on_failure',
-  'on_late',
-  'region',
-]
-const scheduleFields = ['max_runs', 'exclusions', 'after_completion']
+const jobFields = ['depends_on', 'on_failure', 'on_late', 'region']
 const executionFields = [
   'total_timeout_seconds',
   'heartbeat_timeout_seconds',
@@ -23,19 +14,14 @@ const executionFields = [
   ...['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function'],
 ]
 
-const overlapPolicies = ['BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING']
-const misfirePolicies = ['FIRE_ALL', 'SKIP']
 const executionTypes = ['worker', 'shell', 'artifact', 'kafka', 'grpc', 'lambda']
 
 /** A hook for everything that has the fields of a job. */
 export async function refuseJobOptions({ body }: FastifyRequest): Promise<void> {
   if (!isObject(body)) return
-  const { schedule, execution } = body
+  const { execution } = body
   refuseNotBuilt([
     ...given(body, jobFields),
-    ...(isOneOf(overlapPolicies, body['overlap_policy']) ? ['/overlap_policy'] : []),
-    ...(isOneOf(misfirePolicies, body['misfire_policy']) ? ['/misfire_policy'] : []),
-    ...given(schedule, scheduleFields, '/schedule/'),
     ...(isObject(execution) && isOneOf(executionTypes, execution['type']) ? ['/execution/type'] : []),
     ...given(execution, executionFields, '/execution/'),
   ])
@@ -54,7 +40,7 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-export function refuseNotBuilt(pointers: readonly string[]): void {
+function refuseNotBuilt(pointers: readonly string[]): void {
   if (pointers.length === 0) return
   const detail = 'is not supported yet; it comes with a later version'
   throw new ApiError(

@@ -12,7 +12,7 @@ export function toOperation(one: Operation): OperationReply {
     operation_id: one.operationId,
     kind: one.kind,
     status: one.status,
-    filter: fromFilter(one.filter),
+    filter: fromFilter(one),
     progress: { total: one.total, total_capped: one.totalCapped, done: one.done, skipped: one.skipped },
     error: one.error,
     created_by: one.createdBy,

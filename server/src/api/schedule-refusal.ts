@@ -21,8 +21,10 @@ export function refuseSchedule(error: ScheduleError, body: Scheduled): ApiError 
 
 /** The engine names a field of the body, of the schedule, or of the cron text; a pointer needs to know which. */
 function pointerOf(field: string | null, { schedule }: Scheduled): string {
-  if (field !== null && Object.hasOwn(SchedulePreviewRequestSchema.properties, field)) return `/${field}`
+  // A field may say a place within it: exclusions/2/date.
+  const name = field === null ? '' : field.split('/')[0]!
+  if (Object.hasOwn(SchedulePreviewRequestSchema.properties, name)) return `/${field}`
   if (typeof schedule === 'string') return '/schedule'
-  if (field !== null && Object.hasOwn(ScheduleObjectSchema.properties, field)) return `/schedule/${field}`
+  if (Object.hasOwn(ScheduleObjectSchema.properties, name)) return `/schedule/${field}`
   return schedule.cron_expression === undefined ? '/schedule' : '/schedule/cron_expression'
 }

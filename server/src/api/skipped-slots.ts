@@ -1,9 +1,9 @@
-// Slots without an execution. The store keeps runs of equal skips as ranges; here they become slots again, newest
-// first, no more of them than a page holds, each by the schedule it was skipped under.
+// Slots without an execution. The store keeps runs of equal skips as ranges; here they become slots again, no more of
+// them than a page holds, each by the schedule it was skipped under.
 import type { SkippedSlot } from '@carillon/contract/execution.ts'
-import { type CompiledSchedule, countSlots, previousSlot } from '../domain/schedule/next-run.ts'
+import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from '../domain/schedule/next-run.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import type { SkipRange } from '../ports/history.ts'
+import type { SkipRange, SlotOrder } from '../ports/history.ts'
 import { toScheduledTime } from './execution-shape.ts'
 import { scheduleOf } from './job-shape.ts'
 
@@ -11,6 +11,11 @@ import { scheduleOf } from './job-shape.ts'
 interface Window {
   from: EpochMs
   to: EpochMs
+}
+
+interface SkippedAt {
+  at: EpochMs
+  reason: SkipRange['reason']
 }
 
 /** The schedules of a job by version, each read once. */
@@ -38,20 +43,35 @@ export function listSlots(
   schedules: SkipSchedules,
   ranges: readonly SkipRange[],
   { window, limit }: { window: Window; limit: number },
-): { slots: { at: EpochMs; reason: SkipRange['reason'] }[]; more: boolean } {
-  const slots: { at: EpochMs; reason: SkipRange['reason'] }[] = []
-  for (const range of ranges) {
-    const schedule = schedules.find(range)
-    if (schedule === null) continue
-    const { from, to } = clip(range, window)
-    let at = previousSlot(schedule, (to + 1) as EpochMs)
-    while (at !== null && at >= from) {
-      if (slots.length === limit) return { slots, more: true }
-      slots.push({ at, reason: range.reason })
-      at = previousSlot(schedule, at)
-    }
+): { slots: SkippedAt[]; more: boolean } {
+  const slots: SkippedAt[] = []
+  for (const { at, range } of expandRanges(schedules, ranges, { window, order: 'desc' })) {
+    if (slots.length === limit) return { slots, more: true }
+    slots.push({ at, reason: range.reason })
   }
   return { slots, more: false }
+}
+
+/** The slots of ranges that come in this order, one by one as they are asked for. */
+export function* expandRanges(
+  schedules: SkipSchedules,
+  ranges: readonly SkipRange[],
+  { window, order }: { window: Window; order: SlotOrder },
+): Generator<{ at: EpochMs; range: SkipRange }> {
+  for (const range of ranges) {
+    const { from, to } = clip(range, window)
+    const schedule = schedules.find(range)
+    if (isSingle(range, schedule)) {
+      if (range.from >= from && range.from <= to) yield { at: range.from, range }
+      continue
+    }
+    const next = (at: EpochMs) => (order === 'asc' ? nextSlot(schedule, at) : previousSlot(schedule, at))
+    let at = next((order === 'asc' ? from - 1 : to + 1) as EpochMs)
+    while (at !== null && at >= from && at <= to) {
+      yield { at, range }
+      at = next(at)
+    }
+  }
 }
 
 /** How many slots of the ranges lie in the window. */
@@ -61,13 +81,18 @@ export function countSkipped(schedules: SkipSchedules, ranges: readonly SkipRang
     const { from, to } = clip(range, window)
     const whole = from === range.from && to === range.to
     const schedule = schedules.find(range)
-    if (schedule === null) continue
-    count += whole ? range.count : countSlots(schedule, { from, to: (to + 1) as EpochMs })
+    if (isSingle(range, schedule)) count += range.from >= from && range.from <= to ? 1 : 0
+    else count += whole ? range.count : countSlots(schedule, { from, to: (to + 1) as EpochMs })
   }
   return count
 }
 
-export function toSkippedSlot({ at, reason }: { at: EpochMs; reason: SkipRange['reason'] }): SkippedSlot {
+/** One slot is itself, whatever the schedule says: one that counts from an end is on no grid. */
+function isSingle(range: SkipRange, schedule: CompiledSchedule | null): schedule is null {
+  return range.count === 1 || schedule === null
+}
+
+export function toSkippedSlot({ at, reason }: SkippedAt): SkippedSlot {
   return { execution_id: null, status: 'SKIPPED', scheduled_time: toScheduledTime(at), reason }
 }
 

@@ -4,6 +4,7 @@ import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../ports/requests.ts'
 import type { Wakeup, WakeupTopic } from '../ports/wakeup.ts'
+import { executionsCancelled } from '../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
 
 export interface WriteDeps {
@@ -20,6 +21,8 @@ export interface WriteAnswer<Body> {
   body: Body
   /** Sent after the commit. */
   wake?: readonly WakeupTopic[]
+  /** Executions that this ended; told after the commit. */
+  cancelled?: number
 }
 
 /**
@@ -38,9 +41,9 @@ export async function answerWrite<Body>(
   const outcome = await deps.requests.run<ApiError | Written>(terms, async (stores) => {
     const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
     if (done instanceof ApiError) return { value: done, reply: null }
-    const { wake = [], ...answer } = done
+    const { wake = [], cancelled = 0, ...answer } = done
     const written = toReply(answer, reply)
-    return { value: { wake, written }, reply: written }
+    return { value: { wake, cancelled, written }, reply: written }
   })
   if (outcome.kind === 'in_flight') {
     const errors = [{ pointer: keyHeader, detail: 'is that of a request that is under way' }]
@@ -53,14 +56,16 @@ export async function answerWrite<Body>(
   }
   if (outcome.kind === 'repeated') return send(reply.header('idempotency-replayed', 'true'), outcome.reply)
   if (outcome.value instanceof ApiError) throw outcome.value
-  const { wake, written } = outcome.value
+  const { wake, cancelled, written } = outcome.value
   if (dryRun) return send(reply.header('x-dry-run', 'true'), asIfDone(written))
   for (const topic of wake) deps.wakeup.send(topic)
+  if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
   return send(reply, written)
 }
 
 interface Written {
   wake: readonly WakeupTopic[]
+  cancelled: number
   written: Reply
 }
 
@@ -75,7 +80,7 @@ async function refusalOf<T>(work: Promise<T>): Promise<T | ApiError> {
 }
 
 function toReply(
-  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake'>,
+  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled'>,
   reply: FastifyReply,
 ): Reply {
   if (status === 204) return { status, headers, body: '' }

@@ -58,12 +58,13 @@ test('any other kind’s idempotency key is the head of SHA-256 of job and execu
 })
 
 test('what is under way is PENDING until its first attempt began, and RETRYING from its end on', () => {
-  assert.equal(statusOfLive('waiting', 0), 'PENDING')
-  assert.equal(statusOfLive('ready', 0), 'PENDING')
-  assert.equal(statusOfLive('running', 1), 'RUNNING')
-  assert.equal(statusOfLive('running', 4), 'RUNNING')
-  assert.equal(statusOfLive('retrying', 1), 'RETRYING')
-  assert.equal(statusOfLive('ready', 1), 'RETRYING')
+  assert.equal(statusOfLive('waiting', 0, false), 'PENDING')
+  assert.equal(statusOfLive('ready', 0, false), 'PENDING')
+  assert.equal(statusOfLive('running', 1, false), 'RUNNING')
+  assert.equal(statusOfLive('running', 4, false), 'RUNNING')
+  assert.equal(statusOfLive('retrying', 1, false), 'RETRYING')
+  assert.equal(statusOfLive('ready', 1, false), 'RETRYING')
+  assert.equal(statusOfLive('running', 1, true), 'CANCELLING')
 })
 
 test('the last attempt decides the final status', () => {

@@ -17,7 +17,7 @@ export const EXECUTION_STATUSES = [
 ] as const
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
 
-export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive'] as const
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill'] as const
 export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
 
 /** How an attempt ended; `cancelled` also ends an execution that has none. */
@@ -29,7 +29,7 @@ export const LIVE_STATES = ['waiting', 'ready', 'running', 'retrying'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
 /** Why a slot has no execution. */
-export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted'] as const
+export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
 export type SkipReason = (typeof SKIP_REASONS)[number]
 
 /** Executions in one batch, at most; a position is one byte of the id. */
@@ -43,8 +43,9 @@ export function executionIdAt(batchId: string, position: number): string {
   return batchId.slice(0, 34) + (position < 16 ? '0' : '') + position.toString(16)
 }
 
-/** The status a client sees of an execution that has not ended. */
-export function statusOfLive(state: LiveState, attempts: number): ExecutionStatus {
+/** The status a client sees of an execution that has not ended; only a running one can be on its way to cancelled. */
+export function statusOfLive(state: LiveState, attempts: number, isCancelled: boolean): ExecutionStatus {
+  if (isCancelled) return 'CANCELLING'
   if (state === 'running') return 'RUNNING'
   if (state === 'retrying') return 'RETRYING'
   return attempts === 0 ? 'PENDING' : 'RETRYING'

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { SkipReason } from './execution.ts'
 import type { JobStatus, JobVersion, JobView, Pause } from './job.ts'
+import { isAfterCompletion, slotAfterEnd } from './schedule/after-completion.ts'
 import { compileSchedule } from './schedule/compile-schedule.ts'
 import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from './schedule/next-run.ts'
 
@@ -42,12 +43,15 @@ export interface JobWrite {
   status: JobStatus
   slotAt: EpochMs | null
   decidedTo: EpochMs | null
+  runs: number
   pause: Pause | null
   skips: readonly SkippedRange[]
   /** What is owed is among `skips` now. */
   dropsOwed: boolean
   /** Executions that do not run yet are cancelled. */
   cancelsPending: boolean
+  /** Executions that run are cancelled too. */
+  cancelsRunning: boolean
 }
 
 /** Why a job cannot be changed so. */
@@ -66,9 +70,12 @@ export function editJob(state: JobState, { by, key, version }: JobEdit): JobWrit
   if (isSameSchedule(state, version)) return kept
   const settled = settle(state, state.now, state.status === 'PAUSED' ? 'paused' : 'edited')
   const schedule = scheduleOf(version)
-  const slotAt = schedule === null ? null : nextSlot(schedule, settled.decidedTo)
+  // Runs are counted from when the schedule has a limit of them.
+  const runs = state.schedule.max_runs === undefined ? 0 : settled.runs
+  const isOver = runs >= (version.schedule.max_runs ?? Number.POSITIVE_INFINITY)
+  const slotAt = schedule === null || isOver ? null : nextSlot(schedule, settled.decidedTo)
   const status = slotAt === null ? 'COMPLETED' : state.status === 'PAUSED' ? 'PAUSED' : 'ACTIVE'
-  return { ...kept, ...settled, status, slotAt, pause: status === 'PAUSED' ? state.pause : null }
+  return { ...kept, ...settled, runs, status, slotAt, pause: status === 'PAUSED' ? state.pause : null }
 }
 
 /** Stops new slots. Of a paused job only reason and end change. */
@@ -101,24 +108,28 @@ export function resumeJob(
   if (state.status === 'ACTIVE') return null
   const settled = settle(state, at === null ? state.now : ((at - 1) as EpochMs), 'paused')
   const slotAt = slotAfter(state, settled.decidedTo)
-  const status = slotAt === null ? 'COMPLETED' : 'ACTIVE'
+  // Without a slot one that counts from the end of its last execution awaits that.
+  const status = slotAt === null && !isAfterCompletion(state.schedule) ? 'COMPLETED' : 'ACTIVE'
   return { ...stayAs(state, by), ...settled, status, slotAt, pause: null }
 }
 
-/** Nothing fires any more. Null: it is deleted already. */
-export function deleteJob(state: JobState, { by }: { by: string }): JobWrite | null {
-  if (state.status === 'DELETED') return null
+/** Nothing fires any more. Null: it is deleted already, and what runs is to go on. */
+export function deleteJob(
+  state: JobState,
+  { by, cancelRunning = false }: { by: string; cancelRunning?: boolean },
+): JobWrite | null {
+  if (state.status === 'DELETED') return cancelRunning ? { ...stayAs(state, by), cancelsRunning: true } : null
   const settled = settle(state, state.now, state.status === 'PAUSED' ? 'paused' : 'deleted')
   const gone = { status: 'DELETED', slotAt: null, pause: null, cancelsPending: true } as const
-  return { ...stayAs(state, by), ...settled, ...gone }
+  return { ...stayAs(state, by), ...settled, ...gone, cancelsRunning: cancelRunning }
 }
 
 /** The job as it is after the write; null: as it is. */
 export function applyWrite(state: JobState, write: JobWrite | null): JobView {
   const { now, decidedTo: _to, recordedAt: _at, owed: _owed, owedDecided: _decided, ...view } = state
   if (write === null) return view
-  const { key, version, status, slotAt, pause, by } = write
-  return { ...view, ...version, key, status, slotAt, pause, updatedAt: now, updatedBy: by }
+  const { key, version, status, slotAt, runs, pause, by } = write
+  return { ...view, ...version, key, status, slotAt, runs, pause, updatedAt: now, updatedBy: by }
 }
 
 /** Whether both fire at the same instants. */
@@ -134,46 +145,60 @@ function sortedText(schedule: object): string {
 }
 
 function stayAs(state: JobState, by: string): JobWrite {
-  const { key, status, slotAt, decidedTo, pause } = state
-  const none = { version: null, skips: [], dropsOwed: false, cancelsPending: false }
-  return { by, key, status, slotAt, decidedTo, pause, ...none }
+  const { key, status, slotAt, decidedTo, runs, pause } = state
+  const none = { version: null, skips: [], dropsOwed: false, cancelsPending: false, cancelsRunning: false }
+  return { by, key, status, slotAt, decidedTo, runs, pause, ...none }
 }
 
 /** Every slot up to `until` that has no record gets one. */
 function settle(state: JobState, until: EpochMs, reason: SkipReason) {
-  const decided = Math.max(state.decidedTo ?? -1, state.recordedAt ?? -1)
+  const decided = Math.max(state.decidedTo ?? -1, state.recordedAt ?? -1) as EpochMs
   const decidedTo = Math.max(decided, until) as EpochMs
-  const schedule = scheduleOf(state)
-  const ranges: { from: EpochMs; to: EpochMs }[] = []
-  if (state.owed !== null) ranges.push(...without(state.owed, state.owedDecided))
-  const first = schedule === null ? null : firstUndecided(state, schedule, decided as EpochMs)
-  if (first !== null && first <= until) ranges.push({ from: first, to: until })
-  const skips =
-    schedule === null ? [] : ranges.flatMap((range) => toSkip(schedule, range, reason, state.version))
-  return { decidedTo, skips, dropsOwed: state.owed !== null }
+  const skip = (ranges: readonly { from: EpochMs; to: EpochMs }[]) => toSkips(state, ranges, reason)
+  const owed = state.owed === null ? [] : skip(without(state.owed, state.owedDecided))
+  const first = firstUndecided(state, decided)
+  const skips = first === null || first > until ? owed : [...owed, ...skip([{ from: first, to: until }])]
+  // What was owed had been counted as if it ran.
+  const uncounted = owed.reduce((sum, { count }) => sum + count, 0)
+  return {
+    decidedTo,
+    skips,
+    dropsOwed: state.owed !== null,
+    runs: Math.max(0, state.runs - uncounted),
+  }
 }
 
-function firstUndecided(state: JobState, schedule: CompiledSchedule, decided: EpochMs): EpochMs | null {
-  if (state.slotAt === null || state.slotAt > decided) return state.slotAt
-  return nextSlot(schedule, decided)
+function firstUndecided(state: JobState, decided: EpochMs): EpochMs | null {
+  if (state.slotAt === null || state.slotAt > decided || isAfterCompletion(state.schedule))
+    return state.slotAt
+  const schedule = scheduleOf(state)
+  return schedule === null ? null : nextSlot(schedule, decided)
 }
 
 function slotAfter(state: JobState, after: EpochMs): EpochMs | null {
   if (state.slotAt === null || state.slotAt > after) return state.slotAt
+  if (isAfterCompletion(state.schedule)) return slotAfterEnd(state, after)
   const schedule = scheduleOf(state)
   return schedule === null ? null : nextSlot(schedule, after)
 }
 
-function toSkip(
-  schedule: CompiledSchedule,
-  range: { from: EpochMs; to: EpochMs },
+function toSkips(
+  state: JobState,
+  ranges: readonly { from: EpochMs; to: EpochMs }[],
   reason: SkipReason,
-  version: number,
 ): SkippedRange[] {
-  const from = nextSlot(schedule, (range.from - 1) as EpochMs)
-  const to = previousSlot(schedule, (range.to + 1) as EpochMs)
-  if (from === null || to === null || from > to) return []
-  return [{ from, to, count: countSlots(schedule, { from, to: (to + 1) as EpochMs }), reason, version }]
+  const { version } = state
+  // Its slots are on no grid, and it has one at a time.
+  if (isAfterCompletion(state.schedule))
+    return ranges.map(({ from }) => ({ from, to: from, count: 1, reason, version }))
+  const schedule = scheduleOf(state)
+  if (schedule === null) return []
+  return ranges.flatMap((range) => {
+    const from = nextSlot(schedule, (range.from - 1) as EpochMs)
+    const to = previousSlot(schedule, (range.to + 1) as EpochMs)
+    if (from === null || to === null || from > to) return []
+    return [{ from, to, count: countSlots(schedule, { from, to: (to + 1) as EpochMs }), reason, version }]
+  })
 }
 
 /** What is left of a range when parts of it, in order, are taken out. */

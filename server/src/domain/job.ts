@@ -7,10 +7,12 @@ import type { ScheduleAnswer } from './schedule/compile-schedule.ts'
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
 export type JobStatus = (typeof JOB_STATUSES)[number]
 
-export const OVERLAP_POLICIES = ['ALLOW', 'SKIP'] as const
+/** What happens to a slot that comes while an earlier execution of the job is under way. */
+export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
 export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]
 
-export const MISFIRE_POLICIES = ['FIRE_ONCE'] as const
+/** What happens to slots that could not fire in time. */
+export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
 export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
 
 /** As the schedule engine returns it: always an object with its type. */
@@ -48,7 +50,47 @@ export interface JobVersion {
   misfirePolicy: MisfirePolicy
   /** Null: by the grain of the schedule. */
   misfireWindowSeconds: number | null
+  /** A slot fires up to this much later, always the same for one slot. */
+  jitterSeconds: number
+  /** Executions of the job that may run at once; null: no limit but the overlap policy. */
+  concurrencyLimit: number | null
+  /** Executions of all the tenant's jobs with this key that may run at once. */
+  concurrencyKey: ConcurrencyKey | null
   metadata: Readonly<Record<string, string>>
+}
+
+export interface ConcurrencyKey {
+  key: string
+  limit: number
+}
+
+/** Slots of a job that wait behind others, at most; what comes then is skipped. */
+export const bufferMax = 1_000
+
+/** How many slots of a job may wait behind others; under ALLOW those that a limit holds back. */
+export const bufferRoom: Record<OverlapPolicy, number> = {
+  ALLOW: bufferMax,
+  SKIP: 0,
+  BUFFER_ONE: 1,
+  BUFFER_ALL: bufferMax,
+  CANCEL_RUNNING: bufferMax,
+}
+
+/** Whether its executions must be counted before they start: such a job pays for it, others do not. */
+export function isLimited(
+  job: Pick<JobVersion, 'overlapPolicy' | 'concurrencyLimit' | 'concurrencyKey'>,
+): boolean {
+  return job.concurrencyKey !== null || (job.overlapPolicy === 'ALLOW' && job.concurrencyLimit !== null)
+}
+
+/**
+ * Whether its executions are rows of their own from the start instead of places in a batch: others of the job may wait
+ * behind them, and must find them by the job.
+ */
+export function hasOwnRows(
+  job: Pick<JobVersion, 'overlapPolicy' | 'concurrencyLimit' | 'concurrencyKey'>,
+): boolean {
+  return isLimited(job) || (job.overlapPolicy !== 'ALLOW' && bufferRoom[job.overlapPolicy] > 0)
 }
 
 export interface Pause {
@@ -68,6 +110,8 @@ export interface JobView extends JobVersion {
   pause: Pause | null
   /** The slot that fires next as far as the store knows; it may lag behind for dense schedules. */
   slotAt: EpochMs | null
+  /** Slots that ran, counted while the schedule has a `max_runs`. */
+  runs: number
   /** The latest slot that became an execution. */
   lastRunAt: EpochMs | null
   createdAt: EpochMs

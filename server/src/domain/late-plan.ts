@@ -1,12 +1,12 @@
 // What a scheduler decided about a job after a hold-up reaches over many slots. If another scheduler has decided part of
 // them meanwhile, the plan was made too early: carried out, it would leave holes or skip what ran.
 import type { EpochMs } from '../lib/epoch.ts'
-import type { SlotRange } from './misfire.ts'
+import type { SkippedSlots } from './misfire.ts'
 
 interface PlannedSlot {
   jobId: string
   slot: EpochMs
-  misfired: SlotRange | null
+  skipped: readonly SkippedSlots[]
   move: { decidedTo: EpochMs } | null
 }
 
@@ -14,9 +14,9 @@ interface PlannedSlot {
 export function latePlansOf(slots: readonly PlannedSlot[]): Map<string, { from: EpochMs; to: EpochMs }> {
   const plans = new Map<string, { from: EpochMs; to: EpochMs }>()
   const single = new Map<string, { from: EpochMs; to: EpochMs }>()
-  for (const { jobId, slot, misfired, move } of slots) {
+  for (const { jobId, slot, skipped, move } of slots) {
     const before = plans.get(jobId) ?? single.get(jobId)
-    const from = Math.min(before?.from ?? slot, misfired?.from ?? slot) as EpochMs
+    const from = Math.min(before?.from ?? slot, skipped[0]?.from ?? slot) as EpochMs
     const to = Math.max(before?.to ?? slot, move?.decidedTo ?? slot) as EpochMs
     if (from < to) plans.set(jobId, { from, to })
     else single.set(jobId, { from, to })

@@ -15,6 +15,8 @@ class Fragment {
   }
 }
 
+export type { Fragment }
+
 /** Interpolation of anything but fragments does not compile: values are parameters. */
 export function sql(name: string): (text: TemplateStringsArray, ...parts: Fragment[]) => Sql {
   return (text, ...parts) => Object.freeze({ name, text: `/* ${name} */ ${join(text, parts)}` })

@@ -1,18 +1,28 @@
 // Executions as the API stops and repeats them.
 import type { ExecutionStatus } from '../domain/execution.ts'
 import type { EpochMs } from '../lib/epoch.ts'
+import type { ExecutionQuery } from './history.ts'
 
 export interface Control {
-  /** Ends an execution that is not running; it starts no attempt any more. */
+  /** Ends an execution; one that is running once its worker has stopped it. It starts no attempt any more. */
   cancel(target: { tenantId: string; executionId: string; message: string }): Promise<CancelOutcome>
+  /** The same for many. What has ended is left alone. */
+  cancelMany(target: {
+    tenantId: string
+    executionIds: readonly string[]
+    message: string
+  }): Promise<{ cancelled: number; cancelling: number }>
+  /** Executions that match and have not ended, newest first. */
+  findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }>
   /** A new execution of the job's current version in place of one that has ended. Its dead letter, if any, is gone. */
   retry(order: RetryOrder): Promise<RetryOutcome>
 }
 
 export type CancelOutcome =
-  /** Also when it was cancelled before. */
+  /** It was not running. Also when it was cancelled before. */
   | { kind: 'cancelled'; jobId: string }
-  | { kind: 'running' }
+  /** It was running, and is being stopped. Also when it has ended so since. */
+  | { kind: 'cancelling'; jobId: string }
   | { kind: 'finished'; status: ExecutionStatus }
   | { kind: 'not_found' }
 

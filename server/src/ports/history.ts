@@ -1,7 +1,7 @@
 // Executions as the API reads them: those under way and those recorded, in one statement, so that an execution on
 // its way from one table to the next is seen once.
-import type { ExecutionKind, ExecutionStatus, Outcome, SkipReason } from '../domain/execution.ts'
-import type { StoredSchedule } from '../domain/job.ts'
+import type { ExecutionKind, ExecutionStatus, LiveState, Outcome, SkipReason } from '../domain/execution.ts'
+import type { ConcurrencyKey, StoredSchedule } from '../domain/job.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
@@ -10,14 +10,14 @@ export interface History {
   listExecutions(query: ExecutionQuery): Promise<ExecutionPage | null>
   /** One execution with all its attempts. */
   getExecution(tenantId: string, executionId: string): Promise<ExecutionView | null>
-  /** Ranges of skipped slots that touch [from, to], latest first. Null: there is no such job. */
-  listSkips(query: {
-    tenantId: string
-    jobId: string
-    from: EpochMs
-    to: EpochMs
-    limit: number
-  }): Promise<SkipRange[] | null>
+  /** Ranges of skipped slots that touch [from, to], latest first unless said otherwise. Null: there is no such job. */
+  listSkips(query: SlotQuery): Promise<SkipRange[] | null>
+  /** Executions of slots in [from, to], latest first unless said otherwise. Null: there is no such job. */
+  listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null>
+  /** How many slots in [from, to] have a record. Null: there is no such job. */
+  countSlots(query: SlotBounds & Lateness): Promise<SlotCount | null>
+  /** What of the job has not ended. Null: there is no such job. */
+  underWay(tenantId: string, jobId: string): Promise<UnderWay | null>
   /** How the job went, over the history that is kept. Null: there is no such job. */
   stats(tenantId: string, jobId: string): Promise<JobStats | null>
 }
@@ -125,4 +125,79 @@ export interface SkipRange {
   version: number
   schedule: StoredSchedule
   anchorAt: EpochMs
+}
+
+/** Slots of one job; both ends included. */
+export interface SlotBounds {
+  tenantId: string
+  jobId: string
+  from: EpochMs
+  to: EpochMs
+}
+
+export type SlotOrder = 'asc' | 'desc'
+
+export interface SlotQuery extends SlotBounds {
+  limit: number
+  /** By slot. Default desc. */
+  order?: SlotOrder
+}
+
+export interface Lateness {
+  /** How long after its slot an execution may be made: how far to look for those of long ago. */
+  lateMs: number
+}
+
+export interface SlotPage {
+  executions: SlotExecution[]
+  /** In the order asked for, nothing is known of slots behind this instant; null: these are all. */
+  end: EpochMs | null
+  /** The latest slot that has a record; null: none, or none of the last days. */
+  recordedAt: EpochMs | null
+  /** Late slots that wait for their turn; those among them that have a record do not. */
+  owed: { from: EpochMs; to: EpochMs } | null
+}
+
+export interface SlotExecution {
+  slot: EpochMs
+  executionId: string
+  status: ExecutionStatus
+}
+
+/** Counting stops at `totalMax`, or when too many rows were looked at: then there are at least so many. */
+export interface SlotCount {
+  executions: number
+  /** In ranges that lie wholly between the two ends. */
+  skipped: number
+  capped: boolean
+  /** The ranges that reach over an end: how much of them lies between is for their schedule to say. */
+  edges: SkipRange[]
+}
+
+export interface UnderWay {
+  /** What runs first, then what retries, what is ready and what waits; the first `underWayMax` of them. */
+  executions: UnendedExecution[]
+  /** Executions that were let go and have not ended; counted up to `totalMax`. */
+  letGo: number
+  owed: { from: EpochMs; to: EpochMs } | null
+}
+
+export const underWayMax = 20
+
+export interface UnendedExecution {
+  executionId: string
+  kind: ExecutionKind
+  slot: EpochMs
+  /** In a batch it is ready, or running once that is claimed. */
+  state: LiveState
+  status: ExecutionStatus
+  /** Of the latest attempt; 0 before the first. */
+  attempt: number
+  enqueuedAt: EpochMs
+  startedAt: EpochMs | null
+  retryAt: EpochMs | null
+  /** It waits for this host, which was full. */
+  host: string | null
+  /** What it waits for or holds, and how many hold it. */
+  concurrencyKey: (ConcurrencyKey & { held: number }) | null
 }

@@ -20,6 +20,11 @@ export interface Jobs {
   ): Promise<JobView | 'not_found' | 'key_taken'>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome>
+  /**
+   * Executions of past slots, each of which waits for its turn: of the given ones the first, until so many of the
+   * backfill have not ended. Null: the job is gone or deleted.
+   */
+  enqueueBackfill(order: BackfillOrder): Promise<{ enqueued: number; unended: number } | null>
   /** Newest first. */
   list(query: JobQuery): Promise<JobPage>
   count(tenantId: string, filter: JobFilter): Promise<Total>
@@ -52,6 +57,15 @@ export type TriggerOutcome =
   | { kind: 'triggered'; enqueuedAt: EpochMs }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
+
+export interface BackfillOrder {
+  tenantId: string
+  jobId: string
+  operationId: string
+  /** Of the backfill that have not ended, at most. */
+  unendedMax: number
+  executions: readonly { executionId: string; slot: EpochMs; lane: string }[]
+}
 
 export interface JobQuery {
   tenantId: string

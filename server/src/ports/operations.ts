@@ -37,4 +37,6 @@ export interface OperationProgress {
   after: string | null
   /** How long the next step waits. */
   waitMs: number
+  /** Why it cannot go on: it has FAILED then. */
+  error?: string
 }

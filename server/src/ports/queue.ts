@@ -12,10 +12,12 @@ export interface Queue {
   claim(order: ClaimOrder): Promise<Claimed>
   /** The versions of jobs that were claimed. */
   definitions(keys: readonly DefinitionKey[]): Promise<Definition[]>
-  /** Ends whole batches: what ended is recorded, what did not leaves for `live`. Returns the batches that were not held. */
-  finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<string[]>
-  /** Ends or hands back single executions. Returns the executions that were not held. */
-  finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<string[]>
+  /** Ends whole batches: what ended is recorded, what did not leaves for `live`. Missing are batches that were not held. */
+  finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer>
+  /** Ends or hands back single executions. Missing are executions that were not held. */
+  finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer>
+  /** Executions in this worker's hands that somebody has cancelled. */
+  findCancelled(workerId: string): Promise<string[]>
   /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
   findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
   /** Hands back what the store thinks this worker holds and the worker does not know, as after a lost reply. */
@@ -87,11 +89,14 @@ export interface Definition extends DefinitionKey {
   execution: HttpExecution
   retryPolicy: RetryPolicy
   priority: number
+  /** A slot was due up to this much later than its time. */
+  jitterSeconds: number
 }
 
 /** What happened to one attempt. Times are those of the database's clock. */
 export interface AttemptEnd {
-  outcome: 'succeeded' | 'failed' | 'timed_out'
+  /** cancelled: it was stopped because somebody cancelled it. */
+  outcome: 'succeeded' | 'failed' | 'timed_out' | 'cancelled'
   startedAt: EpochMs
   finishedAt: EpochMs
   durationMs: number
@@ -115,6 +120,12 @@ export type Ending =
   | { kind: 'running'; startedAt: EpochMs }
   /** Its call was not started: no attempt is spent, its rank is kept. `host`: it waits for this host. */
   | { kind: 'unstarted'; host: string | null }
+
+export interface FinishAnswer {
+  missing: string[]
+  /** Executions that ended CANCELLED, whatever was said of them: somebody had cancelled them. */
+  cancelled: string[]
+}
 
 export interface FinishedBatch {
   batchId: string

@@ -1,7 +1,8 @@
 // What the scheduler asks of the store: which cursors come due, and to fire their slots. A slot fires once because
 // its row is unique, whoever fires it; a partition's lease only stops two schedulers from doing the same work.
-import type { OverlapPolicy, StoredSchedule } from '../domain/job.ts'
-import type { SlotRange } from '../domain/misfire.ts'
+import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/job.ts'
+import type { SkippedSlots } from '../domain/misfire.ts'
+import type { Calendars } from '../domain/schedule/exclusions.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Slots {
@@ -39,7 +40,22 @@ export interface Cursor {
   anchorAt: EpochMs
   priority: number
   overlapPolicy: OverlapPolicy
+  misfirePolicy: MisfirePolicy
   misfireWindowSeconds: number | null
+  jitterSeconds: number
+  /** Whether its executions wait to be counted: see `isLimited`. */
+  limited: boolean
+  /** Slots that ran, while the schedule has a `max_runs`. */
+  runs: number
+  /** What the calendars hold that its exclusions name; null: it names none. */
+  calendars: CursorCalendars | null
+}
+
+export interface CursorCalendars {
+  /** All that are named; one that is gone is empty. */
+  entries: Calendars
+  /** Grows with each change of one of them. */
+  revision: number
 }
 
 export interface SlotToFire {
@@ -52,28 +68,51 @@ export interface SlotToFire {
   route: string
   lane: string
   priority: number
-  allowOverlap: boolean
+  overlapPolicy: OverlapPolicy
+  /** It waits to be counted instead of being claimable at once. */
+  limited: boolean
   /** A late slot is owed: where an on-time one would be skipped because of overlap, it waits. */
   late: boolean
   /** Every slot from after this one to here is owed too, one after the other. Null: none. */
   owedTo: EpochMs | null
+  /** The least time between two owed slots. */
+  owedPaceMs: number
   /** The slot before, to tell runs of equal skips. */
   previousSlot: EpochMs | null
-  /** Slots that will not run because they were misfired: before this one, or up to it when `misfiredItself`. */
-  misfired: SlotRange | null
-  /** It does not run: it is only recorded as the last of `misfired`. */
-  misfiredItself: boolean
-  /** Where the cursor moves with this fire; null: it stays. `slotAt` null: no slot is left. */
-  move: { slotAt: EpochMs | null; dueAt: EpochMs | null; decidedTo: EpochMs } | null
+  /** Slots that will not run: before this one, or up to it when `skip` is set. */
+  skipped: readonly SkippedSlots[]
+  /** Why it does not run itself: then it is only recorded. Misfire: it is the last of `skipped`. */
+  skip: 'misfire' | 'exclusion' | null
+  /** Of a schedule with `max_runs`: how many that is, and how many run by this fire, owed ones included. */
+  runs: { max: number; count: number } | null
+  /** The calendars it was planned with: when they have changed since, it is stale. */
+  calendars: { names: readonly string[]; revision: number } | null
+  /**
+   * Where the cursor moves with this fire; null: it stays. `slotAt` null: no slot is left, or, when it `awaits` the end
+   * of the execution, none is known yet.
+   */
+  move: CursorMove | null
+}
+
+export interface CursorMove {
+  slotAt: EpochMs | null
+  dueAt: EpochMs | null
+  decidedTo: EpochMs
+  awaits?: boolean
+}
+
+/** Of one job at most one such slot is decided in a fire: what it decides bears on the next. */
+export function isDecidedAlone({ overlapPolicy, runs }: Pick<SlotToFire, 'overlapPolicy' | 'runs'>): boolean {
+  return overlapPolicy !== 'ALLOW' || runs !== null
 }
 
 /**
- * taken: the slot has its record already. overlap, misfire: recorded as skipped. owed: it waits for a live execution.
- * early: the database's clock is not there yet. stale: the job is no longer as the caller knows it. busy: its cursor
- * is locked; try again soon.
+ * taken: the slot has its record already. overlap, misfire, exclusion: recorded as skipped. owed: it waits for a live
+ * execution. buffered: it has its execution, which waits to be released. early: the database's clock is not there yet.
+ * stale: the job is no longer as the caller knows it. busy: its cursor is locked; try again soon.
  */
 export type FireAnswer = {
   jobId: string
   slot: EpochMs
-  answer: 'taken' | 'overlap' | 'misfire' | 'owed' | 'early' | 'stale' | 'busy'
+  answer: 'taken' | 'overlap' | 'misfire' | 'exclusion' | 'owed' | 'buffered' | 'early' | 'stale' | 'busy'
 }

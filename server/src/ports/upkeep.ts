@@ -1,7 +1,7 @@
 // What keeps the whole going when a part is lost or waits. Every scheduler runs it; none leads.
 
-import type { OverlapPolicy, StoredSchedule } from '../domain/job.ts'
 import type { Beat } from '../domain/lease-watch.ts'
+import type { KeyCounts, ReleasePlan, WaitingJob } from '../domain/release.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Upkeep {
@@ -16,34 +16,32 @@ export interface Upkeep {
   wake(limit: number): Promise<number>
   /** When the next retry comes due; null: none is waiting. */
   nextWakeAt(): Promise<EpochMs | null>
-  /** Jobs behind `after` that have something waiting: a trigger, or owed slots. */
-  findWaiting(after: string | null, limit: number): Promise<WaitingJob[]>
-  /** Lets the next one of each job go if nothing of the job is live. Returns the jobs of which one was let go. */
-  release(orders: readonly ReleaseOrder[]): Promise<string[]>
+  /**
+   * Jobs behind `after` of which something waits: executions, owed slots, or a next slot that awaits an end. The first
+   * page also has the jobs that have waited longest for a concurrency key.
+   */
+  findWaiting(after: string | null, limit: number): Promise<string[]>
+  /** Locks the jobs, lets `decide` say what may go of each, and writes that. Jobs that others have locked are left out. */
+  release(
+    jobIds: readonly string[],
+    decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
+  ): Promise<Released>
 }
 
-export interface WaitingJob {
-  jobId: string
-  version: number
-  tenantId: string
-  priority: number
-  overlapPolicy: OverlapPolicy
-  schedule: StoredSchedule
-  anchorAt: EpochMs
-  /** The owed slots, from and to included; null: only triggers wait. */
-  owed: { from: EpochMs; to: EpochMs } | null
+/** A plan with what the executions of owed slots need. */
+export interface ReleaseOrder extends ReleasePlan {
+  /** One for each of the owed slots. */
+  executions: readonly { executionId: string; route: string; lane: string; priority: number }[]
 }
 
-export interface ReleaseOrder {
-  jobId: string
-  version: number
-  /** The next owed slot and the one after it; a slot past the owed range ends it. A waiting trigger goes before it: a person is waiting. */
-  owed: {
-    slot: EpochMs
-    next: EpochMs | null
-    executionId: string
-    route: string
-    lane: string
-    priority: number
-  } | null
+/** What came of it, for whoever is to be woken. */
+export interface Released {
+  /** Executions that became claimable. */
+  ready: number
+  /** Running executions were cancelled. */
+  cancelled: boolean
+  /** Jobs have a new next slot. */
+  planned: boolean
+  /** Executions wait that did not before, or what waited is gone: there may be more to release. */
+  more: boolean
 }

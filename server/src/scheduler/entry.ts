@@ -1,22 +1,29 @@
 // A job in the scheduler's memory: its compiled schedule and the slot it fires next.
 import assert from 'node:assert/strict'
-import { partitionsCount } from '../domain/job.ts'
-import { misfireWindowMs } from '../domain/misfire.ts'
+import { type OverlapPolicy, partitionsCount, type StoredSchedule } from '../domain/job.ts'
+import { type LateJob, misfireWindowMs } from '../domain/misfire.ts'
+import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { type CompiledSchedule, nextSlot } from '../domain/schedule/next-run.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Cursor } from '../ports/slots.ts'
 
-export interface Entry {
-  readonly jobId: string
+export interface Entry extends Readonly<LateJob> {
   readonly partitionId: number
   readonly tenantId: string
   readonly version: number
-  readonly schedule: CompiledSchedule
   readonly priority: number
-  readonly allowOverlap: boolean
-  /** How old a misfired slot may be and still run. */
-  readonly windowMs: number
+  readonly overlapPolicy: OverlapPolicy
+  readonly limited: boolean
+  /** As stored, of a job that counts from the end of its last execution; null: it counts from a grid. */
+  readonly afterCompletion: StoredSchedule | null
+  /** Slots that may run; null: no limit. */
+  readonly maxRuns: number | null
+  /** What it was compiled with. */
+  readonly calendars: { names: readonly string[]; revision: number } | null
+  /** Slots that ran, while there is a `maxRuns`. */
+  runs: number
   slot: EpochMs
   /** When the wheel hands it out: the slot's due time, or later when it must be tried again. */
   dueAt: EpochMs
@@ -27,14 +34,20 @@ export interface Entry {
 /** A dense job's cursor is written at most this often; a restart then looks a minute back into `slots`. */
 export const moveEveryMs = 60_000
 
-/** Null: every slot the cursor stands for is recorded, and none is left. */
+/** Null: every slot the cursor stands for is recorded, and none is left or none is known yet. */
 export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
-  const { jobId, partitionId, slotAt, recordedAt } = cursor
-  const compiled = compileSchedule(cursor.schedule, { createdAt: cursor.anchorAt, jobId })
+  const { jobId, partitionId, jitterSeconds, calendars } = cursor
+  const context = {
+    createdAt: cursor.anchorAt,
+    jobId,
+    ...(calendars !== null && { calendars: calendars.entries }),
+  }
+  const compiled = compileSchedule(cursor.schedule, context)
   // What is stored was compiled before; that it no longer compiles would be a bug of ours.
   assert(compiled.ok, `the stored schedule of job ${jobId} does not compile`)
   const schedule = compiled.value.compiled
-  const slot = recordedAt === null || recordedAt < slotAt ? slotAt : nextSlot(schedule, recordedAt)
+  const afterCompletion = isAfterCompletion(cursor.schedule) ? cursor.schedule : null
+  const slot = firstOpen(cursor, afterCompletion === null ? schedule : null)
   if (slot === null) return null
   return {
     jobId,
@@ -43,11 +56,24 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     version: cursor.version,
     schedule,
     priority: cursor.priority,
-    allowOverlap: cursor.overlapPolicy === 'ALLOW',
+    overlapPolicy: cursor.overlapPolicy,
+    limited: cursor.limited,
+    misfirePolicy: cursor.misfirePolicy,
     windowMs: misfireWindowMs(schedule, cursor.misfireWindowSeconds),
+    jitterSeconds,
+    afterCompletion,
+    maxRuns: cursor.schedule.max_runs ?? null,
+    calendars: calendars && { names: Object.keys(calendars.entries), revision: calendars.revision },
+    runs: cursor.runs,
     slot,
-    dueAt: slot,
+    dueAt: dueAtOf({ jobId, jitterSeconds }, slot),
     // Spread by partition, so that jobs loaded together do not write their cursors together.
     movedAt: (now - Math.floor((partitionId / partitionsCount) * moveEveryMs)) as EpochMs,
   }
+}
+
+/** Without a grid the slot after a recorded one is not known: the release loop plans it. */
+function firstOpen({ slotAt, recordedAt }: Cursor, grid: CompiledSchedule | null): EpochMs | null {
+  if (recordedAt === null || recordedAt < slotAt) return slotAt
+  return grid === null ? null : nextSlot(grid, recordedAt)
 }

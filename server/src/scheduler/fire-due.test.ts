@@ -1,75 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { change, edit, editSchedule, pause, resume } from '../../test/conformance/changes.ts'
-import { createScenario } from '../../test/conformance/scenario.ts'
-import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { partitionOf, partitionsCount } from '../domain/job.ts'
-import { LaneChooser } from '../domain/lane.ts'
-import type { EpochMs } from '../lib/epoch.ts'
-import type { NewJob } from '../ports/jobs.ts'
-import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
-import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { allPartitions, setup } from '../../test/fire-scene.ts'
+import { partitionOf } from '../domain/job.ts'
 import { slotsFired } from '../telemetry/events.ts'
-import { fireDue, fireEveryMs } from './fire-due.ts'
-import { loadWindow, takeChanges } from './load-window.ts'
-import { TimerWheel } from './timer-wheel.ts'
-import { Window } from './window.ts'
-
-const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
-type Fire = (real: Slots['fire'], slots: readonly SlotToFire[]) => Promise<FireAnswer[]>
-
-/** A scheduler that holds everything. `at(600)` of the scenario is now. */
-async function setup() {
-  const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
-  const scenario = await createScenario({
-    ...ports,
-    ids: world.ids,
-    now: async () => world.clock.databaseNow(),
-  })
-  const wheel = new TimerWheel()
-  const window = new Window()
-  window.hold(allPartitions)
-  const told: string[] = []
-  const real = ports.slots.fire.bind(ports.slots)
-  const asked: SlotToFire[][] = []
-  /** Stands in for the next fire only. */
-  let next: Fire | null = null
-  const slots: Slots = {
-    load: (request) => ports.slots.load(request),
-    takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
-    fire(items) {
-      asked.push([...items])
-      const fire = next
-      next = null
-      return fire === null ? real(items) : fire(real, items)
-    },
-  }
-  const loadDeps = { clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} }
-  const load = () => loadWindow(loadDeps)
-  const deps = {
-    ...{ clock: world.clock, ids: world.ids, slots, wheel, window, lanes: new LaneChooser() },
-    onEnqueued: () => void told.push('enqueued'),
-    onOwed: () => void told.push('owed'),
-  }
-  const fire = () => fireDue(deps, { misfireAfterMs: 60_000 })
-  return {
-    ...scenario,
-    ...{ world, store, wheel, window, told, asked, load, fire, takeNotes: () => takeChanges(loadDeps) },
-    fireOnceBy(by: Fire) {
-      next = by
-    },
-    /** A job that has its own interval: the first slot at a second of the scenario. */
-    createEvery: (everySeconds: number, firstSecond: number, changes: Partial<NewJob> = {}) =>
-      scenario.createJob({
-        schedule: { type: 'INTERVAL', every_seconds: everySeconds },
-        anchorAt: scenario.at(firstSecond - everySeconds),
-        slotAt: scenario.at(firstSecond),
-        ...changes,
-      }),
-    slotsOf: ({ jobId }: NewJob): EpochMs[] => [...store.jobs.get(jobId)!.slots.keys()],
-  }
-}
+import { fireEveryMs } from './fire-due.ts'
 
 test('a slot is fired when it is due and not before; the step says how long to wait', async () => {
   const { at, world, createEvery, load, fire, slotsOf, wheel } = await setup()

@@ -3,13 +3,15 @@
 import { batchExecutionsMax, executionIdAt } from '../domain/execution.ts'
 import type { LaneChooser } from '../domain/lane.ts'
 import { serverRoute } from '../domain/route.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
 import { slotsFired } from '../telemetry/events.ts'
 import type { Entry } from './entry.ts'
-import { type Plan, planSlots } from './plan-slots.ts'
+import { planSlots } from './plan-slots.ts'
+import type { Plan } from './planned-slot.ts'
 import type { TimerWheel } from './timer-wheel.ts'
 import type { Window } from './window.ts'
 
@@ -52,8 +54,9 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     }
     settle(deps, { due, plans, slots, answers, now })
     const taken = answers.filter(({ answer }) => answer === 'taken').length
+    const unfired = answers.filter(({ answer }) => answer !== 'buffered').length
     const tookMs = clock.monotonicMs() - startedMs
-    slotsFired.emit({ slots: slots.length, unfired: answers.length, taken, tookMs })
+    slotsFired.emit({ slots: slots.length, unfired, taken, tookMs })
   }
   const next = wheel.nextDueAt()
   if (next === null) return fireEveryMs
@@ -130,17 +133,27 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
       wheel.putBack(entry)
       return
     }
+    const { move, runs } = plan.slots.at(-1)!
+    if (runs !== null && isCounted(answer)) {
+      entry.runs += runs.count
+      if (entry.runs >= runs.max) return
+    }
     if (plan.next === null) return
-    const moved = plan.slots.at(-1)!.move !== null
-    if (moved) entry.movedAt = now
+    if (move !== null) entry.movedAt = now
+    const nextDueAt = dueAtOf(entry, plan.next)
     // Asked again now, not taken from the plan: while we fired, the window may have moved past the next slot, and
     // the load that moved it did not see the cursor we were writing.
-    if (moved && !window.covers(entry.partitionId, plan.next)) return
+    if (move !== null && !window.covers(entry.partitionId, nextDueAt)) return
     entry.slot = plan.next
-    entry.dueAt = plan.next
+    entry.dueAt = nextDueAt
     wheel.putBack(entry)
   })
-  const owed = slots.some(({ owedTo }) => owedTo !== null) || answers.some(({ answer }) => answer === 'owed')
-  if (owed) deps.onOwed()
+  const waits = ({ answer }: FireAnswer) => answer === 'owed' || answer === 'buffered'
+  if (slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
   if (answers.length < slots.length) deps.onEnqueued()
+}
+
+/** Whether the slot runs, now or later: those count against `max_runs`. */
+function isCounted(answer: FireAnswer['answer'] | undefined): boolean {
+  return answer === undefined || answer === 'buffered' || answer === 'owed'
 }

@@ -1,49 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { at, cursorOf, entryOf, everySecond, plan } from '../../test/entry.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
-import type { Cursor } from '../ports/slots.ts'
-import { type Entry, toEntry } from './entry.ts'
-import { type Plan, planSlots } from './plan-slots.ts'
-
-const base = Date.UTC(2026, 0, 2, 10)
-const everySecond = '* * * * * *'
-
-/** Whole seconds after 10:00. */
-function at(seconds: number): EpochMs {
-  return epochMs(base + seconds * 1_000)
-}
-
-/** A job that runs each second, whose next slot is second 0, its cursor just written. */
-function entryOf(expression = everySecond, changes: Partial<Cursor> = {}): Entry {
-  const entry = toEntry(
-    {
-      jobId: 'a job',
-      partitionId: 0,
-      tenantId: 'a tenant',
-      version: 3,
-      slotAt: at(0),
-      dueAt: at(0),
-      recordedAt: null,
-      schedule: { type: 'CRON', cron_expression: expression },
-      anchorAt: at(0),
-      priority: 4,
-      overlapPolicy: 'SKIP',
-      misfireWindowSeconds: null,
-      ...changes,
-    },
-    at(0),
-  )
-  assert(entry !== null)
-  return entry
-}
-
-function plan(entry: Entry, nowSeconds: number, staysInMemory = true): Plan {
-  return planSlots(entry, {
-    now: at(nowSeconds),
-    misfireAfterMs: 60_000,
-    staysInMemory: () => staysInMemory,
-  })
-}
+import { toEntry } from './entry.ts'
+import { planSlots } from './plan-slots.ts'
 
 test('a job that is due fires one slot, as it is', () => {
   assert.deepEqual(plan(entryOf(), 0), {
@@ -54,12 +14,16 @@ test('a job that is due fires one slot, as it is', () => {
         slot: at(0),
         dueAt: at(0),
         priority: 4,
-        allowOverlap: false,
+        overlapPolicy: 'SKIP',
+        limited: false,
         late: false,
         owedTo: null,
+        owedPaceMs: 0,
         previousSlot: at(-1),
-        misfired: null,
-        misfiredItself: false,
+        skipped: [],
+        skip: null,
+        runs: null,
+        calendars: null,
         move: null,
       },
     ],
@@ -79,7 +43,7 @@ test('up to two seconds behind it is load: the slot is on time, and those behind
 
 test('a job that may overlap needs no slot before', () => {
   const { slots } = plan(entryOf(everySecond, { overlapPolicy: 'ALLOW' }), 0)
-  assert.deepEqual([slots[0]!.allowOverlap, slots[0]!.previousSlot], [true, null])
+  assert.deepEqual([slots[0]!.overlapPolicy, slots[0]!.previousSlot], ['ALLOW', null])
 })
 
 test('the cursor stays while the next slot is in memory, and moves when it is not', () => {
@@ -124,9 +88,9 @@ test('after its last slot the cursor says that none is left', () => {
 test('a late job fires its first open slot and owes the others, one after the other', () => {
   const { slots, decidedTo, next } = plan(entryOf(), 30)
   assert.equal(slots.length, 1)
-  const { slot, late, owedTo, misfired, misfiredItself, move } = slots[0]!
+  const { slot, late, owedTo, skipped, skip, move } = slots[0]!
   assert.deepEqual({ slot, late, owedTo }, { slot: at(0), late: true, owedTo: at(30) })
-  assert.deepEqual({ misfired, misfiredItself }, { misfired: null, misfiredItself: false })
+  assert.deepEqual({ skipped, skip }, { skipped: [], skip: null })
   assert.deepEqual(move, { slotAt: at(31), dueAt: at(31), decidedTo: at(30) })
   assert.deepEqual([decidedTo, next], [at(30), at(31)])
 })
@@ -134,11 +98,11 @@ test('a late job fires its first open slot and owes the others, one after the ot
 test('a late job with misfired slots fires the latest of them and records the others', () => {
   const { slots, next } = plan(entryOf(), 600)
   assert.equal(slots.length, 1)
-  const { slot, late, owedTo, misfired, misfiredItself, move } = slots[0]!
+  const { slot, late, owedTo, skipped, skip, move } = slots[0]!
   // 539 is the latest that is older than a minute.
   assert.deepEqual({ slot, late, owedTo }, { slot: at(539), late: true, owedTo: at(600) })
-  assert.deepEqual(misfired, { from: at(0), to: at(538), count: 539 })
-  assert.equal(misfiredItself, false)
+  assert.deepEqual(skipped, [{ from: at(0), to: at(538), count: 539, reason: 'misfire' }])
+  assert.equal(skip, null)
   assert.deepEqual(move, { slotAt: at(601), dueAt: at(601), decidedTo: at(600) })
   assert.equal(next, at(601))
 })
@@ -158,8 +122,8 @@ test('a late job that may overlap fires all its slots beside each other', () => 
     Array.from({ length: 62 }, (_, i) => at(539 + i)),
   )
   assert(slots.every(({ late, owedTo }) => !late && owedTo === null))
-  assert.deepEqual(slots[0]!.misfired, { from: at(0), to: at(538), count: 539 })
-  assert(slots.slice(1).every(({ misfired }) => misfired === null))
+  assert.deepEqual(slots[0]!.skipped, [{ from: at(0), to: at(538), count: 539, reason: 'misfire' }])
+  assert(slots.slice(1).every(({ skipped }) => skipped.length === 0))
   assert(
     slots.slice(0, -1).every(({ move }) => move === null),
     'only the last one moves the cursor',
@@ -189,10 +153,10 @@ test('more than a hundred of them are fired in several goes, and none is left ou
 test('when nothing of it runs any more, its last slot is recorded with those before it', () => {
   const { slots, decidedTo, next } = plan(entryOf('*/10 * * * *', { misfireWindowSeconds: 30 }), 1_500)
   assert.equal(slots.length, 1)
-  const { slot, misfired, misfiredItself, late, owedTo, move } = slots[0]!
+  const { slot, skipped, skip, late, owedTo, move } = slots[0]!
   assert.equal(slot, at(1_200))
-  assert.deepEqual(misfired, { from: at(0), to: at(1_200), count: 3 })
-  assert.deepEqual({ misfiredItself, late, owedTo }, { misfiredItself: true, late: false, owedTo: null })
+  assert.deepEqual(skipped, [{ from: at(0), to: at(1_200), count: 3, reason: 'misfire' }])
+  assert.deepEqual({ skip, late, owedTo }, { skip: 'misfire', late: false, owedTo: null })
   assert.deepEqual(move, { slotAt: at(1_800), dueAt: at(1_800), decidedTo: at(1_200) })
   assert.deepEqual([decidedTo, next], [at(1_200), at(1_800)])
 })
@@ -200,8 +164,8 @@ test('when nothing of it runs any more, its last slot is recorded with those bef
 test('a single slot that is too old is recorded, and then none is left', () => {
   const schedule = { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' } as const
   const { slots, next } = plan(entryOf(everySecond, { schedule, misfireWindowSeconds: 60 }), 61)
-  assert.deepEqual(slots[0]!.misfired, { from: at(0), to: at(0), count: 1 })
-  assert.equal(slots[0]!.misfiredItself, true)
+  assert.deepEqual(slots[0]!.skipped, [{ from: at(0), to: at(0), count: 1, reason: 'misfire' }])
+  assert.equal(slots[0]!.skip, 'misfire')
   assert.deepEqual(slots[0]!.move, { slotAt: null, dueAt: null, decidedTo: at(0) })
   assert.equal(next, null)
 })
@@ -209,6 +173,5 @@ test('a single slot that is too old is recorded, and then none is left', () => {
 test('what is recorded already is not in memory again', () => {
   assert.equal(entryOf(everySecond, { recordedAt: at(20) }).slot, at(21))
   const once = { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' } as const
-  const cursor = { schedule: once, recordedAt: at(0) }
-  assert.throws(() => entryOf(everySecond, cursor), 'there is no entry')
+  assert.equal(toEntry(cursorOf(everySecond, { schedule: once, recordedAt: at(0) }), at(0)), null)
 })

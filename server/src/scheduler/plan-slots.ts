@@ -1,21 +1,13 @@
 // From a job that is due to the slots to fire. Ordinarily one slot; after a hold-up what the misfire rule says.
 // Pure but for ids and lanes, which are handed in.
-import { lateAfterMs, planLate } from '../domain/misfire.ts'
-import { nextSlot, previousSlot, slotsBetween } from '../domain/schedule/next-run.ts'
+import { type LateRuns, lateAfterMs, planLate, type SkippedSlots } from '../domain/misfire.ts'
+import { countRuns, nthRun } from '../domain/schedule/count-runs.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
+import { isExcluded, nextSlot, previousSlot, slotsBetween } from '../domain/schedule/next-run.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import type { SlotToFire } from '../ports/slots.ts'
 import { type Entry, moveEveryMs } from './entry.ts'
-
-/** A slot to fire that has no id, route and lane yet. */
-export type PlannedSlot = Omit<SlotToFire, 'executionId' | 'route' | 'lane'>
-
-export interface Plan {
-  slots: PlannedSlot[]
-  /** Every slot up to this one is decided once the plan is carried out. */
-  decidedTo: EpochMs
-  /** The slot after it; null: none is left. */
-  next: EpochMs | null
-}
+import { planAfterCompletion } from './plan-after-completion.ts'
+import { moveTo, type Plan, type PlannedSlot, plain, setCount } from './planned-slot.ts'
 
 export interface PlanOptions {
   now: EpochMs
@@ -28,61 +20,90 @@ export interface PlanOptions {
 const lateMax = 100
 
 export function planSlots(entry: Entry, options: PlanOptions): Plan {
-  return options.now - entry.slot > lateAfterMs ? planLateSlots(entry, options) : planOne(entry, options)
+  if (entry.afterCompletion !== null) return planAfterCompletion(entry, entry.afterCompletion, options)
+  // Not by `entry.dueAt`, which is later when the slot is tried again.
+  const isLate = options.now - dueAtOf(entry, entry.slot) > lateAfterMs
+  return isLate ? planLateSlots(entry, options) : planOne(entry, options)
 }
 
-function planOne(entry: Entry, options: PlanOptions): Plan {
+function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {
   const { slot, schedule } = entry
   const next = nextSlot(schedule, slot)
-  const moves = next === null || !options.staysInMemory(next) || options.now - entry.movedAt >= moveEveryMs
   const one = plain(entry, slot)
-  if (moves) one.move = { slotAt: next, dueAt: next, decidedTo: slot }
+  if (isExcluded(schedule, slot)) {
+    one.skip = 'exclusion'
+    // Under every policy: neighbours that are excluded too are one range.
+    one.previousSlot = previousSlot(schedule, slot)
+    setCount(one, 0)
+  }
+  const moves =
+    next === null ||
+    // What is counted is counted in the cursor.
+    entry.maxRuns !== null ||
+    !staysInMemory(dueAtOf(entry, next)) ||
+    now - entry.movedAt >= moveEveryMs
+  if (moves) one.move = moveTo(entry, next, slot)
   return { slots: [one], decidedTo: slot, next }
 }
 
 function planLateSlots(entry: Entry, { now, misfireAfterMs }: PlanOptions): Plan {
-  const { schedule, windowMs, slot: from } = entry
-  const { skipped, first, last } = planLate(schedule, { from, now, misfireAfterMs, windowMs })
-  if (first === null || last === null) {
-    // Nothing of it runs any more: the last one is recorded with the others before it.
-    const range = skipped ?? { from, to: from, count: 1 }
-    const one = plain(entry, range.to)
-    one.misfired = range
-    one.misfiredItself = true
-    return withMove(entry, [one], range.to)
-  }
-  if (!entry.allowOverlap) {
-    const one = plain(entry, first)
-    one.late = true
-    one.misfired = skipped
-    if (last > first) one.owedTo = last
-    return withMove(entry, [one], last)
-  }
+  const { skipped, runs } = planLate(entry, { from: entry.slot, now, misfireAfterMs })
+  if (runs === null) return recordSkipped(entry, skipped)
+  // What is paced or counted goes one after the other, also where it could run at once.
+  const isInOrder = entry.overlapPolicy !== 'ALLOW' || runs.paceMs > 0 || entry.maxRuns !== null
+  return isInOrder ? oweInOrder(entry, skipped, runs) : fireBeside(entry, skipped, runs)
+}
+
+/** Nothing of it runs any more: the last one is recorded with the others before it. */
+function recordSkipped(entry: Entry, ranges: readonly SkippedSlots[]): Plan {
+  // Without a slot up to now (the zone's rules changed meanwhile) the one that was expected is recorded.
+  const { slot } = entry
+  const skipped =
+    ranges.length > 0 ? ranges : [{ from: slot, to: slot, count: 1, reason: 'misfire' as const }]
+  const { to, reason } = skipped.at(-1)!
+  const one = plain(entry, to)
+  one.skipped = skipped
+  one.skip = reason
+  setCount(one, 0)
+  return withMove(entry, [one], to)
+}
+
+/** The first fires, the others are owed; of those, the release loop skips what is excluded. */
+function oweInOrder(entry: Entry, skipped: SkippedSlots[], runs: LateRuns): Plan {
+  const { first, paceMs } = runs
+  const { last, count } = cutToMaxRuns(entry, runs)
+  const one = plain(entry, first)
+  one.late = true
+  one.skipped = skipped
+  one.owedPaceMs = paceMs
+  if (last > first) one.owedTo = last
+  setCount(one, count)
+  return withMove(entry, [one], last)
+}
+
+/** Up to the first that is excluded: it begins the next plan, which comes at once. */
+function fireBeside(entry: Entry, skipped: SkippedSlots[], { first, last }: LateRuns): Plan {
+  const { schedule } = entry
   const late = slotsBetween(schedule, { from: first, to: (last + 1) as EpochMs }, lateMax)
-  const slots = late.map((slot) => plain(entry, slot))
-  slots[0]!.misfired = skipped
-  return withMove(entry, slots, late.at(-1)!)
+  const excludedAt = late.findIndex((slot) => isExcluded(schedule, slot))
+  const run = excludedAt < 0 ? late : late.slice(0, excludedAt)
+  const slots = run.map((slot) => plain(entry, slot))
+  slots[0]!.skipped = skipped
+  return withMove(entry, slots, run.at(-1)!)
+}
+
+/** Behind the slot with which `maxRuns` is reached there is none. */
+function cutToMaxRuns({ schedule, maxRuns, runs }: Entry, { first, last }: LateRuns) {
+  if (maxRuns === null) return { last, count: 0 }
+  const range = { from: first, to: (last + 1) as EpochMs }
+  const count = countRuns(schedule, range)
+  // One at least is left: a job that has had all is completed, and the store refuses what would be too many.
+  const left = Math.max(1, maxRuns - runs)
+  return count < left ? { last, count } : { last: nthRun(schedule, range, left), count: left }
 }
 
 function withMove(entry: Entry, slots: PlannedSlot[], decidedTo: EpochMs): Plan {
   const next = nextSlot(entry.schedule, decidedTo)
-  slots.at(-1)!.move = { slotAt: next, dueAt: next, decidedTo }
+  slots.at(-1)!.move = moveTo(entry, next, decidedTo)
   return { slots, decidedTo, next }
-}
-
-function plain(entry: Entry, slot: EpochMs): PlannedSlot {
-  return {
-    jobId: entry.jobId,
-    version: entry.version,
-    slot,
-    dueAt: slot,
-    priority: entry.priority,
-    allowOverlap: entry.allowOverlap,
-    late: false,
-    owedTo: null,
-    previousSlot: entry.allowOverlap ? null : previousSlot(entry.schedule, slot),
-    misfired: null,
-    misfiredItself: false,
-    move: null,
-  }
 }

@@ -23,12 +23,13 @@ export const selectState = sql('selectState')`
 
 export const insertVersion = sql('insertVersion')`
   INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
-    retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, from_ms($8), $9, $10, $11, $12, $13, $14, $15)`
+    retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata, jitter_seconds,
+    concurrency_limit, concurrency_key, concurrency_key_limit, calendars)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, from_ms($8), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)`
 
 // $15: the job is due before this many milliseconds from now, so its scheduler is told. A note of the change before that
-// nobody has taken yet is written anew, not left alone: it is locked then, and not taken before we commit. $19: it
-// allowed overlaps and does so no more.
+// nobody has taken yet is written anew, not left alone: it is locked then, and not taken before we commit. $19: executions of it
+// may be in other batches than that of its latest slot.
 export const writeJob = sql('writeJob')`
   WITH job AS (
     UPDATE jobs SET version = $2, updated_at = from_ms($3), updated_by = $4, key = $5, name = $6, tags = $7, search = $8,
@@ -36,8 +37,8 @@ export const writeJob = sql('writeJob')`
       deleted_at = CASE WHEN $13 = 'DELETED' THEN coalesce(deleted_at, from_ms($3)) END
     WHERE job_id = $1
   ), cursor AS (
-    UPDATE cursors SET version = $2, status = $13, slot_at = from_ms($14), due_at = from_ms($14), decided_to = from_ms($16),
-      scattered = scattered OR $19
+    UPDATE cursors SET version = $2, status = $13, slot_at = from_ms($14), due_at = from_ms($20), decided_to = from_ms($16),
+      scattered = scattered OR $19, runs = $21
     WHERE job_id = $1 RETURNING partition_id
   ), skipped AS (
     INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
@@ -48,5 +49,5 @@ export const writeJob = sql('writeJob')`
   )
   INSERT INTO changes (partition_id, job_id)
   SELECT partition_id, $1 FROM cursor
-  WHERE $13 = 'ACTIVE' AND from_ms($14) < clock_timestamp() + $15 * interval '1 millisecond'
+  WHERE $13 = 'ACTIVE' AND from_ms($20) < clock_timestamp() + $15 * interval '1 millisecond'
   ON CONFLICT (partition_id, job_id) DO UPDATE SET job_id = excluded.job_id`

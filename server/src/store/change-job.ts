@@ -1,11 +1,13 @@
 // Changes one job under its lock: fires, triggers and other changes of it wait meanwhile, so what is decided about its
 // slots holds.
-import { searchTextOf } from '../domain/job.ts'
+import { hasOwnRows, type JobVersion, searchTextOf } from '../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../domain/job-change.ts'
+import { calendarNames } from '../domain/schedule/exclusions.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import type { Jobs } from '../ports/jobs.ts'
-import { cancelPending } from './cancel-pending.ts'
+import { cancelOfJobs } from './cancel.ts'
 import * as statements from './change-job.sql.ts'
 import type { Queries, Transactions } from './database.ts'
 import { withDays } from './days.ts'
@@ -26,7 +28,10 @@ export async function changeJob(
         if (write === null) return applyWrite(state, null)
         if (await isTaken(queries, state, write.key)) return 'key_taken'
         await writeChange(queries, state, write)
-        if (write.cancelsPending) await cancelPending(queries, jobId, jobDeletedMessage)
+        if (write.cancelsPending || write.cancelsRunning) {
+          const gone = [{ jobId, message: jobDeletedMessage }]
+          await cancelOfJobs(queries, gone, { running: write.cancelsRunning })
+        }
         return applyWrite(state, write)
       }),
     )
@@ -80,6 +85,11 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
       version.misfirePolicy,
       version.misfireWindowSeconds,
       JSON.stringify(version.metadata),
+      version.jitterSeconds,
+      version.concurrencyLimit,
+      version.concurrencyKey?.key ?? null,
+      version.concurrencyKey?.limit ?? null,
+      calendarNames(version.schedule),
     ])
   }
   const { name, tags } = version ?? state
@@ -109,8 +119,16 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
     write.decidedTo,
     JSON.stringify(skips),
     write.dropsOwed,
-    state.overlapPolicy === 'ALLOW' && version !== null && version.overlapPolicy !== 'ALLOW',
+    version !== null && mayBeScattered(state, version),
+    write.slotAt === null ? null : dueAtOf(version ?? state, write.slotAt),
+    write.runs,
   ])
+}
+
+/** Whether executions of it may from now on be in other batches than that of its latest slot. */
+function mayBeScattered(before: JobVersion, after: JobVersion): boolean {
+  if (hasOwnRows(before)) return false
+  return hasOwnRows(after) || (before.overlapPolicy === 'ALLOW' && after.overlapPolicy !== 'ALLOW')
 }
 
 interface StateRow {

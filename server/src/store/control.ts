@@ -5,14 +5,15 @@ import { triggerLevels } from '../domain/rank.ts'
 import { serverRoute } from '../domain/route.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../ports/control.ts'
-import type { ExecutionView } from '../ports/history.ts'
-import { cancelOne } from './cancel-pending.ts'
+import type { ExecutionQuery, ExecutionView } from '../ports/history.ts'
+import { cancelById } from './cancel.ts'
 import * as statements from './control.sql.ts'
 import type { Queries, Transactions } from './database.ts'
 import { withDays } from './days.ts'
 import { takeDeadLetters } from './dead-letters.sql.ts'
 import { findExecution } from './find-execution.ts'
 import { lockJobs } from './jobs.sql.ts'
+import { searchUnended } from './search.ts'
 
 export class StoredControl implements Control {
   readonly #database: Transactions
@@ -24,14 +25,39 @@ export class StoredControl implements Control {
   cancel({ tenantId, executionId, message }: Parameters<Control['cancel']>[0]): Promise<CancelOutcome> {
     return withDays(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
-        // Once more when it was handed back between two looks: it waits again, but where we had looked already.
-        for (let tries = 0; tries < cancelTriesMax; tries++) {
-          const outcome = await tryCancel(queries, { tenantId, executionId, message })
-          if (outcome !== 'moved') return outcome
-        }
-        return { kind: 'running' }
+        const found = await findExecution(queries, tenantId, executionId)
+        if (found === null) return { kind: 'not_found' }
+        const { jobId } = found
+        const [cancelled] = await cancelById(queries, [executionId], message)
+        if (cancelled !== undefined) return { kind: cancelled.runs ? 'cancelling' : 'cancelled', jobId }
+        // It has ended, perhaps since we looked.
+        const ended = await findExecution(queries, tenantId, executionId)
+        if (ended === null) return { kind: 'not_found' }
+        const { status, workerId } = ended
+        if (status !== 'CANCELLED') return { kind: 'finished', status }
+        // A worker's name is on it when it was running as it was cancelled: the answer is the same as then.
+        return { kind: workerId === null ? 'cancelled' : 'cancelling', jobId }
       }),
     )
+  }
+
+  cancelMany({ tenantId, executionIds, message }: Parameters<Control['cancelMany']>[0]) {
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction(async (queries) => {
+        const own = await queries.query<{ execution_id: string }>(statements.selectOwnUnended, [
+          tenantId,
+          executionIds,
+        ])
+        const ids = own.rows.map((row) => row.execution_id)
+        const cancelled = await cancelById(queries, ids, message)
+        const cancelling = cancelled.filter(({ runs }) => runs).length
+        return { cancelled: cancelled.length - cancelling, cancelling }
+      }),
+    )
+  }
+
+  findUnended(query: ExecutionQuery) {
+    return this.#database.transaction((queries) => searchUnended(queries, query))
   }
 
   async retry(order: RetryOrder): Promise<RetryOutcome> {
@@ -60,24 +86,6 @@ export class StoredControl implements Control {
       return { kind: 'retried', jobId, enqueuedAt: rows[0]!.enqueued_at, slot }
     })
   }
-}
-
-const cancelTriesMax = 3
-
-async function tryCancel(
-  queries: Queries,
-  { tenantId, executionId, message }: Parameters<Control['cancel']>[0],
-): Promise<CancelOutcome | 'moved'> {
-  const found = await findExecution(queries, tenantId, executionId)
-  if (found === null) return { kind: 'not_found' }
-  const { jobId } = found
-  if (await cancelOne(queries, { jobId, executionId, message })) return { kind: 'cancelled', jobId }
-  // It runs or has ended, perhaps since we looked.
-  const now = await findExecution(queries, tenantId, executionId)
-  if (now === null) return { kind: 'not_found' }
-  if (now.status === 'CANCELLED') return { kind: 'cancelled', jobId }
-  if (isEnded(now)) return { kind: 'finished', status: now.status }
-  return now.status === 'RUNNING' ? { kind: 'running' } : 'moved'
 }
 
 function isEnded({ status }: ExecutionView): boolean {

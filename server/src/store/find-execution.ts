@@ -78,7 +78,7 @@ function currentState(batch: BatchPart | null, live: LivePart | null, last: Atte
       ...(running ? unended : ended),
       ...(running && { startedAt: live.startedAt }),
       kind: live.kind,
-      status: statusOfLive(live.state, live.attempt),
+      status: statusOfLive(live.state, live.attempt, live.cancelled),
       attempt: live.attempt,
       workerId: live.workerId ?? last?.workerId ?? null,
       deadLetter: false,
@@ -86,8 +86,8 @@ function currentState(batch: BatchPart | null, live: LivePart | null, last: Atte
     }
   }
   if (batch !== null) {
-    const { claimed, workerId } = batch
-    const status = claimed ? 'RUNNING' : 'PENDING'
+    const { claimed, cancelled, workerId } = batch
+    const status = statusOfLive(claimed ? 'running' : 'ready', 0, cancelled)
     return {
       ...unended,
       kind: 'slot',
@@ -128,6 +128,7 @@ interface BatchPart {
   jobId: string
   version: number
   claimed: boolean
+  cancelled: boolean
   workerId: string | null
   enqueuedAt: EpochMs
   slot: EpochMs
@@ -144,6 +145,7 @@ interface LivePart {
   attempt: number
   startedAt: EpochMs | null
   retryAt: EpochMs | null
+  cancelled: boolean
   idempotencyKey: string | null
   retryOf: string | null
   payloadOverride: string | null

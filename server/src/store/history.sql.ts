@@ -1,11 +1,12 @@
-// The statements of history: one execution, skips, statistics. Lists are in search.sql.ts.
+// The statements of history: one execution, statistics. Lists are in search.sql.ts, slots in slot-ledger.sql.ts.
 import { sql } from '../lib/sql.ts'
 
 // $3: the execution's id tells when it was made, and nothing of it was recorded before.
 export const selectExecution = sql('selectExecution')`
   SELECT (
     SELECT json_build_object('jobId', u.job_id, 'version', u.version, 'claimed', b.worker_id IS NOT NULL,
-      'workerId', b.worker_id, 'enqueuedAt', to_ms(b.enqueued_at), 'slot', u.slot_ms)
+      'workerId', b.worker_id, 'enqueuedAt', to_ms(b.enqueued_at), 'slot', u.slot_ms,
+      'cancelled', coalesce(b.cancels ? u.place::text, false))
     FROM batches b
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)
     JOIN jobs j ON j.job_id = u.job_id AND j.tenant_id = $1
@@ -13,7 +14,8 @@ export const selectExecution = sql('selectExecution')`
   ) AS batch, (
     SELECT json_build_object('jobId', l.job_id, 'version', l.version, 'kind', l.kind, 'state', l.state,
       'workerId', l.worker_id, 'enqueuedAt', to_ms(l.enqueued_at), 'slot', to_ms(l.slot), 'attempt', l.attempt,
-      'startedAt', to_ms(l.started_at), 'retryAt', to_ms(l.ready_at), 'idempotencyKey', l.idempotency_key,
+      'startedAt', to_ms(l.started_at), 'retryAt', to_ms(l.ready_at), 'cancelled', l.cancelled_at IS NOT NULL,
+      'idempotencyKey', l.idempotency_key,
       'retryOf', l.retry_of, 'payloadOverride', l.payload_override::text)
     FROM live l WHERE l.execution_id = $2 AND l.tenant_id = $1
   ) AS live, (
@@ -38,12 +40,6 @@ export const selectVersion = sql('selectVersion')`
 export const selectRetention = sql('selectRetention')`
   SELECT r.history_days FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
   WHERE j.tenant_id = $1 AND j.job_id = $2`
-
-export const selectSkips = sql('selectSkips')`
-  SELECT k.from_slot, k.to_slot, k.slot_count, k.reason, k.version, v.schedule, v.anchor_at
-  FROM skips k JOIN job_versions v ON v.job_id = k.job_id AND v.version = k.version
-  WHERE k.job_id = $1 AND k.from_slot <= from_ms($3) AND k.to_slot >= from_ms($2)
-  ORDER BY k.from_slot DESC LIMIT $4`
 
 // Folded days, and what was recorded since the fold. $2: the days that are kept. An execution that was made more than
 // an hour before the fold and ended since is counted by the next fold, seconds later.

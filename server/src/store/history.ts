@@ -1,19 +1,24 @@
 // History on PostgreSQL.
-import { type Outcome, type SkipReason, statusOfOutcome } from '../domain/execution.ts'
-import type { StoredSchedule } from '../domain/job.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { type Outcome, statusOfOutcome } from '../domain/execution.ts'
 import type {
   ExecutionPage,
   ExecutionQuery,
   ExecutionView,
   History,
   JobStats,
+  Lateness,
   SkipRange,
+  SlotBounds,
+  SlotCount,
+  SlotPage,
+  SlotQuery,
+  UnderWay,
 } from '../ports/history.ts'
 import type { Database } from './database.ts'
 import { findExecution } from './find-execution.ts'
 import * as statements from './history.sql.ts'
 import { searchExecutions } from './search.ts'
+import { countSlots, listSkips, listSlots, selectUnderWay } from './slot-ledger.ts'
 
 export class StoredHistory implements History {
   readonly #database: Database
@@ -30,26 +35,20 @@ export class StoredHistory implements History {
     return findExecution(this.#database, tenantId, executionId)
   }
 
-  async listSkips(query: {
-    tenantId: string
-    jobId: string
-    from: EpochMs
-    to: EpochMs
-    limit: number
-  }): Promise<SkipRange[] | null> {
-    const { tenantId, jobId, from, to, limit } = query
-    const job = await this.#database.query(statements.selectRetention, [tenantId, jobId])
-    if (job.count === 0) return null
-    const { rows } = await this.#database.query<SkipRow>(statements.selectSkips, [jobId, from, to, limit])
-    return rows.map((row) => ({
-      from: row.from_slot,
-      to: row.to_slot,
-      count: row.slot_count,
-      reason: row.reason,
-      version: row.version,
-      schedule: row.schedule,
-      anchorAt: row.anchor_at,
-    }))
+  listSkips(query: SlotQuery): Promise<SkipRange[] | null> {
+    return listSkips(this.#database, query)
+  }
+
+  listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null> {
+    return listSlots(this.#database, query)
+  }
+
+  countSlots(query: SlotBounds & Lateness): Promise<SlotCount | null> {
+    return countSlots(this.#database, query)
+  }
+
+  underWay(tenantId: string, jobId: string): Promise<UnderWay | null> {
+    return selectUnderWay(this.#database, tenantId, jobId)
   }
 
   async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
@@ -71,16 +70,6 @@ export class StoredHistory implements History {
       lastStatus: last_outcome === null ? null : statusOfOutcome(last_outcome),
     }
   }
-}
-
-interface SkipRow {
-  from_slot: EpochMs
-  to_slot: EpochMs
-  slot_count: number
-  reason: SkipReason
-  version: number
-  schedule: StoredSchedule
-  anchor_at: EpochMs
 }
 
 interface StatsRow {

@@ -1,6 +1,7 @@
 // A job as PostgreSQL returns it, and as it takes a new one.
 import {
   type HttpExecution,
+  isLimited,
   type JobStatus,
   type JobView,
   type MisfirePolicy,
@@ -10,6 +11,8 @@ import {
   searchTextOf,
 } from '../domain/job.ts'
 import type { RetryPolicy } from '../domain/retry.ts'
+import { calendarNames } from '../domain/schedule/exclusions.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../domain/window.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { NewJob } from '../ports/jobs.ts'
@@ -33,6 +36,10 @@ export interface JobRow {
   overlap_policy: OverlapPolicy
   misfire_policy: MisfirePolicy
   misfire_window_seconds: number | null
+  jitter_seconds: number
+  concurrency_limit: number | null
+  concurrency_key: string | null
+  concurrency_key_limit: number | null
   metadata: Record<string, string>
   status: JobStatus
   paused_at: EpochMs | null
@@ -40,6 +47,7 @@ export interface JobRow {
   paused_by: string | null
   resume_at: EpochMs | null
   slot_at: EpochMs | null
+  runs: number
   last_run_at: EpochMs | null
   created_at: EpochMs
   created_by: string
@@ -64,10 +72,14 @@ export function toJobView(row: JobRow): JobView {
     overlapPolicy: row.overlap_policy,
     misfirePolicy: row.misfire_policy,
     misfireWindowSeconds: row.misfire_window_seconds,
+    jitterSeconds: row.jitter_seconds,
+    concurrencyLimit: row.concurrency_limit,
+    concurrencyKey: concurrencyKeyOf(row),
     metadata: row.metadata,
     status: row.status,
     pause: pauseOf(row),
     slotAt: row.slot_at,
+    runs: row.runs,
     lastRunAt: row.last_run_at,
     createdAt: row.created_at,
     createdBy: row.created_by,
@@ -76,13 +88,17 @@ export function toJobView(row: JobRow): JobView {
   }
 }
 
+function concurrencyKeyOf({ concurrency_key: key, concurrency_key_limit: limit }: JobRow) {
+  return key === null ? null : { key, limit: limit! }
+}
+
 function pauseOf({ paused_at: since, pause_reason: reason, paused_by: by, resume_at: until }: JobRow) {
   return since === null ? null : { since, reason, by: by!, until }
 }
 
 /** One element of the parameter of insertJobs. */
 export function toJobItem(job: NewJob): string {
-  const { immediate } = job
+  const { immediate, slotAt, concurrencyKey } = job
   return JSON.stringify({
     j: job.jobId,
     t: job.tenantId,
@@ -101,10 +117,17 @@ export function toJobItem(job: NewJob): string {
     overlap: job.overlapPolicy,
     misfire: job.misfirePolicy,
     misfire_window: job.misfireWindowSeconds,
+    jitter: job.jitterSeconds,
+    climit: job.concurrencyLimit,
+    ckey: concurrencyKey?.key,
+    cklimit: concurrencyKey?.limit,
+    calendars: calendarNames(job.schedule),
+    limited: isLimited(job),
     metadata: job.metadata,
     p: partitionOf(job.jobId),
     status: job.status,
-    slot: job.slotAt,
+    slot: slotAt,
+    due: slotAt === null ? null : dueAtOf(job, slotAt),
     first: immediate?.slot,
     e: immediate?.executionId,
     lane: immediate?.lane,

@@ -1,5 +1,6 @@
 // The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
 import { fragment, sql } from '../lib/sql.ts'
+import { isLimited } from './fragments.ts'
 
 // Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
 // of it is written.
@@ -8,8 +9,8 @@ export const insertJobs = sql('insertJobs')`
     SELECT x.*, from_ms(x.at) AS created_at, from_ms(x.slot) AS slot_at, from_ms(x.first) AS first_at
     FROM json_to_recordset($1::json) AS x(j uuid, t uuid, at float8, by text, key text, search text, name text,
       description text, tags text[], schedule json, anchor float8, execution json, retry json, priority smallint,
-      overlap text, misfire text, misfire_window int, metadata json, p smallint, status text, slot float8,
-      first float8, e uuid, lane text)
+      overlap text, misfire text, misfire_window int, jitter int, climit int, ckey text, cklimit int, calendars text[],
+      metadata json, p smallint, status text, slot float8, due float8, first float8, e uuid, lane text, limited boolean)
   ), job AS (
     INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, key, name, tags, search, created_by, updated_by)
     SELECT j, t, 1, created_at, created_at, key, name, tags, search, by, by FROM item
@@ -19,9 +20,10 @@ export const insertJobs = sql('insertJobs')`
     SELECT i.* FROM item i JOIN job ON job.job_id = i.j
   ), version AS (
     INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
-      retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata)
+      retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds, concurrency_limit,
+      concurrency_key, concurrency_key_limit, calendars, metadata)
     SELECT j, 1, t, name, description, tags, schedule, from_ms(anchor), execution, retry, priority, overlap, misfire,
-      misfire_window, metadata
+      misfire_window, jitter, climit, ckey, cklimit, calendars, metadata
     FROM made
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
@@ -29,21 +31,28 @@ export const insertJobs = sql('insertJobs')`
     WHERE status = 'ACTIVE' AND slot_at < m.at + $2 * interval '1 millisecond'
   ), cursor AS (
     INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at, decided_to)
-    SELECT j, t, p, 1, status, slot_at, slot_at, first_at FROM made
+    SELECT j, t, p, 1, status, slot_at, from_ms(due), first_at FROM made
   ), taken AS (
     INSERT INTO slots (job_id, slot, execution_id) SELECT j, first_at, e FROM made WHERE e IS NOT NULL
   ), enqueued AS (
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
     SELECT e, $3, lane, priority, m.at, m.at + priority * interval '60 seconds', '{0}', ARRAY[j], '{1}', ARRAY[first::bigint]
-    FROM made CROSS JOIN moment m WHERE e IS NOT NULL
+    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND NOT limited
+  ), waiting AS (
+    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+      concurrency_key, key_limit)
+    SELECT e, j, 1, t, 'slot', 'waiting', $3, lane, priority, first_at, m.at, m.at + priority * interval '60 seconds', ckey,
+      cklimit
+    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND limited
   )
   SELECT job_id FROM job`
 
 const columns = fragment`
   j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
   j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
-  v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds, v.metadata, c.status,
-  c.slot_at, greatest(
+  v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds,
+  v.jitter_seconds, v.concurrency_limit, v.concurrency_key, v.concurrency_key_limit, v.metadata, c.status, c.slot_at,
+  c.runs, greatest(
     (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL AND s.slot < now() + interval '1 hour'
       ORDER BY s.slot DESC LIMIT 1),
     (SELECT d.last_slot FROM job_days d WHERE d.job_id = j.job_id AND d.last_slot IS NOT NULL ORDER BY d.day DESC LIMIT 1)
@@ -127,9 +136,9 @@ export const lockJobs = sql('lockJobs')`
 // Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
 export const insertTriggers = sql('insertTriggers')`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    payload_override)
+    payload_override, concurrency_key, key_limit)
   SELECT x.e, d.job_id, d.version, d.tenant_id, 'trigger',
-    CASE WHEN d.overlap_policy <> 'ALLOW' AND (
+    CASE WHEN d.limited OR d.overlap_policy <> 'ALLOW' AND (
       row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
       OR coalesce(
         (SELECT true FROM live l WHERE l.job_id = x.j LIMIT 1),
@@ -141,13 +150,36 @@ export const insertTriggers = sql('insertTriggers')`
         false)
     ) THEN 'waiting' ELSE 'ready' END,
     $2, x.l, greatest(1, d.priority - $3::int), date_trunc('second', m.at), m.at,
-    m.at + greatest(1, d.priority - $3::int) * interval '60 seconds', x.p::json
+    m.at + greatest(1, d.priority - $3::int) * interval '60 seconds', x.p::json, d.concurrency_key,
+    d.concurrency_key_limit
   FROM (SELECT clock_ms() AS at) m
   CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, j uuid, l text, p text)
   CROSS JOIN LATERAL (
-    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, c.scattered
+    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, c.scattered, v.concurrency_key,
+      v.concurrency_key_limit, ${isLimited} AS limited
     FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
     JOIN cursors c ON c.job_id = j.job_id
     WHERE j.job_id = x.j LIMIT 1
   ) d
   RETURNING execution_id, enqueued_at`
+
+export const insertBackfill = sql('insertBackfill')`
+  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+    operation_id, concurrency_key, key_limit)
+  SELECT x.e, d.job_id, d.version, d.tenant_id, 'backfill',
+    CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END,
+    $3, x.l, d.priority, from_ms(x.s), m.at,
+    -- In the order in which they were given.
+    m.at + d.priority * interval '60 seconds' + x.n * interval '1 millisecond',
+    $4, d.concurrency_key, d.concurrency_key_limit
+  FROM (SELECT clock_ms() AS at) m
+  CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, s float8, l text)
+  CROSS JOIN LATERAL (
+    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.concurrency_key, v.concurrency_key_limit,
+      ${isLimited} AS limited
+    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+    WHERE j.job_id = $2 LIMIT 1
+  ) d`
+
+export const countBackfill = sql('countBackfill')`
+  SELECT count(*) AS unended FROM live WHERE operation_id = $1`

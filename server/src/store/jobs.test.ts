@@ -1,4 +1,5 @@
 import { testJobs } from '../../test/conformance/jobs.ts'
+import { testBackfill } from '../../test/conformance/jobs-backfill.ts'
 import { testJobsChange } from '../../test/conformance/jobs-change.ts'
 import { testJobsList } from '../../test/conformance/jobs-list.ts'
 import { testJobsSlots } from '../../test/conformance/jobs-slots.ts'
@@ -8,3 +9,4 @@ testOnStores(testJobs)
 testOnStores(testJobsChange)
 testOnStores(testJobsSlots)
 testOnStores(testJobsList)
+testOnStores(testBackfill)

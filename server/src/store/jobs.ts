@@ -7,7 +7,16 @@ import type { EpochMs } from '../lib/epoch.ts'
 import { Group } from '../lib/group.ts'
 import type { Sql } from '../lib/sql.ts'
 import { totalMax } from '../ports/history.ts'
-import type { JobPage, JobQuery, Jobs, NewJob, Total, TriggerOrder, TriggerOutcome } from '../ports/jobs.ts'
+import type {
+  BackfillOrder,
+  JobPage,
+  JobQuery,
+  Jobs,
+  NewJob,
+  Total,
+  TriggerOrder,
+  TriggerOutcome,
+} from '../ports/jobs.ts'
 import { changeJob } from './change-job.ts'
 import type { Transactions } from './database.ts'
 import { withDays } from './days.ts'
@@ -105,6 +114,23 @@ export class StoredJobs implements Jobs {
       if (enqueuedAt !== undefined) return { kind: 'triggered', enqueuedAt }
       if (statuses.has(targetOf(item.order))) return { kind: 'deleted' }
       return lock === statements.lockJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
+    })
+  }
+
+  enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
+    const { tenantId, jobId, operationId, unendedMax, executions } = order
+    return this.#database.transaction(async (queries) => {
+      const target = JSON.stringify([{ t: tenantId, j: jobId }])
+      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const status = locked.rows[0]?.status
+      if (status === undefined || status === 'DELETED') return null
+      const { rows } = await queries.query<{ unended: number }>(statements.countBackfill, [operationId])
+      const { unended } = rows[0]!
+      const some = executions.slice(0, Math.max(0, unendedMax - unended))
+      const items = some.map(({ executionId: e, slot: s, lane: l }, n) => ({ n, e, s, l }))
+      const values = [JSON.stringify(items), jobId, serverRoute, operationId]
+      if (items.length > 0) await queries.query(statements.insertBackfill, values)
+      return { enqueued: items.length, unended: unended + items.length }
     })
   }
 

@@ -20,7 +20,7 @@ export const countOperations = sql('countOperations')`
 
 export const cancelOperation = sql('cancelOperation')`
   UPDATE operations SET status = 'CANCELLED', finished_at = clock_ms(), next_at = NULL
-  WHERE tenant_id = $1 AND operation_id = $2 AND status = 'RUNNING'`
+  WHERE tenant_id = $1 AND operation_id = $2 AND status = 'RUNNING' RETURNING kind`
 
 /** Whoever has it locked is at work on it. */
 export const takeOperation = sql('takeOperation')`
@@ -29,9 +29,9 @@ export const takeOperation = sql('takeOperation')`
 
 export const advanceOperation = sql('advanceOperation')`
   UPDATE operations SET done = done + $2, skipped = skipped + $3, after = coalesce($4, after), failures = 0,
-    status = CASE WHEN $4::uuid IS NULL THEN 'COMPLETED' ELSE status END,
-    finished_at = CASE WHEN $4::uuid IS NULL THEN clock_ms() END,
-    next_at = CASE WHEN $4::uuid IS NOT NULL THEN clock_ms() + $5 * interval '1 millisecond' END
+    error = $6, status = CASE WHEN $6::text IS NOT NULL THEN 'FAILED' WHEN $4::text IS NULL THEN 'COMPLETED' ELSE status END,
+    finished_at = CASE WHEN $4::text IS NULL OR $6 IS NOT NULL THEN clock_ms() END,
+    next_at = CASE WHEN $4::text IS NOT NULL AND $6 IS NULL THEN clock_ms() + $5 * interval '1 millisecond' END
   WHERE operation_id = $1 RETURNING *`
 
 export const delayOperation = sql('delayOperation')`

@@ -1,5 +1,6 @@
 // Operations on PostgreSQL.
 import {
+  backfillCancelledMessage,
   type NewOperation,
   type Operation,
   type OperationKind,
@@ -10,8 +11,9 @@ import {
 import type { EpochMs } from '../lib/epoch.ts'
 import { totalMax } from '../ports/history.ts'
 import type { Operations, OperationWork } from '../ports/operations.ts'
+import { cancelOfOperation } from './cancel.ts'
 import { type Transactions, within } from './database.ts'
-import { withToday } from './days.ts'
+import { withDays, withToday } from './days.ts'
 import * as statements from './operations.sql.ts'
 import { storesOn } from './requests.ts'
 
@@ -66,9 +68,18 @@ export class StoredOperations implements Operations {
     }
   }
 
-  async cancel(tenantId: string, operationId: string): Promise<Operation | null> {
-    await this.#database.query(statements.cancelOperation, [tenantId, operationId])
-    return this.get(tenantId, operationId)
+  cancel(tenantId: string, operationId: string): Promise<Operation | null> {
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction(async (queries) => {
+        const { rows } = await queries.query<{ kind: OperationKind }>(statements.cancelOperation, [
+          tenantId,
+          operationId,
+        ])
+        if (rows[0]?.kind === 'backfill')
+          await cancelOfOperation(queries, operationId, backfillCancelledMessage)
+        return new StoredOperations(within(queries)).get(tenantId, operationId)
+      }),
+    )
   }
 
   async step(work: OperationWork): Promise<Operation | null> {
@@ -80,8 +91,8 @@ export class StoredOperations implements Operations {
           if (rows[0] === undefined) return null
           taken = rows[0].operation_id
           const progress = await work(toOperation(rows[0]), storesOn(within(queries)))
-          const { done, skipped, after, waitMs } = progress
-          const values = [taken, done, skipped, after, waitMs]
+          const { done, skipped, after, waitMs, error = null } = progress
+          const values = [taken, done, skipped, after, waitMs, error]
           const moved = await queries.query<OperationRow>(statements.advanceOperation, values)
           return toOperation(moved.rows[0]!)
         }),

@@ -4,69 +4,38 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
 import { useDatabase } from '../../test/database.ts'
+import { fillDatabase } from '../../test/large-database.ts'
 import { defaultTenantId } from '../domain/tenant.ts'
 import { type Sql, sql } from '../lib/sql.ts'
-import { cancelBatched, cancelLive } from './cancel-pending.sql.ts'
+import {
+  cancelBatchedById,
+  cancelBatchedOfJobs,
+  cancelLiveById,
+  cancelLiveOfJobs,
+  cancelLiveOfOperation,
+} from './cancel.sql.ts'
 import { selectState } from './change-job.sql.ts'
+import { selectOwnUnended } from './control.sql.ts'
 import type { Database } from './database.ts'
 import { selectExecution, selectStats } from './history.sql.ts'
 import { foldStats } from './job-stats.sql.ts'
 import * as jobStatements from './jobs.sql.ts'
-import { claimWork, findOwn, finishBatches, finishLive, selectWaiting } from './queue.sql.ts'
+import { claimWork, findOwn, finishBatches, finishLive, selectCancelled, selectWaiting } from './queue.sql.ts'
 import * as searchStatements from './search.sql.ts'
 import { fireSlots, loadCursors, loadNoted, lockCursors, takeNotes } from './slots.sql.ts'
 import {
+  countHeldKeys,
   reclaimBatches,
   reclaimLive,
   releaseWaiting,
   selectNextRetry,
+  selectReleasable,
+  selectWaitingForKeys,
   selectWaitingJobs,
   wakeRetries,
 } from './upkeep.sql.ts'
 
 const tables = ['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches']
-
-// 100,000 jobs with a version, a cursor and a slot each; 2,000 batches of 100, a tenth of them held; 20,000 rows in
-// live, of which 2,000 wait, 2,000 retry and 6,000 are held; 200,000 attempts over four days; 500 jobs owe slots.
-const fill = `
-  INSERT INTO workers (worker_id, host, version, labels, capacity)
-    SELECT md5('worker' || n)::uuid, 'a', '1', '{}', 100 FROM generate_series(0, 9) AS n;
-  INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
-    SELECT md5(n::text)::uuid, '${defaultTenantId}', 1, now(), now(), 'a', ARRAY['t' || n % 100], 'a' || n
-    FROM generate_series(1, 100000) AS n;
-  INSERT INTO job_versions (job_id, version, tenant_id, name, tags, schedule, anchor_at, execution, retry_policy,
-    priority, overlap_policy, misfire_policy, metadata)
-    SELECT job_id, 1, tenant_id, 'a', '{}', '{"type":"CRON"}', now(), json_build_object('payload', repeat('x', 200)), '{}',
-      5, 'SKIP', 'FIRE_ONCE', '{}' FROM jobs;
-  INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at)
-    SELECT job_id, '${defaultTenantId}', get_byte(uuid_send(job_id), 15) % 64, 1, 'ACTIVE', at, at FROM (
-      SELECT job_id, date_trunc('second', now()) + random() * interval '1 day' AS at FROM jobs) j;
-  INSERT INTO slots SELECT job_id, date_trunc('second', now()) - (n % 80000) * interval '1 second',
-    execution_at(md5('batch' || n / 100)::uuid, (n % 100)::int)
-    FROM (SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs) j;
-  INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, worker_id, fence, positions, job_ids, versions,
-    slots_ms)
-    SELECT batch_of(md5('batch' || b)::uuid), 'server', 'shared', 5, now(), now() + b * interval '1 ms',
-      CASE WHEN b % 10 = 0 THEN md5('worker' || b % 7)::uuid END, 1, array_agg(n % 100 ORDER BY n),
-      array_agg(job_id ORDER BY n), array_agg(1), array_agg(1)
-    FROM (SELECT job_id, n, n / 100 AS b FROM (
-      SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs, generate_series(1, 2)) j) j GROUP BY b;
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    ready_at, worker_id, fence, attempt)
-    SELECT md5('live' || n)::uuid, md5(n::text)::uuid, 1, '${defaultTenantId}', 'trigger', state, 'server', 'shared', 5,
-      now(), now(), now() + n * interval '1 ms', CASE state WHEN 'retrying' THEN now() + n * interval '1 s' END,
-      CASE state WHEN 'running' THEN md5('worker' || n % 7)::uuid END, 1, 1
-    FROM (SELECT n, (ARRAY['ready', 'ready', 'ready', 'ready', 'ready', 'running', 'running', 'running', 'waiting',
-      'retrying'])[n % 10 + 1] AS state FROM generate_series(1, 20000) AS n) n;
-  SELECT make_day('attempts', (now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(2, 4) AS n;
-  INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-    enqueued_at)
-    SELECT at, '${defaultTenantId}', md5((n % 100000 + 1)::text)::uuid, 1,
-      (lpad(to_hex(to_ms(at)), 12, '0') || left(md5(n::text), 20))::uuid, 1, true, 'slot',
-      CASE WHEN n % 20 = 0 THEN 'failed' ELSE 'succeeded' END, at, at
-    FROM (SELECT n, now() - n * interval '1.6 s' AS at FROM generate_series(1, 200000) AS n) n;
-  INSERT INTO catchups SELECT md5(n::text)::uuid, now() - interval '1 minute', now() FROM generate_series(1, 500) AS n;
-  INSERT INTO changes SELECT partition_id, job_id FROM cursors LIMIT 2000`
 
 const job = 'md5(n::text)::uuid'
 const tenant = `SELECT '${defaultTenantId}'::uuid`
@@ -84,6 +53,7 @@ const conditions = [
   ...[`SELECT 'infinity'`, `SELECT 't7'`, `SELECT 'a'`],
 ]
 const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text'
+const goneJobs = `SELECT json_agg(json_build_object('j', ${job}, 'm', 'gone')) FROM generate_series(1, 20) AS n`
 const ending = `json_build_object('k', 'ended', 'o', 'succeeded', 's', 0, 'z', 0, 'd', 1, 'h', 200, 'w', 'done')`
 
 /** Each parameter as an expression that is evaluated first; types as the statement has them. */
@@ -118,7 +88,8 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
     values: [
       `SELECT json_agg(json_build_object('j', ${job}, 'v', 1, 's', to_ms(date_trunc('second', now())), 'd', 0,
         'e', execution_at(md5('new' || n / 100)::uuid, n % 100), 'b', batch_of(md5('new' || n / 100)::uuid), 'o', n % 100,
-        'r', 'server', 'l', 'shared', 'p', 5, 'al', false, 'la', n % 10 = 0, 'mi', false,
+        'r', 'server', 'l', 'shared', 'p', 5, 'al', n % 7 = 0, 'la', n % 10 = 0, 'li', n % 3 = 0,
+        'bm', CASE WHEN n % 2 = 0 THEN 1000 END, 'cn', CASE WHEN n % 5 = 0 THEN '["holidays"]'::json END, 'cr', 0,
         'ps', to_ms(date_trunc('second', now())) - 1000)) FROM generate_series(1, 1000) AS n`,
     ],
     types: 'json',
@@ -172,13 +143,37 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
     types: 'uuid, bigint',
   },
   {
-    statement: releaseWaiting,
+    statement: selectWaitingForKeys,
+    values: ['SELECT 500'],
+    types: 'bigint',
+  },
+  {
+    statement: selectReleasable,
+    values: [`SELECT array_agg(${job}) FROM generate_series(1, 500) AS n`, 'SELECT 100', 'SELECT 1001'],
+    types: 'uuid[], int, int',
+  },
+  {
+    statement: countHeldKeys,
     values: [
-      `SELECT json_agg(json_build_object('j', ${job}, 'v', 1, 's', to_ms(now()), 'n', to_ms(now()) + 1000,
-        'e', md5('owed' || n)::uuid, 'r', 'server', 'l', 'shared', 'p', 5)) FROM generate_series(1, 500) AS n`,
+      `SELECT json_agg(json_build_object('t', (${tenant}), 'k', 'k' || n)) FROM generate_series(1, 10) AS n`,
     ],
     types: 'json',
   },
+  {
+    statement: releaseWaiting,
+    values: [
+      `SELECT array_agg(md5('live' || n)::uuid) FROM generate_series(1, 500) AS n`,
+      `SELECT json_agg(json_build_object('j', ${job}, 'v', 1, 's', to_ms(now()), 'e', md5('owed' || n)::uuid,
+        'r', 'server', 'l', 'shared', 'p', 5, 'st', 'ready')) FROM generate_series(1, 500) AS n`,
+      `SELECT '[]'`,
+      `SELECT json_agg(json_build_object('j', ${job}, 'f', to_ms(now()), 'n', to_ms(now())))
+        FROM generate_series(1, 500) AS n`,
+      `SELECT json_agg(json_build_object('j', ${job}, 's', to_ms(now()), 'd', to_ms(now())))
+        FROM generate_series(1, 500) AS n`,
+    ],
+    types: 'uuid[], json, json, json, json',
+  },
+  { statement: selectCancelled, values: [`SELECT md5('worker1')::uuid`], types: 'uuid' },
   {
     statement: reclaimBatches,
     values: [`SELECT md5('worker1')::uuid`, `SELECT 'lost'`],
@@ -237,14 +232,33 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
   },
   { statement: selectState, values: [`SELECT md5('7')::uuid`], types: 'uuid' },
   {
-    statement: cancelBatched,
-    values: [`SELECT md5('7')::uuid`, 'SELECT NULL', 'SELECT NULL', `SELECT 'gone'`],
-    types: 'uuid, uuid, uuid, text',
+    statement: cancelBatchedOfJobs,
+    values: [goneJobs, 'SELECT true'],
+    types: 'json, boolean',
   },
   {
-    statement: cancelLive,
-    values: [`SELECT md5('7')::uuid`, 'SELECT NULL', `SELECT 'gone'`],
-    types: 'uuid, uuid, text',
+    statement: cancelLiveOfJobs,
+    values: [goneJobs, 'SELECT true', `SELECT '{}'`, 'SELECT true'],
+    types: 'json, boolean, uuid[], boolean',
+  },
+  ...[cancelBatchedById, cancelLiveById].map((statement) => ({
+    statement,
+    values: [
+      `SELECT 'gone'`,
+      'SELECT true',
+      `SELECT array_agg(md5('live' || n)::uuid) FROM generate_series(1, 200) AS n`,
+    ],
+    types: 'text, boolean, uuid[]',
+  })),
+  {
+    statement: cancelLiveOfOperation,
+    values: [`SELECT 'gone'`, 'SELECT false', `SELECT md5('7')::uuid`],
+    types: 'text, boolean, uuid',
+  },
+  {
+    statement: selectOwnUnended,
+    values: [tenant, `SELECT array_agg(md5('live' || n)::uuid) FROM generate_series(1, 200) AS n`],
+    types: 'uuid, uuid[]',
   },
   { statement: selectStats, values: [`SELECT md5('7')::uuid`, 'SELECT 365'], types: 'uuid, int' },
   { statement: foldStats, values: ['SELECT 10000'], types: 'float8' },
@@ -333,7 +347,7 @@ async function adopt(database: Database, client: pg.Client): Promise<void> {
 for (const analyzed of [true, false]) {
   test(`no hot statement reads a whole table${analyzed ? '' : ' when nothing was ever analyzed'}`, async (t) => {
     const { client, database } = await useDatabase(t)
-    await client.query(fill)
+    await client.query(fillDatabase)
     if (analyzed) await client.query('VACUUM ANALYZE')
     await adopt(database, client)
     const found: string[] = []

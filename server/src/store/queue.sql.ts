@@ -100,7 +100,7 @@ export const claimWork = sql('claimWork')`
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
 
 export const selectDefinitions = sql('selectDefinitions')`
-  SELECT v.job_id, v.version, v.tenant_id, v.name, v.execution, v.retry_policy, v.priority
+  SELECT v.job_id, v.version, v.tenant_id, v.name, v.execution, v.retry_policy, v.priority, v.jitter_seconds
   FROM json_to_recordset($1::json) AS x(j uuid, v int)
   CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1) v`
 
@@ -111,13 +111,16 @@ export const finishBatches = sql('finishBatches')`
   ), holder AS MATERIALIZED (
     -- First, as reclaim does: the rows inserted below need this lock, and taken after the batches it would deadlock.
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
+  ), locked AS MATERIALIZED (
+    SELECT b.batch_id FROM holder w CROSS JOIN report x JOIN batches b ON b.batch_id = x.b
+    WHERE w.worker_id = $1 ORDER BY b.batch_id FOR UPDATE OF b
   ), gone AS (
-    DELETE FROM batches b USING holder w, report x
-    WHERE w.worker_id = $1 AND b.batch_id = x.b AND b.worker_id = $1 AND b.fence = x.f
+    DELETE FROM batches b USING locked k, report x
+    WHERE b.batch_id = k.batch_id AND k.batch_id = x.b AND b.worker_id = $1 AND b.fence = x.f
     RETURNING b.*, x.r AS endings
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, execution_at(g.batch_id, u.place) AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, e.*
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel, e.*
     FROM gone g
     CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
     JOIN jobs j ON j.job_id = u.job_id
@@ -127,18 +130,22 @@ export const finishBatches = sql('finishBatches')`
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,
       dead_letter)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.a IS NULL, 'slot', h.o, h.slot, h.enqueued_at,
-      from_ms(h.s), from_ms(h.z), h.d, $1, h.h, h.t, h.m, h.w, h.x IS NOT NULL
-    FROM held h CROSS JOIN moment m WHERE h.k = 'ended'
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.a IS NULL OR h.cancel IS NOT NULL, 'slot',
+      CASE WHEN h.cancel IS NULL THEN h.o ELSE 'cancelled' END, h.slot, h.enqueued_at, from_ms(h.s),
+      coalesce(from_ms(h.z), m.at), h.d, $1, h.h, CASE WHEN h.cancel IS NULL THEN h.t ELSE 'CANCELLED' END,
+      coalesce(h.cancel, h.m), h.w, h.x IS NOT NULL AND h.cancel IS NULL
+    FROM held h CROSS JOIN moment m WHERE h.k = 'ended' OR (h.cancel IS NOT NULL AND h.k IS DISTINCT FROM 'running')
   ), stayed AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
-      rank, ready_at, worker_id, fence, attempt, host, started_at)
+      rank, ready_at, worker_id, fence, attempt, host, started_at, cancelled_at, cancel_message)
     SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot',
       CASE h.k WHEN 'ended' THEN 'retrying' WHEN 'running' THEN 'running' ELSE 'ready' END,
       h.route, h.lane, h.priority, h.slot, h.enqueued_at, h.rank, from_ms(h.a),
       CASE h.k WHEN 'running' THEN $1::uuid END, CASE h.k WHEN 'running' THEN 1 ELSE 0 END,
-      CASE WHEN h.k IN ('ended', 'running') THEN 1 ELSE 0 END, h.c, CASE h.k WHEN 'running' THEN from_ms(h.s) END
-    FROM held h WHERE h.k IS DISTINCT FROM 'ended' OR h.a IS NOT NULL
+      CASE WHEN h.k IN ('ended', 'running') THEN 1 ELSE 0 END, h.c, CASE h.k WHEN 'running' THEN from_ms(h.s) END,
+      CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel
+    FROM held h CROSS JOIN moment m
+    WHERE CASE WHEN h.cancel IS NULL THEN h.k IS DISTINCT FROM 'ended' OR h.a IS NOT NULL ELSE h.k = 'running' END
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload, kind,
       slot, redrive_at)
@@ -147,9 +154,10 @@ export const finishBatches = sql('finishBatches')`
       v.execution -> 'payload', 'slot', h.slot,
       m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second'
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
-    WHERE h.x IS NOT NULL
+    WHERE h.x IS NOT NULL AND h.cancel IS NULL
   )
-  SELECT x.b AS batch_id FROM report x WHERE NOT EXISTS (SELECT FROM gone g WHERE g.batch_id = x.b)`
+  SELECT x.b AS id, true AS missing FROM report x WHERE NOT EXISTS (SELECT FROM gone g WHERE g.batch_id = x.b)
+  UNION ALL SELECT h.execution_id, false FROM held h WHERE h.cancel IS NOT NULL AND h.k IS DISTINCT FROM 'running'`
 
 export const finishLive = sql('finishLive')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
@@ -157,7 +165,7 @@ export const finishLive = sql('finishLive')`
       t text, m text, w text, a float8, x text, c text)
   ), held AS MATERIALIZED (
     SELECT l.job_id, l.version, l.tenant_id, l.kind, l.slot, l.enqueued_at, l.attempt, l.payload_override,
-      l.idempotency_key, l.retry_of, x.*
+      l.idempotency_key, l.retry_of, l.cancel_message AS cancel, x.*
     FROM live l JOIN report x ON x.e = l.execution_id
     WHERE l.worker_id = $1 AND l.fence = x.f AND l.state = 'running'
     ORDER BY l.execution_id FOR UPDATE OF l
@@ -165,17 +173,19 @@ export const finishLive = sql('finishLive')`
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,
       dead_letter, payload_override, idempotency_key, retry_of)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.e, h.attempt, h.a IS NULL, h.kind, h.o, h.slot, h.enqueued_at,
-      from_ms(h.s), from_ms(h.z), h.d, $1, h.h, h.t, h.m, h.w, h.x IS NOT NULL, h.payload_override,
-      h.idempotency_key, h.retry_of
-    FROM held h CROSS JOIN moment m WHERE h.k = 'ended'
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.e, h.attempt, h.a IS NULL OR h.cancel IS NOT NULL, h.kind,
+      CASE WHEN h.cancel IS NULL THEN h.o ELSE 'cancelled' END, h.slot, h.enqueued_at, from_ms(h.s),
+      coalesce(from_ms(h.z), m.at), h.d, $1, h.h, CASE WHEN h.cancel IS NULL THEN h.t ELSE 'CANCELLED' END,
+      coalesce(h.cancel, h.m), h.w, h.x IS NOT NULL AND h.cancel IS NULL, h.payload_override, h.idempotency_key, h.retry_of
+    FROM held h CROSS JOIN moment m WHERE h.k = 'ended' OR h.cancel IS NOT NULL
   ), ended AS (
-    DELETE FROM live l USING held h WHERE l.execution_id = h.e AND h.k = 'ended' AND h.a IS NULL
+    DELETE FROM live l USING held h
+    WHERE l.execution_id = h.e AND (h.cancel IS NOT NULL OR (h.k = 'ended' AND h.a IS NULL))
   ), stayed AS (
     UPDATE live l SET state = CASE h.k WHEN 'ended' THEN 'retrying' ELSE 'ready' END, ready_at = from_ms(h.a),
       worker_id = NULL, attempt = CASE h.k WHEN 'ended' THEN l.attempt ELSE l.attempt - 1 END, host = h.c,
       started_at = NULL
-    FROM held h WHERE l.execution_id = h.e AND (h.k <> 'ended' OR h.a IS NOT NULL)
+    FROM held h WHERE l.execution_id = h.e AND h.cancel IS NULL AND (h.k <> 'ended' OR h.a IS NOT NULL)
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
       idempotency_key, kind, slot, redrive_at)
@@ -192,9 +202,17 @@ export const finishLive = sql('finishLive')`
       CASE WHEN h.kind <> 'redrive'
         THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
-    WHERE h.x IS NOT NULL
+    WHERE h.x IS NOT NULL AND h.cancel IS NULL
   )
-  SELECT x.e AS execution_id FROM report x WHERE NOT EXISTS (SELECT FROM held h WHERE h.e = x.e)`
+  SELECT x.e AS id, true AS missing FROM report x WHERE NOT EXISTS (SELECT FROM held h WHERE h.e = x.e)
+  UNION ALL SELECT h.e, false FROM held h WHERE h.cancel IS NOT NULL`
+
+/** Flagged in the hands of a worker. */
+export const selectCancelled = sql('selectCancelled')`
+  SELECT execution_id FROM live WHERE worker_id = $1 AND cancelled_at IS NOT NULL
+  UNION ALL
+  SELECT execution_at(b.batch_id, c.place::int) FROM batches b CROSS JOIN LATERAL jsonb_object_keys(b.cancels) AS c(place)
+  WHERE b.worker_id = $1 AND b.cancels IS NOT NULL`
 
 // A row that the reclaim wrote is not ours. Two days: longer than any outage of which a worker keeps its results.
 export const findOwn = sql('findOwn')`
@@ -204,17 +222,42 @@ export const findOwn = sql('findOwn')`
     ), (SELECT 'held' FROM live l WHERE l.execution_id = x.e AND l.worker_id = $1 LIMIT 1)) AS state
   FROM json_to_recordset($2::json) AS x(e uuid, n int, j uuid)`
 
+// What somebody has cancelled meanwhile is not handed back: it ends here.
 export const returnBatches = sql('returnBatches')`
-  WITH gone AS (
-    DELETE FROM batches WHERE worker_id = $1 AND batch_id <> ALL ($2::uuid[]) RETURNING *
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), locked AS MATERIALIZED (
+    SELECT batch_id FROM batches WHERE worker_id = $1 AND batch_id <> ALL ($2::uuid[]) ORDER BY batch_id FOR UPDATE
+  ), gone AS (
+    DELETE FROM batches WHERE batch_id = ANY (ARRAY(SELECT batch_id FROM locked)) RETURNING *
+  ), held AS MATERIALIZED (
+    SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, execution_at(g.batch_id, u.place) AS execution_id,
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel
+    FROM gone g
+    CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
+    JOIN jobs j ON j.job_id = u.job_id
+  ), recorded AS (
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+      enqueued_at, finished_at, worker_id, error_type, error_message)
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, true, 'slot', 'cancelled', h.slot, h.enqueued_at,
+      m.at, $1, 'CANCELLED', h.cancel
+    FROM held h CROSS JOIN moment m WHERE h.cancel IS NOT NULL
   )
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank)
-  SELECT execution_at(g.batch_id, u.place), u.job_id, u.version, j.tenant_id, 'slot', 'ready', g.route, g.lane,
-    g.priority, from_ms(u.slot_ms), g.enqueued_at, g.rank
-  FROM gone g
-  CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
-  JOIN jobs j ON j.job_id = u.job_id`
+  SELECT execution_id, job_id, version, tenant_id, 'slot', 'ready', route, lane, priority, slot, enqueued_at, rank
+  FROM held WHERE cancel IS NULL`
 
 export const returnLive = sql('returnLive')`
-  UPDATE live SET state = 'ready', worker_id = NULL, attempt = attempt - 1, started_at = NULL
-  WHERE worker_id = $1 AND execution_id <> ALL ($2::uuid[])`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), held AS MATERIALIZED (
+    SELECT * FROM live WHERE worker_id = $1 AND execution_id <> ALL ($2::uuid[]) ORDER BY execution_id FOR UPDATE
+  ), recorded AS (
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+      enqueued_at, started_at, finished_at, worker_id, error_type, error_message, payload_override, idempotency_key,
+      retry_of)
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, h.attempt, true, h.kind, 'cancelled', h.slot,
+      h.enqueued_at, h.started_at, m.at, $1, 'CANCELLED', h.cancel_message, h.payload_override, h.idempotency_key,
+      h.retry_of
+    FROM held h CROSS JOIN moment m WHERE h.cancelled_at IS NOT NULL
+  ), ended AS (
+    DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND h.cancelled_at IS NOT NULL
+  )
+  UPDATE live l SET state = 'ready', worker_id = NULL, attempt = l.attempt - 1, started_at = NULL
+  FROM held h WHERE l.execution_id = h.execution_id AND h.cancelled_at IS NULL`

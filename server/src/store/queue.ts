@@ -10,6 +10,7 @@ import type {
   Definition,
   DefinitionKey,
   Ending,
+  FinishAnswer,
   FinishedBatch,
   FinishedLive,
   OwnAttempt,
@@ -96,11 +97,12 @@ export class StoredQueue implements Queue {
       execution: row.execution,
       retryPolicy: row.retry_policy,
       priority: row.priority,
+      jitterSeconds: row.jitter_seconds,
     }))
   }
 
-  async finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<string[]> {
-    if (batches.length === 0) return []
+  async finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer> {
+    if (batches.length === 0) return { missing: [], cancelled: [] }
     const report = batches.map(({ batchId, fence, endings }) => ({
       b: batchId,
       f: fence,
@@ -108,13 +110,13 @@ export class StoredQueue implements Queue {
     }))
     const values = [workerId, JSON.stringify(report)]
     const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
-      this.#database.query<{ batch_id: string }>(statements.finishBatches, values),
+      this.#database.query<FinishRow>(statements.finishBatches, values),
     )
-    return rows.map((row) => row.batch_id)
+    return toAnswer(rows)
   }
 
-  async finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<string[]> {
-    if (ends.length === 0) return []
+  async finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer> {
+    if (ends.length === 0) return { missing: [], cancelled: [] }
     const report = ends.map(({ executionId, fence, ending }) => ({
       e: executionId,
       f: fence,
@@ -122,8 +124,15 @@ export class StoredQueue implements Queue {
     }))
     const values = [workerId, JSON.stringify(report)]
     const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
-      this.#database.query<{ execution_id: string }>(statements.finishLive, values),
+      this.#database.query<FinishRow>(statements.finishLive, values),
     )
+    return toAnswer(rows)
+  }
+
+  async findCancelled(workerId: string): Promise<string[]> {
+    const { rows } = await this.#database.query<{ execution_id: string }>(statements.selectCancelled, [
+      workerId,
+    ])
     return rows.map((row) => row.execution_id)
   }
 
@@ -143,12 +152,20 @@ export class StoredQueue implements Queue {
     workerId: string,
     known: { batchIds: readonly string[]; executionIds: readonly string[] },
   ): Promise<number> {
-    return this.#database.transaction(async (queries) => {
-      const batches = await queries.query(statements.returnBatches, [workerId, known.batchIds])
-      const live = await queries.query(statements.returnLive, [workerId, known.executionIds])
-      return batches.count + live.count
-    })
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction(async (queries) => {
+        const batches = await queries.query(statements.returnBatches, [workerId, known.batchIds])
+        const live = await queries.query(statements.returnLive, [workerId, known.executionIds])
+        return batches.count + live.count
+      }),
+    )
   }
+}
+
+function toAnswer(rows: readonly FinishRow[]): FinishAnswer {
+  const answer: FinishAnswer = { missing: [], cancelled: [] }
+  for (const { id, missing } of rows) (missing ? answer.missing : answer.cancelled).push(id)
+  return answer
 }
 
 /** One letter a field: a finish of 2,000 executions is one JSON text. */
@@ -219,6 +236,13 @@ interface DefinitionRow {
   execution: HttpExecution
   retry_policy: RetryPolicy
   priority: number
+  jitter_seconds: number
+}
+
+/** A batch or execution that was not held, or an execution that ended cancelled. */
+interface FinishRow {
+  id: string
+  missing: boolean
 }
 
 interface OwnRow {

@@ -6,7 +6,8 @@ import { fragment, sql } from '../lib/sql.ts'
 
 const batched = fragment`
   execution_at(b.batch_id, u.place) AS execution_id, u.job_id, u.version, 'slot' AS kind,
-  CASE WHEN b.worker_id IS NULL THEN 'PENDING' ELSE 'RUNNING' END AS status, NULL::text AS outcome,
+  CASE WHEN b.worker_id IS NULL THEN 'PENDING' WHEN b.cancels ? u.place::text THEN 'CANCELLING' ELSE 'RUNNING' END AS status,
+  NULL::text AS outcome,
   from_ms(u.slot_ms) AS slot, CASE WHEN b.worker_id IS NULL THEN 0 ELSE 1 END AS attempt, b.enqueued_at,
   NULL::timestamptz AS started_at, NULL::timestamptz AS finished_at, NULL::int AS duration_ms, b.worker_id,
   NULL::int AS http_status, NULL::text AS error_type, NULL::text AS error_message, false AS dead_letter,
@@ -17,8 +18,8 @@ const places = fragment`
 
 const alive = fragment`
   l.execution_id, l.job_id, l.version, l.kind,
-  CASE WHEN l.state = 'running' THEN 'RUNNING' WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING'
-    ELSE 'PENDING' END, NULL,
+  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state = 'running' THEN 'RUNNING'
+    WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING' ELSE 'PENDING' END, NULL,
   l.slot, l.attempt, l.enqueued_at, coalesce(l.started_at, s.started_at), s.finished_at, s.duration_ms,
   coalesce(l.worker_id, s.worker_id), s.http_status, s.error_type, s.error_message, false, l.ready_at,
   a.error_type, a.error_message`

@@ -50,6 +50,24 @@ export async function searchExecutions(
   return { executions: page.rows.map(toSummary), next: page.next, ...total }
 }
 
+/** Those that have not ended; as a search, a page may be short and not the last. */
+export async function searchUnended(
+  queries: Queries,
+  query: ExecutionQuery,
+): Promise<{ executionIds: string[]; next: string | null }> {
+  const { tenantId, jobId, limit } = query
+  const values = [...conditionsOf(query, query.before ?? lastId), limit + 1, 0, tenantId, liveMax]
+  const { rows } = await queries.query<ListedRow>(listStatement(query), [
+    ...values,
+    jobId === null ? batchesMax : totalMax,
+  ])
+  const first = rows[0]
+  if (first === undefined || first.execution_id === null) return { executionIds: [], next: null }
+  const underWay = (rows as FoundRow[]).filter((row) => row.outcome === null && matches(query, row))
+  const page = merge(limit, underWay, [first.batch_end, first.live_end])
+  return { executionIds: page.rows.map((row) => row.execution_id), next: page.next }
+}
+
 /** What is under way is filtered here: it is little. */
 function matches(query: ExecutionQuery, row: FoundRow): boolean {
   const { status, kind, errorType, deadLetter, from, to, tag } = query

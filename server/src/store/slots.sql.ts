@@ -1,11 +1,16 @@
 // The statements of the scheduler: load cursors, take changes, fire slots. A slot fires once because its row in
 // `slots` is unique.
-import { sql } from '../lib/sql.ts'
+import { fragment, sql } from '../lib/sql.ts'
+import { calendarsOfVersion, isLimited } from './fragments.ts'
+
+const plannedBy = fragment`
+  v.tenant_id, v.schedule, v.anchor_at, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds,
+  v.jitter_seconds, ${isLimited} AS limited, ${calendarsOfVersion} AS calendars`
 
 // LIMIT inside the LATERAL on job_versions keeps the planner from hashing the whole table for one window.
 // $4 bounds the days of `slots` that are looked at: a recorded slot is never in the future.
 export const loadCursors = sql('loadCursors')`
-  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, r.slot AS recorded_at, v.*
+  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, c.runs, r.slot AS recorded_at, v.*
   FROM json_to_recordset($1::json) AS p(id smallint, due float8, job uuid)
   CROSS JOIN LATERAL (
     SELECT * FROM cursors c
@@ -15,7 +20,7 @@ export const loadCursors = sql('loadCursors')`
     ORDER BY c.due_at, c.job_id LIMIT $3
   ) c
   CROSS JOIN LATERAL (
-    SELECT v.tenant_id, v.schedule, v.anchor_at, v.priority, v.overlap_policy, v.misfire_window_seconds
+    SELECT ${plannedBy}
     FROM job_versions v WHERE v.job_id = c.job_id AND v.version = c.version LIMIT 1
   ) v
   LEFT JOIN LATERAL (
@@ -34,13 +39,13 @@ export const takeNotes = sql('takeNotes')`
   RETURNING c.job_id`
 
 export const loadNoted = sql('loadNoted')`
-  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, r.slot AS recorded_at, v.*
+  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, c.runs, r.slot AS recorded_at, v.*
   FROM unnest($1::uuid[]) AS t(job_id)
   CROSS JOIN LATERAL (
     SELECT * FROM cursors c WHERE c.job_id = t.job_id AND c.status = 'ACTIVE' AND c.slot_at IS NOT NULL LIMIT 1
   ) c
   CROSS JOIN LATERAL (
-    SELECT v.tenant_id, v.schedule, v.anchor_at, v.priority, v.overlap_policy, v.misfire_window_seconds
+    SELECT ${plannedBy}
     FROM job_versions v WHERE v.job_id = c.job_id AND v.version = c.version LIMIT 1
   ) v
   LEFT JOIN LATERAL (
@@ -62,16 +67,21 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 
 // One JSON parameter, not arrays: unnest of 1,000 made the planner scan all cursors. Absent fields cost nothing.
 // Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
+// bm: how many slots of the job may wait behind others; absent: none. nt: how many of the job come before it here. Where some may, executions are rows of their own:
+// whoever waits finds them by the job, while a place in a batch is found by the latest slot only.
 export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
     FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, o int, r text, l text, p int,
-      al boolean, la boolean, ow float8, ps float8, mi boolean, mf float8, mt float8, mc int, mv boolean, ms float8,
-      md float8, mz float8, pf float8, pt float8)
+      al boolean, li boolean, bm int, nt int, la boolean, ow float8, op int, ps float8, si text, sk json, rm int, rc int,
+      cn text[], cr int, mv boolean, ms float8, md float8, mz float8, aw boolean, pf float8, pt float8)
   ), judged AS MATERIALIZED (
     SELECT i.*, c.partition_id, last.execution_id AS last_execution,
       CASE
         WHEN c.version <> i.v OR c.status <> 'ACTIVE' THEN 'stale'
+        WHEN i.cn IS NOT NULL AND i.cr <> (
+          SELECT coalesce(sum(k.revision), 0) FROM calendars k WHERE k.tenant_id = c.tenant_id AND k.name = ANY (i.cn)
+        ) THEN 'behind'
         -- A late plan that starts in what is decided or recorded and reaches further was made too early: plan anew.
         WHEN i.pf IS NOT NULL AND from_ms(i.pt) > coalesce(c.decided_to, '-infinity') AND from_ms(i.pf) <= greatest(
           c.decided_to,
@@ -79,15 +89,24 @@ export const fireSlots = sql('fireSlots')`
         ) THEN 'behind'
         WHEN i.slot <= c.decided_to THEN 'decided'
         WHEN coalesce(from_ms(i.d), i.slot) > clock_timestamp() THEN 'early'
-        WHEN i.mi THEN 'misfire'
-        WHEN i.al THEN 'fired'
-        WHEN coalesce(i.la, false) AND (SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot LIMIT 1) THEN 'taken'
-        WHEN coalesce(
+        WHEN c.runs + i.rc > i.rm THEN 'behind'
+        WHEN i.si IS NOT NULL THEN i.si
+        WHEN i.al AND i.li IS NOT TRUE THEN 'fired'
+        WHEN i.la AND (SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot LIMIT 1) THEN 'taken'
+        WHEN i.al IS NOT TRUE AND coalesce(
           (SELECT true FROM live l WHERE l.job_id = i.j LIMIT 1),
           (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
           CASE WHEN c.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[i.j] LIMIT 1) END,
           (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1)
-        ) THEN CASE WHEN i.la THEN 'owed' ELSE 'overlap' END
+        ) THEN CASE
+          WHEN i.la THEN 'owed'
+          WHEN i.bm IS NOT NULL AND (SELECT count(*) FROM (
+            SELECT FROM live w WHERE w.job_id = i.j AND w.state = 'waiting' AND w.kind = 'slot' LIMIT i.bm) w) < i.bm
+          THEN 'buffered' ELSE 'overlap' END
+        WHEN i.li THEN CASE
+          WHEN i.al IS NOT TRUE OR coalesce(i.nt, 0) + (SELECT count(*) FROM (
+            SELECT FROM live w WHERE w.job_id = i.j AND w.state = 'waiting' AND w.kind = 'slot' LIMIT i.bm) w) < i.bm
+          THEN 'buffered' ELSE 'overlap' END
         ELSE 'fired'
       END AS answer
     FROM item i
@@ -98,43 +117,71 @@ export const fireSlots = sql('fireSlots')`
     ) last ON i.al IS NOT TRUE
   ), inserted AS (
     INSERT INTO slots (job_id, slot, execution_id, reason)
-    SELECT j, slot, CASE answer WHEN 'fired' THEN e ELSE coalesce(last_execution, e) END, nullif(answer, 'fired')
-    FROM judged WHERE answer IN ('fired', 'overlap', 'misfire')
+    SELECT j, slot, CASE WHEN answer IN ('fired', 'buffered') THEN e ELSE coalesce(last_execution, e) END,
+      CASE WHEN answer NOT IN ('fired', 'buffered') THEN answer END
+    FROM judged WHERE answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion')
     ON CONFLICT DO NOTHING RETURNING job_id, slot
   ), settled AS MATERIALIZED (
-    SELECT g.*, CASE WHEN g.answer IN ('fired', 'overlap', 'misfire') AND n.job_id IS NULL THEN 'taken' ELSE g.answer END AS outcome
+    SELECT g.*, CASE
+      WHEN g.answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion') AND n.job_id IS NULL THEN 'taken'
+      ELSE g.answer END AS outcome
     FROM judged g LEFT JOIN inserted n ON n.job_id = g.j AND n.slot = g.slot
   ), enqueued AS (
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
     SELECT f.b, f.r, f.l, f.p, m.at, m.at + f.p * interval '60 seconds', array_agg(f.o ORDER BY f.o),
       array_agg(f.j ORDER BY f.o), array_agg(f.v ORDER BY f.o), array_agg(f.s::bigint ORDER BY f.o)
-    FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' GROUP BY f.b, f.r, f.l, f.p, m.at
+    FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.bm IS NULL GROUP BY f.b, f.r, f.l, f.p, m.at
+  ), alone AS (
+    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+      concurrency_key, key_limit)
+    SELECT f.e, f.j, f.v, d.tenant_id, 'slot', CASE f.outcome WHEN 'fired' THEN 'ready' ELSE 'waiting' END, f.r, f.l, f.p, f.slot, m.at, m.at + f.p * interval '60 seconds',
+      d.concurrency_key, d.concurrency_key_limit
+    FROM settled f CROSS JOIN moment m CROSS JOIN LATERAL (
+      SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
+      WHERE v.job_id = f.j AND v.version = f.v LIMIT 1
+    ) d
+    WHERE f.outcome = 'buffered' OR (f.outcome = 'fired' AND f.bm IS NOT NULL)
+  ), by_itself AS MATERIALIZED (
+    -- Skipped by itself, not as the end of a range that came with it.
+    SELECT * FROM settled WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND sk IS NULL)
   ), extended AS (
     UPDATE skips k SET to_slot = f.slot, slot_count = k.slot_count + 1
-    FROM settled f
-    WHERE f.outcome = 'overlap' AND k.job_id = f.j AND k.reason = 'overlap' AND k.to_slot = from_ms(f.ps)
-      AND k.version = f.v AND k.from_slot = (SELECT max(x.from_slot) FROM skips x WHERE x.job_id = f.j)
-    RETURNING k.job_id
+    FROM by_itself f
+    WHERE k.job_id = f.j AND k.reason = f.outcome AND k.to_slot = from_ms(f.ps) AND k.version = f.v
+      AND k.from_slot = (SELECT max(x.from_slot) FROM skips x WHERE x.job_id = f.j)
+    RETURNING k.job_id, f.slot
   ), opened AS (
     INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
-    SELECT f.j, f.slot, f.slot, 1, 'overlap', f.v FROM settled f
-    WHERE f.outcome = 'overlap' AND NOT EXISTS (SELECT FROM extended x WHERE x.job_id = f.j)
+    SELECT f.j, f.slot, f.slot, 1, f.outcome, f.v FROM by_itself f
+    WHERE NOT EXISTS (SELECT FROM extended x WHERE x.job_id = f.j AND x.slot = f.slot)
     ON CONFLICT DO NOTHING
   ), decided AS MATERIALIZED (
     SELECT * FROM settled WHERE outcome NOT IN ('stale', 'behind', 'decided', 'early')
   ), missed AS (
     INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
-    SELECT j, from_ms(mf), from_ms(mt), mc, 'misfire', v FROM decided WHERE mc IS NOT NULL
+    SELECT j, from_ms(k.f), from_ms(k.t), k.c, k.r, v
+    FROM decided CROSS JOIN LATERAL json_to_recordset(sk) AS k(f float8, t float8, c int, r text)
+    -- One that is only to be recorded and has its record: it is in no other range.
+    WHERE sk IS NOT NULL AND NOT (si IS NOT NULL AND outcome = 'taken')
     ON CONFLICT DO NOTHING
   ), owed AS (
-    INSERT INTO catchups AS k (job_id, from_slot, to_slot)
-    SELECT j, CASE outcome WHEN 'owed' THEN slot ELSE slot + interval '1 millisecond' END, from_ms(coalesce(ow, s))
-    FROM decided WHERE outcome = 'owed' OR ow IS NOT NULL
-    ON CONFLICT (job_id) DO UPDATE SET to_slot = greatest(k.to_slot, excluded.to_slot)
+    INSERT INTO catchups AS k (job_id, from_slot, to_slot, pace_ms, next_at)
+    SELECT j, CASE outcome WHEN 'owed' THEN slot ELSE slot + interval '1 millisecond' END, from_ms(coalesce(ow, s)),
+      coalesce(op, 0), m.at + coalesce(op, 0) * interval '1 millisecond'
+    FROM decided CROSS JOIN moment m WHERE outcome = 'owed' OR ow IS NOT NULL
+    ON CONFLICT (job_id) DO UPDATE SET to_slot = greatest(k.to_slot, excluded.to_slot),
+      pace_ms = greatest(k.pace_ms, excluded.pace_ms)
   ), moved AS (
-    UPDATE cursors c SET slot_at = from_ms(f.ms), due_at = from_ms(f.md), decided_to = from_ms(f.mz),
-      status = CASE WHEN f.ms IS NULL THEN 'COMPLETED' ELSE c.status END
-    FROM (SELECT DISTINCT ON (j) j, ms, md, mz FROM decided WHERE mv ORDER BY j, mz DESC) f
+    UPDATE cursors c SET slot_at = CASE WHEN f.ran IS NULL OR c.runs + f.ran < f.rm THEN from_ms(f.ms) END,
+      due_at = CASE WHEN f.ran IS NULL OR c.runs + f.ran < f.rm THEN from_ms(f.md) END, decided_to = from_ms(f.mz),
+      runs = c.runs + coalesce(f.ran, 0), awaited_id = f.awaited,
+      status = CASE WHEN c.runs + f.ran >= f.rm OR (f.ms IS NULL AND f.aw IS NOT TRUE) THEN 'COMPLETED' ELSE c.status END
+    FROM (
+      SELECT DISTINCT ON (j) j, ms, md, mz, aw, rm,
+        CASE WHEN rm IS NOT NULL THEN CASE WHEN outcome IN ('fired', 'buffered', 'owed') THEN rc ELSE 0 END END AS ran,
+        CASE WHEN aw THEN CASE outcome WHEN 'overlap' THEN last_execution WHEN 'owed' THEN NULL ELSE e END END AS awaited
+      FROM decided WHERE mv ORDER BY j, mz DESC
+    ) f
     WHERE c.job_id = f.j AND (c.decided_to IS NULL OR c.decided_to < from_ms(f.mz))
   ), noted AS (
     INSERT INTO changes (partition_id, job_id) SELECT DISTINCT partition_id, j FROM settled WHERE outcome = 'behind'

@@ -1,6 +1,12 @@
 import { testSlots } from '../../test/conformance/slots.ts'
+import { testAwaits } from '../../test/conformance/slots-await.ts'
 import { testLateSlots } from '../../test/conformance/slots-late.ts'
+import { testOverlap } from '../../test/conformance/slots-overlap.ts'
+import { testSkips } from '../../test/conformance/slots-skips.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testSlots)
 testOnStores(testLateSlots)
+testOnStores(testOverlap)
+testOnStores(testSkips)
+testOnStores(testAwaits)

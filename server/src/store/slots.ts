@@ -1,8 +1,16 @@
 // The scheduler's port on PostgreSQL.
-import type { OverlapPolicy, StoredSchedule } from '../domain/job.ts'
+import { bufferRoom, type MisfirePolicy, type OverlapPolicy, type StoredSchedule } from '../domain/job.ts'
 import { latePlansOf } from '../domain/late-plan.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../ports/slots.ts'
+import {
+  type Cursor,
+  type CursorCalendars,
+  type FireAnswer,
+  isDecidedAlone,
+  type LoadRequest,
+  type Slots,
+  type SlotToFire,
+} from '../ports/slots.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
 import * as statements from './slots.sql.ts'
@@ -56,18 +64,19 @@ export class StoredSlots implements Slots {
       const items: object[] = []
       const unlocked: SlotToFire[] = []
       const named = new Set<string>()
-      // Of a job that may not overlap one slot is decided at a time: the statement does not see its own executions.
-      const jobs = new Set<string>()
+      // Of such a job one slot is decided at a time: the statement does not see its own executions.
+      const jobs = new Map<string, number>()
       const plans = latePlansOf(slots)
       for (const one of slots) {
         const key = `${one.jobId} ${one.slot}`
         if (named.has(key)) answers.push({ jobId: one.jobId, slot: one.slot, answer: 'taken' })
-        else if (!one.allowOverlap && jobs.has(one.jobId))
+        else if (isDecidedAlone(one) && jobs.has(one.jobId))
           answers.push({ jobId: one.jobId, slot: one.slot, answer: 'busy' })
-        else if (locked.has(one.jobId)) items.push(toItem(one, plans.get(one.jobId)))
+        else if (locked.has(one.jobId))
+          items.push(toItem(one, plans.get(one.jobId), jobs.get(one.jobId) ?? 0))
         else unlocked.push(one)
         named.add(key)
-        jobs.add(one.jobId)
+        jobs.set(one.jobId, (jobs.get(one.jobId) ?? 0) + 1)
       }
       if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
       if (items.length === 0) return answers
@@ -89,8 +98,13 @@ async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[])
 }
 
 /** What is absent is false or null: 1,000 jobs are one JSON text, and its parsing is a third of the fire. */
-function toItem(one: SlotToFire, plan: { from: EpochMs; to: EpochMs } | undefined): object {
-  const { jobId, version, slot, executionId, misfired, move } = one
+function toItem(
+  one: SlotToFire,
+  plan: { from: EpochMs; to: EpochMs } | undefined,
+  slotsBefore: number,
+): object {
+  const { jobId, version, slot, executionId, overlapPolicy, skipped, runs, calendars, move } = one
+  const room = bufferRoom[overlapPolicy]
   const item: Record<string, unknown> = {
     j: jobId,
     v: version,
@@ -102,13 +116,21 @@ function toItem(one: SlotToFire, plan: { from: EpochMs; to: EpochMs } | undefine
     p: one.priority,
   }
   if (one.dueAt !== slot) item['d'] = one.dueAt
-  if (one.allowOverlap) item['al'] = true
+  if (overlapPolicy === 'ALLOW') item['al'] = true
+  if (one.limited) item['li'] = true
+  if (one.limited || (room > 0 && overlapPolicy !== 'ALLOW')) item['bm'] = room
+  if (slotsBefore > 0 && one.limited) item['nt'] = slotsBefore
   if (one.late) item['la'] = true
   if (one.owedTo !== null) item['ow'] = one.owedTo
+  if (one.owedPaceMs > 0) item['op'] = one.owedPaceMs
   if (one.previousSlot !== null) item['ps'] = one.previousSlot
-  if (one.misfiredItself) item['mi'] = true
-  if (misfired !== null) Object.assign(item, { mf: misfired.from, mt: misfired.to, mc: misfired.count })
+  if (one.skip !== null) item['si'] = one.skip
+  if (skipped.length > 0)
+    item['sk'] = skipped.map(({ from, to, count, reason }) => ({ f: from, t: to, c: count, r: reason }))
+  if (runs !== null) Object.assign(item, { rm: runs.max, rc: runs.count })
+  if (calendars !== null) Object.assign(item, { cn: calendars.names, cr: calendars.revision })
   if (move !== null) Object.assign(item, { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo })
+  if (move?.awaits === true) item['aw'] = true
   if (plan !== undefined) Object.assign(item, { pf: plan.from, pt: plan.to })
   return item
 }
@@ -125,7 +147,12 @@ interface CursorRow {
   anchor_at: EpochMs
   priority: number
   overlap_policy: OverlapPolicy
+  misfire_policy: MisfirePolicy
   misfire_window_seconds: number | null
+  jitter_seconds: number
+  limited: boolean
+  runs: number
+  calendars: CursorCalendars | null
 }
 
 interface AnswerRow {
@@ -147,6 +174,11 @@ function toCursor(row: CursorRow): Cursor {
     anchorAt: row.anchor_at,
     priority: row.priority,
     overlapPolicy: row.overlap_policy,
+    misfirePolicy: row.misfire_policy,
     misfireWindowSeconds: row.misfire_window_seconds,
+    jitterSeconds: row.jitter_seconds,
+    limited: row.limited,
+    runs: row.runs,
+    calendars: row.calendars,
   }
 }

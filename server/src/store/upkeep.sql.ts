@@ -1,44 +1,50 @@
 // The statements of upkeep: return what a dead worker held, wake retries, release what waits.
-import { sql } from '../lib/sql.ts'
+import { fragment, sql } from '../lib/sql.ts'
+import { calendarsOfVersion } from './fragments.ts'
 
 /** A claim in flight holds a key-share lock on this row, so it is seen or it fails. */
 export const lockSilentWorker = sql('lockSilentWorker')`
   SELECT worker_id FROM workers WHERE worker_id = $1 AND beats = $2 FOR UPDATE`
 
 export const reclaimBatches = sql('reclaimBatches')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), gone AS (
-    DELETE FROM batches WHERE worker_id = $1 RETURNING *
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), locked AS MATERIALIZED (
+    SELECT batch_id FROM batches WHERE worker_id = $1 ORDER BY batch_id FOR UPDATE
+  ), gone AS (
+    DELETE FROM batches WHERE batch_id = ANY (ARRAY(SELECT batch_id FROM locked)) RETURNING *
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, execution_at(g.batch_id, u.place) AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel
     FROM gone g
     CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
     JOIN jobs j ON j.job_id = u.job_id
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, finished_at, worker_id, error_type, error_message)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, false, 'slot', 'lost', h.slot, h.enqueued_at, m.at,
-      $1, 'WORKER_LOST', $2
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.cancel IS NOT NULL, 'slot',
+      CASE WHEN h.cancel IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, m.at, $1,
+      CASE WHEN h.cancel IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel, $2)
     FROM held h CROSS JOIN moment m
   )
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
     attempt, losses)
   SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot', 'ready', h.route, h.lane, h.priority, h.slot,
     h.enqueued_at, h.rank, 1, 1
-  FROM held h`
+  FROM held h WHERE h.cancel IS NULL`
 
 export const reclaimLive = sql('reclaimLive')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), held AS MATERIALIZED (
-    SELECT l.*, l.losses + 1 >= $3 AS dead FROM live l WHERE l.worker_id = $1 ORDER BY l.execution_id FOR UPDATE
+    SELECT l.*, l.cancelled_at IS NULL AND l.losses + 1 >= $3 AS dead FROM live l WHERE l.worker_id = $1 ORDER BY l.execution_id FOR UPDATE
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, worker_id, error_type, error_message, dead_letter, payload_override,
       idempotency_key, retry_of)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, h.attempt, h.dead, h.kind, 'lost', h.slot,
-      h.enqueued_at, h.started_at, m.at, $1, 'WORKER_LOST', $2, h.dead, h.payload_override, h.idempotency_key, h.retry_of
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, h.attempt, h.dead OR h.cancelled_at IS NOT NULL, h.kind,
+      CASE WHEN h.cancelled_at IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, h.started_at, m.at, $1,
+      CASE WHEN h.cancelled_at IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel_message, $2), h.dead,
+      h.payload_override, h.idempotency_key, h.retry_of
     FROM held h CROSS JOIN moment m
   ), ended AS (
-    DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND h.dead
+    DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND (h.dead OR h.cancelled_at IS NOT NULL)
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
       idempotency_key, kind, slot, redrive_at)
@@ -58,7 +64,7 @@ export const reclaimLive = sql('reclaimLive')`
     WHERE h.dead
   )
   UPDATE live l SET state = 'ready', worker_id = NULL, losses = l.losses + 1, started_at = NULL
-  FROM held h WHERE l.execution_id = h.execution_id AND NOT h.dead`
+  FROM held h WHERE l.execution_id = h.execution_id AND NOT h.dead AND h.cancelled_at IS NULL`
 
 export const deleteReclaimed = sql('deleteReclaimed')`DELETE FROM workers WHERE worker_id = $1`
 
@@ -76,58 +82,140 @@ export const selectNextRetry = sql('selectNextRetry')`
   SELECT min(ready_at) AS at FROM live WHERE state = 'retrying'`
 
 export const selectWaitingJobs = sql('selectWaitingJobs')`
-  SELECT w.job_id, c.version, v.tenant_id, v.priority, v.overlap_policy, v.schedule, v.anchor_at, k.from_slot, k.to_slot
-  FROM (
+  SELECT job_id FROM (
     (SELECT DISTINCT job_id FROM live WHERE state = 'waiting' AND job_id > $1 ORDER BY job_id LIMIT $2)
     UNION
     (SELECT job_id FROM catchups WHERE job_id > $1 ORDER BY job_id LIMIT $2)
-    ORDER BY job_id LIMIT $2
-  ) w
-  JOIN cursors c ON c.job_id = w.job_id
-  JOIN job_versions v ON v.job_id = w.job_id AND v.version = c.version
-  LEFT JOIN catchups k ON k.job_id = w.job_id
-  ORDER BY w.job_id`
+    UNION
+    (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND job_id > $1 ORDER BY job_id LIMIT $2)
+  ) w ORDER BY job_id LIMIT $2`
 
-// In a statement after lockCursors, which keeps fires and triggers of these jobs out meanwhile. An owed slot goes to
-// `live`, where the job leads to it: its row in slots is older than those of on-time slots that were skipped since.
-export const releaseWaiting = sql('releaseWaiting')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
-    SELECT x.*, from_ms(x.s) AS slot, from_ms(x.n) AS next
-    FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, n float8, e uuid, r text, l text, p int)
-  ), idle AS MATERIALIZED (
-    SELECT i.* FROM item i JOIN cursors c ON c.job_id = i.j
-    WHERE c.version = i.v
-      AND NOT EXISTS (SELECT FROM live l WHERE l.job_id = i.j AND l.state <> 'waiting')
+/** Jobs that have waited longest for a concurrency key. */
+export const selectWaitingForKeys = sql('selectWaitingForKeys')`
+  SELECT DISTINCT w.job_id FROM (
+    SELECT job_id FROM live WHERE state = 'waiting' AND concurrency_key IS NOT NULL ORDER BY rank LIMIT $1
+  ) w`
+
+const waitingColumns = fragment`
+  l.execution_id, l.kind, l.slot, l.rank, l.operation_id, l.concurrency_key, l.key_limit`
+
+// In a statement after lockCursors, which keeps fires and triggers of these jobs out meanwhile.
+// $2: waiting executions looked at; $3: waiting slots, where all but the latest may have to go.
+export const selectReleasable = sql('selectReleasable')`
+  SELECT c.job_id, clock_ms() AS now, c.version, v.tenant_id, v.priority, v.overlap_policy, v.concurrency_limit,
+    v.concurrency_key, v.concurrency_key_limit, v.schedule, v.anchor_at, v.jitter_seconds,
+    ${calendarsOfVersion} AS calendars, alone.under_way + coalesce(batched.under_way, 0) AS under_way,
+    alone.uncancelled + coalesce(batched.uncancelled, 0) AS uncancelled,
+    CASE WHEN batched.under_way IS NULL THEN alone.operation_id END AS under_way_of, w.waiting,
+    k.from_slot, k.to_slot, k.pace_ms, k.next_at, d.owed_decided, c.status = 'ACTIVE' AND c.slot_at IS NULL AS awaits,
+    CASE WHEN c.status = 'ACTIVE' AND c.slot_at IS NULL AND k.job_id IS NULL
+      AND NOT EXISTS (SELECT FROM live l WHERE l.execution_id = c.awaited_id)
       AND NOT EXISTS (
-        SELECT FROM batches b WHERE i.j = ANY (b.job_ids) AND b.batch_id = batch_of((
-          SELECT s.execution_id FROM slots s WHERE s.job_id = i.j ORDER BY s.slot DESC LIMIT 1)))
-      AND (NOT c.scattered OR NOT EXISTS (SELECT FROM batches b WHERE b.job_ids @> ARRAY[i.j]))
-  ), chosen AS MATERIALIZED (
-    SELECT DISTINCT ON (w.job_id) w.execution_id FROM idle i JOIN live w ON w.job_id = i.j AND w.state = 'waiting'
-    ORDER BY w.job_id, w.rank, w.execution_id
+        SELECT FROM batches b WHERE b.batch_id = batch_of(c.awaited_id) AND c.job_id = ANY (b.job_ids))
+    THEN coalesce((
+      -- What ended while the job was paused counts from its end.
+      SELECT greatest(a.finished_at, c.decided_to) FROM attempts a
+      WHERE a.job_id = c.job_id AND a.execution_id = c.awaited_id AND a.final AND a.recorded_at >= c.decided_to LIMIT 1
+    ), clock_ms()) END AS ended_at
+  FROM unnest($1::uuid[]) AS x(job_id)
+  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = x.job_id LIMIT 1) c
+  CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = c.job_id AND v.version = c.version LIMIT 1) v
+  LEFT JOIN LATERAL (SELECT * FROM catchups k WHERE k.job_id = c.job_id LIMIT 1) k ON true
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS under_way, count(*) FILTER (WHERE l.cancelled_at IS NULL) AS uncancelled,
+      CASE WHEN count(l.operation_id) = count(*) AND count(DISTINCT l.operation_id) = 1
+        THEN (array_agg(l.operation_id))[1] END AS operation_id
+    FROM live l WHERE l.job_id = c.job_id AND l.state <> 'waiting'
+  ) alone
+  LEFT JOIN LATERAL (
+    SELECT nullif(count(*), 0) AS under_way, count(*) FILTER (WHERE NOT coalesce(b.cancels ? u.place::text, false))
+      AS uncancelled
+    FROM batches b CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(place, job_id)
+    WHERE u.job_id = c.job_id AND b.batch_id = ANY (CASE
+      WHEN c.scattered THEN ARRAY(SELECT y.batch_id FROM batches y WHERE y.job_ids @> ARRAY[c.job_id])
+      ELSE ARRAY(SELECT batch_of(s.execution_id) FROM slots s WHERE s.job_id = c.job_id ORDER BY s.slot DESC LIMIT 1) END)
+  ) batched ON true
+  CROSS JOIN LATERAL (
+    SELECT json_agg(json_build_object('executionId', y.execution_id, 'kind', y.kind, 'slot', to_ms(y.slot),
+      'rank', to_ms(y.rank), 'operationId', y.operation_id, 'key', y.concurrency_key, 'limit', y.key_limit)) AS waiting
+    FROM (
+      (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting'
+        ORDER BY l.rank, l.execution_id LIMIT $2)
+      UNION
+      (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting' AND l.kind = 'slot'
+        ORDER BY l.slot LIMIT CASE v.overlap_policy WHEN 'CANCEL_RUNNING' THEN $3::int ELSE $2 END)
+    ) y
+  ) w
+  LEFT JOIN LATERAL (
+    SELECT json_agg(json_build_object('from', to_ms(y.f), 'to', to_ms(y.t)) ORDER BY y.f) AS owed_decided FROM (
+      SELECT y.from_slot AS f, y.to_slot AS t FROM skips y
+      WHERE y.job_id = c.job_id AND y.from_slot <= k.to_slot AND y.to_slot >= k.from_slot
+      UNION ALL
+      SELECT s.slot, s.slot FROM slots s
+      WHERE s.job_id = c.job_id AND s.slot BETWEEN k.from_slot AND k.to_slot AND s.reason IS NULL
+    ) y
+  ) d ON k.job_id IS NOT NULL`
+
+// Whoever lets an execution with this key go holds this lock until the commit, so that the count is exact. One that
+// somebody else holds is left to them: nobody waits here.
+export const lockKeys = sql('lockKeys')`
+  SELECT x.t AS tenant_id, x.k AS key FROM json_to_recordset($1::json) AS x(t uuid, k text)
+  WHERE pg_try_advisory_xact_lock(hashtextextended(x.k, hashtextextended(x.t::text, 7421)))`
+
+export const countHeldKeys = sql('countHeldKeys')`
+  SELECT x.t AS tenant_id, x.k AS key, (
+    SELECT count(*) FROM live l WHERE l.tenant_id = x.t AND l.concurrency_key = x.k AND l.state <> 'waiting') AS held
+  FROM json_to_recordset($1::json) AS x(t uuid, k text)`
+
+// An owed slot goes to `live`, where the job leads to it: its row in slots is older than those of on-time slots that
+// were skipped since. $1 executions to let go; $2 owed slots that run; $3 what does not run; $4 what is owed then;
+// $5 next slots of jobs that awaited an end.
+export const releaseWaiting = sql('releaseWaiting')`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), locked AS MATERIALIZED (
+    SELECT execution_id FROM live WHERE execution_id = ANY ($1::uuid[]) ORDER BY execution_id FOR UPDATE
   ), let_go AS (
-    UPDATE live l SET state = 'ready' FROM chosen h WHERE l.execution_id = h.execution_id RETURNING l.job_id
-  ), owed AS MATERIALIZED (
-    SELECT i.j, i.v, i.e, i.r, i.l, i.p, i.slot, k.to_slot, greatest(i.next, x.to_slot + interval '1 millisecond') AS next,
-      x.to_slot IS NULL AND i.slot <= k.to_slot AS runs
-    FROM idle i JOIN catchups k ON k.job_id = i.j
-    -- A second hold-up may have recorded slots of the owed range as misfired: they have their record.
-    LEFT JOIN LATERAL (
-      SELECT x.to_slot FROM skips x WHERE x.job_id = i.j AND x.reason = 'misfire' AND x.from_slot <= i.slot
-      ORDER BY x.from_slot DESC LIMIT 1
-    ) x ON x.to_slot >= i.slot
-    WHERE k.from_slot <= i.slot AND NOT EXISTS (SELECT FROM let_go g WHERE g.job_id = i.j)
+    -- left(), so that the planner does not read the index of all that waits for it.
+    UPDATE live l SET state = 'ready'
+    WHERE l.execution_id = ANY (ARRAY(SELECT execution_id FROM locked)) AND left(l.state, 7) = 'waiting'
+    RETURNING l.execution_id
+  ), run AS MATERIALIZED (
+    SELECT x.*, from_ms(x.s) AS slot
+    FROM json_to_recordset($2::json) AS x(j uuid, v int, s float8, e uuid, r text, l text, p int, st text)
   ), inserted AS (
-    INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM owed WHERE runs
-    ON CONFLICT DO NOTHING RETURNING job_id
+    INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM run
+    ON CONFLICT DO NOTHING RETURNING execution_id
   ), enqueued AS (
-    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
-      rank)
-    SELECT o.e, o.j, o.v, j.tenant_id, 'slot', 'ready', o.r, o.l, o.p, o.slot, m.at, m.at + o.p * interval '60 seconds'
-    FROM owed o JOIN inserted n ON n.job_id = o.j JOIN jobs j ON j.job_id = o.j CROSS JOIN moment m
+    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+      concurrency_key, key_limit)
+    SELECT o.e, o.j, o.v, d.tenant_id, 'slot', o.st, o.r, o.l, o.p, o.slot, m.at, m.at + o.p * interval '60 seconds',
+      d.concurrency_key, d.concurrency_key_limit
+    FROM run o JOIN inserted n ON n.execution_id = o.e CROSS JOIN moment m CROSS JOIN LATERAL (
+      SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
+      WHERE v.job_id = o.j AND v.version = o.v LIMIT 1
+    ) d
+  ), skipped AS (
+    INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
+    SELECT x.j, from_ms(x.f), from_ms(x.t), x.c, x.r, x.v
+    FROM json_to_recordset($3::json) AS x(j uuid, f float8, t float8, c int, r text, v int)
+    ON CONFLICT DO NOTHING
+  ), owes AS MATERIALIZED (
+    SELECT x.* FROM json_to_recordset($4::json) AS x(j uuid, f float8, n float8)
   ), advanced AS (
-    UPDATE catchups k SET from_slot = o.next FROM owed o WHERE k.job_id = o.j AND o.next <= o.to_slot
+    UPDATE catchups k SET from_slot = from_ms(o.f), next_at = from_ms(o.n)
+    FROM owes o WHERE k.job_id = o.j AND o.f IS NOT NULL
   ), paid AS (
-    DELETE FROM catchups k USING owed o WHERE k.job_id = o.j AND (o.next IS NULL OR o.next > o.to_slot)
+    DELETE FROM catchups k USING owes o WHERE k.job_id = o.j AND o.f IS NULL
+  ), planned AS (
+    UPDATE cursors c SET slot_at = from_ms(x.s), due_at = from_ms(x.d), awaited_id = x.e,
+      status = CASE WHEN x.s IS NULL AND x.e IS NULL THEN 'COMPLETED' ELSE c.status END
+    FROM json_to_recordset($5::json) AS x(j uuid, s float8, d float8, e uuid)
+    -- num_nulls, not IS NULL: the planner would read the whole index of those that await an end for it.
+    WHERE c.job_id = x.j AND c.status = 'ACTIVE' AND num_nulls(c.slot_at) = 1
+    RETURNING c.job_id, c.partition_id, c.slot_at
+  ), noted AS (
+    INSERT INTO changes (partition_id, job_id)
+    SELECT partition_id, job_id FROM planned WHERE slot_at IS NOT NULL ORDER BY job_id
+    ON CONFLICT (partition_id, job_id) DO UPDATE SET job_id = excluded.job_id
   )
-  SELECT job_id FROM let_go UNION ALL SELECT job_id FROM inserted`
+  SELECT (SELECT count(*) FROM let_go) + (SELECT count(*) FROM run o JOIN inserted n ON n.execution_id = o.e
+    WHERE o.st = 'ready') AS ready`

@@ -16,6 +16,7 @@ const named: Record<string, readonly string[]> = {
   carillon_retries_total: [],
   carillon_dead_letters_total: [],
   carillon_timeouts_total: [],
+  carillon_cancellations_total: [],
   carillon_fenced_writes_total: [],
   carillon_duplicates_refused_total: [],
   carillon_history_write_errors_total: [],
@@ -139,6 +140,26 @@ test('without an execution the success ratio is absent: zero would be an alarm',
   assert.deepEqual(await read('success_ratio'), { success_ratio: 1 })
   clock.nowMs = 3_600_000
   assert.deepEqual(await read('success_ratio'), {})
+})
+
+test('what was cancelled counts as such, and says nothing about the success ratio', async (t) => {
+  const { read } = setup(t)
+  finish({ outcome: 'cancelled' })
+  finish({ outcome: 'cancelled', delayMs: null, durationMs: null })
+  assert.deepEqual(await read('success_ratio'), {})
+  finish()
+  assert.deepEqual(await read('success_ratio'), { success_ratio: 1 })
+  assert.equal((await read('executions_total'))['executions_total{status="CANCELLED",kind="slot"}'], 2)
+  const duration = await read('execution_duration_seconds')
+  assert.equal(duration['execution_duration_seconds_count{executor="http"}'], 2, 'one did not run')
+})
+
+test('executions that were cancelled without a worker are counted', async (t) => {
+  const { read } = setup(t)
+  events.executionsCancelled.emit({ executions: 1 })
+  events.executionsCancelled.emit({ executions: 40 })
+  assert.deepEqual(await read('cancellations_total'), { cancellations_total: 41 })
+  assert.deepEqual(await read('executions_total'), {})
 })
 
 test('refused results and failed writes are counted', async (t) => {

@@ -72,7 +72,7 @@ export function collectEngineMetrics(
   const ratio = new RecentRatio(nowMs)
   new Gauge({
     name: 'carillon_success_ratio',
-    help: 'Share of the executions that succeeded, of those that ended in the last five minutes; absent without any.',
+    help: 'Share of the executions that succeeded, of those that ended in the last five minutes and were not cancelled; absent without any.',
     registers,
     collect() {
       const value = ratio.read()
@@ -84,7 +84,7 @@ export function collectEngineMetrics(
     events.attemptFinished.subscribe(
       ({ outcome, kind, executor, retryAt, deadReason, delayMs, durationMs, endToEndMs }) => {
         if (delayMs !== null) delay.observe(Math.max(0, delayMs) / 1_000)
-        duration.observe({ executor }, durationMs / 1_000)
+        if (durationMs !== null) duration.observe({ executor }, durationMs / 1_000)
         if (outcome === 'timed_out') timeouts.inc()
         if (deadReason !== null) dead.inc()
         if (retryAt !== null) {
@@ -93,10 +93,17 @@ export function collectEngineMetrics(
         }
         executions.inc({ status: statuses[outcome], kind })
         endToEnd.observe(Math.max(0, endToEndMs) / 1_000)
-        ratio.add(outcome === 'succeeded')
+        // That somebody changed their mind says nothing about how well things go.
+        if (outcome !== 'cancelled') ratio.add(outcome === 'succeeded')
       },
     ),
   )
+
+  const cancelled = counter(
+    'cancellations_total',
+    'Executions that were cancelled while no worker ran them; a cancel that is repeated counts again.',
+  )
+  subscriptions.use(events.executionsCancelled.subscribe(({ executions: count }) => cancelled.inc(count)))
 
   const fenced = counter(
     'fenced_writes_total',

@@ -16,7 +16,8 @@ export interface AttemptFinished {
   delayMs: number | null
   /** From due or requested to finished. */
   endToEndMs: number
-  durationMs: number
+  /** Null: it was cancelled before its call started. */
+  durationMs: number | null
 }
 
 export const postgresReady = defineEvent<{
@@ -59,6 +60,8 @@ export const attemptFinished = defineEvent<AttemptFinished>('attempt.finished')
 export const attemptRefused = defineEvent<{ executionId: string; attempt: number; workerId: string }>(
   'attempt.refused',
 )
+/** Executions that were cancelled while no worker ran them. */
+export const executionsCancelled = defineEvent<{ executions: number }>('executions.cancelled')
 export const historyWriteFailed = defineEvent<{ executions: number; error: unknown }>('history.write_failed')
 export const loopFailed = defineEvent<LoopFailure>('loop.failed')
 export const requestFinished = defineEvent<{ method: string; route: string; status: number; tookMs: number }>(

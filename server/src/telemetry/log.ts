@@ -59,6 +59,7 @@ export function startLog(options: LogOptions): Disposable {
     'a result came too late and was refused; the execution is no longer this worker’s',
   )
   on(events.attemptFinished, 'trace', 'attempt finished')
+  on(events.executionsCancelled, 'trace', 'executions cancelled')
   on(events.slotsFired, 'trace', 'slots fired')
   on(events.loopFailed, 'warn', 'a step failed; trying again')
   on(events.requestFailed, 'error', 'a request failed')

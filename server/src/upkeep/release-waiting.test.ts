@@ -12,14 +12,19 @@ async function setup() {
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
-  const ready: string[] = []
+  /** Who was told, in order. */
+  const told: string[] = []
   const { clock, ids } = world
-  const onReady = () => void ready.push('ready')
-  const releaser = new Releaser({ clock, ids, lanes: new LaneChooser(), upkeep: ports.upkeep, onReady })
+  const releaser = new Releaser({
+    ...{ clock, ids, lanes: new LaneChooser(), upkeep: ports.upkeep },
+    onReady: () => void told.push('ready'),
+    onCancelled: () => void told.push('cancelled'),
+    onPlanned: () => void told.push('planned'),
+  })
   const { at } = scenario
   return {
     ...scenario,
-    ...{ world, store, ready, releaser },
+    ...{ world, store, told, releaser },
     /** Fires second 0 of a job, which owes every slot up to second `to`. */
     fireOwing: (job: NewJob, to: number) =>
       scenario.fire(job, 0, {
@@ -51,17 +56,17 @@ async function setup() {
 }
 
 test('while nothing waits the step is idle, while something waits it comes back soon', async () => {
-  const { releaser, createJob, fire, trigger, ready } = await setup()
+  const { releaser, createJob, fire, trigger, told } = await setup()
   assert.equal(await releaser.step(), 'idle')
   const job = await createJob()
   await fire(job, 0)
   await trigger(job)
   assert.equal(await releaser.step(), 100)
-  assert.deepEqual(ready, [], 'nobody is told for nothing')
+  assert.deepEqual(told, [], 'nobody is told for nothing')
 })
 
 test('triggers wait for the live execution and go one at a time, in the order they came', async () => {
-  const { releaser, createJob, fire, trigger, world, runAll, claimable, ready } = await setup()
+  const { releaser, createJob, fire, trigger, world, runAll, claimable, told } = await setup()
   const job = await createJob()
   await fire(job, 0)
   const triggers = []
@@ -77,7 +82,7 @@ test('triggers wait for the live execution and go one at a time, in the order th
     assert.deepEqual(claimable(job), [executionId])
     await releaser.step()
     assert.deepEqual(claimable(job), [executionId], 'the next one waits for it')
-    assert.equal(ready.length, i + 1)
+    assert.deepEqual(told, Array(i + 1).fill('ready'))
     await runAll()
   }
   assert.equal(await releaser.step(), 'idle')
@@ -122,7 +127,7 @@ test('only slots that the schedule has are owed', async () => {
 test('a range in which the schedule has no slot any more is owed no longer', async () => {
   const { releaser, createJob, store, at, owedBy, claimable } = await setup()
   const job = await createJob({ schedule: { type: 'CRON', cron_expression: '0 0 1 1 *' } })
-  store.setOwed(store.jobs.get(job.jobId)!, { from: at(1), to: at(5) })
+  store.setOwed(store.jobs.get(job.jobId)!, { from: at(1), to: at(5), paceMs: 0, nextAt: at(0) })
   await releaser.step()
   assert.equal(await owedBy(job), null)
   assert.deepEqual(claimable(job), [])
@@ -167,20 +172,20 @@ test('jobs that cannot go on do not hold up others', async () => {
 })
 
 test('a round goes over more than 500 jobs and then begins again', async () => {
-  const { releaser, createWaiting, runAllOf, claimable, ready } = await setup()
+  const { releaser, createWaiting, runAllOf, claimable, told } = await setup()
   const jobs = await createWaiting(1_100)
   assert.deepEqual(
     [await releaser.step(), await releaser.step(), await releaser.step()],
     ['more', 'more', 100],
   )
-  assert.deepEqual(ready, [])
+  assert.deepEqual(told, [])
   await runAllOf(1_100)
   assert.equal(await releaser.step(), 'more')
   assert.equal(jobs.filter((job) => claimable(job).length === 1).length, 500)
   await releaser.step()
   await releaser.step()
   assert.deepEqual(new Set(jobs.map((job) => claimable(job).length)), new Set([1]))
-  assert.equal(ready.length, 3)
+  assert.deepEqual(told, ['ready', 'ready', 'ready'])
   assert.equal(await releaser.step(), 'idle')
 })
 
@@ -189,4 +194,76 @@ test('a round of exactly 500 jobs still counts as one in which something waits',
   await createWaiting(500)
   assert.equal(await releaser.step(), 'more')
   assert.equal(await releaser.step(), 100)
+})
+
+test('a job that awaits the end of its execution gets its next slot, and whoever plans is told', async () => {
+  const { releaser, createJob, fire, runAll, jobs, told, at } = await setup()
+  const schedule = { type: 'INTERVAL', every_seconds: 30, after_completion: true } as const
+  const job = await createJob({ schedule })
+  await fire(job, 0, { move: { slotAt: null, dueAt: null, decidedTo: at(0), awaits: true } })
+  assert.equal(await releaser.step(), 100)
+  assert.deepEqual(told, [])
+  await runAll()
+  assert.equal(await releaser.step(), 100)
+  assert.deepEqual(told, ['planned'])
+  assert.equal((await jobs.get(job.tenantId, job.jobId))!.slotAt, at(331))
+  assert.equal(await releaser.step(), 'idle')
+})
+
+test('what runs gives way to a newer slot, and its worker is told', async () => {
+  const { releaser, createJob, fire, tryFire, addWorker, claimLive, statusOf, told } = await setup()
+  const job = await createJob({ overlapPolicy: 'CANCEL_RUNNING' })
+  const old = await fire(job, 0)
+  await claimLive(await addWorker())
+  assert.equal(await tryFire(job, 1), 'buffered')
+  assert.equal(await releaser.step(), 100)
+  assert.deepEqual([told, await statusOf(old)], [['cancelled'], 'CANCELLING'])
+  assert.equal(await releaser.step(), 100)
+  assert.deepEqual(told, ['cancelled'], 'once')
+})
+
+test('where one round makes way for the next there is no wait between them', async () => {
+  const { releaser, createJob, fire, tryFire, claimable, told } = await setup()
+  const job = await createJob({ overlapPolicy: 'CANCEL_RUNNING' })
+  await fire(job, 0)
+  assert.equal(await tryFire(job, 1), 'buffered')
+  assert.equal(await releaser.step(), 'more', 'what had not begun is gone')
+  assert.equal(await releaser.step(), 100)
+  assert.deepEqual([claimable(job), told], [[1], ['ready']])
+  assert.equal(await releaser.step(), 'idle')
+})
+
+test('after ten rounds without a wait there is one, also when each made way for the next', async () => {
+  const { releaser, createJob, tryFire, owedBy, at } = await setup()
+  const job = await createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 1_000 })
+  assert.equal(await tryFire(job, 0, { late: true, owedTo: at(30) }), 'buffered')
+  for (const _ of [1, 2]) {
+    const answers = []
+    for (let round = 0; round < 10; round++) answers.push(await releaser.step())
+    assert.deepEqual(answers, [...Array(9).fill('more'), 100])
+  }
+  assert.deepEqual(await owedBy(job), { from: at(21), to: at(30) })
+})
+
+test('the job that has waited longest for a key has it, on whatever page it is', async () => {
+  const { releaser, createJob, tryFire, trigger, addWorker, claim, finishLive, succeeded, ids, claimable } =
+    await setup()
+  const limit = { overlapPolicy: 'ALLOW', concurrencyKey: { key: 'one', limit: 1 } } as const
+  const sorted = Array.from({ length: 700 }, () => ids.next()).toSorted()
+  const first = await createJob({ ...limit, jobId: sorted[0]! })
+  const last = await createJob({ ...limit, jobId: sorted.at(-1)!, priority: 1 })
+  for (const jobId of sorted.slice(1, -1)) await trigger(await createJob({ ...limit, jobId, priority: 9 }))
+  for (const job of [first, last]) assert.equal(await tryFire(job, 0), 'buffered')
+  assert.equal(await releaser.step(), 'more')
+  assert.deepEqual([claimable(first), claimable(last)], [[], [0]])
+  assert.equal(await releaser.step(), 100)
+  const workerId = await addWorker()
+  const { live } = await claim(workerId)
+  assert.deepEqual(
+    live.map(({ jobId }) => jobId),
+    [last.jobId],
+  )
+  await finishLive(workerId, live[0]!, succeeded())
+  await releaser.step()
+  assert.deepEqual(claimable(first), [0], 'and then the next')
 })

@@ -1,14 +1,12 @@
-// The one release loop: lets triggers and owed slots go once nothing of their job is live. It looks at what waits, a
-// bounded number of jobs at a time, and goes round; a finish touches no row of it.
+// The one release loop: lets go what waits of a job, by the plan that `domain/release.ts` makes while the job is
+// locked. It looks at what waits, a bounded number of jobs at a time, and goes round; a finish touches no row of it.
 import { executionIdAt } from '../domain/execution.ts'
 import type { LaneChooser } from '../domain/lane.ts'
+import { type KeyCounts, planRelease, type WaitingJob } from '../domain/release.ts'
 import { serverRoute } from '../domain/route.ts'
-import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
-import { nextSlot } from '../domain/schedule/next-run.ts'
-import type { EpochMs } from '../lib/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
-import type { ReleaseOrder, Upkeep, WaitingJob } from '../ports/upkeep.ts'
+import type { Released, ReleaseOrder, Upkeep } from '../ports/upkeep.ts'
 
 export interface ReleaseDeps {
   clock: Pick<Clock, 'databaseNow'>
@@ -17,11 +15,17 @@ export interface ReleaseDeps {
   upkeep: Pick<Upkeep, 'findWaiting' | 'release'>
   /** Called after a commit that made something claimable. */
   onReady: () => void
+  /** Called after a commit that cancelled what runs. */
+  onCancelled: () => void
+  /** Called after a commit that gave a job its next slot. */
+  onPlanned: () => void
 }
 
 const jobsMax = 500
 /** While something waits. */
 const releaseEveryMs = 100
+/** Rounds without a wait between them, for as long as one makes way for the next. */
+const roundsMax = 10
 /** The floor while nothing waits. */
 export const lookForWaitingEveryMs = 1_000
 
@@ -30,48 +34,57 @@ export class Releaser {
   /** Where the round is; null: at its beginning. */
   #after: string | null = null
   #found = 0
+  /** Whether this round made way for more. */
+  #more = false
+  /** Rounds in a row without a wait. */
+  #rounds = 0
 
   constructor(deps: ReleaseDeps) {
     this.#deps = deps
   }
 
   async step(): Promise<'more' | 'idle' | number> {
-    const { upkeep, onReady } = this.#deps
-    const jobs = await upkeep.findWaiting(this.#after, jobsMax)
-    const released = await upkeep.release(jobs.map((job) => this.#order(job)))
-    if (released.length > 0) onReady()
-    this.#found += jobs.length
-    if (jobs.length === jobsMax) {
-      this.#after = jobs.at(-1)!.jobId
+    const { upkeep } = this.#deps
+    const jobIds = await upkeep.findWaiting(this.#after, jobsMax)
+    if (jobIds.length > 0) this.#tell(await upkeep.release(jobIds, (job, keys) => this.#order(job, keys)))
+    this.#found += jobIds.length
+    // The first page has more than that when others wait longest for a key.
+    if (jobIds.length >= jobsMax) {
+      this.#after = jobIds.at(-1)!
       return 'more'
     }
-    const found = this.#found
+    return this.#endRound()
+  }
+
+  #tell({ ready, cancelled, planned, more }: Released): void {
+    const { onReady, onCancelled, onPlanned } = this.#deps
+    if (ready > 0) onReady()
+    if (cancelled) onCancelled()
+    if (planned) onPlanned()
+    this.#more ||= more
+  }
+
+  #endRound(): 'more' | 'idle' | number {
+    const [found, more] = [this.#found, this.#more]
     this.#after = null
     this.#found = 0
+    this.#more = false
+    this.#rounds += 1
+    if (more && this.#rounds < roundsMax) return 'more'
+    this.#rounds = 0
     return found === 0 ? 'idle' : releaseEveryMs
   }
 
-  #order({ jobId, version, tenantId, priority, schedule, anchorAt, owed }: WaitingJob): ReleaseOrder {
-    if (owed === null) return { jobId, version, owed: null }
-    const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
-    // Without a slot in the range (the zone's rules changed meanwhile) nothing is owed any more: one past its end says so.
-    const nothing = (owed.to + 1) as EpochMs
-    const slot = compiled.ok
-      ? (nextSlot(compiled.value.compiled, (owed.from - 1) as EpochMs) ?? nothing)
-      : nothing
-    const next = compiled.ok ? nextSlot(compiled.value.compiled, slot) : null
+  #order(job: WaitingJob, keys: KeyCounts): ReleaseOrder {
+    const plan = planRelease(job, keys)
     const { ids, lanes, clock } = this.#deps
-    return {
-      jobId,
-      version,
-      owed: {
-        slot,
-        next,
-        executionId: executionIdAt(ids.nextBatch(), 0),
-        route: serverRoute,
-        lane: lanes.choose(tenantId, clock.databaseNow()),
-        priority,
-      },
-    }
+    const { tenantId, priority } = job
+    const executions = (plan.owed?.slots ?? []).map(() => ({
+      executionId: executionIdAt(ids.nextBatch(), 0),
+      route: serverRoute,
+      lane: lanes.choose(tenantId, clock.databaseNow()),
+      priority,
+    }))
+    return { ...plan, executions }
   }
 }

@@ -1,9 +1,17 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createScenario } from '../../test/conformance/scenario.ts'
+import { createScenario, type Scenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { deleteJob } from '../domain/job-change.ts'
 import { LaneChooser } from '../domain/lane.ts'
-import type { JobFilter, LetterFilter, NewOperation, OperationOptions } from '../domain/operation.ts'
+import type {
+  BackfillOptions,
+  ExecutionFilter,
+  JobFilter,
+  LetterFilter,
+  NewOperation,
+  OperationOptions,
+} from '../domain/operation.ts'
 import { defaultTenantId } from '../domain/tenant.ts'
 import { epochMs } from '../lib/epoch.ts'
 import type { NewJob } from '../ports/jobs.ts'
@@ -12,6 +20,17 @@ import { runOperation } from './run-operations.ts'
 
 const allJobs: JobFilter = { status: null, tag: null, q: null }
 const allLetters: LetterFilter = { jobId: null, reason: null, errorType: null, from: null, to: null }
+
+const allExecutions: ExecutionFilter = {
+  jobId: null,
+  status: null,
+  kind: null,
+  tag: null,
+  q: null,
+  errorType: null,
+  from: null,
+  to: null,
+}
 
 async function setup() {
   const world = createVirtualWorld()
@@ -25,10 +44,11 @@ async function setup() {
     lanes: new LaneChooser(),
     onChanged: () => void told.push('changed'),
     onReady: () => void told.push('ready'),
+    onCancelled: () => void told.push('cancelled'),
   }
   const step = () => runOperation(deps)
   async function start(kind: NewOperation['kind'], options: OperationOptions = {}, filter: object = {}) {
-    const all = kind === 'redrive' ? allLetters : allJobs
+    const all = kind === 'redrive' ? allLetters : kind === 'cancel' ? allExecutions : allJobs
     const operation = {
       operationId: world.ids.next(),
       tenantId: defaultTenantId,
@@ -150,6 +170,7 @@ test('dead letters are redriven at the rate that was asked for', async () => {
     skips: [],
     dropsOwed: false,
     cancelsPending: true,
+    cancelsRunning: false,
   }))
   const id = await start('redrive', { ratePerSecond: 2 })
   assert.equal(await step(), 'more')
@@ -174,3 +195,149 @@ test('a cancelled operation goes no further', async () => {
   assert.deepEqual(await show(id), { status: 'CANCELLED', done: 10, skipped: 0 })
   assert.deepEqual(told, ['changed'])
 })
+
+test('many executions are cancelled: those that run are told to stop, those that came later are left alone', async () => {
+  const {
+    createJob,
+    step,
+    start,
+    show,
+    fireBatch,
+    claimBatch,
+    addWorker,
+    trigger,
+    statusOf: _,
+    ...rest
+  } = await setup()
+  const { told, world, history } = rest
+  const made: NewJob[] = []
+  for (let i = 0; i < 3; i++) made.push(await createJob({ tags: ['x'] }))
+  const other = await createJob()
+  const { executionIds } = await fireBatch([...made, other], 0)
+  await claimBatch(await addWorker())
+  const waiting = await trigger(made[0]!)
+  await world.advance(5)
+  const id = await start('cancel', {}, { tag: 'x' })
+  await world.advance(5)
+  const later = await trigger(made[1]!)
+  assert.equal(await step(), 'more')
+  assert.deepEqual(await show(id), { status: 'COMPLETED', done: 4, skipped: 0 })
+  assert.deepEqual(told, ['cancelled'])
+  const statuses = []
+  for (const one of [...executionIds, waiting, later])
+    statuses.push((await history.getExecution(defaultTenantId, one))?.status)
+  const running = 'CANCELLING'
+  assert.deepEqual(statuses, [running, running, running, 'RUNNING', 'CANCELLED', 'PENDING'])
+})
+
+test('a backfill makes no more than may run at once, and is over when all have ended', async () => {
+  const given = await setup()
+  const { createJob, step, start, show, at, world, store, addWorker, told } = given
+  const job = await createJob({ overlapPolicy: 'ALLOW' })
+  const backfill: BackfillOptions = {
+    order: 'asc',
+    maxConcurrent: 2,
+    schedule: job.schedule,
+    anchorAt: job.anchorAt,
+  }
+  const id = await start('backfill', { backfill }, { jobId: job.jobId, from: at(10), to: at(12) })
+  const workerId = await addWorker()
+  const slots = () => [...store.live.values()].map(({ slot }) => (slot - at(0)) / 1_000)
+  assert.equal(await step(), 'more')
+  assert.deepEqual(slots(), [10, 11])
+  assert.deepEqual(
+    [...store.live.values()].map(({ kind }) => kind),
+    ['backfill', 'backfill'],
+  )
+  await world.advance(1_000)
+  assert.equal(await step(), 'more')
+  assert.deepEqual(await show(id), { status: 'RUNNING', done: 0, skipped: 0 })
+  await endOne(given, workerId)
+  await world.advance(1_000)
+  await step()
+  assert.deepEqual(await show(id), { status: 'RUNNING', done: 1, skipped: 0 })
+  assert.deepEqual(slots(), [11, 12])
+  await endOne(given, workerId)
+  await endOne(given, workerId)
+  await world.advance(1_000)
+  await step()
+  assert.deepEqual(await show(id), { status: 'COMPLETED', done: 3, skipped: 0 })
+  assert.deepEqual([...new Set(told)], ['ready'])
+})
+
+test('a backfill from the newest passes over what is excluded', async () => {
+  const { createJob, step, start, show, at, world, store, ...given } = await setup()
+  const from = new Date(at(11)).toISOString()
+  const to = new Date(at(13)).toISOString()
+  const schedule = {
+    type: 'CRON',
+    cron_expression: '* * * * * *',
+    exclusions: [{ from, to }],
+  } as const
+  const job = await createJob({
+    overlapPolicy: 'ALLOW',
+    schedule: { ...schedule, exclusions: [{ from, to }] },
+  })
+  const backfill: BackfillOptions = {
+    order: 'desc',
+    maxConcurrent: 9,
+    schedule: job.schedule,
+    anchorAt: job.anchorAt,
+  }
+  const id = await start('backfill', { backfill }, { jobId: job.jobId, from: at(9), to: at(14) })
+  await step()
+  const slots = [...store.live.values()].map(({ slot }) => (slot - at(0)) / 1_000)
+  assert.deepEqual(slots, [14, 13, 10, 9])
+  const workerId = await given.addWorker()
+  for (const _ of slots) await endOne(given, workerId)
+  await world.advance(1_000)
+  await step()
+  assert.deepEqual(await show(id), { status: 'COMPLETED', done: 4, skipped: 0 })
+})
+
+test('a backfill of a job that is deleted meanwhile fails, and says so', async () => {
+  const { createJob, step, start, at, world, operations, jobs } = await setup()
+  const job = await createJob()
+  const backfill: BackfillOptions = {
+    order: 'asc',
+    maxConcurrent: 1,
+    schedule: job.schedule,
+    anchorAt: job.anchorAt,
+  }
+  const id = await start('backfill', { backfill }, { jobId: job.jobId, from: at(10), to: at(12) })
+  await step()
+  await jobs.change({ tenantId: defaultTenantId, jobId: job.jobId }, (state) =>
+    deleteJob(state, { by: 'ann' }),
+  )
+  await world.advance(1_000)
+  await step()
+  const { status, error } = (await operations.get(defaultTenantId, id))!
+  assert.deepEqual([status, error], ['FAILED', 'The job was deleted.'])
+})
+
+test('with a backfill that is cancelled ends what of it does not run yet', async () => {
+  const { createJob, step, start, at, show, store, operations } = await setup()
+  const job = await createJob()
+  const backfill: BackfillOptions = {
+    order: 'asc',
+    maxConcurrent: 3,
+    schedule: job.schedule,
+    anchorAt: job.anchorAt,
+  }
+  const id = await start('backfill', { backfill }, { jobId: job.jobId, from: at(10), to: at(20) })
+  await step()
+  assert.equal(store.live.size, 3)
+  await operations.cancel(defaultTenantId, id)
+  assert.equal(store.live.size, 0)
+  assert.equal(await step(), 'idle')
+  assert.equal((await show(id)).status, 'CANCELLED')
+})
+
+/** Lets the first one that waits run and succeed. */
+async function endOne(
+  { claim, finishLive, succeeded }: Pick<Scenario, 'claim' | 'finishLive' | 'succeeded'>,
+  workerId: string,
+): Promise<void> {
+  const { live } = await claim(workerId, 1)
+  await finishLive(workerId, live[0]!, succeeded())
+}

@@ -1,5 +1,5 @@
 // Long work that one request asked for, a bounded part of it in each step: many jobs paused, resumed, deleted or
-// triggered, many dead letters redriven. A step and how far it came are one transaction; what was created after the
+// triggered, many dead letters redriven, many executions cancelled, past slots run. A step and how far it came are one transaction; what was created after the
 // operation is none of its business.
 import type { JobView } from '../domain/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/job-change.ts'
@@ -9,6 +9,8 @@ import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { OperationProgress, Operations } from '../ports/operations.ts'
 import type { WriteStores } from '../ports/requests.ts'
+import { executionsCancelled } from '../telemetry/events.ts'
+import { backfillSome } from './run-backfill.ts'
 
 export interface OperationDeps {
   clock: Clock
@@ -19,15 +21,19 @@ export interface OperationDeps {
   onChanged: () => void
   /** Called after a commit that made something claimable, or let it wait for its turn. */
   onReady: () => void
+  /** Called after a commit that cancelled something. */
+  onCancelled: () => void
 }
 
 type JobOperation = Extract<Operation, { kind: 'pause' | 'resume' | 'delete' | 'trigger' }>
 type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
-type Stores = Pick<WriteStores, 'jobs' | 'deadLetters'>
+type CancelOperation = Extract<Operation, { kind: 'cancel' }>
+type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars'>
 
 /** Each job is locked until the step is over, and whoever changes or triggers it waits: so a step is short. */
 const jobsMax = 10
 const lettersMax = 200
+const cancelsMax = 200
 const rateDefault = 50
 /** While somebody else has in hand what is due. */
 const lookAgainMs = 100
@@ -35,19 +41,33 @@ const lookAgainMs = 100
 export const runOperationsEveryMs = 5_000
 
 export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle' | number> {
-  const { clock, operations, onChanged, onReady } = deps
-  const operation = await operations.step((one, stores) =>
-    one.kind === 'redrive' ? redriveSome(deps, one, stores) : changeSome(deps, one, stores),
-  )
+  const { clock, operations } = deps
+  let cancelled = 0
+  const operation = await operations.step(async (one, stores) => {
+    if (one.kind === 'redrive') return redriveSome(deps, one, stores)
+    if (one.kind === 'cancel') {
+      const { progress, ended } = await cancelSome(one, stores)
+      cancelled = ended
+      return progress
+    }
+    if (one.kind === 'backfill') return backfillSome(deps, one, stores)
+    return changeSome(deps, one, stores)
+  })
   if (operation === null) {
     const nextAt = await operations.nextAt()
     if (nextAt === null) return 'idle'
     const waitMs = nextAt - clock.databaseNow()
     return waitMs > 0 ? waitMs : lookAgainMs
   }
-  if (operation.kind === 'redrive' || operation.kind === 'trigger') onReady()
-  else onChanged()
+  if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
+  tell(deps, operation)
   return 'more'
+}
+
+function tell({ onChanged, onReady, onCancelled }: OperationDeps, { kind }: Operation): void {
+  if (kind === 'cancel') onCancelled()
+  else if (kind === 'redrive' || kind === 'trigger' || kind === 'backfill') onReady()
+  else onChanged()
 }
 
 async function changeSome(
@@ -127,4 +147,19 @@ async function redriveSome(
     after: page.more ? letters.at(-1)!.executionId : null,
     waitMs: Math.round((letters.length / ratePerSecond) * 1_000),
   }
+}
+
+async function cancelSome(
+  { tenantId, filter, after, operationId, createdBy }: CancelOperation,
+  { control }: Stores,
+): Promise<{ progress: OperationProgress; ended: number }> {
+  // Ids grow with time: what came after the operation is none of its business.
+  const before = after ?? operationId
+  const query = { tenantId, ...filter, deadLetter: null, before, limit: cancelsMax }
+  const { executionIds, next } = await control.findUnended(query)
+  const message = `Cancelled by ${createdBy}.`
+  const { cancelled, cancelling } = await control.cancelMany({ tenantId, executionIds, message })
+  const done = cancelled + cancelling
+  const progress = { done, skipped: executionIds.length - done, after: next, waitMs: 0 }
+  return { progress, ended: cancelled }
 }

@@ -31,6 +31,7 @@ async function setup({ capacity = 800, mayStart = true } = {}) {
     definitions: (...args) => real.definitions(...args),
     finishBatches: (...args) => real.finishBatches(...args),
     finishLive: (...args) => real.finishLive(...args),
+    findCancelled: (...args) => real.findCancelled(...args),
     findOwn: (...args) => real.findOwn(...args),
     returnUnknown: (...args) => real.returnUnknown(...args),
   }

@@ -124,6 +124,7 @@ export class Claimer {
         startedAt: null,
         end: null,
         abort: null,
+        cancelledMs: null,
         leaving: false,
       })
     }
@@ -152,6 +153,7 @@ export class Claimer {
       startedAt: null,
       end: null,
       abort: null,
+      cancelledMs: null,
       leaving: false,
     }
   }

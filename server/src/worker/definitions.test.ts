@@ -10,7 +10,7 @@ function setup(payloadLength = 10) {
     async definitions(keys: readonly DefinitionKey[]): Promise<Definition[]> {
       asked.push([...keys])
       return keys.map(({ jobId, version }) => ({
-        ...{ jobId, version, tenantId: 'tenant', name: jobId, priority: 5 },
+        ...{ jobId, version, tenantId: 'tenant', name: jobId, priority: 5, jitterSeconds: 0 },
         execution: {
           type: 'http',
           callback_url: `https://example.com/${jobId}/${version}`,

@@ -33,6 +33,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
     waiting: (...args) => real.waiting(...args),
     claim: (...args) => real.claim(...args),
     definitions: (...args) => real.definitions(...args),
+    findCancelled: (...args) => real.findCancelled(...args),
     findOwn: (...args) => real.findOwn(...args),
     returnUnknown: (...args) => real.returnUnknown(...args),
     finishBatches(workerId, batches) {

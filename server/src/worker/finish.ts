@@ -1,6 +1,6 @@
 // Records how executions ended. Results are gathered while the write before is under way, and kept until the store
 // has them: a database that is away delays history and loses none. The fence decides whether a result still counts.
-import type { EpochMs } from '../lib/epoch.ts'
+import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ending, FinishedBatch, FinishedLive, Queue } from '../ports/queue.ts'
 import { attemptFinished, attemptRefused, historyWriteFailed } from '../telemetry/events.ts'
@@ -8,19 +8,33 @@ import type { Hand } from './hand.ts'
 import type { BatchInHand, Task } from './task.ts'
 
 export interface FinishDeps {
-  clock: Pick<Clock, 'monotonicMs'>
+  clock: Clock
   queue: Pick<Queue, 'finishBatches' | 'finishLive' | 'findOwn'>
   hand: Hand
   workerId: () => string
   /** Called after a commit: something may have become claimable, releasable, or a retry was planned. */
-  onFinished: (after: { retries: boolean; handedBack: boolean }) => void
+  onFinished: (after: After) => void
+}
+
+interface After {
+  retries: boolean
+  handedBack: boolean
+}
+
+/** What a write came to. */
+interface WriteOutcome {
+  workerId: string
+  /** What the store knows of those whose answer was lost. */
+  own: ReadonlyMap<string, 'recorded' | 'held'>
+  cancelled: ReadonlySet<string>
+  after: After
 }
 
 interface SettledBatch {
   batch: BatchInHand
-  ended: Task[]
   running: Task[]
-  unstarted: Task[]
+  /** What has ended, and what was not started. */
+  others: Task[]
   finished: FinishedBatch
 }
 
@@ -34,6 +48,8 @@ const executionsMax = 2_000
 /** With this many in hand, results of so many ms are written together: starting calls comes first in a burst. */
 const busySize = 200
 const gatherMs = 20
+/** Whatever the attempt said of itself. */
+const asCancelled = { outcome: 'cancelled', retryAt: null, deadReason: null } as const
 
 export class Finisher {
   readonly #deps: FinishDeps
@@ -52,16 +68,15 @@ export class Finisher {
 
   /** A batch that has ended, or that has been together for long enough: what still runs leaves it. */
   addBatch(batch: BatchInHand): void {
-    const ended: Task[] = []
     const running: Task[] = []
-    const unstarted: Task[] = []
+    const others: Task[] = []
     const endings: FinishedBatch['endings'][number][] = []
     batch.settling = true
     for (const task of batch.tasks) {
       const { position, state } = task
       if (state === 'queued') {
         this.#deps.hand.unqueue(task)
-        unstarted.push(task)
+        others.push(task)
         endings.push({ position, ending: { kind: 'unstarted', host: task.prepared.host } })
       } else if (state === 'running') {
         running.push(task)
@@ -71,12 +86,12 @@ export class Finisher {
         task.fence = 1
         task.leaving = true
       } else {
-        ended.push(task)
+        others.push(task)
         endings.push({ position, ending: endingOf(task) })
       }
     }
     const { batchId, fence } = batch
-    this.#batches.push({ batch, ended, running, unstarted, finished: { batchId, fence, endings } })
+    this.#batches.push({ batch, running, others, finished: { batchId, fence, endings } })
   }
 
   addLive(task: Task): void {
@@ -118,36 +133,29 @@ export class Finisher {
 
   async #writeBatches(workerId: string): Promise<void> {
     const some = this.#takeBatches()
-    const missing = new Set(
-      await this.#deps.queue.finishBatches(
-        workerId,
-        some.map(({ finished }) => finished),
-      ),
+    const answer = await this.#deps.queue.finishBatches(
+      workerId,
+      some.map(({ finished }) => finished),
     )
+    const missing = new Set(answer.missing)
     const doubted = some.filter(({ batch }) => missing.has(batch.batchId))
     const own = await this.#findOwn(
       workerId,
-      doubted.flatMap(({ ended, running }) => [...ended, ...running]),
+      doubted.flatMap(({ running, others }) => [...running, ...others]),
     )
     const written = new Set(some)
     this.#batches = this.#batches.filter((one) => !written.has(one))
-    const after = { retries: false, handedBack: false }
-    for (const { batch, ended, running, unstarted } of some) {
-      const sure = !missing.has(batch.batchId)
-      for (const task of ended) {
-        if (sure || own.get(task.executionId) === 'recorded') tell(task, after)
-        else this.#refuse(task, workerId)
-        this.#deps.hand.drop(task)
-      }
+    const outcome = { workerId, own, cancelled: new Set(answer.cancelled), after: nothingAfter() }
+    for (const { batch, running, others } of some) {
+      const isSure = !missing.has(batch.batchId)
       for (const task of running) {
         task.leaving = false
-        if (!sure && own.get(task.executionId) !== 'held') this.#lose(task, workerId)
+        if (!isSure && own.get(task.executionId) !== 'held') this.#lose(task, workerId)
       }
-      for (const task of unstarted) this.#deps.hand.drop(task)
-      if (unstarted.length > 0) after.handedBack = true
+      for (const task of others) this.#settle(task, isSure, outcome)
       this.#deps.hand.dropBatch(batch)
     }
-    this.#deps.onFinished(after)
+    this.#deps.onFinished(outcome.after)
   }
 
   #takeBatches(): SettledBatch[] {
@@ -164,29 +172,21 @@ export class Finisher {
     // One whose batch is not written yet is not a row of its own: its result would find nothing.
     const some = this.#live.filter(({ task }) => !task.leaving).slice(0, executionsMax)
     if (some.length === 0) return
-    const missing = new Set(
-      await this.#deps.queue.finishLive(
-        workerId,
-        some.map(({ finished }) => finished),
-      ),
+    const answer = await this.#deps.queue.finishLive(
+      workerId,
+      some.map(({ finished }) => finished),
     )
-    const doubted = some.filter(
-      ({ task, finished }) => missing.has(task.executionId) && finished.ending.kind === 'ended',
-    )
+    const missing = new Set(answer.missing)
+    const tasks = some.map(({ task }) => task)
     const own = await this.#findOwn(
       workerId,
-      doubted.map(({ task }) => task),
+      tasks.filter(({ executionId }) => missing.has(executionId)),
     )
     const written = new Set(some)
     this.#live = this.#live.filter((one) => !written.has(one))
-    const after = { retries: false, handedBack: false }
-    for (const { task, finished } of some) {
-      if (finished.ending.kind === 'unstarted') after.handedBack = true
-      else if (!missing.has(task.executionId) || own.get(task.executionId) === 'recorded') tell(task, after)
-      else this.#refuse(task, workerId)
-      this.#deps.hand.drop(task)
-    }
-    this.#deps.onFinished(after)
+    const outcome = { workerId, own, cancelled: new Set(answer.cancelled), after: nothingAfter() }
+    for (const task of tasks) this.#settle(task, !missing.has(task.executionId), outcome)
+    this.#deps.onFinished(outcome.after)
   }
 
   // Zero rows may mean that our own commit went through and its reply was lost: then the store has our record.
@@ -195,6 +195,38 @@ export class Finisher {
     const asked = tasks.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
     return new Map(found.map(({ executionId, state }) => [executionId, state]))
+  }
+
+  /** It is out of our hands: recorded, handed back because it was not started, or refused. */
+  #settle(task: Task, isSure: boolean, { workerId, own, cancelled, after }: WriteOutcome): void {
+    const { executionId, end } = task
+    const wasCancelled = cancelled.has(executionId)
+    const isRecorded = isSure ? end !== null || wasCancelled : own.get(executionId) === 'recorded'
+    // When the answer was lost and we had stopped it, it has ended so: a cancel that was seen is not taken back.
+    if (isRecorded) this.#tell(task, wasCancelled || (!isSure && task.cancelledMs !== null), after)
+    else if (end === null) after.handedBack = true
+    else this.#refuse(task, workerId)
+    this.#deps.hand.drop(task)
+  }
+
+  #tell(task: Task, wasCancelled: boolean, after: After): void {
+    const { executionId, end, kind, attempt, slot } = task
+    const { outcome, retryAt, deadReason } = wasCancelled || end === null ? asCancelled : end
+    if (retryAt !== null) after.retries = true
+    const { jitterSeconds } = task.prepared
+    const dueAt = kind === 'slot' ? dueAtOf({ jobId: task.jobId, jitterSeconds }, slot) : task.enqueuedAt
+    attemptFinished.emit({
+      executionId,
+      attempt,
+      kind,
+      executor: 'http',
+      outcome,
+      retryAt,
+      deadReason,
+      delayMs: attempt === 1 && end !== null ? end.startedAt - dueAt : null,
+      endToEndMs: (end?.finishedAt ?? this.#deps.clock.databaseNow()) - dueAt,
+      durationMs: end?.durationMs ?? null,
+    })
   }
 
   #lose(task: Task, workerId: string): void {
@@ -209,29 +241,14 @@ export class Finisher {
   }
 }
 
+function nothingAfter(): After {
+  return { retries: false, handedBack: false }
+}
+
 function endingOf(task: Task): Exclude<Ending, { kind: 'running' }> {
   return task.end === null ? { kind: 'unstarted', host: null } : { kind: 'ended', end: task.end }
 }
 
 function toFinished(task: Task, ending: FinishedLive['ending']): FinishedLive {
   return { executionId: task.executionId, fence: task.fence, attempt: task.attempt, ending }
-}
-
-function tell(task: Task, after: { retries: boolean }): void {
-  const { end, kind, attempt, slot } = task
-  if (end === null) return
-  if (end.retryAt !== null) after.retries = true
-  const dueAt: EpochMs = kind === 'slot' ? slot : task.enqueuedAt
-  attemptFinished.emit({
-    executionId: task.executionId,
-    attempt,
-    kind,
-    executor: 'http',
-    outcome: end.outcome,
-    retryAt: end.retryAt,
-    deadReason: end.deadReason,
-    delayMs: attempt === 1 ? end.startedAt - dueAt : null,
-    endToEndMs: end.finishedAt - dueAt,
-    durationMs: end.durationMs,
-  })
 }

@@ -1,86 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { epochMs } from '../lib/epoch.ts'
-import type { HttpOutcome } from '../ports/http.ts'
-import type { AttemptEnd } from '../ports/queue.ts'
-import type { Prepared } from './executors/http.ts'
-import { batchMsMax, Hand } from './hand.ts'
-import type { BatchInHand, Task } from './task.ts'
-
-const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
-const refused: HttpOutcome = { kind: 'failed', type: 'CONNECTION_REFUSED', message: 'nobody listens' }
-
-/** A hand whose calls end when a test says so. Capacity 32: four calls to one host. */
-function setup({ capacity = 32 }: { capacity?: number } = {}) {
-  const world = createVirtualWorld()
-  const running = new Map<string, { signal: AbortSignal; end: (outcome: HttpOutcome) => void }>()
-  const started: string[] = []
-  const endedBatches: string[][] = []
-  const endedLive: string[] = []
-  let mayStart = true
-  let made = 0
-  const hand = new Hand(
-    {
-      clock: world.clock,
-      run(task, signal) {
-        started.push(task.executionId)
-        return new Promise((resolve) => {
-          running.set(task.executionId, {
-            signal,
-            end(outcome) {
-              running.delete(task.executionId)
-              resolve({ end: { outcome: 'succeeded' } as AttemptEnd, outcome })
-            },
-          })
-        })
-      },
-      mayStart: () => mayStart,
-      onBatchEnded: ({ tasks }) => endedBatches.push(tasks.map(({ executionId }) => executionId)),
-      onLiveEnded: ({ executionId }) => endedLive.push(executionId),
-    },
-    { capacity },
-  )
-  function makeTask(host: string, lane: string, batch: BatchInHand | null): Task {
-    return {
-      ...{ executionId: `${host} ${++made}`, jobId: `job ${made}`, version: 1, kind: 'slot', lane },
-      ...{ slot: epochMs(0), enqueuedAt: epochMs(0), attempt: 1, losses: 0 },
-      ...{ prepared: { host } as Prepared, bodyOverride: null, idempotencyKey: null },
-      ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
-      ...{ state: 'queued', startedAt: null, end: null, abort: null, leaving: false },
-    }
-  }
-  /** Takes so many single executions of a host. */
-  function takeLive(host: string, count: number, lane = 'shared'): Task[] {
-    const tasks = Array.from({ length: count }, () => makeTask(host, lane, null))
-    hand.take(tasks)
-    return tasks
-  }
-  /** Takes one batch with an execution for each host. */
-  function takeBatch(hosts: readonly string[], lane = 'shared'): BatchInHand {
-    const claimedMs = world.clock.monotonicMs()
-    const batch: BatchInHand = {
-      ...{ batchId: `batch ${++made}`, fence: 1, claimedMs, tasks: [], open: hosts.length, settling: false },
-    }
-    for (const host of hosts) batch.tasks.push(makeTask(host, lane, batch))
-    hand.take(batch.tasks)
-    return batch
-  }
-  async function end({ executionId }: Task, outcome = ok): Promise<void> {
-    const call = running.get(executionId)
-    assert(call !== undefined, `${executionId} does not run`)
-    call.end(outcome)
-    await world.advance(0)
-  }
-  return {
-    ...{ world, hand, running, started, endedBatches, endedLive, takeLive, takeBatch, end },
-    allowStarts(allowed: boolean) {
-      mayStart = allowed
-    },
-  }
-}
-
-const idsOf = (tasks: readonly Task[]) => tasks.map(({ executionId }) => executionId)
+import { aborted, idsOf, ok, refused, setupHand as setup } from '../../test/hand.ts'
+import { batchMsMax } from './hand.ts'
 
 test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
   const { hand, started, takeLive, end } = setup()
@@ -223,7 +144,7 @@ test('giving everything up aborts every call, and what they still say is heard b
   assert.deepEqual([hand.size, hand.queued, hand.inLane('lane')], [0, 0, 0])
   assert.deepEqual(hand.known(), { batchIds: [], executionIds: [] })
   const startedBefore = started.length
-  for (const { end } of calls) end({ kind: 'failed', type: 'CANCELLED', message: 'the call was cancelled' })
+  for (const { end } of calls) end(aborted)
   await world.advance(0)
   assert.deepEqual([endedBatches, endedLive], [[], []])
   assert.equal(started.length, startedBefore, 'what waited does not start')

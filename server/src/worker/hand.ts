@@ -4,7 +4,7 @@ import { HostGate, hostCapOf, judgeHost } from '../domain/host-gate.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import type { AttemptEnd } from '../ports/queue.ts'
-import type { BatchInHand, Task } from './task.ts'
+import { type BatchInHand, endCancelled, type Task } from './task.ts'
 
 export interface HandDeps {
   clock: Clock
@@ -18,16 +18,20 @@ export interface HandDeps {
 export interface HandOptions {
   /** Executions in hand at once, at most. */
   capacity: number
+  /** How long a call that was cancelled may go on before it is ended by force. Default 30,000. */
+  cancelGraceMs?: number
 }
 
 /** For how long a claimed batch is kept together; then whatever has not ended leaves it. */
 export const batchMsMax = 200
 const recentMs = 200
+const cancelGraceMsDefault = 30_000
 
 export class Hand {
   readonly capacity: number
   readonly gate: HostGate
   readonly #deps: HandDeps
+  readonly #cancelGraceMs: number
   readonly #tasks = new Set<Task>()
   readonly #batches = new Set<BatchInHand>()
   readonly #queued = new Map<string, Task[]>()
@@ -35,8 +39,9 @@ export class Hand {
   #queuedCount = 0
   #recent = { sinceMs: 0, ended: 0, endedBefore: 0 }
 
-  constructor(deps: HandDeps, { capacity }: HandOptions) {
+  constructor(deps: HandDeps, { capacity, cancelGraceMs = cancelGraceMsDefault }: HandOptions) {
     this.#deps = deps
+    this.#cancelGraceMs = cancelGraceMs
     this.capacity = capacity
     this.gate = new HostGate({ capPerHost: hostCapOf(capacity) })
   }
@@ -97,13 +102,39 @@ export class Hand {
     return { batches, waiting }
   }
 
-  /** Takes one that was not started out of its queue. */
+  /** Takes one that was not started out of its queue: it will not be. */
   unqueue(task: Task): void {
+    task.state = 'ended'
     const { host } = task.prepared
     const left = (this.#queued.get(host) ?? []).filter((other) => other !== task)
     if (left.length === 0) this.#queued.delete(host)
     else this.#queued.set(host, left)
     this.#queuedCount -= 1
+  }
+
+  /** Somebody cancelled it: it does not start, or its call is aborted. What has ended stays: the store decides. */
+  cancel(task: Task): void {
+    if (task.cancelledMs !== null) return
+    task.cancelledMs = this.#deps.clock.monotonicMs()
+    if (task.state === 'running') task.abort!.abort()
+    else if (task.state === 'queued') {
+      this.unqueue(task)
+      this.#end(task, null)
+    }
+  }
+
+  /** Ends calls that go on although they were aborted so long ago: nobody waits for them any more. */
+  forceCancelled(): void {
+    const { clock } = this.#deps
+    const before = clock.monotonicMs() - this.#cancelGraceMs
+    for (const task of this.#tasks) {
+      if (task.state !== 'running' || task.cancelledMs === null || task.cancelledMs > before) continue
+      const { startedAt } = task
+      const { host } = task.prepared
+      this.gate.leave(host, 'unknown')
+      this.#end(task, endCancelled(startedAt!, Math.max(0, clock.databaseNow() - startedAt!)))
+      this.#pumpHost(host)
+    }
   }
 
   /** The batch is gone from the store. */
@@ -163,12 +194,18 @@ export class Hand {
     task.state = 'running'
     task.abort = new AbortController()
     const { end, outcome } = await this.#deps.run(task, task.abort.signal)
+    // Ended by force: it has left its host, and what it says now comes too late.
+    if (task.state !== 'running') return
     this.gate.leave(host, judgeHost(outcome))
     this.#pumpHost(host)
     if (!this.#tasks.has(task)) return
+    this.#countRecent(1)
+    this.#end(task, end)
+  }
+
+  #end(task: Task, end: AttemptEnd | null): void {
     task.state = 'ended'
     task.end = end
-    this.#countRecent(1)
     const { batch } = task
     if (batch === null) this.#deps.onLiveEnded(task)
     else if (--batch.open === 0) {

@@ -1,6 +1,6 @@
 // An execution in a worker's hands.
 import type { ExecutionKind } from '../domain/execution.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { type EpochMs, epochMs } from '../lib/epoch.ts'
 import type { AttemptEnd } from '../ports/queue.ts'
 import type { Prepared } from './executors/http.ts'
 
@@ -26,12 +26,30 @@ export interface Task {
   fence: number
   /** On the monotonic clock. */
   readonly claimedMs: number
+  /** Ended without an `end`: it was not started. */
   state: 'queued' | 'running' | 'ended'
   startedAt: EpochMs | null
   end: AttemptEnd | null
   abort: AbortController | null
+  /** When this worker heard that somebody cancelled it, on the monotonic clock; null: it has not. */
+  cancelledMs: number | null
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean
+}
+
+/** The end of an attempt that was stopped because somebody cancelled it. The store knows who did. */
+export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd {
+  return {
+    outcome: 'cancelled',
+    startedAt,
+    finishedAt: epochMs(startedAt + durationMs),
+    durationMs,
+    httpStatus: null,
+    error: { type: 'CANCELLED', message: 'The call was aborted.' },
+    preview: null,
+    retryAt: null,
+    deadReason: null,
+  }
 }
 
 /** A claimed batch; it lives at most `batchMsMax`. */

@@ -26,7 +26,11 @@ export interface WorkerOptions {
   capacity: number
   /** How long attempts may go on without a renewed lease. */
   outageMs: number
+  cancelGraceMs?: number
 }
+
+/** The floor: a cancelled call whose hint was lost goes on for at most this much longer. */
+export const lookForCancelsEveryMs = 3_000
 
 /** At the end: results of a full worker in as many pieces as they can come in. */
 const lastWritesMax = 10
@@ -41,7 +45,7 @@ export class Worker {
   readonly #outageMs: number
   #draining = false
 
-  constructor(deps: WorkerDeps, { labels, capacity, outageMs }: WorkerOptions) {
+  constructor(deps: WorkerDeps, { labels, capacity, outageMs, ...options }: WorkerOptions) {
     this.#deps = deps
     this.#outageMs = outageMs
     this.lease = new WorkerLease(
@@ -69,7 +73,7 @@ export class Worker {
           deps.onEnded()
         },
       },
-      { capacity },
+      { capacity, ...options },
     )
     this.#finisher = new Finisher({
       clock: deps.clock,
@@ -97,7 +101,19 @@ export class Worker {
     return this.#finisher.step()
   }
 
-  /** Looks after what is in hand: starts what has room, lets batches go that took too long, gives up in an outage. */
+  /** Stops what somebody has cancelled. To be told of it again changes nothing. */
+  async lookForCancels(): Promise<'idle'> {
+    if (this.hand.size === 0) return 'idle'
+    const cancelled = new Set(await this.#deps.queue.findCancelled(this.lease.workerId))
+    if (cancelled.size === 0) return 'idle'
+    for (const task of this.hand.tasks()) if (cancelled.has(task.executionId)) this.hand.cancel(task)
+    return 'idle'
+  }
+
+  /**
+   * Looks after what is in hand: starts what has room, lets batches go that took too long, ends what was cancelled and
+   * does not stop, gives up in an outage.
+   */
   async tend(): Promise<'idle' | number> {
     if (this.hand.size === 0) return 'idle'
     if (this.lease.silentMs() > this.#outageMs) {
@@ -105,6 +121,7 @@ export class Worker {
       return 'idle'
     }
     this.hand.pump()
+    this.hand.forceCancelled()
     const { batches, waiting } = this.hand.takeExpired()
     for (const batch of batches) this.#finisher.addBatch(batch)
     for (const task of waiting) this.#finisher.addWaiting(task)

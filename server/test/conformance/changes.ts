@@ -81,6 +81,9 @@ export function versionAfter(state: JobState, changes: Partial<JobVersion> = {})
     overlapPolicy: state.overlapPolicy,
     misfirePolicy: state.misfirePolicy,
     misfireWindowSeconds: state.misfireWindowSeconds,
+    jitterSeconds: state.jitterSeconds,
+    concurrencyLimit: state.concurrencyLimit,
+    concurrencyKey: state.concurrencyKey,
     metadata: state.metadata,
     ...changes,
   }

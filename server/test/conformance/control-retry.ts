@@ -151,7 +151,7 @@ function testOutcomes(name: string, setup: Setup): void {
     const { newExecutionId } = await retry(s, executionId)
     assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
     assert.equal(await s.statusOf(newExecutionId), 'PENDING')
-    assert.deepEqual(await s.upkeep.release([{ jobId: job.jobId, version: 2, owed: null }]), [job.jobId])
+    assert.equal((await s.release(job)).ready, 1)
     const { version, rank, enqueuedAt } = await s.claimLive(await s.addWorker())
     assert.deepEqual([version, rank], [2, rankOf(enqueuedAt, 1)])
   })

@@ -1,11 +1,11 @@
-// What every implementation of the control port must do: cancel what has not begun, repeat what has ended.
+// What every implementation of the control port must do: cancel what has not begun.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { change, edit, editSchedule, pause, remove, resume } from './changes.ts'
-import { UNDER_WAY } from './scenario.ts'
+import { notHeld, UNDER_WAY } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -31,15 +31,15 @@ export function testCancel(name: string, setup: Setup): void {
 
 function testStates(name: string, setup: Setup): void {
   for (const { how, begin } of UNDER_WAY) {
-    test(`${name}: an execution that ${how} is cancelled unless it runs`, async (t) => {
+    test(`${name}: an execution that ${how} is cancelled, at once unless it runs`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob()
       await begin(s, job)
       const executionId = await onlyOne(s, job)
       const before = await s.view(executionId)
       if (before.status === 'RUNNING') {
-        assert.deepEqual(await cancel(s, executionId), { kind: 'running' })
-        assert.deepEqual(await s.view(executionId), before)
+        assert.deepEqual(await cancel(s, executionId), { kind: 'cancelling', jobId: job.jobId })
+        assert.deepEqual(await s.view(executionId), { ...before, status: 'CANCELLING' })
         assert.equal(await s.tryFire(job, 9), 'overlap')
         return
       }
@@ -87,8 +87,8 @@ function testStates(name: string, setup: Setup): void {
     for (let second = 0; second < 5; second++) {
       const executionId = await s.fire(await s.createJob(), second)
       const [outcome, { batches }] = await Promise.all([cancel(s, executionId), s.claim(workerId)])
-      assert.equal(outcome.kind, batches.length === 1 ? 'running' : 'cancelled')
-      assert.equal(await s.statusOf(executionId), batches.length === 1 ? 'RUNNING' : 'CANCELLED')
+      assert.equal(outcome.kind, batches.length === 1 ? 'cancelling' : 'cancelled')
+      assert.equal(await s.statusOf(executionId), batches.length === 1 ? 'CANCELLING' : 'CANCELLED')
     }
   })
 
@@ -207,7 +207,7 @@ function testRecord(name: string, setup: Setup): void {
     await s.finishBatch(workerId, await s.claimBatch(workerId), { kind: 'unstarted', host: null })
     await cancel(s, executionId)
     const end = { executionId, fence: 1, attempt: 1, ending: s.succeeded() }
-    assert.deepEqual(await s.queue.finishLive(workerId, [end]), [executionId])
+    assert.deepEqual(await s.queue.finishLive(workerId, [end]), notHeld(executionId))
     assert.equal(await s.statusOf(executionId), 'CANCELLED')
   })
 }

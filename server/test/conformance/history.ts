@@ -5,7 +5,7 @@ import { batchExecutionsMax, executionIdAt, idempotencyKeyOf } from '../../src/d
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { totalMax } from '../../src/ports/history.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { allExecutions, type Scenario } from './scenario.ts'
+import { allExecutions, allHeld, missed, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 const idsOf = (page: { executions: { executionId: string }[] }) =>
@@ -168,7 +168,7 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
 
     const first = s.failed({ retryAt: s.at(302) })
     const live = { executionId, fence: 1, attempt: 1 }
-    assert.deepEqual(await s.queue.finishLive(workerId, [{ ...live, ending: first }]), [])
+    assert.deepEqual(await s.queue.finishLive(workerId, [{ ...live, ending: first }]), allHeld)
     const { startedAt, finishedAt, durationMs, httpStatus, error } = first.end
     const last = { startedAt, finishedAt, durationMs, httpStatus, error, workerId, attempt: 1 }
     const between = { ...common, ...last, enqueuedAt, status: 'RETRYING', retryAt: s.at(302) }
@@ -270,7 +270,7 @@ function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>
         assert.equal((await s.view(executionId, tenantId)).executionId, executionId)
       }
       await s.runAll()
-      await s.upkeep.release([{ jobId: job.jobId, version: 1, owed: null }])
+      await s.release(job)
       await s.runAll()
     }
   })
@@ -288,7 +288,9 @@ function testListSkips(name: string, setup: (t: TestContext) => Promise<StoreSce
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     for (const second of [10, 20, 30]) {
-      await s.fire(job, second, { misfired: { from: s.at(second - 5), to: s.at(second - 1), count: 5 } })
+      await s.fire(job, second, {
+        skipped: missed({ from: s.at(second - 5), to: s.at(second - 1), count: 5 }),
+      })
     }
     const range = (second: number) => ({
       from: s.at(second - 5),

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { partitionsCount } from '../../src/domain/job.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { change, remove } from './changes.ts'
+import { missed } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 /** A job that runs each second, of which the slots 0 to 2 ran, and the cursor lags behind at 0. */
@@ -54,8 +55,8 @@ export async function oweSlots(s: StoreScenario) {
   const batch = await s.claimBatch(workerId)
   assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4), move: to(4) }), 'owed')
   assert.equal(await s.tryFire(job, 5, { previousSlot: s.at(4), move: to(5) }), 'overlap')
-  const misfired = { from: s.at(6), to: s.at(8), count: 3 }
-  const second = { late: true, misfired, owedTo: s.at(10), move: to(10) }
+  const skipped = missed({ from: s.at(6), to: s.at(8), count: 3 })
+  const second = { late: true, skipped, owedTo: s.at(10), move: to(10) }
   assert.equal(await s.tryFire(job, 9, second), 'owed')
   assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(10) })
   return { job, workerId, batch }

@@ -203,13 +203,16 @@ function testWrites(name: string, setup: Setup): void {
       priority: 1,
       overlapPolicy: 'ALLOW',
       misfireWindowSeconds: 90,
+      jitterSeconds: 4,
+      concurrencyLimit: 3,
+      concurrencyKey: { key: 'exports', limit: 2 },
       metadata: { team: 'ops' },
     } as const
     const view = await change(s, job, edit(changes, 'weekly'))
     const { immediate: _immediate, ...given } = job
     const { updatedAt, ...rest } = view
     const expected = { ...given, ...changes, version: 2, key: 'weekly', pause: null, updatedBy: 'editor' }
-    assert.deepEqual(rest, { ...expected, lastRunAt: s.at(0) })
+    assert.deepEqual(rest, { ...expected, runs: 0, lastRunAt: s.at(0) })
     assert(updatedAt <= (await s.now()))
     assert.equal((await s.view(fired)).version, 1)
     const [first, second] = [1, 2].map((version) => ({ jobId: job.jobId, version }))

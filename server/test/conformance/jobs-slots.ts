@@ -8,6 +8,7 @@ import type { NewJob } from '../../src/ports/jobs.ts'
 import { change, edit, editSchedule, otherSchedule, pause, remove, resume } from './changes.ts'
 import { makeActive, oweSlots, takeAllChanges } from './job-states.ts'
 import { ledgerOf, secondOf } from './ledger.ts'
+import { missed } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -95,7 +96,7 @@ function testSlots(name: string, setup: Setup): void {
     assert.equal(await s.tryFire(job, 1, first), 'owed')
     await change(s, job, edit({ overlapPolicy: 'ALLOW' }))
     for (const second of [4, 5]) {
-      const item = { version: 2, allowOverlap: true, move: to(second) }
+      const item = { version: 2, overlapPolicy: 'ALLOW' as const, move: to(second) }
       assert.equal(await s.tryFire(job, second, item), 'fired')
     }
     await change(s, job, edit({ overlapPolicy: 'SKIP' }))
@@ -116,11 +117,9 @@ function testSlots(name: string, setup: Setup): void {
     await change(s, job, edit({ name: 'renamed' }))
     assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(10) })
     await s.finishBatch(workerId, batch, s.succeeded())
-    const place = { executionId: s.ids.nextBatch(), route: 'server', lane: 'shared', priority: 5 }
-    const owed = { slot: s.at(1), next: s.at(2), ...place }
-    assert.deepEqual(await s.upkeep.release([{ jobId: job.jobId, version: 1, owed }]), [])
-    assert.deepEqual(await s.upkeep.release([{ jobId: job.jobId, version: 2, owed }]), [job.jobId])
-    assert.equal((await s.view(place.executionId)).version, 2)
+    assert.equal((await s.release(job)).ready, 1)
+    const { slot, version } = await s.claimLive(workerId)
+    assert.deepEqual([slot, version], [s.at(1), 2])
   })
 
   test(`${name}: a late plan from before a change is not carried out`, async (t) => {
@@ -130,8 +129,8 @@ function testSlots(name: string, setup: Setup): void {
       const { updatedAt } = await change(s, job, decide)
       const last = secondOf(s, updatedAt)
       const move = { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) }
-      const misfired = { from: s.at(0), to: s.at(last - 31), count: last - 30 }
-      const late = { late: true, misfired, owedTo: s.at(last), move }
+      const skipped = missed({ from: s.at(0), to: s.at(last - 31), count: last - 30 })
+      const late = { late: true, skipped, owedTo: s.at(last), move }
       assert.equal(await s.tryFire(job, last - 30, late), 'stale')
     }
   })

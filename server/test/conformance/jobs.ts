@@ -28,6 +28,9 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       priority: 2,
       overlapPolicy: 'ALLOW',
       misfireWindowSeconds: 90,
+      jitterSeconds: 4,
+      concurrencyLimit: 3,
+      concurrencyKey: { key: 'exports', limit: 2 },
       metadata: { owner: 'ops' },
       createdAt: s.at(-4),
       createdBy: 'somebody',
@@ -35,7 +38,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     })
     const { immediate: _immediate, ...given } = job
     const stamps = { updatedAt: job.createdAt, updatedBy: 'somebody' }
-    const expected = { ...given, pause: null, lastRunAt: null, ...stamps }
+    const expected = { ...given, pause: null, runs: 0, lastRunAt: null, ...stamps }
     assert.deepEqual(await s.jobs.get(defaultTenantId, job.jobId), expected)
   })
 

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Ending } from '../../src/ports/queue.ts'
-import type { Scenario } from './scenario.ts'
+import { allHeld, notHeld, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 /** Fires a batch of `count` jobs and claims it. */
@@ -80,7 +80,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     ]
     const endings = ways.map((ending, position) => ({ position, ending }))
     const { batchId, fence } = batch
-    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), [])
+    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), allHeld)
     const statuses = await Promise.all(executionIds.map((id) => s.statusOf(id)))
     assert.deepEqual(statuses, ['SUCCEEDED', 'TIMED_OUT', 'RETRYING', 'RUNNING', 'PENDING', 'PENDING'])
   })
@@ -94,7 +94,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.deepEqual([status, attempt, startedAt, holder], ['RUNNING', 1, s.at(299), workerId])
     assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
     const end = { executionId, fence: 1, attempt: 1, ending: s.succeeded() }
-    assert.deepEqual(await s.queue.finishLive(workerId, [end]), [])
+    assert.deepEqual(await s.queue.finishLive(workerId, [end]), allHeld)
     assert.equal(await s.statusOf(executionId), 'SUCCEEDED')
   })
 
@@ -103,7 +103,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     const { executionIds, workerId, batch } = await claimFired(s, 2)
     const { batchId, fence } = batch
     const endings = [{ position: 0, ending: { kind: 'unstarted', host: null } as const }]
-    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), [])
+    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), allHeld)
     const { live } = await s.claim(workerId)
     assert.deepEqual(live.map(({ executionId }) => executionId).toSorted(), executionIds)
     for (const { attempt, rank, enqueuedAt, kind } of live) {
@@ -160,7 +160,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     await s.finishBatch(workerId, batch, s.succeeded())
     const { batchId, fence } = batch
     const again = { batchId, fence, endings: [{ position: 0, ending: s.died() }] }
-    assert.deepEqual(await s.queue.finishBatches(workerId, [again]), [batchId])
+    assert.deepEqual(await s.queue.finishBatches(workerId, [again]), notHeld(batchId))
     const { status, attempts } = await s.view(executionIds[0]!)
     assert.deepEqual([status, attempts.length, (await s.deadLetters.depth()).count], ['SUCCEEDED', 1, 0])
   })
@@ -172,13 +172,13 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     const endings = [{ position: 0, ending: s.succeeded() }]
     const { batchId, fence } = batch
     const other = await s.addWorker()
-    assert.deepEqual(await s.queue.finishBatches(other, [{ batchId, fence, endings }]), [batchId])
+    assert.deepEqual(await s.queue.finishBatches(other, [{ batchId, fence, endings }]), notHeld(batchId))
     const report = [
       { batchId, fence: fence + 1, endings },
       { batchId: unclaimed, fence: 0, endings },
     ]
     assert.deepEqual(
-      (await s.queue.finishBatches(workerId, report)).toSorted(),
+      (await s.queue.finishBatches(workerId, report)).missing.toSorted(),
       [batchId, unclaimed].toSorted(),
     )
     assert.deepEqual(
@@ -196,7 +196,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       { batchId: missing, fence: 1, endings },
       { batchId: batch.batchId, fence: batch.fence, endings },
     ]
-    assert.deepEqual(await s.queue.finishBatches(workerId, report), [missing])
+    assert.deepEqual(await s.queue.finishBatches(workerId, report), notHeld(missing))
     assert.equal(await s.statusOf(executionIds[0]!), 'SUCCEEDED')
   })
 }
@@ -275,12 +275,12 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const { executionId, workerId, live } = await claimTriggered(s)
     const { fence, attempt } = live
     const end = { executionId, fence, attempt, ending: s.succeeded() }
-    assert.deepEqual(await s.queue.finishLive(await s.addWorker(), [end]), [executionId])
-    assert.deepEqual(await s.queue.finishLive(workerId, [{ ...end, fence: fence + 1 }]), [executionId])
+    assert.deepEqual(await s.queue.finishLive(await s.addWorker(), [end]), notHeld(executionId))
+    assert.deepEqual(await s.queue.finishLive(workerId, [{ ...end, fence: fence + 1 }]), notHeld(executionId))
     assert.equal(await s.statusOf(executionId), 'RUNNING')
     const unknown = { ...end, executionId: s.ids.next() }
-    assert.deepEqual(await s.queue.finishLive(workerId, [unknown, end]), [unknown.executionId])
-    assert.deepEqual(await s.queue.finishLive(workerId, [end]), [executionId])
+    assert.deepEqual(await s.queue.finishLive(workerId, [unknown, end]), notHeld(unknown.executionId))
+    assert.deepEqual(await s.queue.finishLive(workerId, [end]), notHeld(executionId))
     assert.equal((await s.view(executionId)).attempts.length, 1)
   })
 
@@ -290,9 +290,9 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const { fence, attempt } = live
     await s.finishLive(workerId, live, { kind: 'unstarted', host: null })
     const end = { executionId, fence, attempt, ending: s.succeeded() }
-    assert.deepEqual(await s.queue.finishLive(workerId, [end]), [executionId])
+    assert.deepEqual(await s.queue.finishLive(workerId, [end]), notHeld(executionId))
     await s.claimLive(workerId)
-    assert.deepEqual(await s.queue.finishLive(workerId, [end]), [executionId])
+    assert.deepEqual(await s.queue.finishLive(workerId, [end]), notHeld(executionId))
     assert.equal(await s.statusOf(executionId), 'RUNNING')
   })
 }
@@ -307,7 +307,7 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
       { position: 2, ending: s.failedForNow() },
     ]
     const { batchId, fence } = batch
-    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), [])
+    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings }]), allHeld)
     const { jobIds } = batch
     const asked = [...executionIds, s.ids.next()].map((executionId, i) => ({
       executionId,

@@ -1,8 +1,10 @@
 // What the conformance suites do again and again: make a job, fire a slot of it, claim, finish.
 import assert from 'node:assert/strict'
 import { executionIdAt } from '../../src/domain/execution.ts'
-import { partitionOf } from '../../src/domain/job.ts'
+import { isLimited, partitionOf } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
+import type { SkippedSlots } from '../../src/domain/misfire.ts'
+import { type KeyCounts, planRelease, type WaitingJob } from '../../src/domain/release.ts'
 import { serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
@@ -14,10 +16,18 @@ import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Operations } from '../../src/ports/operations.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
-import type { AttemptEnd, Claimed, ClaimedBatch, ClaimedLive, Ending, Queue } from '../../src/ports/queue.ts'
+import type {
+  AttemptEnd,
+  Claimed,
+  ClaimedBatch,
+  ClaimedLive,
+  Ending,
+  FinishAnswer,
+  Queue,
+} from '../../src/ports/queue.ts'
 import type { Requests } from '../../src/ports/requests.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../../src/ports/slots.ts'
-import type { Upkeep } from '../../src/ports/upkeep.ts'
+import type { Released, ReleaseOrder, Upkeep } from '../../src/ports/upkeep.ts'
 import type { Workers } from '../../src/ports/workers.ts'
 
 export interface StorePorts {
@@ -79,6 +89,9 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       overlapPolicy: 'SKIP',
       misfirePolicy: 'FIRE_ONCE',
       misfireWindowSeconds: null,
+      jitterSeconds: 0,
+      concurrencyLimit: null,
+      concurrencyKey: null,
       metadata: {},
       createdAt: at(0),
       createdBy: 'tester',
@@ -101,12 +114,16 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       route: serverRoute,
       lane: sharedLane,
       priority: job.priority,
-      allowOverlap: job.overlapPolicy === 'ALLOW',
+      overlapPolicy: job.overlapPolicy,
+      limited: isLimited(job),
       late: false,
       owedTo: null,
+      owedPaceMs: 0,
       previousSlot: null,
-      misfired: null,
-      misfiredItself: false,
+      skipped: [],
+      skip: null,
+      runs: null,
+      calendars: null,
       move: null,
       ...changes,
     }
@@ -179,7 +196,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   async function finishBatch(workerId: string, batch: ClaimedBatch, ending: Ending): Promise<void> {
     const { batchId, fence } = batch
     const endings = batch.positions.map((position) => ({ position, ending }))
-    assert.deepEqual(await queue.finishBatches(workerId, [{ batchId, fence, endings }]), [])
+    assert.deepEqual(await queue.finishBatches(workerId, [{ batchId, fence, endings }]), allHeld)
   }
 
   async function finishLive(
@@ -187,7 +204,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
     { executionId, fence, attempt }: ClaimedLive,
     ending: Exclude<Ending, { kind: 'running' }>,
   ): Promise<void> {
-    assert.deepEqual(await queue.finishLive(workerId, [{ executionId, fence, attempt, ending }]), [])
+    assert.deepEqual(await queue.finishLive(workerId, [{ executionId, fence, attempt, ending }]), allHeld)
   }
 
   /** Claims whatever there is and ends it well. */
@@ -252,19 +269,61 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
     return skips?.map(({ from, to, count, reason }) => ({ from, to, count, reason })) ?? null
   }
 
+  /** Lets go what may go of these jobs, as the release loop does it. */
+  function release(...wanted: readonly NewJob[]): Promise<Released> {
+    return bundle.upkeep.release(
+      wanted.map(({ jobId }) => jobId),
+      (job, keys) => orderOf(job, keys),
+    )
+  }
+
+  /** The order of the release loop, with other places for owed slots if need be. */
+  function orderOf(
+    job: WaitingJob,
+    keys: KeyCounts,
+    place: { lane?: string; priority?: number } = {},
+  ): ReleaseOrder {
+    const plan = planRelease(job, keys)
+    const given = { route: serverRoute, lane: sharedLane, priority: job.priority, ...place }
+    const executions = (plan.owed?.slots ?? []).map(() => ({ executionId: ids.nextBatch(), ...given }))
+    return { ...plan, executions }
+  }
+
+  /** What is known of a job when it is to be released; nothing is let go. */
+  async function look({ jobId }: NewJob): Promise<WaitingJob> {
+    let seen: WaitingJob | null = null
+    await bundle.upkeep.release([jobId], (job) => {
+      seen = job
+      return { go: [], owed: null, cancel: null, next: null, executions: [] }
+    })
+    assert(seen !== null, `there is no job ${jobId}`)
+    return seen
+  }
+
   /** What the job owes. */
-  async function owedBy({ jobId }: NewJob) {
-    const waiting = await bundle.upkeep.findWaiting(null, 100)
-    return waiting.find((one) => one.jobId === jobId)?.owed ?? null
+  async function owedBy(job: NewJob) {
+    const { owed } = await look(job)
+    return owed === null ? null : { from: owed.from, to: owed.to }
   }
 
   return {
     ...bundle,
     ...{ at, jobIdIn, createJob, slotOf, fire, tryFire, fireBatch, trigger, addWorker, claim },
     ...{ claimBatch, claimLive, finishBatch, finishLive, runAll, succeeded, failed, failedForNow, died },
-    ...{ view, statusOf, list, skipsOf, owedBy },
+    ...{ view, statusOf, list, skipsOf, release, orderOf, look, owedBy },
   }
 }
+
+/** What a finish answers when everything was held and nothing of it cancelled. */
+export const allHeld: FinishAnswer = { missing: [], cancelled: [] }
+
+/** What it answers about batches or executions that were not held. */
+export const notHeld = (...missing: string[]): FinishAnswer => ({ missing, cancelled: [] })
+
+/** Slots that were missed. */
+export const missed = (range: Omit<SkippedSlots, 'reason'>): SkippedSlots[] => [
+  { ...range, reason: 'misfire' },
+]
 
 /** Every execution of the default tenant. */
 export const allExecutions: ExecutionQuery = {

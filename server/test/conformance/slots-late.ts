@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { partitionOf } from '../../src/domain/job.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
-import { UNDER_WAY } from './scenario.ts'
+import { allHeld, missed, UNDER_WAY } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 export function testLateSlots(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
@@ -56,7 +56,10 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
     const slow = { position: 0, ending: { kind: 'running', startedAt: s.at(1) } } as const
     const done = { position: 1, ending: s.succeeded() }
     const { batchId, fence } = batch
-    assert.deepEqual(await s.queue.finishBatches(workerId, [{ batchId, fence, endings: [slow, done] }]), [])
+    assert.deepEqual(
+      await s.queue.finishBatches(workerId, [{ batchId, fence, endings: [slow, done] }]),
+      allHeld,
+    )
     assert.equal(await s.tryFire(one, 1), 'overlap')
     assert.equal(await s.tryFire(two, 1), 'fired')
   })
@@ -111,7 +114,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
   test(`${name}: a range of skips is never continued for another job or another reason`, async (t) => {
     const s = await setup(t)
     const [job, other] = [await s.createJob(), await s.createJob()]
-    await s.fire(other, 1, { misfired: { from: s.at(-9), to: s.at(0), count: 10 } })
+    await s.fire(other, 1, { skipped: missed({ from: s.at(-9), to: s.at(0), count: 10 }) })
     assert.equal(await s.tryFire(other, 2, { previousSlot: s.at(0) }), 'overlap')
     await s.fire(job, 0)
     assert.equal(await s.tryFire(job, 3, { previousSlot: s.at(2) }), 'overlap')
@@ -125,7 +128,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
   test(`${name}: misfired slots are recorded with the slot that runs for them`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
-    await s.fire(job, 5, { late: true, misfired: { from: s.at(0), to: s.at(4), count: 5 } })
+    await s.fire(job, 5, { late: true, skipped: missed({ from: s.at(0), to: s.at(4), count: 5 }) })
     assert.deepEqual(await s.skipsOf(job), [{ from: s.at(0), to: s.at(4), count: 5, reason: 'misfire' }])
     assert.equal((await s.list(job)).total, 1)
   })
@@ -141,7 +144,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     for (const { second, late, answer } of cases) {
       const job = await s.createJob()
       await s.fire(job, 0)
-      assert.equal(await s.tryFire(job, second, { late, misfired }), answer)
+      assert.equal(await s.tryFire(job, second, { late, skipped: missed(misfired) }), answer)
       const skips = await s.skipsOf(job)
       assert.deepEqual(
         skips!.filter(({ reason }) => reason === 'misfire'),
@@ -155,8 +158,8 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const job = await s.createJob()
     const misfired = { from: s.at(0), to: s.at(5), count: 6 }
     const move = { slotAt: s.at(6), dueAt: s.at(6), decidedTo: s.at(5) }
-    assert.equal(await s.tryFire(job, 5, { misfired, misfiredItself: true, move }), 'misfire')
-    assert.equal(await s.tryFire(job, 5, { misfired, misfiredItself: true, move }), 'taken')
+    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire', move }), 'misfire')
+    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire', move }), 'taken')
     assert.deepEqual(await s.skipsOf(job), [{ ...misfired, reason: 'misfire' }])
     const { lastRunAt, slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([lastRunAt, slotAt, (await s.list(job)).total], [null, s.at(6), 0])
@@ -168,7 +171,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const job = await s.createJob()
     await s.fire(job, 0)
     const misfired = { from: s.at(1), to: s.at(5), count: 5 }
-    assert.equal(await s.tryFire(job, 5, { misfired, misfiredItself: true }), 'misfire')
+    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire' }), 'misfire')
     assert.equal(await s.tryFire(job, 5), 'taken')
     assert.equal(await s.tryFire(job, 6), 'overlap')
   })
@@ -177,11 +180,11 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const s = await setup(t)
     const job = await s.createJob()
     const misfired = { from: s.at(0), to: s.at(4), count: 5 }
-    assert.equal(await s.tryFire(job, 5, { version: 2, misfired }), 'stale')
+    assert.equal(await s.tryFire(job, 5, { version: 2, skipped: missed(misfired) }), 'stale')
     assert.deepEqual(await s.skipsOf(job), [])
     const move = { slotAt: s.at(6), dueAt: s.at(6), decidedTo: s.at(5) }
-    await s.fire(job, 5, { misfired, move })
-    assert.equal(await s.tryFire(job, 5, { misfired, move }), 'taken')
+    await s.fire(job, 5, { skipped: missed(misfired), move })
+    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), move }), 'taken')
     assert.equal((await s.skipsOf(job))!.length, 1)
   })
 }

@@ -6,10 +6,11 @@ import { batchExecutionsMax, executionIdAt } from '../../src/domain/execution.ts
 import { partitionOf, partitionsCount } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { rankOf } from '../../src/domain/rank.ts'
+import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { lookAheadMs } from '../../src/domain/window.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { Scenario } from './scenario.ts'
+import { missed, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 const allPartitions = Array.from({ length: partitionsCount }, (_, partitionId) => partitionId)
@@ -34,7 +35,9 @@ function testLoad(name: string, setup: (t: TestContext) => Promise<StoreScenario
   test(`${name}: a cursor carries all that is needed to plan its job`, async (t) => {
     const s = await setup(t)
     const schedule = { type: 'INTERVAL', every_seconds: 10 } as const
-    const job = await s.createJob({ schedule, anchorAt: s.at(-3), priority: 7, misfireWindowSeconds: 60 })
+    const late = { misfirePolicy: 'FIRE_ALL', misfireWindowSeconds: 60 } as const
+    const given = { schedule, anchorAt: s.at(-3), priority: 7, jitterSeconds: 5, ...late }
+    const job = await s.createJob({ ...given, concurrencyKey: { key: 'exports', limit: 2 } })
     assert.deepEqual(await loadAll(s), [
       {
         jobId: job.jobId,
@@ -42,13 +45,13 @@ function testLoad(name: string, setup: (t: TestContext) => Promise<StoreScenario
         tenantId: job.tenantId,
         version: 1,
         slotAt: s.at(0),
-        dueAt: s.at(0),
+        dueAt: dueAtOf(job, s.at(0)),
         recordedAt: null,
-        schedule,
-        anchorAt: s.at(-3),
-        priority: 7,
         overlapPolicy: 'SKIP',
-        misfireWindowSeconds: 60,
+        ...given,
+        limited: true,
+        runs: 0,
+        calendars: null,
       },
     ])
   })
@@ -300,8 +303,8 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const job = await s.createJob()
     const dueAt = epochMs((await s.now()) + 60_000)
     const move = { slotAt: s.at(9), dueAt: s.at(9), decidedTo: s.at(0) }
-    const misfired = { from: s.at(-3), to: s.at(-1), count: 3 }
-    assert.equal(await s.tryFire(job, 0, { dueAt, move, misfired }), 'early')
+    const skipped = missed({ from: s.at(-3), to: s.at(-1), count: 3 })
+    assert.equal(await s.tryFire(job, 0, { dueAt, move, skipped }), 'early')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(0))
     assert.deepEqual([await s.skipsOf(job), (await s.list(job)).total], [[], 0])
     await s.fire(job, 0)

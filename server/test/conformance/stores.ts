@@ -6,8 +6,10 @@ import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import type { ApiKeys } from '../../src/ports/api-keys.ts'
+import type { Calendars } from '../../src/ports/calendars.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
 import { StoredApiKeys } from '../../src/store/api-keys.ts'
+import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
@@ -30,6 +32,7 @@ import { createScenario, type StorePorts } from './scenario.ts'
 export interface StoreBundle extends StorePorts {
   tenants: Tenants
   apiKeys: ApiKeys
+  calendars: Calendars
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -100,6 +103,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     requests: new StoredRequests(database),
     tenants: new StoredTenants(database),
     apiKeys: new StoredApiKeys(database),
+    calendars: new StoredCalendars(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')

@@ -5,7 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { rankOf } from '../../src/domain/rank.ts'
 import { lossesMax } from '../../src/domain/retry.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
-import type { Scenario } from './scenario.ts'
+import { notHeld, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 async function reclaim(s: Scenario, workerId: string): Promise<void> {
@@ -109,9 +109,9 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const { batchId, fence } = await s.claimBatch(lost)
     await reclaim(s, lost)
     const endings = [{ position: 0, ending: s.succeeded() }]
-    assert.deepEqual(await s.queue.finishBatches(lost, [{ batchId, fence, endings }]), [batchId])
+    assert.deepEqual(await s.queue.finishBatches(lost, [{ batchId, fence, endings }]), notHeld(batchId))
     const end = { executionId, fence: 1, attempt: 1, ending: s.succeeded() }
-    assert.deepEqual(await s.queue.finishLive(lost, [end]), [executionId])
+    assert.deepEqual(await s.queue.finishLive(lost, [end]), notHeld(executionId))
     await assert.rejects(s.claim(lost))
     // What is recorded of this attempt is that it was lost, by the reclaim: it is not the worker's own.
     assert.deepEqual(await s.queue.findOwn(lost, [{ executionId, attempt: 1, jobId }]), [])

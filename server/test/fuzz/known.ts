@@ -17,7 +17,11 @@ export class Known {
     request: { parameters: Record<string, string>; path: string },
     answer: { value: unknown; etag: string | undefined },
   ): void {
-    for (const [name, value] of Object.entries(request.parameters)) this.#keep(operation, name, value)
+    for (const [name, value] of Object.entries(request.parameters)) {
+      this.#keep(operation, name, value)
+      // By what others call it: a schedule names a `calendar`.
+      if (name === 'name') this.#add(singular(partOf(operation)), value)
+    }
     this.#walk(operation, answer.value)
     if (answer.etag === undefined) return
     if (this.#versions.size >= versionsMax) this.#versions.clear()

@@ -78,9 +78,15 @@ async function addVictim({ call }: Probe) {
   const bulk = await must(key, 'POST', '/jobs/bulk', { action: 'pause', filter: { tag: 'none' } })
   const idempotencyKey = `${mark}-once`
   await must(key, 'POST', `/jobs/${job.job_id}/trigger`, {}, { 'idempotency-key': idempotencyKey })
+  const entries = [{ date: '2026-12-25' }]
+  await must(key, 'PUT', `/calendars/${mark}.days`, { description: `${mark} days`, entries })
+  await must(key, 'PUT', `/calendars/${mark}.more`, { description: `${mark} more`, entries })
+  const exclusions = [{ calendar: `${mark}.days` }]
+  await must(key, 'POST', '/jobs', { name: `${mark} d`, schedule: { ...daily, exclusions }, ...common })
   const cursors = {
     jobs: (await must(key, 'GET', '/jobs?limit=1')).pagination.next_cursor as string,
     executions: (await must(key, 'GET', '/executions?limit=1')).pagination.next_cursor as string,
+    calendars: (await must(key, 'GET', '/calendars?limit=1')).pagination.next_cursor as string,
   }
   const ids = {
     job_id: job.job_id as string,
@@ -89,6 +95,7 @@ async function addVictim({ call }: Probe) {
     key_id: keyId as string,
     tenant_id: tenantId as string,
     key: `${mark}.a`,
+    name: `${mark}.days`,
   }
   return { tenantId: tenantId as string, key: key as string, ids, cursors, idempotencyKey }
 }
@@ -117,6 +124,7 @@ async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
     `SELECT to_jsonb(a) FROM attempts a WHERE tenant_id = $1 ORDER BY execution_id, attempt`,
     `SELECT to_jsonb(d) FROM dead_letters d WHERE tenant_id = $1 ORDER BY execution_id`,
     `SELECT to_jsonb(o) FROM operations o WHERE tenant_id = $1 ORDER BY operation_id`,
+    `SELECT to_jsonb(c) FROM calendars c WHERE tenant_id = $1 ORDER BY name`,
     `SELECT to_jsonb(i) FROM idempotency_keys i WHERE tenant_id = $1 ORDER BY key`,
   ]
   const texts: string[] = []
@@ -150,10 +158,15 @@ const scheduleBody = {
 /** What is sent to each operation besides the ids in its path: at least one body that would do harm. */
 function harmTo(operation: Operation, victim: Awaited<ReturnType<typeof addVictim>>): unknown[] {
   const { ids } = victim
+  const excluding = { cron_expression: '0 9 * * *', exclusions: [{ calendar: ids.name }] }
   const bodies: Record<string, unknown[]> = {
     'PATCH /api/v1/jobs/{job_id}': [{ name: 'taken over' }],
     'PUT /api/v1/jobs/by-key/{key}': [scheduleBody],
-    'POST /api/v1/jobs': [scheduleBody, { ...scheduleBody, key: ids.key }],
+    'POST /api/v1/jobs': [
+      scheduleBody,
+      { ...scheduleBody, key: ids.key },
+      { ...scheduleBody, schedule: excluding },
+    ],
     'POST /api/v1/jobs/bulk': [
       { action: 'delete', filter: { tag: mark } },
       { action: 'pause', filter: { q: mark } },
@@ -165,7 +178,13 @@ function harmTo(operation: Operation, victim: Awaited<ReturnType<typeof addVicti
       { filter: { job_id: ids.job_id } },
       { filter: {} },
     ],
-    'POST /api/v1/schedules/preview': [{ schedule: '0 9 * * *', job_id: ids.job_id }],
+    'POST /api/v1/schedules/preview': [
+      { schedule: '0 9 * * *', job_id: ids.job_id },
+      { schedule: excluding },
+    ],
+    'POST /api/v1/executions/cancel': [{ filter: { job_id: ids.job_id } }, { filter: { tag: mark } }],
+    'POST /api/v1/jobs/{job_id}/backfill': [{ from: '2020-01-01T00:00:00Z', to: '2025-12-31T23:59:59Z' }],
+    'PUT /api/v1/calendars/{name}': [{ entries: [] }],
     'POST /api/v1/tenants': [{ name: 'another' }, { name: `${mark} tenant` }],
     'PATCH /api/v1/tenants/{tenant_id}': [{ name: 'taken over' }],
     'POST /api/v1/api-keys': [
@@ -185,7 +204,7 @@ function queriesOf(operation: Operation, victim: Awaited<ReturnType<typeof addVi
     tag: [mark],
     q: [mark],
     job_id: [ids.job_id],
-    cursor: [cursors.jobs, cursors.executions],
+    cursor: Object.values(cursors),
     status: ['PAUSED', 'FAILED', 'RUNNING'],
   }
   const names = operation.parameters.filter((one) => one.in === 'query').map(({ name }) => name)
@@ -193,6 +212,11 @@ function queriesOf(operation: Operation, victim: Awaited<ReturnType<typeof addVi
     (values[name] ?? []).map((value) => `?${name}=${encodeURIComponent(value)}`),
   )
   return ['', ...single]
+}
+
+/** By a name that is the client's to choose: what it makes and deletes so is its own. */
+function makesItsOwn({ path, method }: Operation): boolean {
+  return path.includes('/by-key/') || (path.includes('/calendars/') && method !== 'GET')
 }
 
 test('a tenant reads and changes nothing of another, whatever it asks for', async (t) => {
@@ -231,9 +255,12 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
           const said = `${operation.name} ${query} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`
           assert(answer.status < 500, said)
           // What it asked for itself may be repeated to it; what it did not say, it must not be told.
-          const told = answer.text.replaceAll(victim.ids.key, '').replaceAll(/"(tag|q)":"zebrafish"/g, '')
+          const told = answer.text
+            .replaceAll(victim.ids.key, '')
+            .replaceAll(victim.ids.name, '')
+            .replaceAll(/"(tag|q)":"zebrafish"/g, '')
           assert(!told.includes(mark), said)
-          if (operation.path.includes('{') && !named.includes('/by-key/')) assert(answer.status >= 400, said)
+          if (operation.path.includes('{') && !makesItsOwn(operation)) assert(answer.status >= 400, said)
         }
       }
     }

@@ -1,20 +1,26 @@
-// claim×cancel, finish×cancel, reclaim×cancel, wake×cancel, release×cancel, cancel×cancel, and the same with a delete of
-// the job: an execution is cancelled or it runs, never both, and its end is recorded once.
+// claim×cancel, wake×cancel, release×cancel, cancel×cancel, and the same with a delete of the job: what does not run ends
+// at once, what runs is flagged or left alone, and its end is recorded once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { executionIdAt } from '../../src/domain/execution.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import type { Sql } from '../../src/lib/sql.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { Claimed, Ending } from '../../src/ports/queue.ts'
-import { cancelBatched, cancelLive } from '../../src/store/cancel-pending.sql.ts'
-import { claimWork, finishBatches, finishLive } from '../../src/store/queue.sql.ts'
-import { reclaimLive, releaseWaiting, wakeRetries } from '../../src/store/upkeep.sql.ts'
+import type { Claimed } from '../../src/ports/queue.ts'
+import {
+  cancelBatchedById,
+  cancelBatchedOfJobs,
+  cancelLiveById,
+  cancelLiveOfJobs,
+} from '../../src/store/cancel.sql.ts'
+import { claimWork } from '../../src/store/queue.sql.ts'
+import { releaseWaiting, wakeRetries } from '../../src/store/upkeep.sql.ts'
 import { change, remove } from '../conformance/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
-import { createRace, openSession, type Race, type Session } from './sessions.ts'
+import { createRace, openSession, type Race, releaseAll, type Session } from './sessions.ts'
 
 const cancel = async ({ control }: Pick<Session, 'control'>, executionId: string): Promise<string> =>
   (await control.cancel({ tenantId, executionId, message: 'not wanted' })).kind
@@ -24,6 +30,9 @@ const claim = ({ queue }: Pick<Session, 'queue'>, workerId: string, count = 10):
     ...{ workerId, route: serverRoute, hosts: [], batchesMax: 20 },
     lanes: [{ lane: sharedLane, count }],
   })
+
+/** How many executions of the job become claimable. */
+const releaseOf = async (session: Session, { jobId }: NewJob) => (await releaseAll(session, [jobId])).ready
 
 function idsOf({ batches, live }: Claimed): string[] {
   const inBatches = batches.flatMap(({ batchId, positions }) =>
@@ -48,10 +57,55 @@ async function createRetrying({ s }: Race) {
   return { job, executionId }
 }
 
-/** The ways to end what waits of a job. */
-const ways: Record<string, (session: Session, job: NewJob, executionId: string) => Promise<string>> = {
-  cancel: (session, _job, executionId) => cancel(session, executionId),
-  delete: async (session, job) => (await change(session, job, remove)).status,
+/** A way to end what there is of a job. */
+interface Way {
+  end(session: Session, job: NewJob, executionId: string): Promise<string>
+  /** What it answers about what does not run, and about what does. */
+  answers: { ended: string; running: string }
+  /** Whether it also stops what runs. */
+  stops: boolean
+  batched: Sql
+  live: Sql
+  /** What it calls with its snapshot taken and no batch locked yet. */
+  look: Look
+}
+
+/** A function that a statement calls, and what it answers. */
+interface Look {
+  statement: Sql
+  signature: string
+  answer: string
+}
+
+const lookOfClaim: Look = {
+  statement: claimWork,
+  signature: 'cardinality(place smallint[]) RETURNS integer',
+  answer: 'array_length(place, 1)',
+}
+const lookOfDelete: Look = {
+  statement: cancelBatchedOfJobs,
+  signature: 'num_nulls(place uuid) RETURNS integer',
+  answer: '(place IS NULL)::int',
+}
+const lookOfCancel: Look = {
+  statement: cancelBatchedById,
+  signature: 'batch_of(execution uuid) RETURNS uuid',
+  answer: "(left(execution::text, 34) || '00')::uuid",
+}
+
+const ways: Record<string, Way> = {
+  cancel: {
+    end: (session, _job, executionId) => cancel(session, executionId),
+    answers: { ended: 'cancelled', running: 'cancelling' },
+    stops: true,
+    ...{ batched: cancelBatchedById, live: cancelLiveById, look: lookOfCancel },
+  },
+  delete: {
+    end: async (session, job) => (await change(session, job, remove)).status,
+    answers: { ended: 'DELETED', running: 'DELETED' },
+    stops: false,
+    ...{ batched: cancelBatchedOfJobs, live: cancelLiveOfJobs, look: lookOfDelete },
+  },
 }
 
 for (const version of POSTGRES_VERSIONS) {
@@ -62,14 +116,16 @@ for (const version of POSTGRES_VERSIONS) {
       await assertWhole(given.client)
     })
 
-  for (const [way, end] of Object.entries(ways)) {
+  for (const [way, { end, answers, stops, batched, live, look }] of Object.entries(ways)) {
+    const running = stops ? 'CANCELLING' : 'RUNNING'
+
     for (const [what, count, goes] of [
       ['a whole batch', 10, false],
       ['its part of a batch', 2, false],
       ['another part of its batch', 1, true],
     ] as const) {
       race(
-        `claim×${way}: while a worker claims ${what}, it waits, and then ${goes ? 'cancels' : 'leaves it alone'}`,
+        `claim×${way}: while a worker claims ${what}, it waits, and then ${goes ? 'ends it' : stops ? 'flags it' : 'leaves it alone'}`,
         async (given) => {
           const { s, first, second, waiting } = given
           const { jobs, ids } = await createBatch(given)
@@ -81,9 +137,8 @@ for (const version of POSTGRES_VERSIONS) {
           await waiting()
           held.resume()
           assert.deepEqual(idsOf(await claiming), ids.slice(0, count))
-          const expected = way === 'delete' ? 'DELETED' : goes ? 'cancelled' : 'running'
-          assert.equal(await ending, expected)
-          assert.equal(await s.statusOf(ids[1]), goes ? 'CANCELLED' : 'RUNNING')
+          assert.equal(await ending, goes ? answers.ended : answers.running)
+          assert.equal(await s.statusOf(ids[1]), goes ? 'CANCELLED' : running)
           const rest = await claim(second, await s.addWorker())
           assert.deepEqual(idsOf(rest), goes ? [ids[2]] : ids.slice(count))
         },
@@ -96,7 +151,7 @@ for (const version of POSTGRES_VERSIONS) {
         const { s, first, second } = given
         const { jobs, ids } = await createBatch(given)
         const workerId = await s.addWorker()
-        const held = first.holdAfter(cancelBatched)
+        const held = first.holdAfter(batched)
         const ending = end(first, jobs[1], ids[1])
         await held.reached
         assert.deepEqual(idsOf(await claim(second, workerId)), [])
@@ -114,7 +169,7 @@ for (const version of POSTGRES_VERSIONS) {
           const { s, second } = given
           const { jobs, ids } = await createBatch(given)
           const workerId = await s.addWorker()
-          const held = await holdLook(t, given, 'cardinality(place smallint[])', 'array_length(place, 1)')
+          const held = await holdLook(t, given, lookOfClaim)
           const claiming = claim(held.session, workerId, count)
           await held.reached()
           await end(second, jobs[0], ids[0])
@@ -129,13 +184,13 @@ for (const version of POSTGRES_VERSIONS) {
         async (given, t) => {
           const { s, second } = given
           const { jobs, ids } = await createBatch(given)
-          const held = await holdLook(t, given, 'num_nulls(place uuid)', '(place IS NULL)::int')
+          const held = await holdLook(t, given, look)
           const ending = end(held.session, jobs[1], ids[1])
           await held.reached()
           assert.deepEqual(idsOf(await claim(second, await s.addWorker(), count)), ids.slice(0, count))
           await held.resume()
           await ending
-          assert.equal(await s.statusOf(ids[1]), count === 1 ? 'CANCELLED' : 'RUNNING')
+          assert.equal(await s.statusOf(ids[1]), count === 1 ? 'CANCELLED' : running)
           const rest = await claim(second, await s.addWorker())
           assert.deepEqual(idsOf(rest), count === 1 ? [ids[2]] : [])
         },
@@ -154,9 +209,12 @@ for (const version of POSTGRES_VERSIONS) {
       await waiting()
       held.resume()
       assert.deepEqual(idsOf(await claiming), [executionId])
-      assert.equal(await ending, way === 'delete' ? 'DELETED' : 'running')
-      await s.finishLive(workerId, (await claiming).live[0]!, s.succeeded())
-      assert.equal(await cancel(second, executionId), 'finished')
+      assert.equal(await ending, answers.running)
+      assert.equal(await s.statusOf(executionId), running)
+      const report = (await claiming).live.map((one) => ({ ...one, ending: s.succeeded() }))
+      const cancelled = stops ? [executionId] : []
+      assert.deepEqual(await first.queue.finishLive(workerId, report), { missing: [], cancelled })
+      assert.equal(await cancel(second, executionId), stops ? 'cancelling' : 'finished')
     })
 
     race(`${way}×claim: a triggered one that is being cancelled is not claimed`, async (given) => {
@@ -164,7 +222,7 @@ for (const version of POSTGRES_VERSIONS) {
       const job = await s.createJob()
       const executionId = await s.trigger(job)
       const workerId = await s.addWorker()
-      const held = first.holdAfter(cancelLive)
+      const held = first.holdAfter(live)
       const ending = end(first, job, executionId)
       await held.reached
       assert.deepEqual(idsOf(await claim(second, workerId)), [])
@@ -192,7 +250,7 @@ for (const version of POSTGRES_VERSIONS) {
     race(`${way}×wake: a retry that is being cancelled is not woken`, async (given) => {
       const { s, first, second } = given
       const { job, executionId } = await createRetrying(given)
-      const held = first.holdAfter(cancelLive)
+      const held = first.holdAfter(live)
       const ending = end(first, job, executionId)
       await held.reached
       assert.equal(await second.upkeep.wake(10), 0)
@@ -202,7 +260,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.equal(await s.statusOf(executionId), 'CANCELLED')
     })
 
-    for (const [other, endToo] of Object.entries(ways)) {
+    for (const [other, { end: endToo, answers: answersToo }] of Object.entries(ways)) {
       for (const triggered of [false, true]) {
         race(
           `${way}×${other} of one that ${triggered ? 'was triggered' : 'waits in its batch'}: it ends once`,
@@ -210,14 +268,14 @@ for (const version of POSTGRES_VERSIONS) {
             const { s, client, first, second, waiting } = given
             const job = await s.createJob()
             const executionId = triggered ? await s.trigger(job) : await s.fire(job, 0)
-            const held = first.holdAfter(triggered ? cancelLive : cancelBatched)
+            const held = first.holdAfter(triggered ? live : batched)
             const ending = end(first, job, executionId)
             await held.reached
             const late = endToo(second, job, executionId)
             await waiting()
             held.resume()
-            assert.equal(await ending, way === 'delete' ? 'DELETED' : 'cancelled')
-            assert.equal(await late, other === 'delete' ? 'DELETED' : 'cancelled')
+            assert.equal(await ending, answers.ended)
+            assert.equal(await late, answersToo.ended)
             assert.deepEqual(await placesOf(client), { [executionId]: 'final' })
             assert.equal(await s.statusOf(executionId), 'CANCELLED')
           },
@@ -234,16 +292,15 @@ for (const version of POSTGRES_VERSIONS) {
       await s.fire(job, 0)
       const [one, other] = [await s.trigger(job), await s.trigger(job)]
       await s.runAll()
-      const order = { jobId: job.jobId, version: 1, owed: null }
       const held = first.holdAfter(releaseWaiting)
-      const releasing = first.upkeep.release([order])
+      const releasing = releaseOf(first, job)
       await held.reached
       const cancelling = cancel(second, one)
       await waiting()
       held.resume()
-      assert.deepEqual(await releasing, [job.jobId])
+      assert.equal(await releasing, 1)
       assert.equal(await cancelling, 'cancelled')
-      assert.deepEqual(await second.upkeep.release([order]), [job.jobId])
+      assert.equal(await releaseOf(second, job), 1)
       assert.equal((await placesOf(client))[other], 'live')
     },
   )
@@ -254,97 +311,17 @@ for (const version of POSTGRES_VERSIONS) {
     await s.fire(job, 0)
     const [one, other] = [await s.trigger(job), await s.trigger(job)]
     await s.runAll()
-    const order = { jobId: job.jobId, version: 1, owed: null }
-    const held = first.holdAfter(cancelLive)
+    const held = first.holdAfter(cancelLiveById)
     const cancelling = cancel(first, one)
     await held.reached
-    const releasing = second.upkeep.release([order])
+    const releasing = releaseOf(second, job)
     await waiting()
     held.resume()
     assert.equal(await cancelling, 'cancelled')
-    assert.deepEqual(await releasing, [])
-    assert.deepEqual(await second.upkeep.release([order]), [job.jobId])
+    assert.equal(await releasing, 0)
+    assert.equal(await releaseOf(second, job), 1)
     const places = await placesOf(client)
     assert.deepEqual([places[one], places[other]], ['final', 'live'])
-  })
-
-  const endings: Record<string, (s: Race['s']) => Exclude<Ending, { kind: 'running' }>> = {
-    succeeds: (s) => s.succeeded(),
-    'is to be retried': (s) => s.failedForNow(),
-    'is handed back': () => ({ kind: 'unstarted', host: null }),
-  }
-  for (const [how, endingOf] of Object.entries(endings)) {
-    for (const triggered of [false, true]) {
-      const whose = triggered ? 'a triggered one' : 'one of a batch'
-      race(`finish×cancel: ${whose} that ${how} meanwhile runs until that is committed`, async (given) => {
-        const { s, first, second } = given
-        const job = await s.createJob()
-        const executionId = triggered ? await s.trigger(job) : await s.fire(job, 0)
-        const workerId = await s.addWorker()
-        const { batches, live } = await claim(first, workerId)
-        const held = first.holdAfter(triggered ? finishLive : finishBatches)
-        const ending = endingOf(s)
-        const finishing = triggered
-          ? first.queue.finishLive(workerId, [{ ...live[0]!, ending }])
-          : first.queue.finishBatches(workerId, [{ ...batches[0]!, endings: [{ position: 0, ending }] }])
-        await held.reached
-        assert.equal(await cancel(second, executionId), 'running')
-        held.resume()
-        assert.deepEqual(await finishing, [])
-        assert.equal(await cancel(second, executionId), how === 'succeeds' ? 'finished' : 'cancelled')
-      })
-
-      race(`cancel×finish: ${whose} that ${how} after the look is not lost`, async (given) => {
-        const { s, client, first, second } = given
-        const job = await s.createJob()
-        const executionId = triggered ? await s.trigger(job) : await s.fire(job, 0)
-        const workerId = await s.addWorker()
-        const { batches, live } = await claim(second, workerId)
-        const held = first.holdAfter(cancelBatched)
-        const cancelling = cancel(first, executionId)
-        await held.reached
-        const ending = endingOf(s)
-        if (triggered) await s.finishLive(workerId, live[0]!, ending)
-        else await s.finishBatch(workerId, batches[0]!, ending)
-        held.resume()
-        assert.equal(await cancelling, how === 'succeeds' ? 'finished' : 'cancelled')
-        assert.deepEqual(await placesOf(client), { [executionId]: 'final' })
-      })
-    }
-  }
-
-  race(
-    'reclaim×cancel: what a dead worker held runs until it is taken from it, and is cancelled then',
-    async (given) => {
-      const { s, client, first, second } = given
-      const executionId = await s.trigger(await s.createJob())
-      const workerId = await s.addWorker()
-      await claim(first, workerId)
-      const held = first.holdAfter(reclaimLive)
-      const reclaiming = first.upkeep.reclaim({ workerId, beats: 0 })
-      await held.reached
-      assert.equal(await cancel(second, executionId), 'running')
-      held.resume()
-      assert.equal(await reclaiming, 'reclaimed')
-      assert.equal(await cancel(second, executionId), 'cancelled')
-      assert.deepEqual(await placesOf(client), { [executionId]: 'final' })
-      const { attempts, status } = await s.view(executionId)
-      assert.deepEqual([attempts.map(({ outcome }) => outcome), status], [['lost'], 'CANCELLED'])
-    },
-  )
-
-  race('cancel×reclaim: a batch that comes back after the look is cancelled', async (given) => {
-    const { s, client, first, second } = given
-    const { ids } = await createBatch(given)
-    const workerId = await s.addWorker()
-    await claim(second, workerId)
-    const held = first.holdAfter(cancelBatched)
-    const cancelling = cancel(first, ids[1])
-    await held.reached
-    assert.equal(await second.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
-    held.resume()
-    assert.equal(await cancelling, 'cancelled')
-    assert.deepEqual(Object.values(await placesOf(client)).toSorted(), ['final', 'live', 'live'])
   })
 }
 
@@ -352,11 +329,13 @@ for (const version of POSTGRES_VERSIONS) {
  * A session whose statement is held with its snapshot taken and a batch in sight, not yet locked: it calls a function
  * that in this database waits for an advisory lock.
  */
-async function holdLook(t: TestContext, race: Race, signature: string, answer: string) {
+async function holdLook(t: TestContext, race: Race, { statement, signature, answer }: Look) {
   const { address, client, waiting } = race
   await client.query(`
-    CREATE FUNCTION public.${signature} RETURNS integer LANGUAGE plpgsql AS $$ BEGIN
-      IF current_setting('application_name') = 'carillon held' THEN PERFORM pg_advisory_xact_lock(77); END IF;
+    CREATE OR REPLACE FUNCTION public.${signature} LANGUAGE plpgsql AS $$ BEGIN
+      IF current_setting('application_name') = 'carillon held' AND strpos(current_query(), '${statement.name}') > 0 THEN
+        PERFORM pg_advisory_xact_lock(77);
+      END IF;
       RETURN ${answer};
     END $$;
     ALTER DATABASE ${address.database} SET search_path = public, pg_catalog`)

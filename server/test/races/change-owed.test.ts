@@ -1,19 +1,16 @@
 // release×change, late plan×change: slots that a job owes run or are skipped, each one once, whoever comes first.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { ReleaseOrder } from '../../src/ports/upkeep.ts'
 import { lockJob, writeJob } from '../../src/store/change-job.sql.ts'
 import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
 import { releaseWaiting } from '../../src/store/upkeep.sql.ts'
 import { change, type Decision, edit, editSchedule, pause, remove, resume } from '../conformance/changes.ts'
 import { ledgerOf } from '../conformance/ledger.ts'
-import type { Scenario } from '../conformance/scenario.ts'
+import { missed, type Scenario } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fateRunsOf, placesOf } from './invariants.ts'
-import { createRace, type Session } from './sessions.ts'
+import { createRace, releaseAll, type Session } from './sessions.ts'
 
 /** What ends the slots of a job up to now. */
 const ends: Record<string, { decide: Decision; reason: string }> = {
@@ -31,10 +28,8 @@ async function createOwing(s: Scenario): Promise<NewJob> {
   return job
 }
 
-function orderOf(s: Scenario, { jobId, priority }: NewJob, second: number, version = 1): ReleaseOrder {
-  const place = { executionId: s.ids.nextBatch(), route: serverRoute, lane: sharedLane, priority }
-  return { jobId, version, owed: { slot: s.at(second), next: s.at(second + 1), ...place } }
-}
+/** How many executions of the job become claimable. */
+const releaseOf = async (session: Session, { jobId }: NewJob) => (await releaseAll(session, [jobId])).ready
 
 async function answerOf({ slots }: Session, item: ReturnType<Scenario['slotOf']>): Promise<string> {
   const [answer] = await slots.fire([item])
@@ -55,21 +50,20 @@ for (const version of POSTGRES_VERSIONS) {
       async (given) => {
         const { s, client, first, second, waiting } = given
         const job = await createOwing(s)
-        const order = orderOf(s, job, 1)
         const held = first.holdAfter(releaseWaiting)
-        const releasing = first.upkeep.release([order])
+        const releasing = releaseOf(first, job)
         await held.reached
         const changing = change(second, job, decide)
         await waiting()
         held.resume()
-        assert.deepEqual(await releasing, [job.jobId])
+        assert.equal(await releasing, 1)
         await changing
         assert.deepEqual(await fateRunsOf(client, job, s), ['0-1 ran', '2-599 skipped'])
         assert.equal(await s.owedBy(job), null)
         const ledger = await ledgerOf(s, job)
         assert.deepEqual([...new Set(ledger.map(({ fate }) => fate))], ['fired', reason])
         await s.runAll()
-        assert.deepEqual(await second.upkeep.release([orderOf(s, job, 2), orderOf(s, job, 2, 2)]), [])
+        assert.equal(await releaseOf(second, job), 0)
       },
     )
 
@@ -82,10 +76,10 @@ for (const version of POSTGRES_VERSIONS) {
           const held = first.holdAfter(statement)
           const changing = change(first, job, decide)
           await held.reached
-          assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1)]), [])
+          assert.equal(await releaseOf(second, job), 0)
           held.resume()
           await changing
-          assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1), orderOf(s, job, 1, 2)]), [])
+          assert.equal(await releaseOf(second, job), 0)
           assert.deepEqual(await fateRunsOf(client, job, s), ['0 ran', '1-599 skipped'])
         },
       )
@@ -98,16 +92,17 @@ for (const version of POSTGRES_VERSIONS) {
       const { s, client, first, second, waiting } = given
       const job = await createOwing(s)
       const held = first.holdAfter(lockCursors)
-      const releasing = first.upkeep.release([orderOf(s, job, 1)])
+      const releasing = releaseOf(first, job)
       await held.reached
       const editing = change(second, job, edit({ name: 'renamed' }))
       await waiting()
       held.resume()
-      assert.deepEqual(await releasing, [job.jobId])
+      assert.equal(await releasing, 1)
       await editing
       await s.runAll()
-      assert.deepEqual(await second.upkeep.release([orderOf(s, job, 2)]), [], 'an order of before')
-      assert.deepEqual(await second.upkeep.release([orderOf(s, job, 2, 2)]), [job.jobId])
+      assert.equal(await releaseOf(second, job), 1)
+      const { rows } = await client.query('SELECT version FROM live')
+      assert.deepEqual(rows, [{ version: 2 }])
       assert.deepEqual(await fateRunsOf(client, job, s), ['0-2 ran', '3 owed', '4-599 nothing'])
     },
   )
@@ -116,7 +111,7 @@ for (const version of POSTGRES_VERSIONS) {
     s.slotOf(job, 3, {
       late: true,
       owedTo: s.at(6),
-      misfired: { from: s.at(0), to: s.at(2), count: 3 },
+      skipped: missed({ from: s.at(0), to: s.at(2), count: 3 }),
       move: { slotAt: s.at(7), dueAt: s.at(7), decidedTo: s.at(6) },
     })
 
@@ -161,7 +156,7 @@ test('a job that owes slots and comes to allow overlaps and back: no slot is bot
   const { s, client } = await createRace(t)
   const job = await createOwing(s)
   await change(s, job, edit({ overlapPolicy: 'ALLOW' }))
-  for (const second of [4, 5, 6]) await s.tryFire(job, second, { version: 2, allowOverlap: true })
+  for (const second of [4, 5, 6]) await s.tryFire(job, second, { version: 2, overlapPolicy: 'ALLOW' })
   await change(s, job, edit({ overlapPolicy: 'SKIP' }))
   const move = { slotAt: s.at(10), dueAt: s.at(10), decidedTo: s.at(9) }
   await s.tryFire(job, 7, { version: 3, late: true, owedTo: s.at(9), move })
@@ -179,5 +174,5 @@ test('a job that comes to skip overlaps: what still runs of before is in the way
   await s.finishBatch(workerId, batches.find(({ batchId }) => batchId === later)!, s.succeeded())
   await change(s, job, edit({ overlapPolicy: 'SKIP' }))
   assert.equal(await s.statusOf(earlier), 'RUNNING')
-  assert.equal(await s.tryFire(job, 2, { version: 2, allowOverlap: false }), 'overlap')
+  assert.equal(await s.tryFire(job, 2, { version: 2, overlapPolicy: 'SKIP' }), 'overlap')
 })

@@ -1,10 +1,10 @@
 // finish×finish, finish×reclaim, leave×reclaim: exactly one wins, and no attempt is recorded twice or not at all.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Ending, FinishedBatch } from '../../src/ports/queue.ts'
+import type { Ending, FinishAnswer, FinishedBatch } from '../../src/ports/queue.ts'
 import { finishBatches, finishLive } from '../../src/store/queue.sql.ts'
 import { lockSilentWorker, reclaimBatches, reclaimLive } from '../../src/store/upkeep.sql.ts'
-import type { Scenario } from '../conformance/scenario.ts'
+import { allHeld, notHeld, type Scenario } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
 import { createRace, hammer, openSession, type Race } from './sessions.ts'
@@ -39,6 +39,11 @@ async function holdLive({ s }: Race, count: number, ending: Exclude<Ending, { ki
   return { workerId, report: live.map((one) => ({ ...one, ending })) }
 }
 
+const sorted = ({ missing, cancelled }: FinishAnswer): FinishAnswer => ({
+  missing: missing.toSorted(),
+  cancelled,
+})
+
 async function outcomesOf({ client }: Race): Promise<Record<string, number>> {
   const { rows } = await client.query<{ outcome: string; n: number }>(
     'SELECT outcome, count(*)::int AS n FROM attempts GROUP BY outcome',
@@ -58,8 +63,8 @@ for (const version of POSTGRES_VERSIONS) {
       const twice = second.queue.finishBatches(workerId, report)
       await waiting()
       held.resume()
-      assert.deepEqual(await once, [])
-      assert.deepEqual((await twice).toSorted(), report.map(({ batchId }) => batchId).toSorted())
+      assert.deepEqual(await once, allHeld)
+      assert.deepEqual(sorted(await twice), notHeld(...report.map(({ batchId }) => batchId).toSorted()))
       const recorded = how === 'running' || how === 'unstarted' ? 0 : 6
       assert.equal((await client.query('SELECT FROM attempts')).rowCount, recorded)
       await assertWhole(client)
@@ -75,7 +80,7 @@ for (const version of POSTGRES_VERSIONS) {
       const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
       await waiting()
       held.resume()
-      assert.deepEqual(await finishing, [])
+      assert.deepEqual(await finishing, allHeld)
       assert.equal(await reclaiming, 'reclaimed')
       const { lost = 0, ...others } = await outcomesOf(race)
       assert.equal(lost, how === 'running' ? 6 : 3)
@@ -100,10 +105,10 @@ for (const version of POSTGRES_VERSIONS) {
         // After the first statement alone, a finish that needs no lock on the worker may still win.
         const went = await Promise.race([waiting().then(() => null), finishing.catch(() => null)])
         held.resume()
-        const [missing, reclaimed] = await Promise.all([finishing, reclaiming])
+        const [answer, reclaimed] = await Promise.all([finishing, reclaiming])
         assert.equal(reclaimed, 'reclaimed')
         const batchIds = report.map(({ batchId }) => batchId).toSorted()
-        assert.deepEqual(missing.toSorted(), went === null ? batchIds : [])
+        assert.deepEqual(sorted(answer), went === null ? notHeld(...batchIds) : allHeld)
         const { lost = 0 } = await outcomesOf(race)
         assert.equal(lost, went === null ? 6 : 0)
         await assertWhole(client)
@@ -124,8 +129,11 @@ for (const version of POSTGRES_VERSIONS) {
       const twice = second.queue.finishLive(workerId, report.toReversed())
       await waiting()
       held.resume()
-      assert.deepEqual(await once, [])
-      assert.deepEqual((await twice).toSorted(), report.map(({ executionId }) => executionId).toSorted())
+      assert.deepEqual(await once, allHeld)
+      assert.deepEqual(
+        sorted(await twice),
+        notHeld(...report.map(({ executionId }) => executionId).toSorted()),
+      )
       assert.equal((await client.query('SELECT FROM attempts')).rowCount, how === 'unstarted' ? 0 : 3)
       await assertWhole(client)
     })
@@ -140,7 +148,7 @@ for (const version of POSTGRES_VERSIONS) {
       const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
       await waiting()
       held.resume()
-      assert.deepEqual(await finishing, [])
+      assert.deepEqual(await finishing, allHeld)
       assert.equal(await reclaiming, 'reclaimed')
       assert.equal((await outcomesOf(race))['lost'], 1)
       await assertWhole(client)
@@ -157,7 +165,10 @@ for (const version of POSTGRES_VERSIONS) {
       await waiting()
       held.resume()
       assert.equal(await reclaiming, 'reclaimed')
-      assert.deepEqual((await finishing).toSorted(), report.map(({ executionId }) => executionId).toSorted())
+      assert.deepEqual(
+        sorted(await finishing),
+        notHeld(...report.map(({ executionId }) => executionId).toSorted()),
+      )
       assert.deepEqual(await outcomesOf(race), { lost: 3 })
       assert.deepEqual([...new Set(Object.values(await placesOf(client)))], ['live'])
       await assertWhole(client)
@@ -185,7 +196,7 @@ test('finish×reclaim: batches that are finished in another order than they are 
   const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
   await waiting(2)
   await client.query('SELECT pg_advisory_unlock(77)')
-  assert.deepEqual(await finishing, [])
+  assert.deepEqual(await finishing, allHeld)
   assert.equal(await reclaiming, 'reclaimed')
   assert.deepEqual(await outcomesOf(race), { succeeded: 6 })
   await assertWhole(client)
@@ -222,7 +233,7 @@ test('finish×reclaim: a result that came too late is not taken for one that was
   const { batchId, fence } = await s.claimBatch(workerId)
   assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
   const report = [{ batchId, fence, endings: [{ position: 0, ending: s.succeeded() }] }]
-  assert.deepEqual(await s.queue.finishBatches(workerId, report), [batchId])
+  assert.deepEqual(await s.queue.finishBatches(workerId, report), notHeld(batchId))
   // What is recorded of this attempt is that it was lost, by the reclaim.
   assert.deepEqual(await s.queue.findOwn(workerId, [{ executionId, attempt: 1, jobId: job.jobId }]), [])
 })

@@ -3,16 +3,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { insertTriggers, lockFreeJobs } from '../../src/store/jobs.sql.ts'
 import { finishBatches } from '../../src/store/queue.sql.ts'
 import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
-import type { Scenario } from '../conformance/scenario.ts'
+import { allHeld, missed, type Scenario } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fatesOf, placesOf } from './invariants.ts'
-import { createRace, hammer, type Session } from './sessions.ts'
+import { createRace, hammer, releaseAll, type Session } from './sessions.ts'
 
 for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: fire×fire: the second finds the cursor locked, and then the slot taken`, async (t) => {
@@ -122,7 +120,7 @@ for (const version of POSTGRES_VERSIONS) {
       ['overlap'],
     )
     held.resume()
-    assert.deepEqual(await finishing, [])
+    assert.deepEqual(await finishing, allHeld)
     const next = s.slotOf(job, 2)
     assert.deepEqual(await second.slots.fire([next]), [])
     assert.deepEqual(await placesOf(client), { [executionId]: 'final', [next.executionId]: 'batch' })
@@ -155,7 +153,7 @@ test('fire×fire with owed slots: the same plan twice owes them once', async (t)
     s.slotOf(job, 3, {
       late: true,
       owedTo: s.at(6),
-      misfired: { from: s.at(0), to: s.at(2), count: 3 },
+      skipped: missed({ from: s.at(0), to: s.at(2), count: 3 }),
       move: { slotAt: s.at(7), dueAt: s.at(7), decidedTo: s.at(6) },
     })
   const [one, other] = [plan(), plan()]
@@ -184,21 +182,21 @@ test('fire×fire with owed slots: the same plan twice owes them once', async (t)
 const late = {
   'nothing of which runs': (s: Scenario, job: NewJob, last: number) =>
     s.slotOf(job, last, {
-      misfired: { from: s.at(0), to: s.at(last), count: last + 1 },
-      misfiredItself: true,
+      skipped: missed({ from: s.at(0), to: s.at(last), count: last + 1 }),
+      skip: 'misfire',
       move: { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) },
     }),
   'of which the last runs': (s: Scenario, job: NewJob, last: number) =>
     s.slotOf(job, last, {
       late: true,
-      misfired: { from: s.at(0), to: s.at(last - 1), count: last },
+      skipped: missed({ from: s.at(0), to: s.at(last - 1), count: last }),
       move: { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) },
     }),
   'of which the last four run': (s: Scenario, job: NewJob, last: number) =>
     s.slotOf(job, last - 3, {
       late: true,
       owedTo: s.at(last),
-      misfired: { from: s.at(0), to: s.at(last - 4), count: last - 3 },
+      skipped: missed({ from: s.at(0), to: s.at(last - 4), count: last - 3 }),
       move: { slotAt: s.at(last + 1), dueAt: s.at(last + 1), decidedTo: s.at(last) },
     }),
 }
@@ -257,7 +255,7 @@ test('a second hold-up while slots are owed: what it skips does not run', async 
   const answer = await s.tryFire(job, 8, {
     late: true,
     owedTo: s.at(9),
-    misfired: { from: s.at(4), to: s.at(7), count: 4 },
+    skipped: missed({ from: s.at(4), to: s.at(7), count: 4 }),
     move: { slotAt: s.at(10), dueAt: s.at(10), decidedTo: s.at(9) },
   })
   assert.equal(answer, 'owed')
@@ -265,15 +263,7 @@ test('a second hold-up while slots are owed: what it skips does not run', async 
     await s.runAll()
     const owed = await s.owedBy(job)
     if (owed === null) break
-    const slot = epochMs(Math.ceil(owed.from / 1_000) * 1_000)
-    const place = {
-      executionId: s.ids.nextBatch(),
-      route: serverRoute,
-      lane: sharedLane,
-      priority: job.priority,
-    }
-    const next = { slot, next: epochMs(slot + 1_000), ...place }
-    await s.upkeep.release([{ jobId: job.jobId, version: 1, owed: next }])
+    await releaseAll(s, [job.jobId])
   }
   const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(9) })
   assert.deepEqual(fates, [...new Array(4).fill('ran'), ...new Array(4).fill('skipped'), 'ran', 'ran'])

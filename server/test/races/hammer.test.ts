@@ -4,11 +4,9 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { serverRoute } from '../../src/domain/route.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
-import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Claimed, Ending } from '../../src/ports/queue.ts'
 import { assertWhole } from './invariants.ts'
-import { createRace, hammer, openSession, type Session } from './sessions.ts'
+import { createRace, hammer, openSession, releaseAll, type Session } from './sessions.ts'
 
 const pick = <T>(from: readonly T[]): T => from[Math.floor(Math.random() * from.length)]!
 const shuffle = <T>(from: readonly T[]): T[] => from.toSorted(() => Math.random() - 0.5)
@@ -32,13 +30,6 @@ async function createWorld(t: TestContext) {
       () => ({ kind: 'unstarted', host: null }),
       () => ({ kind: 'running', startedAt: s.at(1) }),
     ])()
-
-  function owedOrder({ jobId, priority }: NewJob, from: number | undefined) {
-    if (from === undefined) return { jobId, version: 1, owed: null }
-    const slot = epochMs(Math.ceil(from / 1_000) * 1_000)
-    const place = { executionId: s.ids.nextBatch(), route: serverRoute, lane: sharedLane, priority }
-    return { jobId, version: 1, owed: { slot, next: epochMs(slot + 1_000), ...place } }
-  }
 
   const moves = {
     async fire(session: Session) {
@@ -104,12 +95,8 @@ async function createWorld(t: TestContext) {
       if (lease !== undefined) await upkeep.reclaim(lease)
     },
     wake: ({ upkeep }: Session) => upkeep.wake(pick([1, 100])),
-    async release({ upkeep }: Session) {
-      const waiting = await upkeep.findWaiting(null, 10)
-      const orders = waiting.map(({ jobId, owed }) =>
-        owedOrder(jobs.find((job) => job.jobId === jobId)!, owed?.from),
-      )
-      await upkeep.release(shuffle(orders))
+    async release(session: Session) {
+      await releaseAll(session, shuffle(await session.upkeep.findWaiting(null, 10)))
     },
     async redrive({ deadLetters }: Session) {
       const { tenantId } = jobs[0]!

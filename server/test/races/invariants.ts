@@ -1,6 +1,7 @@
 // What holds of the whole database at any moment, whatever raced.
 import assert from 'node:assert/strict'
 import type pg from 'pg'
+import { bufferMax } from '../../src/domain/job.ts'
 
 /** The record of a cancellation between attempts is none. */
 const isAttempt = `NOT (a.outcome = 'cancelled' AND a.started_at IS NULL)`
@@ -28,24 +29,65 @@ const invariants: Record<string, string> = {
   'the final attempt is the last one': `
     SELECT execution_id FROM attempts a WHERE final
       AND EXISTS (SELECT FROM attempts b WHERE b.execution_id = a.execution_id AND b.attempt > a.attempt)`,
-  'what was cancelled had no attempt under way, and its record carries the number of the last one': `
-    SELECT a.execution_id, a.attempt FROM attempts a WHERE a.outcome = 'cancelled' AND (NOT a.final OR a.attempt <> (
-      SELECT count(*) FROM attempts b WHERE b.execution_id = a.execution_id AND b.outcome <> 'cancelled'))`,
+  'the record of a cancellation is final and says so; it has the number of the last attempt, or of the one that ran': `
+    SELECT a.execution_id, a.attempt, a.worker_id FROM attempts a
+    WHERE a.outcome = 'cancelled' AND (NOT a.final OR a.error_type <> 'CANCELLED' OR a.error_message IS NULL
+      OR a.dead_letter OR a.attempt <> (a.worker_id IS NOT NULL)::int + (
+        SELECT count(*) FROM attempts b WHERE b.execution_id = a.execution_id AND b.outcome <> 'cancelled'))`,
+  'an execution has at most one final attempt': `
+    SELECT execution_id FROM attempts WHERE final GROUP BY execution_id HAVING count(*) > 1`,
+  'only positions of a batch that is claimed are flagged as cancelled': `
+    SELECT b.batch_id, b.cancels FROM batches b CROSS JOIN LATERAL jsonb_object_keys(b.cancels) AS c(place)
+    WHERE b.worker_id IS NULL OR c.place::smallint <> ALL (b.positions)`,
+  'an execution that was ever flagged as cancelled is still flagged, or has ended so': `
+    SELECT f.execution_id, p.place, a.outcome FROM flagged f LEFT JOIN place p USING (execution_id)
+    LEFT JOIN attempts a ON a.execution_id = f.execution_id AND a.final
+    LEFT JOIN live l ON l.execution_id = f.execution_id LEFT JOIN batches b ON b.batch_id = batch_of(f.execution_id)
+    WHERE p.place IS NULL OR CASE p.place WHEN 'final' THEN a.outcome <> 'cancelled' OR a.worker_id IS NULL
+      WHEN 'batch' THEN NOT coalesce(b.cancels ? ('x' || right(f.execution_id::text, 2))::bit(8)::int::text, false)
+      ELSE l.cancelled_at IS NULL END`,
+  'a live execution that is flagged as cancelled runs, and has a message': `
+    SELECT execution_id, state FROM live
+    WHERE (cancelled_at IS NULL) <> (cancel_message IS NULL) OR (cancelled_at IS NOT NULL AND state <> 'running')`,
+  // Whoever came in last found room under its own limit, and since then the others have only left.
+  'no more hold a concurrency key than the greatest limit among them allows': `
+    SELECT tenant_id, concurrency_key, count(*), max(key_limit) FROM live
+    WHERE concurrency_key IS NOT NULL AND state <> 'waiting' GROUP BY tenant_id, concurrency_key
+    HAVING count(*) > max(key_limit)`,
+  'what a key or a limit counts is in live, never in a batch': `
+    SELECT p.execution_id FROM place p JOIN job_versions v ON v.job_id = p.job_id AND v.version = p.version
+    WHERE p.place = 'batch'
+      AND (v.concurrency_key IS NOT NULL OR v.overlap_policy = 'ALLOW' AND v.concurrency_limit IS NOT NULL)`,
+  'a live execution carries the key of its version': `
+    SELECT l.execution_id FROM live l JOIN job_versions v ON v.job_id = l.job_id AND v.version = l.version
+    WHERE (l.concurrency_key, l.key_limit) IS DISTINCT FROM (v.concurrency_key, v.concurrency_key_limit)`,
+  // Beside what is counted for a key, where every slot waits for its turn.
+  'no more slots of a job wait than its policy has room for': `
+    SELECT l.job_id, count(*) FROM live l JOIN cursors c ON c.job_id = l.job_id AND c.version = l.version
+    JOIN job_versions v ON v.job_id = l.job_id AND v.version = l.version AND v.concurrency_key IS NULL
+    WHERE l.state = 'waiting' AND l.kind = 'slot' GROUP BY l.job_id, v.overlap_policy
+    HAVING count(*) > CASE v.overlap_policy WHEN 'SKIP' THEN 0 WHEN 'BUFFER_ONE' THEN 1 ELSE ${bufferMax} END`,
+  'a schedule with max_runs has had no more runs than that, and no fewer than it ran or owes': `
+    SELECT c.job_id, c.runs FROM cursors c JOIN job_versions v ON v.job_id = c.job_id AND v.version = c.version
+    WHERE c.runs > (v.schedule ->> 'max_runs')::int
+      OR c.version = 1 AND (v.schedule ->> 'max_runs') IS NOT NULL
+        AND c.runs < (SELECT count(*) FROM slots s WHERE s.job_id = c.job_id AND s.reason IS NULL)`,
   'a slot that fired leads to its execution': `
     SELECT s.job_id, s.slot, s.execution_id FROM slots s WHERE reason IS NULL
       AND NOT EXISTS (SELECT FROM place p WHERE p.execution_id = s.execution_id AND p.job_id = s.job_id AND p.slot = s.slot)`,
   'an execution of a slot has its record in slots': `
     SELECT execution_id FROM place p WHERE kind = 'slot'
       AND NOT EXISTS (SELECT FROM slots s WHERE s.job_id = p.job_id AND s.slot = p.slot AND s.execution_id = p.execution_id)`,
-  'the latest slot of a job that skips overlaps leads to the batch that holds it': `
-    SELECT p.job_id, p.execution_id FROM place p
-    JOIN job_versions v ON v.job_id = p.job_id AND v.version = p.version AND v.overlap_policy = 'SKIP'
+  'the latest slot of a job that allows no overlaps leads to the batch that holds it, or its cursor says that it may not': `
+    SELECT p.job_id, p.execution_id FROM place p JOIN cursors c ON c.job_id = p.job_id AND NOT c.scattered
+    JOIN job_versions v ON v.job_id = c.job_id AND v.version = c.version AND v.overlap_policy <> 'ALLOW'
     WHERE p.place = 'batch' AND p.execution_id <> (
       SELECT s.execution_id FROM slots s WHERE s.job_id = p.job_id ORDER BY s.slot DESC LIMIT 1)`,
-  'no two executions of a job that skips overlaps are under way, but for those that wait': `
+  'no two executions of a job that allows no overlaps are under way, but for those that wait and a backfill': `
     SELECT p.job_id, array_agg(p.place || ' ' || p.execution_id) FROM place p
-    JOIN job_versions v ON v.job_id = p.job_id AND v.version = p.version AND v.overlap_policy = 'SKIP'
-    WHERE p.place IN ('batch', 'live') GROUP BY p.job_id HAVING count(*) > 1`,
+    JOIN job_versions v ON v.job_id = p.job_id AND v.version = p.version AND v.overlap_policy <> 'ALLOW'
+    WHERE p.place IN ('batch', 'live') GROUP BY p.job_id
+    HAVING count(*) > 1 AND bool_or(p.kind <> 'backfill')`,
   'a skipped slot did not run': `
     SELECT k.job_id, k.from_slot, k.to_slot, s.slot FROM skips k
     JOIN slots s ON s.job_id = k.job_id AND s.slot BETWEEN k.from_slot AND k.to_slot AND s.reason IS NULL`,
@@ -75,9 +117,10 @@ const invariants: Record<string, string> = {
       OR (p.place = 'live' AND l.state <> 'running' AND l.attempt = 0 AND l.kind <> 'slot')`,
   'what is owed is decided': `
     SELECT k.job_id FROM catchups k JOIN cursors c USING (job_id) WHERE k.to_slot > c.decided_to`,
-  'only a job that skips overlaps, or did, owes anything': `
-    SELECT k.job_id FROM catchups k
-    WHERE NOT EXISTS (SELECT FROM job_versions v WHERE v.job_id = k.job_id AND v.overlap_policy = 'SKIP')`,
+  'only a job that allows no overlaps, or is paced or counted, owes anything': `
+    SELECT k.job_id FROM catchups k WHERE k.pace_ms = 0 AND NOT EXISTS (
+      SELECT FROM job_versions v WHERE v.job_id = k.job_id
+        AND (v.overlap_policy <> 'ALLOW' OR (v.schedule ->> 'max_runs') IS NOT NULL))`,
   'a dead letter has its final attempt, marked': `
     SELECT execution_id FROM dead_letters d
     WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = d.execution_id AND a.final AND a.dead_letter)`,
@@ -103,6 +146,25 @@ const places = `
   FROM live
   UNION ALL
   SELECT execution_id, 'final', job_id, version, slot, kind, retry_of FROM attempts WHERE final`
+
+/** From here on the database itself remembers what was ever flagged as cancelled. */
+export async function watchFlags(client: pg.Client): Promise<void> {
+  await client.query(`
+    CREATE TABLE flagged (execution_id uuid PRIMARY KEY);
+    CREATE FUNCTION watch_batch() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      INSERT INTO flagged SELECT execution_at(NEW.batch_id, c.place::int)
+      FROM jsonb_object_keys(NEW.cancels) AS c(place) ON CONFLICT DO NOTHING;
+      RETURN NEW;
+    END $$;
+    CREATE FUNCTION watch_live() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      INSERT INTO flagged VALUES (NEW.execution_id) ON CONFLICT DO NOTHING;
+      RETURN NEW;
+    END $$;
+    CREATE TRIGGER watch AFTER INSERT OR UPDATE ON batches FOR EACH ROW WHEN (NEW.cancels IS NOT NULL)
+      EXECUTE FUNCTION watch_batch();
+    CREATE TRIGGER watch AFTER INSERT OR UPDATE ON live FOR EACH ROW WHEN (NEW.cancelled_at IS NOT NULL)
+      EXECUTE FUNCTION watch_live()`)
+}
 
 /** Every invariant, each in one snapshot. */
 export async function assertWhole(client: pg.Client): Promise<void> {

@@ -19,7 +19,15 @@ import { createRace, hammer, openSession, type Race, type Session } from './sess
 /** What a process runs its steps with. */
 function depsOf({ operations }: Session, { s }: Race): OperationDeps {
   const clock = { databaseNow: () => epochMs(Date.now()), monotonicMs: () => performance.now() }
-  return { clock, ids: s.ids, lanes: new LaneChooser(), operations, onChanged() {}, onReady() {} }
+  return {
+    clock,
+    ids: s.ids,
+    lanes: new LaneChooser(),
+    operations,
+    onChanged() {},
+    onReady() {},
+    onCancelled() {},
+  }
 }
 
 const stepOf = (session: Session, race: Race) => runOperation(depsOf(session, race))

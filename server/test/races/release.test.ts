@@ -3,17 +3,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { ReleaseOrder } from '../../src/ports/upkeep.ts'
 import { insertTriggers } from '../../src/store/jobs.sql.ts'
 import { finishBatches } from '../../src/store/queue.sql.ts'
 import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
 import { releaseWaiting, wakeRetries } from '../../src/store/upkeep.sql.ts'
-import type { Scenario } from '../conformance/scenario.ts'
+import { allHeld, type Scenario } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fatesOf, placesOf } from './invariants.ts'
-import { createRace } from './sessions.ts'
+import { createRace, releaseAll, type Session } from './sessions.ts'
 
 /** A job that owes the seconds 1 to 3, with nothing under way. */
 async function createOwing(s: Scenario): Promise<NewJob> {
@@ -33,11 +31,8 @@ async function createTriggered(s: Scenario): Promise<{ job: NewJob; executionId:
   return { job, executionId }
 }
 
-function orderOf(s: Scenario, { jobId, priority }: NewJob, second: number | null): ReleaseOrder {
-  if (second === null) return { jobId, version: 1, owed: null }
-  const place = { executionId: s.ids.nextBatch(), route: serverRoute, lane: sharedLane, priority }
-  return { jobId, version: 1, owed: { slot: s.at(second), next: s.at(second + 1), ...place } }
-}
+/** How many executions of the job become claimable. */
+const releaseOf = async (session: Session, { jobId }: NewJob) => (await releaseAll(session, [jobId])).ready
 
 for (const version of POSTGRES_VERSIONS) {
   for (const statement of [lockCursors, releaseWaiting]) {
@@ -45,12 +40,12 @@ for (const version of POSTGRES_VERSIONS) {
       const { s, client, first, second } = await createRace(t, version)
       const { job, executionId } = await createTriggered(s)
       const held = first.holdAfter(statement)
-      const releasing = first.upkeep.release([orderOf(s, job, null)])
+      const releasing = releaseOf(first, job)
       await held.reached
-      assert.deepEqual(await second.upkeep.release([orderOf(s, job, null)]), [])
+      assert.equal(await releaseOf(second, job), 0)
       held.resume()
-      assert.deepEqual(await releasing, [job.jobId])
-      assert.deepEqual(await second.upkeep.release([orderOf(s, job, null)]), [])
+      assert.equal(await releasing, 1)
+      assert.equal(await releaseOf(second, job), 0)
       assert.equal((await placesOf(client))[executionId], 'live')
       await assertWhole(client)
     })
@@ -58,19 +53,18 @@ for (const version of POSTGRES_VERSIONS) {
     test(`PostgreSQL ${version}: release×release: an owed slot is let go once (held after ${statement.name})`, async (t) => {
       const { s, client, first, second } = await createRace(t, version)
       const job = await createOwing(s)
-      const [one, other] = [orderOf(s, job, 1), orderOf(s, job, 1)]
       const held = first.holdAfter(statement)
-      const releasing = first.upkeep.release([one])
+      const releasing = releaseOf(first, job)
       await held.reached
-      assert.deepEqual(await second.upkeep.release([other]), [])
+      assert.equal(await releaseOf(second, job), 0)
       held.resume()
-      assert.deepEqual(await releasing, [job.jobId])
-      // Its order is of before: the slot is no longer owed, also when the execution has ended.
-      assert.deepEqual(await second.upkeep.release([other]), [])
+      assert.equal(await releasing, 1)
+      assert.equal(await releaseOf(second, job), 0, 'not beside the first')
+      const fatesNow = () => fatesOf(client, job, { from: s.at(0), to: s.at(3) })
+      assert.deepEqual(await fatesNow(), ['ran', 'ran', 'owed', 'owed'])
       await s.runAll()
-      assert.deepEqual(await second.upkeep.release([other]), [])
-      const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(3) })
-      assert.deepEqual(fates, ['ran', 'ran', 'owed', 'owed'])
+      assert.equal(await releaseOf(second, job), 1)
+      assert.deepEqual(await fatesNow(), ['ran', 'ran', 'ran', 'owed'])
       await assertWhole(client)
     })
   }
@@ -79,14 +73,14 @@ for (const version of POSTGRES_VERSIONS) {
     const { s, client, first, second } = await createRace(t, version)
     const job = await createOwing(s)
     const held = first.holdAfter(releaseWaiting)
-    const releasing = first.upkeep.release([orderOf(s, job, 1)])
+    const releasing = releaseOf(first, job)
     await held.reached
     assert.deepEqual(
       (await second.slots.fire([s.slotOf(job, 4)])).map(({ answer }) => answer),
       ['busy'],
     )
     held.resume()
-    assert.deepEqual(await releasing, [job.jobId])
+    assert.equal(await releasing, 1)
     assert.equal(await s.tryFire(job, 4), 'overlap')
     await assertWhole(client)
   })
@@ -98,13 +92,13 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(fireSlots)
     const firing = first.slots.fire([s.slotOf(job, 4)])
     await held.reached
-    assert.deepEqual(await second.upkeep.release([orderOf(s, job, null)]), [])
+    assert.equal(await releaseOf(second, job), 0)
     held.resume()
     assert.deepEqual(
       (await firing).map(({ answer }) => answer),
       ['overlap'],
     )
-    assert.deepEqual(await second.upkeep.release([orderOf(s, job, null)]), [job.jobId])
+    assert.equal(await releaseOf(second, job), 1)
     assert.equal((await placesOf(client))[executionId], 'live')
     await assertWhole(client)
   })
@@ -112,9 +106,8 @@ for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: release×trigger: a trigger waits for the release, and then behind what it let go`, async (t) => {
     const { s, client, first, second, waiting } = await createRace(t, version)
     const job = await createOwing(s)
-    const order = orderOf(s, job, 1)
     const held = first.holdAfter(releaseWaiting)
-    const releasing = first.upkeep.release([order])
+    const releasing = releaseOf(first, job)
     await held.reached
     const executionId = s.ids.next()
     const { jobId, tenantId } = job
@@ -122,8 +115,8 @@ for (const version of POSTGRES_VERSIONS) {
     await waiting()
     held.resume()
     await Promise.all([releasing, triggering])
-    const { [executionId]: triggered, [order.owed!.executionId]: owed } = await placesOf(client)
-    assert.deepEqual([triggered, owed], ['waiting', 'live'])
+    const { [executionId]: triggered, ...others } = await placesOf(client)
+    assert.deepEqual([triggered, Object.values(others).toSorted()], ['waiting', ['final', 'live']])
     await assertWhole(client)
   })
 
@@ -135,10 +128,10 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(insertTriggers)
     const triggering = first.jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane })
     await held.reached
-    assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1)]), [])
+    assert.equal(await releaseOf(second, job), 0)
     held.resume()
     await triggering
-    assert.deepEqual(await second.upkeep.release([orderOf(s, job, 1)]), [job.jobId])
+    assert.equal(await releaseOf(second, job), 1)
     assert.equal((await placesOf(client))[executionId], 'live')
     assert.deepEqual(await fatesOf(client, job, { from: s.at(1), to: s.at(3) }), ['owed', 'owed', 'owed'])
     await assertWhole(client)
@@ -160,10 +153,10 @@ for (const version of POSTGRES_VERSIONS) {
       const report = [{ batchId, fence, endings: [{ position: 0, ending }] }]
       const finishing = first.queue.finishBatches(workerId, report)
       await held.reached
-      assert.deepEqual(await second.upkeep.release([orderOf(s, job, null)]), [])
+      assert.equal(await releaseOf(second, job), 0)
       held.resume()
-      assert.deepEqual(await finishing, [])
-      assert.deepEqual(await second.upkeep.release([orderOf(s, job, null)]), finishes ? [job.jobId] : [])
+      assert.deepEqual(await finishing, allHeld)
+      assert.equal(await releaseOf(second, job), finishes ? 1 : 0)
       assert.equal((await placesOf(client))[executionId], finishes ? 'live' : 'waiting')
       await assertWhole(client)
     })
@@ -191,11 +184,3 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 }
-
-test('an owed slot that a later order names ahead of its turn is not let go', async (t) => {
-  const { s, client } = await createRace(t)
-  const job = await createOwing(s)
-  // A schedule with no slot in what is owed must not run one beyond it.
-  assert.deepEqual(await s.upkeep.release([orderOf(s, job, 9)]), [])
-  await assertWhole(client)
-})

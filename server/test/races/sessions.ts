@@ -1,12 +1,18 @@
 // Two sessions on one database, each held where a test wants it: no sleeps, no luck.
+import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { planRelease } from '../../src/domain/release.ts'
+import { serverRoute } from '../../src/domain/route.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import type { Sql } from '../../src/lib/sql.ts'
 import { realTimers } from '../../src/lib/timers.ts'
+import type { Released } from '../../src/ports/upkeep.ts'
+import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { Database, type Queries, type Rows } from '../../src/store/database.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
@@ -22,6 +28,8 @@ import { StoredWorkers } from '../../src/store/workers.ts'
 import { cleanUp } from '../cleanup.ts'
 import { createScenario } from '../conformance/scenario.ts'
 import { connect, createDatabase, type PostgresVersion, type TestAddress } from '../database.ts'
+import { Dice } from '../fuzz/dice.ts'
+import { watchFlags } from './invariants.ts'
 
 export type Race = Awaited<ReturnType<typeof createRace>>
 export type Session = ReturnType<typeof openSession>
@@ -30,6 +38,7 @@ export type Session = ReturnType<typeof openSession>
 export async function createRace(t: TestContext, version: PostgresVersion = 18) {
   const address = await createDatabase(t, { version })
   const client = await connect(t, address)
+  await watchFlags(client)
   const s = await createScenario({
     ...openSession(t, address),
     async now() {
@@ -67,6 +76,7 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
     history: new StoredHistory(database),
     deadLetters: new StoredDeadLetters(database),
     control: new StoredControl(database),
+    calendars: new StoredCalendars(database),
     operations: new StoredOperations(database),
     requests: new StoredRequests(database),
     ids: new UuidV7(() => epochMs(Date.now()), realRandom),
@@ -74,6 +84,19 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
     holdBefore: (statement: Sql) => database.hold(statement, 'before'),
     holdAfter: (statement: Sql) => database.hold(statement, 'after'),
   }
+}
+
+/** Lets go what may go of these jobs, as the release loop of one process does it. */
+export function releaseAll(
+  { upkeep, ids }: Pick<Session, 'upkeep' | 'ids'>,
+  jobIds: readonly string[],
+): Promise<Released> {
+  return upkeep.release(jobIds, (job, keys) => {
+    const plan = planRelease(job, keys)
+    const place = { route: serverRoute, lane: sharedLane, priority: job.priority }
+    const executions = (plan.owed?.slots ?? []).map(() => ({ executionId: ids.nextBatch(), ...place }))
+    return { ...plan, executions }
+  })
 }
 
 interface Hold {
@@ -88,6 +111,8 @@ export interface Held {
   resume(): void
 }
 
+const reachMsMax = 20_000
+
 /** A database whose statements can be held. A single statement is then a transaction of its own. */
 class HeldDatabase extends Database {
   readonly #holds = new Map<string, Hold>()
@@ -97,6 +122,11 @@ class HeldDatabase extends Database {
     const hold: Hold = { when, reached: Promise.withResolvers(), resumed: Promise.withResolvers() }
     this.#holds.set(name, hold)
     this.#all.push(hold)
+    // A test whose statement never comes says so, instead of waiting until the runner ends it.
+    const { promise, reject } = hold.reached
+    const guard = setTimeout(() => reject(new Error(`nothing came to ${name}`)), reachMsMax)
+    const settle = () => clearTimeout(guard)
+    promise.then(settle, settle)
     return { reached: hold.reached.promise, resume: () => hold.resumed.resolve() }
   }
 
@@ -167,4 +197,12 @@ export async function hammer(ms: number, actors: readonly (() => Promise<unknown
     }),
   )
   return errors
+}
+
+/** Choices from a seed that is new each time and printed; what runs at once is still up to the machine. */
+export function rollDice(t: TestContext): Dice {
+  const given = process.env['CARILLON_RACE_SEED']
+  const seed = given === undefined ? randomInt(2 ** 31) : Number(given)
+  t.diagnostic(`CARILLON_RACE_SEED=${seed}`)
+  return new Dice(seed)
 }

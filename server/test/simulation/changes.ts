@@ -15,8 +15,8 @@ import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { nextSlot } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { Random } from '../../src/ports/random.ts'
+import { type UnderWay, unendedOf } from '../../src/store/memory/cancel.ts'
 import type { JobRow } from '../../src/store/memory/rows.ts'
-import type { MemoryStore } from '../../src/store/memory/store.ts'
 import { versionAfter } from '../conformance/changes.ts'
 import { drawMs, drawWaitMs } from './faults.ts'
 import type { Simulation } from './world.ts'
@@ -30,7 +30,7 @@ export interface ChangeOptions {
   drawSchedule: () => JobVersion['schedule'] | null
 }
 
-export const CHANGE_KINDS = ['edit', 'reschedule', 'pause', 'resume', 'delete'] as const
+export const CHANGE_KINDS = ['edit', 'reschedule', 'pause', 'resume', 'delete', 'cancel'] as const
 export type ChangeKind = (typeof CHANGE_KINDS)[number]
 
 /** One change that was made, as the API would answer it. */
@@ -44,8 +44,10 @@ export interface Change {
   after: JobStatus
   /** The version that is in force from now on. */
   version: number
-  /** Of a delete: the executions that had not begun. */
+  /** Of a delete: the executions that had not begun. Of a cancel: the one that was meant, if it had not. */
   pending: readonly string[]
+  /** Of a delete that cancels what runs, or a cancel: the executions that ran. */
+  running: readonly string[]
 }
 
 /** How far from a slot a change is made when it is aimed at one, in ms. */
@@ -53,6 +55,8 @@ const aimMs = { before: 4, after: 30 }
 /** Older slots would be misfired. */
 const asOfMsMax = 30_000
 const pauseMsMax = 300_000
+/** Of all changes, so many are of one execution. */
+const cancelShare = 0.1
 /** Of all jobs, at most so many are deleted. */
 const deletedShareMax = 0.3
 
@@ -63,7 +67,8 @@ export function startChanges(sim: Simulation, options: ChangeOptions): void {
   const next = () => {
     sim.world.timers.schedule(drawWaitMs(random, everyMs), () => {
       if (sim.nowMs >= untilMs) return
-      changer.changeOne()
+      if (random.next() < cancelShare) changer.cancelOne()
+      else changer.changeOne()
       next()
     })
   }
@@ -92,6 +97,23 @@ class Changer {
     else this.#sim.world.timers.schedule(waitMs, () => this.#change(job, this.#draw(job)))
   }
 
+  /** One execution that has not ended, of any job; half of them run. */
+  cancelOne(): void {
+    const { store, control } = this.#sim.tables
+    const isWanted = this.#random.next() < 0.5 ? runningOf : pendingOf
+    const jobs = [...store.jobs.values()].filter((job) => isWanted(job).length > 0)
+    const job = jobs[Math.floor(this.#random.next() * jobs.length)]
+    if (job === undefined) return
+    const [executionId] = isWanted(job)
+    const [pending, running] = [pendingOf, runningOf].map((of) => of(job).filter((id) => id === executionId))
+    const { tenantId, jobId } = job
+    const { status, version } = job.cursor
+    const at = this.#sim.world.clock.databaseNow()
+    void control.cancel({ tenantId, executionId: executionId!, message: 'Cancelled by somebody.' })
+    const same = { asOf: null, before: status, after: status, version }
+    this.#sim.changes.push({ kind: 'cancel', jobId, at, ...same, pending: pending!, running: running! })
+  }
+
   resumeAll(): void {
     for (const job of this.#sim.tables.store.jobs.values())
       if (job.cursor.status === 'PAUSED') this.#change(job, 'resume')
@@ -110,7 +132,7 @@ class Changer {
   #draw(job: JobRow): ChangeKind {
     const { cursor } = job
     // Half of them meet executions that wait, the others mostly a slot that is being fired.
-    const isWaiting = pendingOf(this.#sim.tables.store, job).length > 0
+    const isWaiting = pendingOf(job).length > 0
     const shareMax = isWaiting ? deletedShareMax / 2 : deletedShareMax
     const chance = isWaiting ? 0.5 : 0.05
     if (this.#random.next() < chance && this.#deletedShare() < shareMax) return 'delete'
@@ -135,14 +157,16 @@ class Changer {
     if (this.#sim.nowMs >= this.#options.untilMs && drawn !== 'resume') return
     const { tenantId, jobId } = job
     const before = job.cursor.status
-    const pending = drawn === 'delete' ? pendingOf(this.#sim.tables.store, job) : []
+    const cancelRunning = drawn === 'delete' && this.#random.next() < 0.5
+    const pending = drawn === 'delete' ? pendingOf(job) : []
+    const running = cancelRunning ? runningOf(job) : []
     let kind = drawn
     let asOf: EpochMs | null = null
     let isMade = false
     const decide = (state: JobState): JobWrite | null => {
       if (kind === 'resume' && this.#random.next() < 0.3)
         asOf = epochMs(state.now - this.#random.next() * asOfMsMax)
-      const write = this.#decide(state, kind, asOf)
+      const write = this.#decide(state, kind, { asOf, cancelRunning })
       if (typeof write === 'string' || write === null) return null
       if (write.version !== null) kind = isSameSchedule(state, write.version) ? 'edit' : 'reschedule'
       isMade = true
@@ -153,7 +177,7 @@ class Changer {
     if (!isMade) return
     const { status: after, version } = job.cursor
     const at = this.#sim.world.clock.databaseNow()
-    this.#sim.changes.push({ kind, jobId, at, asOf, before, after, version, pending })
+    this.#sim.changes.push({ kind, jobId, at, asOf, before, after, version, pending, running })
     if (kind !== 'pause') return
     // Half of them are over before the next slot, or just behind it.
     const msMax = this.#random.next() < 0.5 ? 2_000 : pauseMsMax
@@ -161,28 +185,38 @@ class Changer {
     this.#sim.world.timers.schedule(waitMs, () => this.#change(job, 'resume'))
   }
 
-  #decide(state: JobState, kind: ChangeKind, asOf: EpochMs | null) {
+  #decide(
+    state: JobState,
+    kind: ChangeKind,
+    { asOf, cancelRunning }: { asOf: EpochMs | null; cancelRunning: boolean },
+  ) {
     if (state.status === 'DELETED') return null
     const by = 'somebody'
-    if (kind === 'delete') return deleteJob(state, { by })
+    if (kind === 'delete') return deleteJob(state, { by, cancelRunning })
     if (kind === 'pause') return pauseJob(state, { by, reason: null, until: null })
     if (kind === 'resume') return resumeJob(state, { by, at: asOf })
     const edited = { ...versionAfter(state), description: `edited at ${state.now}` }
     if (kind === 'edit') return editJob(state, { by, key: null, version: edited })
     const schedule = this.#options.drawSchedule()
     if (schedule === null) return null
-    return editJob(state, { by, key: null, version: { ...edited, schedule, anchorAt: state.now } })
+    // The new one may be denser than the jitter of the old one.
+    const version = { ...edited, schedule, anchorAt: state.now, jitterSeconds: 0 }
+    return editJob(state, { by, key: null, version })
   }
 }
 
-function pendingOf({ batches }: MemoryStore, { jobId, live }: JobRow): string[] {
-  const batched = [...batches.values()].flatMap(({ batchId, workerId, entries }) =>
-    workerId !== null
-      ? []
-      : entries
-          .filter((entry) => entry.jobId === jobId)
-          .map(({ position }) => executionIdAt(batchId, position)),
-  )
-  const waiting = [...live].filter(({ state }) => state !== 'running')
-  return [...batched, ...waiting.map(({ executionId }) => executionId)]
+function pendingOf(job: JobRow): string[] {
+  return unendedOf(job)
+    .filter((one) => (one.place === 'batch' ? one.batch.workerId === null : one.row.state !== 'running'))
+    .map(idOf)
+}
+
+function runningOf(job: JobRow): string[] {
+  return unendedOf(job)
+    .filter((one) => (one.place === 'batch' ? one.batch.workerId !== null : one.row.state === 'running'))
+    .map(idOf)
+}
+
+function idOf(one: UnderWay): string {
+  return one.place === 'batch' ? executionIdAt(one.batch.batchId, one.entry.position) : one.row.executionId
 }

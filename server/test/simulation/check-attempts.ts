@@ -22,7 +22,7 @@ function checkSequence({ say }: Context, execution: RecordedExecution): void {
   attempts.forEach((row, index) => {
     const name = `attempt ${row.attempt} of ${executionId}`
     if (row.attempt !== index + 1) say('I12', `${name} is number ${index + 1} on record`)
-    const isLast = cancelledAt === null && index === attempts.length - 1
+    const isLast = index === attempts.length - 1 && (cancelledAt === null || row.outcome === 'cancelled')
     if (row.final !== isLast) say('I11', `${name}: final is ${row.final}`)
     if (row.slot !== slot) say('I2', `${name} is for another slot`)
     const times = [row.slot, row.enqueuedAt, row.startedAt, row.finishedAt, row.recordedAt]

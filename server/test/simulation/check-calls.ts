@@ -1,9 +1,10 @@
 // What the targets saw: never early, always with the same key, at least once for each attempt on record. Calls beyond
 // those on record are explained by something that went wrong at the server that made them.
 import { idempotencyKeyOf } from '../../src/domain/execution.ts'
+import { isLimited, type JobVersion } from '../../src/domain/job.ts'
 import { toRfc3339 } from '../../src/lib/epoch.ts'
 import { isHeldBack } from './check-changes.ts'
-import type { Call, CheckedJob, Context, RecordedExecution } from './checker.ts'
+import { type Call, type CheckedJob, type Context, dueOf, type RecordedExecution } from './checker.ts'
 
 /** When nothing goes wrong, an execution starts this soon. */
 const lateMsMax = 2_000
@@ -14,15 +15,17 @@ export function checkCalls(context: Context, checked: CheckedJob): void {
   for (const execution of checked.executions) {
     for (const call of execution.calls) checkCall(context, checked, execution, call)
     checkCoverage(context, execution)
-    if (!isHeldBack(checked, execution.slot)) checkLateness(context, execution)
+    if (!isHeldBack(checked, execution.slot)) checkLateness(context, checked, execution)
   }
 }
 
-function checkCall({ say }: Context, { job }: CheckedJob, execution: RecordedExecution, call: Call): void {
+function checkCall({ say }: Context, checked: CheckedJob, execution: RecordedExecution, call: Call): void {
+  const { job } = checked
   const { executionId, slot, attempts, firedAt } = execution
   const { at, attempt, headers } = call
   const name = `call ${attempt} of ${executionId} at ${toRfc3339(at)}`
-  if (at < slot) say('I5', `${name} came before its slot ${toRfc3339(slot)}`)
+  const due = dueOf(checked, slot)
+  if (at < due) say('I5', `${name} came before its slot ${toRfc3339(slot)} was due at ${toRfc3339(due)}`)
   if (at < firedAt) say('I5', `${name} came before it was fired`)
   const { jobId } = job
   if (headers['x-idempotency-key'] !== idempotencyKeyOf('slot', { jobId, executionId, slot }))
@@ -36,7 +39,7 @@ function checkCoverage({ say, plain, wasFaulty }: Context, execution: RecordedEx
   const { executionId, attempts } = execution
   const extra = new Set(execution.calls)
   for (const { attempt, outcome, startedAt } of attempts) {
-    if (outcome === 'lost') continue
+    if (outcome === 'lost' || (outcome === 'cancelled' && startedAt === null)) continue
     const own = execution.calls.find((call) => call.attempt === attempt && call.at === startedAt)
     if (own === undefined)
       say('I15', `attempt ${attempt} of ${executionId} is ${outcome} and no call of it is known`)
@@ -50,8 +53,17 @@ function checkCoverage({ say, plain, wasFaulty }: Context, execution: RecordedEx
   }
 }
 
-function checkLateness({ say, plain }: Context, { executionId, slot, calls }: RecordedExecution): void {
-  if (!plain || calls.length === 0) return
-  const lateMs = calls[0]!.at - slot
-  if (lateMs > lateMsMax) say('I5', `${executionId} started ${lateMs} ms after its slot`)
+function checkLateness(
+  { say, plain }: Context,
+  checked: CheckedJob,
+  { executionId, slot, calls }: RecordedExecution,
+): void {
+  if (!plain || calls.length === 0 || mayWait(checked.version)) return
+  const lateMs = calls[0]!.at - dueOf(checked, slot)
+  if (lateMs > lateMsMax) say('I5', `${executionId} started ${lateMs} ms after it was due`)
+}
+
+/** Whether its executions may wait for others when nothing goes wrong. */
+function mayWait(version: JobVersion): boolean {
+  return isLimited(version) || !['ALLOW', 'SKIP'].includes(version.overlapPolicy)
 }

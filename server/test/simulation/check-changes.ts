@@ -4,7 +4,7 @@ import type { SkipReason } from '../../src/domain/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import type { Change } from './changes.ts'
 import { nameOf } from './check-slots.ts'
-import type { CheckedJob, Context } from './checker.ts'
+import { type CheckedJob, type Context, dueOf, type RecordedExecution } from './checker.ts'
 
 /** When nothing goes wrong a slot that is older than this has fired, and no change finds it undecided. */
 const undecidedMsMax = 2_020
@@ -14,10 +14,14 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
   const { say } = context
   const stops = stopsOf(changes)
   const cancelled = new Map(executions.map((one) => [one.executionId, one.cancelledAt]))
-  for (const { at, pending } of changes)
+  for (const { at, pending, running } of changes) {
     for (const executionId of pending)
       if (cancelled.get(executionId) !== at)
-        say('I16', `${executionId} waited when its job was deleted at ${toRfc3339(at)}, and went on`)
+        say('I16', `${executionId} had not begun when it was cancelled at ${toRfc3339(at)}, and went on`)
+    for (const executionId of running)
+      if ((cancelled.get(executionId) ?? null) === null)
+        say('I16', `${executionId} was cancelled at ${toRfc3339(at)}, and ended otherwise`)
+  }
   for (const execution of executions) {
     const { executionId, slot, version, firedAt, cancelledAt, calls } = execution
     checkVersion(context, checked, slot, version)
@@ -27,7 +31,7 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
       say('I7', `${executionId} of ${nameOf(checked, slot)} was fired at ${toRfc3339(firedAt)}: ${since}`)
     }
     if (cancelledAt === null) continue
-    if (!changes.some(({ pending, at }) => at === cancelledAt && pending.includes(executionId)))
+    if (!isSuperseded(execution) && !changes.some((change) => isCancelledBy(execution, change)))
       say('I11', `${executionId} was cancelled at ${toRfc3339(cancelledAt)} by nobody`)
     // A worker that was declared dead may call late; what it says is not accepted.
     const late = calls.filter(({ at }) => at > cancelledAt)
@@ -35,6 +39,18 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
       if (context.plain || !context.wasFaulty(server, at - 30_000, at))
         say('I16', `${executionId} was called at ${toRfc3339(at)}, after it was cancelled`)
   }
+}
+
+function isCancelledBy({ executionId, cancelledAt }: RecordedExecution, change: Change): boolean {
+  const { at, pending, running } = change
+  return at === cancelledAt
+    ? pending.includes(executionId) || running.includes(executionId)
+    : at < cancelledAt! && running.includes(executionId)
+}
+
+/** Whether it made way for a newer slot. */
+export function isSuperseded({ cancelMessage }: RecordedExecution): boolean {
+  return cancelMessage?.startsWith('Cancelled: the slot ') ?? false
 }
 
 /** The slot lies in the time of the schedule that this version has. */
@@ -45,7 +61,8 @@ export function checkVersion({ say }: Context, checked: CheckedJob, slot: EpochM
 }
 
 /** Whether the slot was over when it became known: its job was created or resumed as of a moment before it. */
-export function isHeldBack({ job, changes }: CheckedJob, slot: EpochMs): boolean {
+export function isHeldBack(checked: CheckedJob, slot: EpochMs): boolean {
+  const { job, changes } = checked
   if (slot < job.createdAt) return true
   return changes.some(({ asOf, at }) => asOf !== null && slot >= asOf && slot <= at + undecidedMsMax)
 }
@@ -59,7 +76,7 @@ export function explainChange(
 ): void {
   const { changes } = checked
   const isCause = ({ kind, before }: Change) =>
-    before === 'PAUSED'
+    before === 'PAUSED' && kind !== 'cancel'
       ? reason === 'paused'
       : (reason === 'paused' && kind === 'pause') ||
         (reason === 'edited' && kind === 'reschedule') ||
@@ -72,7 +89,7 @@ export function explainChange(
   }
   const pausedAt = stopsOf(changes).find(({ from, to }) => slot > from && slot <= to)?.from
   const isCalm = context.plain && !changes.some(({ asOf }) => asOf !== null)
-  if (isCalm && pausedAt === undefined && slot < cause.at - undecidedMsMax)
+  if (isCalm && pausedAt === undefined && dueOf(checked, slot) < cause.at - undecidedMsMax)
     context.say('I1', `${name} was skipped as ${reason} at ${toRfc3339(cause.at)}, long after its time`)
 }
 

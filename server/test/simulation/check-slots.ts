@@ -1,8 +1,11 @@
 // Every due slot has exactly one record, an execution or a skip, and nothing has a record that is no slot.
 import type { SkipReason } from '../../src/domain/execution.ts'
+import { isLimited } from '../../src/domain/job.ts'
+import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { isExcluded } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import { checkVersion, explainChange } from './check-changes.ts'
-import type { CheckedJob, Context } from './checker.ts'
+import { type CheckedJob, type Context, dueOf } from './checker.ts'
 
 /** Within this time of a fault a misfire is no surprise: a slot is misfired a minute after its time. */
 const misfireAfterMs = 60_000
@@ -25,6 +28,8 @@ export function checkSlots(context: Context, checked: CheckedJob): void {
   }
   for (const slot of expected) {
     const isFired = job.slots.get(slot)?.reason === null
+    if (isFired && isExcludedFor(checked, slot))
+      say('I1', `${nameOf(checked, slot)} ran though it is excluded`)
     if (isFired && skipped.has(slot)) say('I3', `${nameOf(checked, slot)} was fired and skipped`)
     if (!isFired && !skipped.has(slot)) say('I1', `${nameOf(checked, slot)} has no record`)
   }
@@ -49,7 +54,7 @@ function collectSkips(context: Context, checked: CheckedJob): Map<EpochMs, strin
         'I1',
         `${nameOf(checked, from)}: a range of ${count} up to ${toRfc3339(to)} holds ${slots.length} slots`,
       )
-    if (reason === 'overlap' && version.overlapPolicy === 'ALLOW')
+    if (reason === 'overlap' && version.overlapPolicy === 'ALLOW' && !isLimited(version))
       say('I1', `${nameOf(checked, from)} was skipped though the job allows overlap`)
     for (const slot of slots) {
       if (skipped.has(slot)) say('I3', `${nameOf(checked, slot)} was skipped twice`)
@@ -62,9 +67,15 @@ function collectSkips(context: Context, checked: CheckedJob): Map<EpochMs, strin
 
 function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: SkipReason): void {
   const { plain, say, wasFaulty } = context
+  const due = dueOf(checked, slot)
   if (reason === 'misfire') {
-    const isExplained = !plain && wasFaulty(null, slot - aftermathMs, slot + misfireAfterMs)
+    const isExplained = !plain && wasFaulty(null, due - aftermathMs, due + misfireAfterMs)
     if (!isExplained) say('I1', `${nameOf(checked, slot)} was misfired for no reason`)
+    return
+  }
+  if (reason === 'exclusion') {
+    if (!isExcludedFor(checked, slot))
+      say('I1', `${nameOf(checked, slot)} was skipped and no exclusion holds it`)
     return
   }
   if (reason !== 'overlap') {
@@ -74,10 +85,20 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
   // In the way is an execution under way, or an earlier slot that was still owed: it was fired only later.
   const mayOwe = !plain || checked.changes.some(({ asOf }) => asOf !== null)
   const isExplained = checked.executions.some(({ slot: other, firedAt, endedAt }) => {
-    const isBusy = firedAt <= slot + onTimeMs && endedAt >= slot
-    return isBusy || (mayOwe && other < slot && firedAt >= slot)
+    const isBusy = firedAt <= due + onTimeMs && endedAt >= due
+    return isBusy || (mayOwe && other < slot && firedAt >= due)
   })
   if (!isExplained) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
+}
+
+/** By the schedule of its time. */
+function isExcludedFor({ job, reigns }: CheckedJob, slot: EpochMs): boolean {
+  const reign = reigns.find(({ from, to }) => slot > from && slot <= to)
+  if (reign === undefined) return false
+  const { schedule, anchorAt } = job.versions.get(reign.versionMin)!
+  if (schedule.exclusions === undefined) return false
+  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId: job.jobId })
+  return compiled.ok && isExcluded(compiled.value.compiled, slot)
 }
 
 export function nameOf({ job, version }: CheckedJob, slot: EpochMs): string {

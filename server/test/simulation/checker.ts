@@ -4,6 +4,7 @@
 import { SKIP_REASONS } from '../../src/domain/execution.ts'
 import type { JobVersion } from '../../src/domain/job.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
+import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { AttemptRow, JobRow } from '../../src/store/memory/rows.ts'
@@ -12,7 +13,8 @@ import type { VirtualHttp } from '../virtual-world.ts'
 import type { Change } from './changes.ts'
 import { checkAttempts } from './check-attempts.ts'
 import { checkCalls } from './check-calls.ts'
-import { checkChanges, isHeldBack } from './check-changes.ts'
+import { checkChanges, isHeldBack, isSuperseded } from './check-changes.ts'
+import { checkLimits } from './check-limits.ts'
 import { checkOverlap } from './check-overlap.ts'
 import { checkSlots } from './check-slots.ts'
 import type { Fault } from './faults.ts'
@@ -56,6 +58,8 @@ export interface RecordedExecution {
   endedAt: EpochMs
   /** Null: it was not cancelled. */
   cancelledAt: EpochMs | null
+  /** Why it was cancelled. */
+  cancelMessage: string | null
   attempts: readonly AttemptRow[]
   /** In the order they were made. */
   calls: readonly Call[]
@@ -115,6 +119,7 @@ export function checkAll(evidence: Evidence): Verdict {
     checkOverlap(context, job)
   }
   checkLeftovers(context, jobs)
+  checkLimits(context, jobs)
   return { violations, seen: countSeen(context, jobs) }
 }
 
@@ -135,7 +140,7 @@ function gather(evidence: Evidence): CheckedJob[] {
     executions.sort((a, b) => a.slot - b.slot)
     const own = changes.get(job.jobId) ?? []
     const reigns = reignsOf(job, own, evidence.untilAt as EpochMs)
-    const expected = reigns.flatMap((reign) => slotsOf(job, reign))
+    const expected = withinRuns(job, reigns)
     return { job, version: job.versions.get(1)!, expected, reigns, changes: own, executions }
   })
 }
@@ -150,9 +155,17 @@ function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): Record
     firedAt: first.enqueuedAt,
     endedAt: last.recordedAt,
     cancelledAt: isCancelled ? last.recordedAt : null,
-    attempts: isCancelled ? rows.slice(0, -1) : rows,
+    cancelMessage: isCancelled ? (last.error?.message ?? '') : null,
+    // What ended an execution that did not run is no attempt.
+    attempts: isCancelled && last.workerId === null ? rows.slice(0, -1) : rows,
     calls,
   }
+}
+
+/** When a slot was to fire: by the jitter of its time. */
+export function dueOf({ job, reigns }: CheckedJob, slot: EpochMs): EpochMs {
+  const reign = reigns.find(({ from, to }) => slot > from && slot <= to)
+  return reign === undefined ? slot : dueAtOf(job.versions.get(reign.versionMin)!, slot)
 }
 
 /** A new schedule has the slots strictly after the edit; a deleted job has none after it was deleted. */
@@ -181,6 +194,24 @@ function reignsOf(
     }
   }
   return [...reigns, reign]
+}
+
+/** Every slot of each schedule in its time, up to where it has run as often as it may. */
+function withinRuns(job: JobRow, reigns: readonly Reign[]): EpochMs[] {
+  let runs = 0
+  let wasCounted = false
+  return reigns.flatMap((reign) => {
+    const { max_runs: max } = job.versions.get(reign.versionMin)!.schedule
+    // Runs are counted from when a schedule has a limit of them.
+    if (!wasCounted) runs = 0
+    wasCounted = max !== undefined
+    if (max === undefined) return slotsOf(job, reign)
+    return slotsOf(job, reign).filter((slot) => {
+      const isLeft = runs < max
+      if (isLeft && job.slots.get(slot)?.reason === null) runs += 1
+      return isLeft
+    })
+  })
 }
 
 function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): EpochMs[] {
@@ -258,21 +289,29 @@ function countSeen({ evidence }: Context, jobs: readonly CheckedJob[]): Record<s
   const seen: Record<string, number> = {
     executions: store.log.ended,
     calls: sent.length,
-    attempts: Object.values(store.log.counts).reduce((a, b) => a + b) - store.log.counts.cancelled,
+    attempts: 0,
     lost: store.log.counts.lost,
     cancelled: store.log.counts.cancelled,
     ...Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])),
-    /** From a slot to its fire, but for those that a resume made late. */
+    superseded: 0,
+    /** From when a slot was due to its fire, but for those that a resume made late. */
     lateMsMax: 0,
   }
   for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
   for (const checked of jobs) {
     const onTime = checked.executions.filter(({ slot }) => !isHeldBack(checked, slot))
-    const lateMs = onTime.map(({ slot, firedAt }) => firedAt - slot)
+    const lateMs = onTime.map(({ slot, firedAt }) => firedAt - dueOf(checked, slot))
+    seen['attempts']! += checked.executions.flatMap(({ attempts }) => attempts.filter(wasStarted)).length
+    seen['superseded']! += checked.executions.filter(isSuperseded).length
     seen['lateMsMax'] = lateMs.reduce((a, b) => Math.max(a, b), seen['lateMsMax']!)
   }
   for (const { reason } of store.deadLetters.values()) seen[reason] = (seen[reason] ?? 0) + 1
   for (const { kind } of faults) seen[kind] = (seen[kind] ?? 0) + 1
   for (const { kind } of evidence.changes) seen[`job ${kind}`] = (seen[`job ${kind}`] ?? 0) + 1
   return seen
+}
+
+/** What was cancelled before its call began is an attempt without one. */
+function wasStarted({ outcome, startedAt }: AttemptRow): boolean {
+  return outcome !== 'cancelled' || startedAt !== null
 }

@@ -19,9 +19,9 @@ test('a day of crashes, pauses, outages and lost replies: every slot has one rec
   // A day that met nothing would prove nothing.
   const { seen } = day.verdict
   const kinds = ['crash', 'pause', 'outage', 'refused call', 'lost reply'] as const
-  const ends = ['lost', 'overlap', 'misfire', 'MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE'] as const
-  const changes = ['edit', 'reschedule', 'pause', 'resume', 'delete'].map((kind) => `job ${kind}`)
-  const stops = ['paused', 'edited', 'deleted', 'cancelled'] as const
+  const ends = ['lost', 'overlap', 'misfire', 'exclusion', 'MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE'] as const
+  const changes = ['edit', 'reschedule', 'pause', 'resume', 'delete', 'cancel'].map((kind) => `job ${kind}`)
+  const stops = ['paused', 'edited', 'deleted', 'cancelled', 'superseded'] as const
   for (const what of [...kinds, ...ends, ...changes, ...stops])
     assert.ok(seen[what]! > 0, `never met: ${what}`)
   assert.ok(seen['executions']! > 15_000, `only ${seen['executions']} executions`)

@@ -14,7 +14,7 @@ import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../../src/upkeep/
 import { lookForWaitingEveryMs, Releaser } from '../../src/upkeep/release-waiting.ts'
 import { wakeEveryMs, wakeReady } from '../../src/upkeep/wake-ready.ts'
 import { claimEveryMs } from '../../src/worker/claim.ts'
-import { Worker } from '../../src/worker/worker.ts'
+import { lookForCancelsEveryMs, Worker } from '../../src/worker/worker.ts'
 import { SeededRandom, type VirtualWorld } from '../virtual-world.ts'
 import { type Gate, GatedHttp, GatedTimers } from './gate.ts'
 import type { StoredPorts } from './ports.ts'
@@ -109,7 +109,9 @@ export class SimulatedServer {
     const finish = this.#startLoop('finish executions', finishIdleMs * pollFactor, () => worker.finish())
     const tend = this.#startLoop('tend executions', tendIdleMs * pollFactor, () => worker.tend())
     const claim = this.#startLoop('claim executions', claimEveryMs * pollFactor, () => worker.claim())
+    const cancels = this.#startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
     this.#listeners.set('queue', () => claim.wake())
+    this.#listeners.set('cancels', () => cancels.wake())
   }
 
   async #startScheduler(): Promise<void> {
@@ -158,7 +160,14 @@ export class SimulatedServer {
       wakeReady({ ...this.#world, upkeep, onReady }),
     )
     this.#listeners.set('retries', () => retries.wake())
-    const releaser = new Releaser({ ...this.#world, lanes: new LaneChooser(), upkeep, onReady })
+    const releaser = new Releaser({
+      ...this.#world,
+      lanes: new LaneChooser(),
+      upkeep,
+      onReady,
+      onCancelled: () => this.#send('cancels'),
+      onPlanned: () => this.#send('changes'),
+    })
     const waiting = this.#startLoop('release what waits', lookForWaitingEveryMs * pollFactor, () =>
       releaser.step(),
     )

@@ -3,7 +3,7 @@
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { ApiError } from '../../src/api/api-error.ts'
 import { planJob } from '../../src/api/new-job.ts'
-import type { JobVersion } from '../../src/domain/job.ts'
+import type { JobVersion, OverlapPolicy } from '../../src/domain/job.ts'
 import { LaneChooser } from '../../src/domain/lane.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { unlimitedTier } from '../../src/domain/tenant.ts'
@@ -34,6 +34,13 @@ type Target = (typeof TARGETS)[number]
 const hostsPerTarget = 4
 const TENANTS = ['tenant-a', 'tenant-b', 'tenant-c'] as const
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe'] as const
+/** Shared by a tenant's jobs. */
+const KEYS = [
+  { key: 'narrow', limit: 1 },
+  { key: 'wide', limit: 3 },
+] as const
+/** Below the shortest gap of sparse schedules. */
+const jitterSecondsMax = 40
 const hourMs = 3_600_000
 /** Of a job that runs every few seconds. */
 const denseRuns = 1_200
@@ -46,13 +53,13 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   for (let i = 0; i < count; i++) {
     const share = i / count
     if (share < 0.06) create(requestOf(i, random, drawDense(sim, random, options, i)))
-    else if (share < 0.84) create(requestOf(i, random, drawSparse(sim, random, options)))
+    else if (share < 0.84) create(requestOf(i, random, drawBounded(sim, random, options)))
     else startLater(sim, random, options, (schedule) => create(requestOf(i, random, schedule)))
   }
   const { untilMs, changeEveryMs: everyMs = 20_000 } = options
   const edits = sim.randomOf('edits')
   const drawSchedule = () =>
-    toStored(sim, edits.next() < 0.7 ? drawSparse(sim, edits, options) : drawBurst(sim, edits, options))
+    toStored(sim, edits.next() < 0.7 ? drawBounded(sim, edits, options) : drawBurst(sim, edits, options))
   startChanges(sim, { untilMs, everyMs, drawSchedule })
 }
 
@@ -84,6 +91,17 @@ function drawDense(sim: Simulation, random: Random, { untilMs }: WorkloadOptions
   if (everySeconds === 7) return { type: 'INTERVAL', every_seconds: 7, start_at, end_at }
   const cron_expression = everySeconds === 1 ? '* * * * * *' : `*/${everySeconds} * * * * *`
   return { type: 'CRON', cron_expression, timezone: ZONES[index % ZONES.length]!, start_at, end_at }
+}
+
+/** Every minute or less often; some only so many times, some not at all times. */
+function drawBounded(sim: Simulation, random: Random, options: WorkloadOptions): Schedule {
+  const schedule = drawSparse(sim, random, options)
+  const luck = random.next()
+  if (luck < 0.15) return { ...schedule, max_runs: drawMs(random, 1, 40) }
+  if (luck > 0.3) return schedule
+  const fromMs = Math.floor(random.next() * options.untilMs)
+  const toMs = fromMs + drawMs(random, 60_000, 2 * hourMs)
+  return { ...schedule, exclusions: [{ from: timeOf(sim, fromMs), to: timeOf(sim, toMs) }] }
 }
 
 /** Every minute or less often. */
@@ -134,7 +152,7 @@ function startLater(
     else if (kind < 0.7) {
       const inMs = drawMs(random, -30_000, Math.max(0, Math.min(hourMs, options.untilMs - sim.nowMs)))
       create({ type: 'ONE_TIME', scheduled_time: timeOf(sim, sim.nowMs + inMs) })
-    } else create(drawSparse(sim, random, options))
+    } else create(drawBounded(sim, random, options))
   })
 }
 
@@ -155,7 +173,29 @@ function requestOf(index: number, random: Random, schedule: Schedule): JobReques
       max_delay_ms: drawMs(random, 5_000, 60_000),
     },
     priority: drawMs(random, 1, 10),
-    overlap_policy: random.next() < 0.4 ? 'ALLOW' : 'SKIP',
+    ...drawLimits(random, target, schedule),
+  }
+}
+
+/** Overlap, limits and jitter. What may have to wait long is for targets that answer at once, else no end comes. */
+function drawLimits(random: Random, target: Target, schedule: Schedule): Partial<JobRequest> {
+  const isSwift = target === 'quick' || target === 'wrong'
+  const waits: readonly OverlapPolicy[] = [
+    'BUFFER_ONE',
+    isSwift ? 'BUFFER_ALL' : 'BUFFER_ONE',
+    'CANCEL_RUNNING',
+  ]
+  const luck = random.next()
+  const overlap_policy = luck < 0.3 ? 'ALLOW' : luck < 0.6 ? 'SKIP' : pick(random, waits)
+  const isSparse = !('start_at' in schedule) && schedule.type !== 'IMMEDIATE'
+  const drawn = [random.next(), random.next()] as const
+  return {
+    overlap_policy,
+    ...(isSwift && overlap_policy === 'ALLOW' && drawn[0] < 0.3
+      ? { concurrency_limit: drawMs(random, 1, 3) }
+      : {}),
+    ...(isSwift && drawn[0] > 0.6 ? { concurrency_key: pick(random, KEYS) } : {}),
+    ...(isSparse && drawn[1] < 0.2 ? { jitter_seconds: drawMs(random, 1, jitterSecondsMax) } : {}),
   }
 }
 

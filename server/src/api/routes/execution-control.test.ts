@@ -3,6 +3,7 @@ import test, { type TestContext } from 'node:test'
 import { assertProblem, runAll, setupApp, testWorkerId } from '../../../test/app.ts'
 import { sharedLane } from '../../domain/lane.ts'
 import { epochMs } from '../../lib/epoch.ts'
+import { executionsCancelled } from '../../telemetry/events.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 
@@ -99,19 +100,48 @@ test('what waits for its next attempt is cancelled too', async (t) => {
   assert.equal((await show(executionId)).status, 'CANCELLED')
 })
 
-test('what runs or has ended is not cancelled, and the answer says where it is', async (t) => {
-  const { trigger, cancel, memory, world } = await setup(t)
+test('what has ended is not cancelled, and the answer says how it ended', async (t) => {
+  const { trigger, cancel, woken, memory, world } = await setup(t)
   const ended = await trigger()
   await runAll({ memory, world })
   const finished = await cancel(ended)
   assertProblem(finished, 'EXECUTION_FINISHED')
   assert.equal(finished.json().execution_status, 'SUCCEEDED')
-  const running = await trigger()
+  assert.deepEqual(woken, [])
+})
+
+test('what runs is being cancelled, and the answer stays the same when it has ended so', async (t) => {
+  const { jobId, trigger, cancel, show, woken, memory } = await setup(t)
+  const executionId = await trigger()
+  const { leases, queue } = memory
+  const workerId = testWorkerId
+  await leases.register({ workerId, host: 'a', version: '1', labels: [], capacity: 50 })
   const lanes = [{ lane: sharedLane, count: 10 }]
-  await memory.queue.claim({ workerId: testWorkerId, route: 'server', lanes, hosts: [], batchesMax: 10 })
-  const answer = await cancel(running)
-  assertProblem(answer, 'EXECUTION_RUNNING')
-  assert.equal(answer.json().execution_status, 'RUNNING')
+  const { live } = await queue.claim({ workerId, route: 'server', lanes, hosts: [], batchesMax: 10 })
+  const answer = await cancel(executionId)
+  assert.equal(answer.statusCode, 202, answer.body)
+  assert.deepEqual(answer.json(), { execution_id: executionId, job_id: jobId, status: 'CANCELLING' })
+  assert.deepEqual(woken, ['waiting', 'cancels'])
+  assert.equal((await show(executionId)).status, 'CANCELLING')
+  const repeated = await cancel(executionId)
+  assert.deepEqual([repeated.statusCode, repeated.json()], [202, answer.json()])
+  const { fence, attempt } = live[0]!
+  await queue.finishLive(workerId, [
+    { executionId, fence, attempt, ending: { kind: 'unstarted', host: null } },
+  ])
+  assert.equal((await show(executionId)).status, 'CANCELLED')
+  const late = await cancel(executionId)
+  assert.deepEqual([late.statusCode, late.json()], [202, answer.json()])
+})
+
+test('what a cancel ended is counted', async (t) => {
+  const { trigger, cancel } = await setup(t)
+  const counts: number[] = []
+  const subscription = executionsCancelled.subscribe(({ executions }) => void counts.push(executions))
+  t.after(() => subscription[Symbol.dispose]())
+  const executionId = await trigger()
+  await cancel(executionId)
+  assert.deepEqual(counts, [1])
 })
 
 test('each wrong call is refused at its place', async (t) => {

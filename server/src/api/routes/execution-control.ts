@@ -83,12 +83,13 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
       schema: {
         tags,
         security,
-        summary: 'Cancel an execution that is not running',
-        description: 'It starts no attempt any more. Cancelling it again gets the same answer.',
+        summary: 'Cancel an execution',
+        description:
+          'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
         headers: writeHeaders,
         querystring: writeQuery(),
         body: noFields,
-        response: { 200: CancelReply, ...problemResponses },
+        response: { 200: CancelReply, 202: CancelReply, ...problemResponses },
       },
     },
     async (request, reply) => {
@@ -96,16 +97,15 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
       const executionId = readExecutionId(request.params)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<CancelReply>(deps, request, reply, async ({ control }) => {
-        const { jobId } = requireCancelled(
+        const { kind, jobId } = requireCancelled(
           await control.cancel({ tenantId, executionId, message }),
           executionId,
         )
-        return {
-          status: 200,
-          body: { execution_id: executionId, job_id: jobId, status: 'CANCELLED' },
-          // What waited behind it may go.
-          wake: ['waiting'],
-        }
+        const body = { execution_id: executionId, job_id: jobId }
+        // What waited behind it may go, if it is over; else its worker is to hear of it.
+        return kind === 'cancelled'
+          ? { status: 200, body: { ...body, status: 'CANCELLED' }, wake: ['waiting'], cancelled: 1 }
+          : { status: 202, body: { ...body, status: 'CANCELLING' }, wake: ['waiting', 'cancels'] }
       })
     },
   )
@@ -136,10 +136,6 @@ function requireRetried(outcome: RetryOutcome, executionId: string) {
 
 function requireCancelled(outcome: CancelOutcome, executionId: string) {
   if (outcome.kind === 'not_found') throw executionNotFound(executionId)
-  if (outcome.kind === 'running') {
-    const detail = `An attempt of the execution ${executionId} is under way.`
-    throw new ApiError('EXECUTION_RUNNING', detail, [], { executionStatus: 'RUNNING' })
-  }
   if (outcome.kind === 'finished') {
     const { status: executionStatus } = outcome
     const detail = `The execution ${executionId} is ${executionStatus} already.`

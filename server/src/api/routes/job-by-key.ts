@@ -1,7 +1,7 @@
 // PUT /api/v1/jobs/by-key/{key}: the job of this key shall be so. Creates it or replaces it, whichever it takes.
 import { CreatedJob, JobRequest, jobKeyPattern } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
-import type { Jobs } from '../../ports/jobs.ts'
+import type { WriteStores } from '../../ports/requests.ts'
 import { ApiError } from '../api-error.ts'
 import type { Caller } from '../auth.ts'
 import { type CreateDeps, createJob, keyTaken } from '../create-job.ts'
@@ -15,6 +15,7 @@ import {
   tagOf,
 } from '../if-match.ts'
 import { toJob } from '../job-shape.ts'
+import { calendarsNamed, calendarsOf } from '../named-calendars.ts'
 import { refuseJobOptions } from '../not-supported.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { refuseField } from '../problem.ts'
@@ -66,48 +67,55 @@ export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
         ifMatch: readIfMatch(request),
         ifNoneMatch: readIfNoneMatch(request),
       }
-      return answerWrite<CreatedJob>(deps, request, reply, async ({ jobs }) => putJob(deps, order, jobs))
+      return answerWrite<CreatedJob>(deps, request, reply, async (stores) => putJob(deps, order, stores))
     },
   )
 }
 
-async function putJob(deps: JobByKeyDeps, order: PutOrder, jobs: Jobs): Promise<WriteAnswer<CreatedJob>> {
+async function putJob(
+  deps: JobByKeyDeps,
+  order: PutOrder,
+  stores: WriteStores,
+): Promise<WriteAnswer<CreatedJob>> {
   const { caller, request } = order
   for (let tries = 0; tries < triesMax; tries++) {
-    const found = await jobs.getByKey(caller.tenantId, request.key)
+    const found = await stores.jobs.getByKey(caller.tenantId, request.key)
     const answer =
       found === null
-        ? await create(deps, order, jobs)
-        : await replace(deps, order, { jobs, jobId: found.jobId })
+        ? await create(deps, order, stores)
+        : await replace(deps, order, { stores, jobId: found.jobId })
     if (answer !== 'changed_meanwhile') return answer
   }
   throw keyTaken(request.key)
 }
 
-async function create(deps: JobByKeyDeps, { caller, request, ifMatch }: PutOrder, jobs: Jobs) {
+async function create(deps: JobByKeyDeps, { caller, request, ifMatch }: PutOrder, stores: WriteStores) {
   if (ifMatch !== null) throw refuseCondition('If-Match', `There is no job with the key ${request.key}.`)
-  const created = await createJob(deps, { caller, request, jobs })
+  const created = await createJob(deps, { caller, request, stores })
   return created === 'key_taken' ? 'changed_meanwhile' : created
 }
 
 async function replace(
   { clock }: JobByKeyDeps,
   { caller, request, ifMatch, ifNoneMatch }: PutOrder,
-  { jobs, jobId }: { jobs: Jobs; jobId: string },
+  { stores, jobId }: { stores: WriteStores; jobId: string },
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
   if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
+  const { tenantId, tier, name: by } = caller
+  const { jobs, calendars } = stores
+  const named = await calendarsNamed(calendars, tenantId, request.schedule)
   let isStill = true
-  const job = await jobs.change({ tenantId: caller.tenantId, jobId }, (state) => {
+  const job = await jobs.change({ tenantId, jobId }, (state) => {
     isStill = state.status !== 'DELETED' && state.key === request.key
     if (!isStill) return null
     checkVersion(ifMatch, state)
-    return planEdit(state, request, { by: caller.name, tier: caller.tier })
+    return planEdit(state, request, { by, tier, calendars: named })
   })
   if (job === 'not_found' || job === 'key_taken' || !isStill) return 'changed_meanwhile'
   return {
     status: 200,
     headers: { etag: tagOf(job.version) },
-    body: toJob(job, clock.databaseNow()),
+    body: toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
     wake: ['changes'],
   }
 }

@@ -9,6 +9,7 @@ import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } fro
 import { applyPatch } from '../job-patch.ts'
 import { toJob } from '../job-shape.ts'
 import { parseJsonBody } from '../json-body.ts'
+import { calendarsNamed, calendarsOf } from '../named-calendars.ts'
 import { refuseJobOptions } from '../not-supported.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
@@ -49,21 +50,22 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
       const { tenantId, caller, body: patch } = request
       const jobId = readJobId(request.params)
       const precondition = readIfMatch(request)
-      return answerWrite<Job>(deps, request, reply, async ({ jobs }) => {
+      return answerWrite<Job>(deps, request, reply, async ({ jobs, calendars }) => {
+        const named = await calendarsNamed(calendars, tenantId, patch['schedule'] as JobRequest['schedule'])
         let key: string | undefined
         const job = await jobs.change({ tenantId, jobId }, (state) => {
           if (state.status === 'DELETED') throw jobDeleted(jobId)
           checkVersion(precondition, state)
           const wanted = requireJob(applyPatch(state, patch))
           key = wanted.key
-          return planEdit(state, wanted, { by: caller.name, tier: caller.tier })
+          return planEdit(state, wanted, { by: caller.name, tier: caller.tier, calendars: named })
         })
         if (job === 'not_found') throw jobNotFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)
         return {
           status: 200,
           headers: { etag: tagOf(job.version) },
-          body: toJob(job, clock.databaseNow()),
+          body: toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
           wake: ['changes'],
         }
       })

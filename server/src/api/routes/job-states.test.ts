@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { assertProblem, runAll, setupApp } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp, testWorkerId } from '../../../test/app.ts'
+import { sharedLane } from '../../domain/lane.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 const hourMs = 3_600_000
@@ -87,6 +88,29 @@ test('a deleted job is hidden, can still be read, and cannot come back', async (
   assertProblem(await resume(), 'JOB_DELETED')
 })
 
+for (const { query, status, wake } of [
+  { query: '', status: 'RUNNING', wake: ['changes'] },
+  { query: '?cancel_running=true', status: 'CANCELLING', wake: ['changes', 'cancels'] },
+]) {
+  test(`what runs of a job that is deleted with "${query}" is ${status}`, async (t) => {
+    const { path, call, remove, woken, memory } = await setup(t)
+    const { execution_id: executionId } = (await call('POST', `${path}/trigger`)).json()
+    await memory.upkeep.release([path.slice('/jobs/'.length)], () => ({
+      ...{ go: [executionId], owed: null, cancel: null, next: null, executions: [] },
+    }))
+    const workerId = testWorkerId
+    await memory.leases.register({ workerId, host: 'a', version: '1', labels: [], capacity: 50 })
+    const lanes = [{ lane: sharedLane, count: 10 }]
+    const order = { workerId, route: 'server', lanes, hosts: [], batchesMax: 10 }
+    const { live } = await memory.queue.claim(order)
+    assert.equal(live.length, 1)
+    woken.length = 0
+    assert.equal((await remove(query)).statusCode, 200)
+    assert.deepEqual(woken, wake)
+    assert.equal((await call('GET', `/executions/${executionId}`)).json().status, status)
+  })
+}
+
 test('a completed job can neither be paused nor resumed, only deleted', async (t) => {
   const { pause, resume, remove, memory, world } = await setup(t, { type: 'IMMEDIATE' })
   await runAll({ memory, world })
@@ -114,7 +138,6 @@ test('each wrong call is refused at its place', async (t) => {
   assertProblem(await pause({ reason: 'x'.repeat(1_025) }), 'INVALID_REQUEST', '/reason')
   assertProblem(await pause({ why: 'x' }), 'INVALID_REQUEST', '/why')
   assertProblem(await resume({ reason: 'x' }), 'INVALID_REQUEST', '/reason')
-  assertProblem(await remove('?cancel_running=true'), 'NOT_SUPPORTED_YET', 'cancel_running')
   assertProblem(await remove('?cancel_running=1'), 'INVALID_REQUEST', 'cancel_running')
   for (const id of [nobody, 'nope', '%00']) {
     for (const verb of ['pause', 'resume'])

@@ -10,11 +10,12 @@ import {
   resumeJob,
 } from '../../domain/job-change.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { WakeupTopic } from '../../ports/wakeup.ts'
 import { ApiError } from '../api-error.ts'
 import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../if-match.ts'
 import { toJobState } from '../job-shape.ts'
 import { takeNoBody } from '../json-body.ts'
-import { refuseNotBuilt } from '../not-supported.ts'
+import { calendarsOf } from '../named-calendars.ts'
 import { noFields, problemResponses, security } from '../openapi.ts'
 import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
 import { readUntil } from '../pause-until.ts'
@@ -87,18 +88,19 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
         security,
         summary: 'Delete a job',
         description:
-          'Nothing of it starts any more: what waits is cancelled, what runs ends. Its history stays, and it can still be read by its id.',
+          'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id.',
         headers: ifMatchHeader,
         querystring: writeQuery({
-          cancel_running: { type: 'boolean', description: 'true is not supported yet: what runs ends.' },
+          cancel_running: { type: 'boolean', description: 'true: what runs is cancelled too.' },
         }),
         response,
       },
     },
     async (request, reply) => {
-      if (request.query.cancel_running === true) refuseNotBuilt(['cancel_running'])
       const { name: by } = request.caller
-      return answerChange(deps, request, reply, (job) => deleteJob(job, { by }))
+      const { cancel_running: cancelRunning = false } = request.query
+      const wake: WakeupTopic[] = cancelRunning ? ['changes', 'cancels'] : ['changes']
+      return answerChange(deps, request, reply, (job) => deleteJob(job, { by, cancelRunning }), wake)
     },
   )
 }
@@ -108,11 +110,12 @@ function answerChange(
   request: FastifyRequest<{ Params: JobParams }>,
   reply: FastifyReply,
   decide: Decide,
+  wake: readonly WakeupTopic[] = ['changes'],
 ): Promise<FastifyReply> {
   const { tenantId } = request
   const jobId = readJobId(request.params)
   const precondition = readIfMatch(request)
-  return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs }) => {
+  return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
     const job = await jobs.change({ tenantId, jobId }, (state) => {
       checkVersion(precondition, state)
       return requireChangeable(decide(state), jobId)
@@ -121,8 +124,11 @@ function answerChange(
     return {
       status: 200,
       headers: { etag: tagOf(job.version) },
-      body: toJobState(job, deps.clock.databaseNow()),
-      wake: ['changes'],
+      body: toJobState(job, {
+        calendars: await calendarsOf(calendars, [job]),
+        now: deps.clock.databaseNow(),
+      }),
+      wake,
     }
   })
 }

@@ -2,6 +2,7 @@
 // the list.
 import { CreatedJob, JobDetails, JobList, JobListQuery, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
+import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { History } from '../../ports/history.ts'
 import type { Jobs } from '../../ports/jobs.ts'
@@ -10,6 +11,7 @@ import { limitOf, offsetOf, paginationOf, readIdCursor, writeCursor } from '../c
 import { tagVersion } from '../if-match.ts'
 import { toJobFilter } from '../job-filter.ts'
 import { toJob, toJobDetails } from '../job-shape.ts'
+import { calendarsOf } from '../named-calendars.ts'
 import { refuseJobOptions } from '../not-supported.ts'
 import { noParameters, problemResponses, security } from '../openapi.ts'
 import { jobNotFound, readJobId } from '../path-id.ts'
@@ -19,12 +21,13 @@ export interface JobDeps extends CreateDeps, WriteDeps {
   clock: Clock
   jobs: Jobs
   history: Pick<History, 'stats'>
+  calendars: Pick<Calendars, 'resolve'>
 }
 
 const tags = ['jobs']
 
 export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
-  const { clock, jobs, history } = deps
+  const { clock, jobs, history, calendars } = deps
 
   app.post<{ Body: JobRequest }>(
     '/jobs',
@@ -49,7 +52,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         reply,
         async (stores) => {
           const { caller, body } = request
-          const created = await createJob(deps, { caller, request: body, jobs: stores.jobs })
+          const created = await createJob(deps, { caller, request: body, stores })
           if (created === 'key_taken') throw keyTaken(body.key)
           return created
         },
@@ -79,10 +82,10 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         jobs.list({ tenantId, filter, before, offset, limit }),
         jobs.count(tenantId, filter),
       ])
-      const now = clock.databaseNow()
+      const context = { calendars: await calendarsOf(calendars, page.jobs), now: clock.databaseNow() }
       const nextCursor = page.next === null ? null : writeCursor('jobs', page.next)
       return {
-        jobs: page.jobs.map((job) => toJob(job, now)),
+        jobs: page.jobs.map((job) => toJob(job, context)),
         pagination: paginationOf({ limit, page: query.page, total, capped, nextCursor }),
       }
     },
@@ -105,7 +108,8 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
       const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), history.stats(tenantId, jobId)])
       if (job === null || stats === null) throw jobNotFound(jobId)
       tagVersion(reply, job.version)
-      return toJobDetails(job, stats, clock.databaseNow())
+      const held = await calendarsOf(calendars, [job])
+      return toJobDetails(job, stats, { calendars: held, now: clock.databaseNow() })
     },
   )
 }

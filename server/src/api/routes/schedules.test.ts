@@ -70,7 +70,7 @@ const refused: [string, object, { code?: string; pointer: string; problem: strin
   [
     'an exclusion that is none',
     { schedule: { type: 'CRON', cron_expression: '0 0 * * *', exclusions: [{ from: '2026-01-01' }] } },
-    { problem: 'INVALID_SCHEDULE', pointer: '/schedule/exclusions', code: 'BAD_OPTION' },
+    { problem: 'INVALID_SCHEDULE', pointer: '/schedule/exclusions/0', code: 'BAD_OPTION' },
   ],
   [
     'a bad instant',

@@ -6,11 +6,18 @@ import {
 } from '@carillon/contract/schedule.ts'
 import type { FastifyInstance } from 'fastify'
 import { previewSchedule } from '../../domain/schedule/preview.ts'
+import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { calendarsNamed } from '../named-calendars.ts'
 import { noParameters, problemResponses, security } from '../openapi.ts'
 import { refuseSchedule } from '../schedule-refusal.ts'
 
-export function scheduleRoutes(app: FastifyInstance, deps: { clock: Clock }): void {
+export interface ScheduleDeps {
+  clock: Clock
+  calendars: Pick<Calendars, 'resolve'>
+}
+
+export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
   app.post<{ Body: SchedulePreviewRequest }>(
     '/schedules/preview',
     {
@@ -24,10 +31,11 @@ export function scheduleRoutes(app: FastifyInstance, deps: { clock: Clock }): vo
         response: { 200: SchedulePreviewReplySchema, ...problemResponses },
       },
     },
-    async ({ body, caller }) => {
+    async ({ body, caller, tenantId }) => {
+      const calendars = await calendarsNamed(deps.calendars, tenantId, body.schedule)
       // As the tier of who asks would judge it, unless another interval is asked about.
       const asked = { min_interval_seconds: caller.tier.intervalSecondsMin, ...body }
-      const preview = previewSchedule(asked, { now: deps.clock.databaseNow() })
+      const preview = previewSchedule(asked, { now: deps.clock.databaseNow(), calendars })
       if (!preview.ok) throw refuseSchedule(preview.error, body)
       return preview.value
     },

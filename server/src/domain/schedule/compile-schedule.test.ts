@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { at, compiled, cron, refusal, runsAfter } from '../../../test/schedule/list-runs.ts'
 import { compileSchedule, SCHEDULE_TYPES } from './compile-schedule.ts'
+import { calendarNames, checkEntries } from './exclusions.ts'
 import { jitterMs, jitterSecondsMax } from './jitter.ts'
 import { isExcluded, nextSlot } from './next-run.ts'
 import { SharedForms } from './shared-forms.ts'
@@ -93,8 +94,8 @@ test('wrong objects are refused by the name of the field', () => {
     [{ type: { toString: 1 } }, 'BAD_OPTION', 'type'],
     [JSON.parse('{"cron_expression":"* * * * *","__proto__":1}'), 'UNKNOWN_FIELD', '__proto__'],
     [{ ...cron('* * * * *'), max_runs: { valueOf: 1 } }, 'BAD_OPTION', 'max_runs'],
-    [{ ...cron('* * * * *'), exclusions: [null] }, 'BAD_OPTION', 'exclusions'],
-    [{ ...cron('* * * * *'), exclusions: [{ date: 5 }] }, 'BAD_OPTION', 'exclusions'],
+    [{ ...cron('* * * * *'), exclusions: [null] }, 'BAD_OPTION', 'exclusions/0'],
+    [{ ...cron('* * * * *'), exclusions: [{ date: 5 }] }, 'BAD_OPTION', 'exclusions/0'],
     [{ type: 'CRON' }, 'BAD_OPTION', 'cron_expression'],
     [{ type: 'CRON', cron_expression: 5 }, 'BAD_OPTION', 'cron_expression'],
     [{ type: 'CRON', cron_expression: '* * * * *', interval: 'PT5M' }, 'UNKNOWN_FIELD', 'interval'],
@@ -113,15 +114,26 @@ test('wrong objects are refused by the name of the field', () => {
       'end_at',
     ],
     [{ ...cron('* * * * *'), exclusions: {} }, 'BAD_OPTION', 'exclusions'],
-    [{ ...cron('* * * * *'), exclusions: [{ day: '2026-01-01' }] }, 'BAD_OPTION', 'exclusions'],
-    [{ ...cron('* * * * *'), exclusions: [{ date: '2026-02-30' }] }, 'BAD_INSTANT', 'exclusions'],
+    [{ ...cron('* * * * *'), exclusions: [{ day: '2026-01-01' }] }, 'BAD_OPTION', 'exclusions/0'],
+    [{ ...cron('* * * * *'), exclusions: [{ date: '2026-02-30' }] }, 'BAD_INSTANT', 'exclusions/0/date'],
     [
       { ...cron('* * * * *'), exclusions: [{ from: '2026-02-02', to: '2026-02-01' }] },
       'BAD_OPTION',
+      'exclusions/0/to',
+    ],
+    [
+      { ...cron('* * * * *'), exclusions: [{ date: '2026-01-01' }, { from: 'x', to: '2026-01-02' }] },
+      'BAD_INSTANT',
+      'exclusions/1/from',
+    ],
+    [
+      { ...cron('* * * * *'), exclusions: ['a', 'b', 'c', 'd', 'e'].map((calendar) => ({ calendar })) },
+      'BAD_OPTION',
       'exclusions',
     ],
-    [{ ...cron('* * * * *'), exclusions: [{ calendar: 'nope' }] }, 'UNKNOWN_CALENDAR', 'exclusions'],
-    [{ ...cron('* * * * *'), exclusions: [{ calendar: '__proto__' }] }, 'UNKNOWN_CALENDAR', 'exclusions'],
+    [{ interval: 'R9/PT1H', after_completion: true }, 'BAD_OPTION', 'interval'],
+    [{ interval: 'R/2026-01-01T00:00:00Z/PT1H', after_completion: true }, 'BAD_OPTION', 'interval'],
+    [{ ...cron('* * * * *'), after_completion: true }, 'UNKNOWN_FIELD', 'after_completion'],
     [
       { ...cron('* * * * *'), exclusions: new Array(101).fill({ date: '2026-01-01' }) },
       'BAD_OPTION',
@@ -132,6 +144,59 @@ test('wrong objects are refused by the name of the field', () => {
   for (const [input, code, field] of cases) {
     const error = refusal(input)
     assert.deepEqual([error.code, error.field], [code, field], JSON.stringify(input))
+  }
+})
+
+test('calendars that are handed in are all there are; without them every name stands for nothing', () => {
+  const naming = (...names: string[]) => ({
+    ...cron('0 12 * * *'),
+    exclusions: names.map((calendar) => ({ calendar })),
+  })
+  const day = at('2026-12-25T12:00:00Z')
+  const calendars = { holidays: [{ date: '2026-12-25' }] }
+  assert.equal(isExcluded(compiled(naming('holidays'), { calendars }), day), true)
+  assert.equal(isExcluded(compiled(naming('holidays', 'nope')), day), false)
+  for (const name of ['nope', '__proto__']) {
+    const error = refusal(naming('holidays', name), { calendars })
+    assert.deepEqual([error.code, error.field], ['UNKNOWN_CALENDAR', 'exclusions/1/calendar'])
+  }
+  assert.deepEqual(calendarNames(naming('b', 'a', 'b')), ['a', 'b'])
+  assert.equal(calendarNames({ exclusions: [{ date: '2026-12-25' }] }), null)
+  assert.equal(calendarNames(cron('0 12 * * *')), null)
+})
+
+test('a window of a calendar that comes to nothing in a zone is empty, not a refusal', () => {
+  // 02:10 to 02:20 does not exist in New York on that day; and 09:00Z comes after 10:00 in Tokyo.
+  const entries = [
+    { from: '2026-03-08T02:10:00', to: '2026-03-08T02:20:00' },
+    { from: '2026-01-01T00:00:00Z', to: '2026-01-01T05:00:00Z' },
+    { from: '2026-01-01T09:00:00Z', to: '2026-01-01T10:00:00' },
+    { from: '2026-01-01T12:00:00Z', to: '2026-01-01T14:00:00Z' },
+  ]
+  assert.equal(checkEntries(entries), null)
+  const excludedHours = (zone: string) => {
+    const schedule = { ...cron('0 * * * *', zone), exclusions: [{ calendar: 'a' }] }
+    const one = compiled(schedule, { calendars: { a: entries } })
+    return Array.from({ length: 16 }, (_, hour) => hour).filter((hour) =>
+      isExcluded(one, at(new Date(Date.UTC(2026, 0, 1, hour)).toISOString())),
+    )
+  }
+  assert.deepEqual(excludedHours('America/New_York'), [0, 1, 2, 3, 4, 9, 10, 11, 12, 13, 14])
+  assert.deepEqual(excludedHours('Asia/Tokyo'), [0, 1, 2, 3, 4, 12, 13])
+})
+
+test('entries of a calendar are refused by their place', () => {
+  const cases: [unknown, string, string][] = [
+    [{ date: '2026-13-01' }, 'BAD_INSTANT', 'entries/1/date'],
+    [{ from: '2026-01-01', to: 'later' }, 'BAD_INSTANT', 'entries/1/to'],
+    [{ from: '2026-01-02', to: '2026-01-01' }, 'BAD_OPTION', 'entries/1/to'],
+    [{ from: '2026-01-02' }, 'BAD_OPTION', 'entries/1'],
+    [{ date: '2026-01-01', from: '2026-01-01' }, 'BAD_OPTION', 'entries/1'],
+    [{ calendar: 'other' }, 'BAD_OPTION', 'entries/1'],
+  ]
+  for (const [entry, code, field] of cases) {
+    const error = checkEntries([{ date: '2026-01-01' }, entry])
+    assert.deepEqual([error?.code, error?.field], [code, field], JSON.stringify(entry))
   }
 })
 

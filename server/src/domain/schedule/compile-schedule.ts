@@ -23,7 +23,7 @@ export interface ScheduleContext {
   createdAt: EpochMs
   /** Decides the values of `H`. */
   jobId?: string
-  /** What the calendars named in exclusions hold. */
+  /** What the calendars named in exclusions hold; one that is not among them is refused. Absent: all are empty. */
   calendars?: Calendars
   /** The zone of a schedule that names none. Default UTC. */
   timezone?: string
@@ -107,7 +107,7 @@ function compileObject(input: ScheduleObject, context: ScheduleContext): Result<
   if (!zone.ok) return zone
   if (definition.timezone !== undefined) definition.timezone = zone.value.id
   const local = definition.timezone === undefined ? null : zone.value
-  const bounds = compileBounds(definition, zone.value, local, context.calendars ?? {})
+  const bounds = compileBounds(definition, zone.value, local, context.calendars ?? null)
   if (!bounds.ok) return bounds
   const pattern =
     type.value === 'CRON'
@@ -204,7 +204,7 @@ function compileBounds(
   definition: ScheduleObject,
   zone: Zone,
   local: Zone | null,
-  calendars: Calendars,
+  calendars: Calendars | null,
 ): Result<SlotBounds | null> {
   const { start_at, end_at, max_runs, exclusions } = definition
   if (start_at === undefined && end_at === undefined && max_runs === undefined && exclusions === undefined) {
@@ -276,6 +276,10 @@ function compileInterval(
     if (!interval.ok) return interval
     duration = interval.value.duration
     repetitions = interval.value.repetitions
+    // Both would say where or how often the grid runs, and here there is none.
+    if (definition.after_completion === true && (repetitions !== null || interval.value.start !== null)) {
+      return wrong('interval', 'a plain duration with after_completion; start_at and max_runs say the rest')
+    }
     if (interval.value.start !== null) {
       const start = readInstant(interval.value.start.text, 'interval', local)
       if (!start.ok) return start

@@ -5,6 +5,11 @@ import { hash32 } from './hash.ts'
 
 export const jitterSecondsMax = 86_400
 
+/** When a slot fires. */
+export function dueAtOf(job: { jobId: string; jitterSeconds: number }, slot: EpochMs): EpochMs {
+  return (slot + jitterMs(job.jobId, slot, job.jitterSeconds)) as EpochMs
+}
+
 /** Milliseconds to wait after a slot: 0 up to, not including, `jitterSeconds` seconds. */
 export function jitterMs(jobId: string, slot: EpochMs, jitterSeconds: number): number {
   if (jitterSeconds <= 0) return 0

@@ -142,7 +142,7 @@ function countSeconds(schedule: CompiledSchedule, from: number, to: number): num
 }
 
 /** The end of the exclusion that holds this slot, or null. */
-function excludedUntil(schedule: CompiledSchedule, slot: EpochMs): EpochMs | null {
+export function excludedUntil(schedule: CompiledSchedule, slot: EpochMs): EpochMs | null {
   const excluded = schedule.bounds?.excluded
   if (excluded === undefined) return null
   const second = slot / 1000

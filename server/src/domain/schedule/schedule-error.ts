@@ -29,7 +29,7 @@ export interface ScheduleError {
   code: ScheduleErrorCode
   /** A whole sentence for a person. */
   message: string
-  /** The cron field (`minute`) or the wire field (`schedule.end_at`) that is wrong; null for the whole text. */
+  /** The cron field (`minute`) or the wire field (`end_at`, `exclusions/2/date`) that is wrong; null for the whole text. */
   field: string | null
   /** Offset of the first wrong character in the text as given, from 0; null when no character is to blame. */
   position: number | null

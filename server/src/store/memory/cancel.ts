@@ -1,45 +1,75 @@
-// Executions that end before they run, in memory: they leave batch or `live`, and their record says why.
-import { executionIdAt } from '../../domain/execution.ts'
-import { leaveBatch, recordAttempt } from './record-attempt.ts'
+// Cancelling in memory. What does not run ends at once, and its record says why; what runs is flagged, and ends when
+// its worker gives it back.
+import { batchIdOf, executionIdAt } from '../../domain/execution.ts'
+import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
 import type { BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-/** Every execution of the job that is not running. */
-export function cancelPending(store: MemoryStore, { jobId, live }: JobRow, message: string): void {
-  for (const batch of [...store.batches.values()].filter(({ workerId }) => workerId === null)) {
-    const own = batch.entries.filter((entry) => entry.jobId === jobId)
-    for (const entry of own) cancelInBatch(store, batch, entry, message)
-  }
-  for (const row of [...live].filter(({ state }) => state !== 'running')) cancelLive(store, row, message)
-}
+/** Where an execution that has not ended is. */
+export type UnderWay =
+  | { place: 'live'; row: LiveRow }
+  | { place: 'batch'; batch: BatchRow; entry: BatchEntry }
 
-/** The batch is not claimed. */
-export function cancelInBatch(store: MemoryStore, batch: BatchRow, entry: BatchEntry, message: string): void {
-  batch.entries = batch.entries.filter((other) => other !== entry)
-  if (batch.entries.length === 0) store.deleteBatch(batch)
-  record(store, leaveBatch(store, batch, entry), message)
-}
-
-/** It is not running. */
-export function cancelLive(store: MemoryStore, row: LiveRow, message: string): void {
-  store.deleteLive(row)
-  record(store, row, message)
+/** Null: there is none, or it has ended. */
+export function findUnderWay(store: MemoryStore, executionId: string): UnderWay | null {
+  const row = store.live.get(executionId)
+  if (row !== undefined) return { place: 'live', row }
+  const batch = store.batches.get(batchIdOf(executionId))
+  const entry = batch === undefined ? undefined : findInBatch(batch, executionId)
+  return entry === undefined ? null : { place: 'batch', batch: batch!, entry }
 }
 
 export function findInBatch(batch: BatchRow, executionId: string): BatchEntry | undefined {
   return batch.entries.find(({ position }) => executionIdAt(batch.batchId, position) === executionId)
 }
 
-function record(store: MemoryStore, row: LiveRow, message: string): void {
-  recordAttempt(store, row, null, {
-    outcome: 'cancelled',
-    startedAt: null,
-    finishedAt: store.now(),
-    durationMs: null,
-    httpStatus: null,
-    error: { type: 'CANCELLED', message },
-    preview: null,
-    final: true,
-    deadReason: null,
-  })
+/** Whether it is running, and so only on its way to its end. Of two who cancel one execution the first is on record. */
+export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: string): boolean {
+  if (found.place === 'batch') {
+    const { batch, entry } = found
+    if (batch.workerId === null) {
+      batch.entries = batch.entries.filter((other) => other !== entry)
+      if (batch.entries.length === 0) store.deleteBatch(batch)
+      recordAttempt(store, leaveBatch(store, batch, entry), null, cancelledEnd(store, message))
+      return false
+    }
+    if (!batch.cancels.has(entry.position)) batch.cancels.set(entry.position, message)
+    return true
+  }
+  const { row } = found
+  if (row.state !== 'running') {
+    store.deleteLive(row)
+    recordAttempt(store, row, null, cancelledEnd(store, message))
+    return false
+  }
+  if (row.cancelledAt === null) Object.assign(row, { cancelledAt: store.now(), cancelMessage: message })
+  return true
+}
+
+/** Ends what does not run of a job, and what runs too if `running`. */
+export function cancelOfJob(
+  store: MemoryStore,
+  job: JobRow,
+  { message, running }: { message: string; running: boolean },
+): void {
+  const wanted = unendedOf(job).filter((one) => running || !isRunning(one))
+  for (const one of wanted) cancelUnderWay(store, one, message)
+}
+
+/** Every execution of the job that has not ended. */
+export function unendedOf({ live, batched }: JobRow): UnderWay[] {
+  const inBatches = [...batched].map(([entry, batch]): UnderWay => ({ place: 'batch', batch, entry }))
+  const alone = [...live].map((row): UnderWay => ({ place: 'live', row }))
+  return [...inBatches, ...alone]
+}
+
+/** Whether somebody has cancelled it already. */
+export function isCancelled(found: UnderWay): boolean {
+  return found.place === 'batch'
+    ? found.batch.cancels.has(found.entry.position)
+    : found.row.cancelledAt !== null
+}
+
+function isRunning(found: UnderWay): boolean {
+  return found.place === 'batch' ? found.batch.workerId !== null : found.row.state === 'running'
 }

@@ -1,23 +1,25 @@
 // Executions stopped and repeated, in memory.
-import { batchIdOf, idempotencyKeyOf, statusOfLive, statusOfOutcome } from '../../domain/execution.ts'
+import { type ExecutionStatus, idempotencyKeyOf, statusOfOutcome } from '../../domain/execution.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { serverRoute } from '../../domain/route.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../../ports/control.ts'
-import { cancelInBatch, cancelLive, findInBatch } from './cancel.ts'
-import { makeLive } from './make-live.ts'
-import type { AttemptRow, BatchEntry, BatchRow, LiveRow } from './rows.ts'
+import type { ExecutionQuery } from '../../ports/history.ts'
+import { cancelUnderWay, findUnderWay, type UnderWay } from './cancel.ts'
+import { summaryOfEntry, summaryOfLive } from './execution-summary.ts'
+import { MemoryHistory } from './history.ts'
+import { entryState, makeLive } from './make-live.ts'
+import type { AttemptRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-type Found =
-  | { place: 'live'; row: LiveRow }
-  | { place: 'batch'; batch: BatchRow; entry: BatchEntry }
-  | { place: 'ended'; row: AttemptRow }
+type Found = UnderWay | { place: 'ended'; row: AttemptRow }
 
 export class MemoryControl implements Control {
   readonly #store: MemoryStore
+  readonly #history: MemoryHistory
 
   constructor(store: MemoryStore) {
     this.#store = store
+    this.#history = new MemoryHistory(store)
   }
 
   async cancel({
@@ -32,29 +34,42 @@ export class MemoryControl implements Control {
     const found = this.#find(tenantId, executionId)
     if (found === null) return { kind: 'not_found' }
     if (found.place === 'ended') {
-      const { jobId, outcome } = found.row
-      if (outcome === 'cancelled') return { kind: 'cancelled', jobId }
-      return { kind: 'finished', status: statusOfOutcome(outcome) }
+      const { jobId, outcome, workerId } = found.row
+      if (outcome !== 'cancelled') return { kind: 'finished', status: statusOfOutcome(outcome) }
+      // A worker stands only on what was running when it was cancelled.
+      return { kind: workerId === null ? 'cancelled' : 'cancelling', jobId }
     }
-    if (found.place === 'live') {
-      if (found.row.state === 'running') return { kind: 'running' }
-      cancelLive(this.#store, found.row, message)
-      return { kind: 'cancelled', jobId: found.row.jobId }
+    const { jobId } = found.place === 'live' ? found.row : found.entry
+    const isRunning = cancelUnderWay(this.#store, found, message)
+    return { kind: isRunning ? 'cancelling' : 'cancelled', jobId }
+  }
+
+  async cancelMany({
+    tenantId,
+    executionIds,
+    message,
+  }: {
+    tenantId: string
+    executionIds: readonly string[]
+    message: string
+  }): Promise<{ cancelled: number; cancelling: number }> {
+    const counts = { cancelled: 0, cancelling: 0 }
+    for (const executionId of executionIds) {
+      const found = this.#find(tenantId, executionId)
+      if (found === null || found.place === 'ended') continue
+      counts[cancelUnderWay(this.#store, found, message) ? 'cancelling' : 'cancelled'] += 1
     }
-    if (found.batch.workerId !== null) return { kind: 'running' }
-    cancelInBatch(this.#store, found.batch, found.entry, message)
-    return { kind: 'cancelled', jobId: found.entry.jobId }
+    return counts
+  }
+
+  async findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }> {
+    return this.#history.findUnended(query)
   }
 
   async retry(order: RetryOrder): Promise<RetryOutcome> {
     const found = this.#find(order.tenantId, order.executionId)
     if (found === null) return { kind: 'not_found' }
-    if (found.place === 'batch') {
-      return { kind: 'not_finished', status: found.batch.workerId === null ? 'PENDING' : 'RUNNING' }
-    }
-    if (found.place === 'live') {
-      return { kind: 'not_finished', status: statusOfLive(found.row.state, found.row.attempt) }
-    }
+    if (found.place !== 'ended') return { kind: 'not_finished', status: this.#statusOf(found) }
     const { jobId, slot } = found.row
     if (this.#store.jobs.get(jobId)!.cursor.status === 'DELETED') return { kind: 'job_deleted' }
     const { enqueuedAt } = this.#enqueue(order, found.row)
@@ -65,7 +80,7 @@ export class MemoryControl implements Control {
   #enqueue(order: RetryOrder, original: AttemptRow): LiveRow {
     const { jobId, tenantId, slot, executionId } = original
     const job = this.#store.jobs.get(jobId)!
-    const { overlapPolicy, ...version } = job.versions.get(job.version)!
+    const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
     // Whoever saw the first key has the effect once; what went well or never began is to have its effect again.
@@ -76,7 +91,7 @@ export class MemoryControl implements Control {
       version: job.version,
       tenantId,
       kind: 'retry',
-      state: overlapPolicy === 'ALLOW' ? 'ready' : 'waiting',
+      ...entryState(version, { isFree: false }),
       route: serverRoute,
       lane: order.lane,
       priority,
@@ -100,13 +115,17 @@ export class MemoryControl implements Control {
     return 'payloadOverride' in original ? { payloadOverride: original.payloadOverride } : {}
   }
 
+  #statusOf(found: UnderWay): ExecutionStatus {
+    return found.place === 'live'
+      ? summaryOfLive(this.#store, found.row).status
+      : summaryOfEntry(this.#store, found.batch, found.entry).status
+  }
+
   #find(tenantId: string, executionId: string): Found | null {
-    const row = this.#store.live.get(executionId)
-    if (row !== undefined) return row.tenantId === tenantId ? { place: 'live', row } : null
-    const batch = this.#store.batches.get(batchIdOf(executionId))
-    const entry = batch === undefined ? undefined : findInBatch(batch, executionId)
-    if (batch !== undefined && entry !== undefined) {
-      return this.#store.findJob(tenantId, entry.jobId) === null ? null : { place: 'batch', batch, entry }
+    const found = findUnderWay(this.#store, executionId)
+    if (found !== null) {
+      const { jobId } = found.place === 'live' ? found.row : found.entry
+      return this.#store.findJob(tenantId, jobId) === null ? null : found
     }
     const last = this.#store.log.of(executionId).at(-1)
     if (last?.tenantId !== tenantId || last.recordedAt < this.#store.retainedFrom()) return null

@@ -1,6 +1,7 @@
 // Every stored port on one in-memory state, for simulation and for tests of the edge.
 import type { Clock } from '../../ports/clock.ts'
 import { MemoryApiKeys } from './api-keys.ts'
+import { MemoryCalendars } from './calendars.ts'
 import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
 import { MemoryHistory } from './history.ts'
@@ -27,6 +28,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     operations,
     tenants,
     apiKeys: new MemoryApiKeys(store, tenants),
+    calendars: new MemoryCalendars(store),
   }
   return {
     /** The tables themselves: to count what was recorded, or to give a tenant another weight. */

@@ -12,7 +12,7 @@ import type {
   RedriveOrder,
 } from '../../ports/dead-letters.ts'
 import { totalMax } from '../../ports/history.ts'
-import { makeLive } from './make-live.ts'
+import { entryState, makeLive } from './make-live.ts'
 import type { DeadLetterRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -97,7 +97,7 @@ export class MemoryDeadLetters implements DeadLetters {
   #enqueue(letter: DeadLetterRow, executionId: string, lane: string): void {
     const { jobId, tenantId, slot, idempotencyKey } = letter
     const job = this.#store.jobs.get(jobId)!
-    const { overlapPolicy, ...version } = job.versions.get(job.version)!
+    const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
     this.#store.addLive(
@@ -107,7 +107,7 @@ export class MemoryDeadLetters implements DeadLetters {
         version: job.version,
         tenantId,
         kind: 'redrive',
-        state: overlapPolicy === 'ALLOW' ? 'ready' : 'waiting',
+        ...entryState(version, { isFree: false }),
         route: serverRoute,
         lane,
         priority,

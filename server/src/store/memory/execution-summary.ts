@@ -13,7 +13,7 @@ export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummar
     jobName: nameOf(store.jobs.get(row.jobId)!),
     version: row.version,
     kind: row.kind,
-    status: statusOfLive(row.state, row.attempt),
+    status: statusOfLive(row.state, row.attempt, row.cancelledAt !== null),
     slot: row.slot,
     attempt: row.attempt,
     enqueuedAt: row.enqueuedAt,
@@ -30,7 +30,7 @@ export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummar
 
 export function summaryOfEntry(
   store: MemoryStore,
-  { batchId, workerId, enqueuedAt }: BatchRow,
+  { batchId, workerId, enqueuedAt, cancels }: BatchRow,
   { position, jobId, version, slot }: BatchEntry,
 ): ExecutionSummary {
   return {
@@ -39,7 +39,7 @@ export function summaryOfEntry(
     jobName: nameOf(store.jobs.get(jobId)!),
     version,
     kind: 'slot',
-    status: workerId === null ? 'PENDING' : 'RUNNING',
+    status: statusOfLive(workerId === null ? 'ready' : 'running', 0, cancels.has(position)),
     slot,
     attempt: workerId === null ? 0 : 1,
     enqueuedAt,

@@ -1,5 +1,6 @@
 // Executions under way and recorded, in memory.
 import { batchIdOf, statusOfOutcome } from '../../domain/execution.ts'
+import type { SkippedRange } from '../../domain/job-change.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import {
   type ExecutionPage,
@@ -9,7 +10,12 @@ import {
   type History,
   type JobStats,
   type SkipRange,
+  type SlotBounds,
+  type SlotCount,
+  type SlotPage,
+  type SlotQuery,
   totalMax,
+  type UnderWay,
 } from '../../ports/history.ts'
 import { findInBatch } from './cancel.ts'
 import { attemptsOf, summaryOfEntry, summaryOfFinal, summaryOfLive } from './execution-summary.ts'
@@ -17,6 +23,7 @@ import { hasText } from './jobs.ts'
 import type { AttemptRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
+import { owedOf, underWayOf } from './under-way.ts'
 
 export class MemoryHistory implements History {
   readonly #store: MemoryStore
@@ -44,6 +51,21 @@ export class MemoryHistory implements History {
     }
   }
 
+  /** Those that match and have not ended, newest first, behind `before`. */
+  findUnended(query: ExecutionQuery): { executionIds: string[]; next: string | null } {
+    const { tenantId, jobId, before, limit } = query
+    const own = [...this.#store.jobs.values()].filter((one) => one.tenantId === tenantId)
+    const wanted = own.filter((one) => jobId === null || one.jobId === jobId)
+    const jobs = new Map(wanted.map((one) => [one.jobId, one]))
+    const behind = this.#underWay(jobs)
+      .filter((one) => this.#isWanted(one, jobs.get(one.jobId)!, query))
+      .map(({ executionId }) => executionId)
+      .filter((executionId) => before === null || executionId < before)
+      .toSorted((a, b) => compareText(b, a))
+    const executionIds = behind.slice(0, limit)
+    return { executionIds, next: behind.length > limit ? (executionIds.at(-1) ?? null) : null }
+  }
+
   async getExecution(tenantId: string, executionId: string): Promise<ExecutionView | null> {
     const found = this.#find(executionId)
     const job = found === null ? null : this.#store.findJob(tenantId, found.summary.jobId)
@@ -64,23 +86,43 @@ export class MemoryHistory implements History {
     }
   }
 
-  async listSkips(query: {
-    tenantId: string
-    jobId: string
-    from: EpochMs
-    to: EpochMs
-    limit: number
-  }): Promise<SkipRange[] | null> {
+  async listSkips(query: SlotQuery): Promise<SkipRange[] | null> {
     const job = this.#store.findJob(query.tenantId, query.jobId)
     if (job === null) return null
     const touching = job.skips.filter(({ from, to }) => from <= query.to && to >= query.from)
-    return touching
-      .toReversed()
-      .slice(0, query.limit)
-      .map((range) => {
-        const { schedule, anchorAt } = job.versions.get(range.version)!
-        return { ...range, schedule, anchorAt }
-      })
+    const ordered = query.order === 'asc' ? touching : touching.toReversed()
+    return ordered.slice(0, query.limit).map((range) => skipRangeOf(job, range))
+  }
+
+  async listSlots(query: SlotQuery): Promise<SlotPage | null> {
+    const { tenantId, jobId, limit, order } = query
+    const job = this.#store.findJob(tenantId, jobId)
+    if (job === null) return null
+    const found = this.#slotsOf(job, query)
+    const executions = (order === 'asc' ? found : found.toReversed()).slice(0, limit)
+    return {
+      executions: executions.map(({ slot, executionId, status }) => ({ slot, executionId, status })),
+      end: executions.length === limit ? executions.at(-1)!.slot : null,
+      recordedAt: job.latest?.slot ?? null,
+      owed: owedOf(job),
+    }
+  }
+
+  async countSlots(query: SlotBounds): Promise<SlotCount | null> {
+    const { tenantId, jobId, from, to } = query
+    const job = this.#store.findJob(tenantId, jobId)
+    if (job === null) return null
+    const executions = this.#slotsOf(job, query).length
+    const touching = job.skips.filter((range) => range.from <= to && range.to >= from)
+    const isWhole = (range: SkippedRange) => range.from >= from && range.to <= to
+    const skipped = touching.filter(isWhole).reduce((sum, { count }) => sum + count, 0)
+    const edges = touching.filter((range) => !isWhole(range)).map((range) => skipRangeOf(job, range))
+    return { executions, skipped, capped: executions > totalMax || skipped > totalMax, edges }
+  }
+
+  async underWay(tenantId: string, jobId: string): Promise<UnderWay | null> {
+    const job = this.#store.findJob(tenantId, jobId)
+    return job === null ? null : underWayOf(this.#store, job)
   }
 
   async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
@@ -113,6 +155,14 @@ export class MemoryHistory implements History {
         if (row !== job.latest && (job.owed === null || slot < job.owed.from)) job.slots.delete(slot)
       }
     }
+  }
+
+  /** Executions of its slots, by slot. */
+  #slotsOf(job: JobRow, { from, to }: { from: EpochMs; to: EpochMs }): ExecutionSummary[] {
+    const jobs = new Map([[job.jobId, job]])
+    return [...this.#underWay(jobs), ...this.#ended(jobs)]
+      .filter(({ kind, slot }) => kind === 'slot' && slot >= from && slot <= to)
+      .toSorted((a, b) => a.slot - b.slot)
   }
 
   #find(executionId: string): { summary: ExecutionSummary; row: LiveRow | AttemptRow | null } | null {
@@ -164,4 +214,9 @@ export class MemoryHistory implements History {
       (to === null || one.slot < to)
     )
   }
+}
+
+function skipRangeOf(job: JobRow, range: SkippedRange): SkipRange {
+  const { schedule, anchorAt } = job.versions.get(range.version)!
+  return { ...range, schedule, anchorAt }
 }

@@ -1,15 +1,15 @@
 // Jobs in memory.
-
-import type { JobView } from '../../domain/job.ts'
-import { partitionOf, searchTextOf } from '../../domain/job.ts'
+import { isLimited, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/job-change.ts'
 import type { JobFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { serverRoute } from '../../domain/route.ts'
+import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../../domain/window.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
 import type {
+  BackfillOrder,
   JobPage,
   JobQuery,
   Jobs,
@@ -18,8 +18,8 @@ import type {
   TriggerOrder,
   TriggerOutcome,
 } from '../../ports/jobs.ts'
-import { cancelPending } from './cancel.ts'
-import { makeLive } from './make-live.ts'
+import { cancelOfJob } from './cancel.ts'
+import { entryState, makeLive } from './make-live.ts'
 import type { CursorRow, JobRow } from './rows.ts'
 import { addSkip } from './slots.ts'
 import { compareText } from './sorted-set.ts'
@@ -38,7 +38,7 @@ export class MemoryJobs implements Jobs {
   async create(job: NewJob): Promise<'created' | 'key_taken'> {
     const { key, createdAt, createdBy, status, slotAt, immediate, ...given } = job
     const version = structuredClone(given)
-    const { jobId, tenantId, priority } = version
+    const { jobId, tenantId } = version
     if (this.#isTaken(tenantId, key, null)) return 'key_taken'
     const partitionId = partitionOf(jobId)
     const decidedTo = immediate?.slot ?? null
@@ -48,17 +48,31 @@ export class MemoryJobs implements Jobs {
       version: 1,
       status,
       slotAt,
-      dueAt: slotAt,
+      dueAt: slotAt === null ? null : dueAtOf(version, slotAt),
       decidedTo,
-      scattered: false,
+      runs: 0,
     }
     const row = this.#store.addJob(version, cursor, { key, createdAt, createdBy })
     this.#note(cursor)
-    if (immediate === null) return 'created'
-    const { executionId, slot, lane } = immediate
-    this.#store.addSlot(row, { slot, executionId, reason: null })
-    this.#store.enqueue({ executionId, jobId, version: 1, slot }, { route: serverRoute, lane, priority })
+    if (immediate !== null) this.#enqueue(row, immediate)
     return 'created'
+  }
+
+  #enqueue(job: JobRow, { executionId, slot, lane }: NonNullable<NewJob['immediate']>): void {
+    const { jobId, tenantId } = job
+    const version = job.versions.get(1)!
+    const { priority } = version
+    const identity = { executionId, jobId, version: 1, slot }
+    const place = { route: serverRoute, lane, priority }
+    this.#store.addSlot(job, { slot, executionId, reason: null })
+    if (!isLimited(version)) {
+      this.#store.enqueue(identity, place)
+      return
+    }
+    const enqueuedAt = this.#store.now()
+    const state = entryState(version, { isFree: true })
+    const since = { enqueuedAt, rank: rankOf(enqueuedAt, priority) }
+    this.#store.addLive(makeLive({ ...identity, tenantId, kind: 'slot', ...place, ...since, ...state }))
   }
 
   async get(tenantId: string, jobId: string): Promise<JobView | null> {
@@ -86,20 +100,21 @@ export class MemoryJobs implements Jobs {
   }
 
   #write(job: JobRow, write: JobWrite, now: EpochMs): void {
-    const { by, key, version, status, slotAt, decidedTo, pause } = write
-    const wasAllowed = job.versions.get(job.version)!.overlapPolicy === 'ALLOW'
-    if (wasAllowed && version !== null && version.overlapPolicy !== 'ALLOW') job.cursor.scattered = true
+    const { by, key, version, status, slotAt, decidedTo, runs, pause } = write
     if (version !== null) {
       job.versions.set(version.version, structuredClone(version))
       job.version = version.version
     }
     Object.assign(job, { key, pause, updatedAt: now, updatedBy: by })
     if (status === 'DELETED') job.deletedAt ??= now
-    this.#store.changeCursor(job.cursor, { version: job.version, status, slotAt, dueAt: slotAt, decidedTo })
+    const dueAt = slotAt === null ? null : dueAtOf(job.versions.get(job.version)!, slotAt)
+    const place = { version: job.version, status, slotAt, dueAt, decidedTo, runs }
+    this.#store.changeCursor(job.cursor, place)
     for (const range of write.skips) addSkip(job, { ...range })
     if (write.dropsOwed) this.#store.setOwed(job, null)
     this.#note(job.cursor)
-    if (write.cancelsPending) cancelPending(this.#store, job, jobDeletedMessage)
+    const { cancelsPending, cancelsRunning: running } = write
+    if (cancelsPending) cancelOfJob(this.#store, job, { message: jobDeletedMessage, running })
   }
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {
@@ -107,7 +122,7 @@ export class MemoryJobs implements Jobs {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
-    const { overlapPolicy, ...version } = job.versions.get(job.version)!
+    const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
     this.#store.addLive(
@@ -117,7 +132,7 @@ export class MemoryJobs implements Jobs {
         version: job.version,
         tenantId,
         kind: 'trigger',
-        state: overlapPolicy === 'ALLOW' || !this.#store.isBlocked(job) ? 'ready' : 'waiting',
+        ...entryState(version, { isFree: !this.#store.isBlocked(job) }),
         route: serverRoute,
         lane,
         priority,
@@ -128,6 +143,26 @@ export class MemoryJobs implements Jobs {
       }),
     )
     return { kind: 'triggered', enqueuedAt: now }
+  }
+
+  async enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
+    const { tenantId, jobId, operationId, unendedMax, executions } = order
+    const job = this.#store.findJob(tenantId, jobId)
+    if (job === null || job.cursor.status === 'DELETED') return null
+    const version = job.versions.get(job.version)!
+    const unended = [...job.live].filter((row) => row.operationId === operationId).length
+    const some = executions.slice(0, Math.max(0, unendedMax - unended))
+    const enqueuedAt = this.#store.now()
+    for (const [index, { executionId, slot, lane }] of some.entries()) {
+      const { priority } = version
+      // In the order in which they were given.
+      const rank = epochMs(rankOf(enqueuedAt, priority) + index)
+      const identity = { executionId, jobId, version: job.version, tenantId, slot, operationId } as const
+      const place = { route: serverRoute, lane, priority, enqueuedAt, rank }
+      const state = entryState(version, { isFree: false })
+      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...place, ...state }))
+    }
+    return { enqueued: some.length, unended: unended + some.length }
   }
 
   async list({ tenantId, filter, before, offset, limit }: JobQuery): Promise<JobPage> {
@@ -170,9 +205,10 @@ export class MemoryJobs implements Jobs {
     return holder !== null && holder !== own
   }
 
-  #note({ jobId, partitionId, status, slotAt }: CursorRow): void {
-    const isSoon = slotAt !== null && slotAt < this.#store.now() + notedWithinMs
-    if (isSoon && status === 'ACTIVE') this.#store.changes[partitionId]!.add(jobId)
+  #note(cursor: CursorRow): void {
+    const { status, dueAt } = cursor
+    const isSoon = dueAt !== null && dueAt < this.#store.now() + notedWithinMs
+    if (isSoon && status === 'ACTIVE') this.#store.noteChange(cursor)
   }
 }
 
@@ -184,9 +220,9 @@ export function hasText({ key, versions, version }: JobRow, text: string): boole
 
 function viewOf(job: JobRow): JobView {
   const { key, pause, cursor, lastRunAt, createdAt, createdBy, updatedAt, updatedBy } = job
-  const { status, slotAt } = cursor
+  const { status, slotAt, runs } = cursor
   const stamps = { createdAt, createdBy, updatedAt, updatedBy }
-  return { ...job.versions.get(job.version)!, key, status, pause, slotAt, lastRunAt, ...stamps }
+  return { ...job.versions.get(job.version)!, key, status, pause, slotAt, runs, lastRunAt, ...stamps }
 }
 
 function stateOf(job: JobRow, now: EpochMs): JobState {
@@ -196,13 +232,13 @@ function stateOf(job: JobRow, now: EpochMs): JobState {
     now,
     decidedTo: cursor.decidedTo,
     recordedAt: latest?.slot ?? null,
-    owed: owed === null ? null : { ...owed },
+    owed: owed === null ? null : { from: owed.from, to: owed.to },
     owedDecided: owed === null ? [] : recordsWithin(job, owed),
   }
 }
 
 /** What has its record already: skips, and slots that ran while overlap was allowed. */
-function recordsWithin({ skips, slots }: JobRow, range: { from: EpochMs; to: EpochMs }) {
+export function recordsWithin({ skips, slots }: JobRow, range: { from: EpochMs; to: EpochMs }) {
   const fired = [...slots.values()].filter(({ reason }) => reason === null)
   const parts = [...skips, ...fired.map(({ slot }) => ({ from: slot, to: slot }))]
   return parts

@@ -1,4 +1,5 @@
-// A row of `live` as it begins: ready, unclaimed, no attempt spent.
+// A row of `live` as it begins: ready unless said otherwise, unclaimed, no attempt spent.
+import { isLimited, type JobVersion } from '../../domain/job.ts'
 import type { LiveRow } from './rows.ts'
 
 type Identity = 'executionId' | 'jobId' | 'version' | 'tenantId' | 'kind' | 'slot'
@@ -16,6 +17,19 @@ export function makeLive(given: Pick<LiveRow, Identity | Place> & Partial<LiveRo
     startedAt: null,
     idempotencyKey: null,
     retryOf: null,
+    concurrencyKey: null,
+    operationId: null,
+    cancelledAt: null,
+    cancelMessage: null,
     ...given,
   }
+}
+
+/** Whether an execution of this version that is made now may go at once; `isFree`: nothing of the job is in its way. */
+export function entryState(
+  version: JobVersion,
+  { isFree }: { isFree: boolean },
+): Pick<LiveRow, 'state' | 'concurrencyKey'> {
+  const goes = !isLimited(version) && (version.overlapPolicy === 'ALLOW' || isFree)
+  return { state: goes ? 'ready' : 'waiting', concurrencyKey: version.concurrencyKey }
 }

@@ -1,6 +1,7 @@
 // Operations in memory. Unlike in PostgreSQL a step that fails leaves behind what it wrote before it failed: whoever
 // works in steps must not mind to meet its own work again.
 import {
+  backfillCancelledMessage,
   type NewOperation,
   type Operation,
   operationFailuresMax,
@@ -10,6 +11,7 @@ import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
 import type { Operations, OperationWork } from '../../ports/operations.ts'
 import type { WriteStores } from '../../ports/requests.ts'
+import { cancelUnderWay } from './cancel.ts'
 import type { OperationRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -65,8 +67,19 @@ export class MemoryOperations implements Operations {
   async cancel(tenantId: string, operationId: string): Promise<Operation | null> {
     const row = this.#find(tenantId, operationId)
     if (row === null) return null
-    if (row.operation.status === 'RUNNING') this.#end(row, { status: 'CANCELLED' })
+    if (row.operation.status === 'RUNNING') {
+      this.#end(row, { status: 'CANCELLED' })
+      if (row.operation.kind === 'backfill') this.#cancelExecutions(row.operation)
+    }
     return structuredClone(row.operation)
+  }
+
+  /** What runs already goes on. */
+  #cancelExecutions({ operationId }: Operation): void {
+    for (const row of [...this.#store.live.values()]) {
+      const isOurs = row.operationId === operationId && row.state !== 'running'
+      if (isOurs) cancelUnderWay(this.#store, { place: 'live', row }, backfillCancelledMessage)
+    }
   }
 
   async step(work: OperationWork): Promise<Operation | null> {
@@ -74,7 +87,8 @@ export class MemoryOperations implements Operations {
     if (row === null) return null
     row.inHand = true
     try {
-      const { done, skipped, after, waitMs } = await work(structuredClone(row.operation), this.#stores())
+      const progress = await work(structuredClone(row.operation), this.#stores())
+      const { done, skipped, after, waitMs, error } = progress
       const { operation } = row
       operation.done += done
       operation.skipped += skipped
@@ -82,7 +96,8 @@ export class MemoryOperations implements Operations {
       row.failures = 0
       // It may have been cancelled meanwhile: what was done counts, and nothing more is done.
       if (operation.status === 'RUNNING') {
-        if (after === null) this.#end(row, { status: 'COMPLETED' })
+        if (error !== undefined) this.#end(row, { status: 'FAILED', error })
+        else if (after === null) this.#end(row, { status: 'COMPLETED' })
         else row.nextAt = epochMs(this.#store.now() + waitMs)
       }
       return structuredClone(operation)

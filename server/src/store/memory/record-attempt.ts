@@ -9,6 +9,19 @@ import type { MemoryStore } from './store.ts'
 export type RecordedEnd = Omit<AttemptEnd, 'outcome' | 'startedAt' | 'durationMs' | 'retryAt'> &
   Pick<AttemptRow, 'outcome' | 'startedAt' | 'durationMs'> & { final: boolean }
 
+/** How an execution ends that somebody has cancelled; `said`: what is known of the attempt it was in. */
+export function cancelledEnd(
+  store: MemoryStore,
+  message: string,
+  said: Partial<Pick<RecordedEnd, 'startedAt' | 'finishedAt' | 'durationMs' | 'httpStatus' | 'preview'>> = {},
+): RecordedEnd {
+  const { startedAt = null, finishedAt = store.now() } = said
+  const { durationMs = null, httpStatus = null, preview = null } = said
+  const error = { type: 'CANCELLED', message } as const
+  const times = { startedAt, finishedAt, durationMs }
+  return { outcome: 'cancelled', ...times, httpStatus, error, preview, final: true, deadReason: null }
+}
+
 /** Writes the record of the attempt that `row` is in, by the worker that holds it, if one does. */
 export function recordAttempt(
   store: MemoryStore,
@@ -78,7 +91,9 @@ export function leaveBatch(store: MemoryStore, batch: BatchRow, entry: BatchEntr
   const { route, lane, priority, enqueuedAt, rank } = batch
   const { jobId, version, slot } = entry
   const executionId = executionIdAt(batch.batchId, entry.position)
-  const { tenantId } = store.jobs.get(jobId)!
+  const job = store.jobs.get(jobId)!
+  const { tenantId } = job
   const place = { route, lane, priority, enqueuedAt, rank }
+  job.batched.delete(entry)
   return makeLive({ executionId, jobId, version, tenantId, kind: 'slot', slot, ...place })
 }

@@ -1,9 +1,11 @@
 // The rows of the in-memory twin, one interface per table of `store/migrations`.
 import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../domain/execution.ts'
-import type { JobStatus, JobVersion, Pause } from '../../domain/job.ts'
+import type { ConcurrencyKey, JobStatus, JobVersion, Pause } from '../../domain/job.ts'
 import type { SkippedRange } from '../../domain/job-change.ts'
 import type { Operation } from '../../domain/operation.ts'
+import type { OwedSlots } from '../../domain/release.ts'
 import type { ErrorType } from '../../domain/retry.ts'
+import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import type { Worker, WorkerStatus } from '../../domain/worker.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import type { DeadLetter } from '../../ports/dead-letters.ts'
@@ -32,10 +34,12 @@ export interface JobRow {
   /** In the order of `from`. */
   skips: SkippedRange[]
   /** The row of `catchups`. */
-  owed: { from: EpochMs; to: EpochMs } | null
+  owed: OwedSlots | null
   live: Set<LiveRow>
-  /** Those of `live` that wait for others of the job, by rank. */
+  /** Those of `live` that wait to be released, by rank. */
   waiting: SortedSet<LiveRow>
+  /** Its executions in batches. */
+  batched: Map<BatchEntry, BatchRow>
   /** Executions that have ended. */
   ended: Set<string>
 }
@@ -48,8 +52,8 @@ export interface CursorRow {
   slotAt: EpochMs | null
   dueAt: EpochMs | null
   decidedTo: EpochMs | null
-  /** It once allowed overlaps: executions of it may be in other batches than that of its latest slot. */
-  scattered: boolean
+  /** Slots that ran, counted while the schedule has a `max_runs`. */
+  runs: number
 }
 
 export interface SlotRow {
@@ -68,6 +72,8 @@ export interface BatchRow {
   workerId: string | null
   fence: number
   entries: BatchEntry[]
+  /** Of a claimed one: positions that somebody has cancelled, each with a message. */
+  cancels: Map<number, string>
 }
 
 export interface BatchEntry {
@@ -100,6 +106,13 @@ export interface LiveRow {
   payloadOverride?: unknown
   idempotencyKey: string | null
   retryOf: string | null
+  /** What it waits for or holds: no more than its limit that are not waiting have the same key. */
+  concurrencyKey: ConcurrencyKey | null
+  /** The backfill it belongs to. */
+  operationId: string | null
+  /** Of a running one: it ends cancelled, whatever its worker says. */
+  cancelledAt: EpochMs | null
+  cancelMessage: string | null
 }
 
 export interface AttemptRow {
@@ -141,6 +154,19 @@ export interface LeaseRow extends Worker {
   beatAt: EpochMs
   batches: Set<BatchRow>
   live: Set<LiveRow>
+}
+
+export interface CalendarRow {
+  tenantId: string
+  name: string
+  description: string | null
+  entries: Calendars[string]
+  /** Grows with each change. */
+  revision: number
+  createdAt: EpochMs
+  createdBy: string
+  updatedAt: EpochMs
+  updatedBy: string
 }
 
 export interface OperationRow {

@@ -1,13 +1,25 @@
 // Firing in memory: the same checks in the same order as the statement on PostgreSQL.
-import type { SkipReason } from '../../domain/execution.ts'
+import { bufferMax, bufferRoom, hasOwnRows, isLimited } from '../../domain/job.ts'
 import type { SkippedRange } from '../../domain/job-change.ts'
 import { latePlansOf } from '../../domain/late-plan.ts'
+import { rankOf } from '../../domain/rank.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
-import type { Cursor, FireAnswer, LoadRequest, Slots, SlotToFire } from '../../ports/slots.ts'
-import type { JobRow } from './rows.ts'
+import {
+  type Cursor,
+  type FireAnswer,
+  isDecidedAlone,
+  type LoadRequest,
+  type Slots,
+  type SlotToFire,
+} from '../../ports/slots.ts'
+import { makeLive } from './make-live.ts'
+import { calendarsOf, revisionOf } from './named-calendars.ts'
+import type { CursorRow, JobRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
 type Answer = FireAnswer['answer'] | 'fired'
+/** Why a slot that comes has no execution. */
+type Skip = 'overlap' | 'misfire' | 'exclusion'
 
 export class MemorySlots implements Slots {
   readonly #store: MemoryStore
@@ -19,7 +31,7 @@ export class MemorySlots implements Slots {
   async load({ partitions, dueBefore, limit }: LoadRequest): Promise<Cursor[]> {
     return partitions.flatMap(({ partitionId, after }) => {
       const due = this.#store.due[partitionId]!.takeAfter(after, limit, ({ dueAt }) => dueAt! < dueBefore)
-      return due.map(({ jobId }) => cursorOf(this.#store.jobs.get(jobId)!))
+      return due.map(({ jobId }) => cursorOf(this.#store, this.#store.jobs.get(jobId)!))
     })
   }
 
@@ -33,7 +45,9 @@ export class MemorySlots implements Slots {
       }
     }
     const jobs = taken.map((jobId) => this.#store.jobs.get(jobId)!)
-    return jobs.filter(({ cursor }) => cursor.status === 'ACTIVE' && cursor.slotAt !== null).map(cursorOf)
+    return jobs
+      .filter(({ cursor }) => cursor.status === 'ACTIVE' && cursor.slotAt !== null)
+      .map((job) => cursorOf(this.#store, job))
   }
 
   async fire(items: readonly SlotToFire[]): Promise<FireAnswer[]> {
@@ -41,7 +55,9 @@ export class MemorySlots implements Slots {
     const named = new Set<string>()
     return items.flatMap((item) => {
       const isRepeated =
-        !item.allowOverlap && named.has(item.jobId) && !this.#store.jobs.get(item.jobId)?.slots.has(item.slot)
+        isDecidedAlone(item) &&
+        named.has(item.jobId) &&
+        !this.#store.jobs.get(item.jobId)?.slots.has(item.slot)
       named.add(item.jobId)
       const answer = isRepeated ? 'busy' : this.#fire(item, behind)
       return answer === 'fired' ? [] : [{ jobId: item.jobId, slot: item.slot, answer }]
@@ -64,65 +80,112 @@ export class MemorySlots implements Slots {
     const { jobId, slot } = item
     const job = this.#store.jobs.get(jobId)
     if (job?.cursor.version !== item.version || job.cursor.status !== 'ACTIVE') return 'stale'
-    if (behind.has(jobId)) {
-      this.#store.changes[job.cursor.partitionId]!.add(jobId)
-      return 'stale'
-    }
-    const { decidedTo } = job.cursor
+    if (behind.has(jobId) || this.#hasNewCalendars(job, item)) return this.#planAnew(job.cursor)
+    const { decidedTo, runs } = job.cursor
     if (decidedTo !== null && slot <= decidedTo) return 'taken'
     if (item.dueAt > this.#store.now()) return 'early'
+    if (item.runs !== null && runs + item.runs.count > item.runs.max) return this.#planAnew(job.cursor)
     const answer = this.#decide(job, item)
-    // Also for a slot that has its record: the cursor moves past what was misfired and what is owed.
-    const { misfired, owedTo, move, version } = item
-    if (misfired !== null) addSkip(job, { ...misfired, reason: 'misfire', version })
-    if (answer === 'owed') this.#owe(job, slot, owedTo ?? slot)
-    else if (owedTo !== null) this.#owe(job, (slot + 1) as EpochMs, owedTo)
-    this.#move(job, move)
+    // Also for a slot that has its record: the cursor moves past what was skipped and what is owed.
+    const { owedTo, owedPaceMs, version } = item
+    // One that is only to be recorded and has its record: it is in no other range.
+    const isRecorded = item.skip !== null && answer === 'taken'
+    if (!isRecorded) for (const range of item.skipped) addSkip(job, { ...range, version })
+    if (answer === 'owed') this.#owe(job, { from: slot, to: owedTo ?? slot, paceMs: owedPaceMs })
+    else if (owedTo !== null) this.#owe(job, { from: (slot + 1) as EpochMs, to: owedTo, paceMs: owedPaceMs })
+    this.#move(job.cursor, item, answer)
     return answer
+  }
+
+  #hasNewCalendars({ tenantId }: JobRow, { calendars }: SlotToFire): boolean {
+    return calendars !== null && revisionOf(this.#store, tenantId, calendars.names) !== calendars.revision
+  }
+
+  /** Whoever planned it reads the job again. */
+  #planAnew(cursor: CursorRow): 'stale' {
+    this.#store.noteChange(cursor)
+    return 'stale'
   }
 
   #decide(job: JobRow, item: SlotToFire): Answer {
     const { slot, executionId } = item
     if (job.slots.has(slot)) return 'taken'
-    if (item.misfiredItself) {
-      this.#addSkipped(job, item, 'misfire')
-      return 'misfire'
+    if (item.skip !== null) return this.#skip(job, item, item.skip)
+    const isAllowed = item.overlapPolicy === 'ALLOW'
+    const isBlocked = !isAllowed && this.#store.isBlocked(job)
+    if (isBlocked && item.late) return 'owed'
+    if (isBlocked || item.limited) {
+      const room = isBlocked ? bufferRoom[item.overlapPolicy] : bufferMax
+      return countWaitingSlots(job) < room ? this.#buffer(job, item) : this.#skip(job, item, 'overlap')
     }
-    if (!item.allowOverlap && this.#store.isBlocked(job)) {
-      if (item.late) return 'owed'
-      this.#skip(job, item)
-      return 'overlap'
+    if (hasOwnRows(job.versions.get(item.version)!)) {
+      this.#addLive(job, item, 'ready')
+      return 'fired'
     }
     this.#store.addSlot(job, { slot, executionId, reason: null })
     this.#store.enqueue({ executionId, jobId: job.jobId, version: item.version, slot }, item)
     return 'fired'
   }
 
-  #owe(job: JobRow, from: EpochMs, to: EpochMs): void {
-    const { owed } = job
-    if (owed === null || to > owed.to) this.#store.setOwed(job, { from: owed?.from ?? from, to })
+  #buffer(job: JobRow, item: SlotToFire): 'buffered' {
+    this.#addLive(job, item, 'waiting')
+    return 'buffered'
   }
 
-  #skip(job: JobRow, item: SlotToFire): void {
+  #addLive(
+    job: JobRow,
+    { slot, executionId, version, route, lane, priority }: SlotToFire,
+    state: 'ready' | 'waiting',
+  ): void {
+    const { jobId, tenantId } = job
+    const { concurrencyKey } = job.versions.get(version)!
+    const enqueuedAt = this.#store.now()
+    const place = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
+    const waits = { kind: 'slot', state, concurrencyKey } as const
+    this.#store.addSlot(job, { slot, executionId, reason: null })
+    this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, slot, ...place, ...waits }))
+  }
+
+  #owe(job: JobRow, { from, to, paceMs }: { from: EpochMs; to: EpochMs; paceMs: number }): void {
+    const before = job.owed ?? { from, to, paceMs, nextAt: (this.#store.now() + paceMs) as EpochMs }
+    this.#store.setOwed(job, {
+      ...before,
+      to: Math.max(before.to, to) as EpochMs,
+      paceMs: Math.max(before.paceMs, paceMs),
+    })
+  }
+
+  #skip(job: JobRow, item: SlotToFire, reason: Skip): Skip {
     const { slot, previousSlot, version } = item
-    this.#addSkipped(job, item, 'overlap')
+    // The row carries the execution in the way, so that the latest row leads to it for as long as it is live.
+    this.#store.addSlot(job, { slot, executionId: job.latest?.executionId ?? item.executionId, reason })
+    // Else it is the end of a range that comes with it.
+    const isAlone = reason === 'overlap' || (reason === 'exclusion' && item.skipped.length === 0)
+    if (!isAlone) return reason
     const last = job.skips.at(-1)
-    if (last?.reason === 'overlap' && last.to === previousSlot && last.version === version) {
+    if (last?.reason === reason && last.to === previousSlot && last.version === version) {
       last.to = slot
       last.count += 1
     } else {
-      addSkip(job, { from: slot, to: slot, count: 1, reason: 'overlap', version })
+      addSkip(job, { from: slot, to: slot, count: 1, reason, version })
     }
+    return reason
   }
 
-  // The row carries the execution in the way, so that the latest row leads to it for as long as it is live.
-  #addSkipped(job: JobRow, { slot, executionId }: SlotToFire, reason: SkipReason): void {
-    this.#store.addSlot(job, { slot, executionId: job.latest?.executionId ?? executionId, reason })
-  }
-
-  #move({ cursor }: JobRow, move: SlotToFire['move']): void {
-    if (move === null || (cursor.decidedTo !== null && move.decidedTo <= cursor.decidedTo)) return
-    this.#store.changeCursor(cursor, { ...move, ...(move.slotAt === null ? { status: 'COMPLETED' } : {}) })
+  #move(cursor: CursorRow, { move, runs: limit }: SlotToFire, answer: Answer): void {
+    const willRun = answer === 'fired' || answer === 'buffered' || answer === 'owed'
+    const runs = cursor.runs + (willRun ? (limit?.count ?? 0) : 0)
+    const isOver = limit !== null && runs >= limit.max
+    const isBehind = move === null || (cursor.decidedTo !== null && move.decidedTo <= cursor.decidedTo)
+    if (isBehind && limit === null) return
+    const { slotAt, dueAt, decidedTo } = isBehind ? cursor : move
+    const isCompleted = isOver || (!isBehind && slotAt === null && move.awaits !== true)
+    this.#store.changeCursor(cursor, {
+      runs,
+      decidedTo,
+      ...(isOver ? { slotAt: null, dueAt: null } : { slotAt, dueAt }),
+      ...(isCompleted ? { status: 'COMPLETED' } : {}),
+    })
   }
 }
 
@@ -133,9 +196,15 @@ export function addSkip(job: JobRow, range: SkippedRange): void {
   job.skips.splice(behind + 1, 0, range)
 }
 
-function cursorOf({ cursor, tenantId, versions, latest }: JobRow): Cursor {
-  const { jobId, partitionId, version } = cursor
-  const { schedule, anchorAt, priority, overlapPolicy, misfireWindowSeconds } = versions.get(version)!
+function countWaitingSlots({ waiting }: JobRow): number {
+  return waiting.take(waiting.size).filter(({ kind }) => kind === 'slot').length
+}
+
+function cursorOf(store: MemoryStore, { cursor, versions, latest }: JobRow): Cursor {
+  const { jobId, partitionId, version, runs } = cursor
+  const definition = versions.get(version)!
+  const { tenantId, schedule, anchorAt, priority, overlapPolicy } = definition
+  const { misfirePolicy, misfireWindowSeconds, jitterSeconds } = definition
   const slotAt = cursor.slotAt!
   return {
     jobId,
@@ -149,6 +218,11 @@ function cursorOf({ cursor, tenantId, versions, latest }: JobRow): Cursor {
     anchorAt,
     priority,
     overlapPolicy,
+    misfirePolicy,
     misfireWindowSeconds,
+    jitterSeconds,
+    limited: isLimited(definition),
+    runs,
+    calendars: calendarsOf(store, definition),
   }
 }

@@ -4,6 +4,7 @@
 import { batchIdOf } from '../../domain/execution.ts'
 import { type JobVersion, partitionsCount } from '../../domain/job.ts'
 import { rankOf } from '../../domain/rank.ts'
+import { nameOfKey } from '../../domain/release.ts'
 import { historyDaysMax } from '../../domain/tenant.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -12,6 +13,7 @@ import { byRank, Claimable } from './claimable.ts'
 import type {
   BatchEntry,
   BatchRow,
+  CalendarRow,
   CursorRow,
   DeadLetterRow,
   JobRow,
@@ -37,12 +39,18 @@ export class MemoryStore {
   readonly retrying = new SortedSet<LiveRow>(
     (a, b) => a.readyAt! - b.readyAt! || compareText(a.executionId, b.executionId),
   )
-  /** Jobs that have a waiting execution or owed slots. */
+  /** Jobs that have a waiting execution or owed slots, or await an end before their next slot is known. */
   readonly waitingJobs = new SortedSet<string>(compareText)
+  /** Executions that wait for a concurrency key, longest first. */
+  readonly waitingForKey = new SortedSet<LiveRow>(byRank)
+  /** By `nameOfKey`: how many executions hold a concurrency key. */
+  readonly keyHolders = new Map<string, number>()
   readonly log = new AttemptLog()
   readonly deadLetters = new Map<string, DeadLetterRow>()
   readonly leases = new Map<string, LeaseRow>()
   readonly operations = new Map<string, OperationRow>()
+  /** By tenant and name, with a space between. */
+  readonly calendars = new Map<string, CalendarRow>()
   /** By tenant and key. */
   readonly requests = new Map<string, RequestRow>()
   /** Schedulers and their counters. */
@@ -92,10 +100,12 @@ export class MemoryStore {
       owed: null,
       live: new Set(),
       waiting: new SortedSet(byRank),
+      batched: new Map(),
       ended: new Set(),
     }
     this.jobs.set(jobId, job)
     if (isDue(cursor)) this.due[cursor.partitionId]!.add(cursor)
+    this.#indexWaiting(job)
     return job
   }
 
@@ -115,6 +125,12 @@ export class MemoryStore {
     if (isDue(cursor)) due.delete(cursor)
     Object.assign(cursor, changes)
     if (isDue(cursor)) due.add(cursor)
+    this.#indexWaiting(this.jobs.get(cursor.jobId)!)
+  }
+
+  /** The scheduler that holds its partition reads the job anew. */
+  noteChange({ jobId, partitionId }: CursorRow): void {
+    this.changes[partitionId]!.add(jobId)
   }
 
   addSlot(job: JobRow, row: SlotRow): void {
@@ -129,21 +145,9 @@ export class MemoryStore {
     this.#indexWaiting(job)
   }
 
-  /** Whether an execution of the job is under way, those not counted that wait for it. */
-  isBusy(job: JobRow): boolean {
-    return job.live.size > job.waiting.size || this.#isInBatch(job)
-  }
-
   /** Whether anything of the job is under way, waiting or owed. */
   isBlocked(job: JobRow): boolean {
-    return job.live.size > 0 || job.owed !== null || this.#isInBatch(job)
-  }
-
-  #isInBatch({ jobId, latest, cursor }: JobRow): boolean {
-    const isIn = (batch: BatchRow | undefined) =>
-      batch?.entries.some((entry) => entry.jobId === jobId) ?? false
-    if (cursor.scattered) return this.batches.values().some(isIn)
-    return latest !== null && isIn(this.batches.get(batchIdOf(latest.executionId)))
+    return job.live.size > 0 || job.owed !== null || job.batched.size > 0
   }
 
   /** The execution joins the batch of its id, which is made if it is not there. */
@@ -152,18 +156,20 @@ export class MemoryStore {
     { route, lane, priority }: Pick<BatchRow, 'route' | 'lane' | 'priority'>,
   ): void {
     const batchId = batchIdOf(executionId)
-    const position = Number.parseInt(executionId.slice(34), 16)
-    const batch = this.batches.get(batchId)
-    if (batch !== undefined) {
-      batch.entries.push({ position, ...entry })
-      return
-    }
+    const added = { position: Number.parseInt(executionId.slice(34), 16), ...entry }
+    const batch = this.batches.get(batchId) ?? this.#openBatch({ batchId, route, lane, priority })
+    batch.entries.push(added)
+    this.jobs.get(entry.jobId)!.batched.set(added, batch)
+  }
+
+  #openBatch(place: Pick<BatchRow, 'batchId' | 'route' | 'lane' | 'priority'>): BatchRow {
     const enqueuedAt = this.now()
-    const rank = rankOf(enqueuedAt, priority)
-    const entries = [{ position, ...entry }]
-    const made = { batchId, route, lane, priority, enqueuedAt, rank, workerId: null, fence: 0, entries }
-    this.batches.set(batchId, made)
-    this.claimable.addBatch(made)
+    const rank = rankOf(enqueuedAt, place.priority)
+    const fresh = { workerId: null, fence: 0, entries: [], cancels: new Map() }
+    const batch = { ...place, enqueuedAt, rank, ...fresh }
+    this.batches.set(batch.batchId, batch)
+    this.claimable.addBatch(batch)
+    return batch
   }
 
   holdBatch(batch: BatchRow, lease: LeaseRow): void {
@@ -198,29 +204,43 @@ export class MemoryStore {
   }
 
   #index(row: LiveRow): void {
-    if (row.state === 'ready') this.claimable.addLive(row)
-    else if (row.state === 'retrying') this.retrying.add(row)
-    else if (row.state === 'running') this.leases.get(row.workerId!)!.live.add(row)
-    else {
+    if (row.state === 'waiting') {
       const job = this.jobs.get(row.jobId)!
       job.waiting.add(row)
+      if (row.concurrencyKey !== null) this.waitingForKey.add(row)
       this.#indexWaiting(job)
+      return
     }
+    this.#countKey(row, 1)
+    if (row.state === 'ready') this.claimable.addLive(row)
+    else if (row.state === 'retrying') this.retrying.add(row)
+    else this.leases.get(row.workerId!)!.live.add(row)
   }
 
   #unindex(row: LiveRow): void {
-    if (row.state === 'ready') this.claimable.deleteLive(row)
-    else if (row.state === 'retrying') this.retrying.delete(row)
-    else if (row.state === 'running') this.leases.get(row.workerId!)!.live.delete(row)
-    else {
+    if (row.state === 'waiting') {
       const job = this.jobs.get(row.jobId)!
       job.waiting.delete(row)
+      if (row.concurrencyKey !== null) this.waitingForKey.delete(row)
       this.#indexWaiting(job)
+      return
     }
+    this.#countKey(row, -1)
+    if (row.state === 'ready') this.claimable.deleteLive(row)
+    else if (row.state === 'retrying') this.retrying.delete(row)
+    else this.leases.get(row.workerId!)!.live.delete(row)
+  }
+
+  #countKey({ tenantId, concurrencyKey }: LiveRow, by: 1 | -1): void {
+    if (concurrencyKey === null) return
+    const name = nameOfKey(tenantId, concurrencyKey.key)
+    const held = (this.keyHolders.get(name) ?? 0) + by
+    if (held === 0) this.keyHolders.delete(name)
+    else this.keyHolders.set(name, held)
   }
 
   #indexWaiting(job: JobRow): void {
-    if (job.owed !== null || job.waiting.size > 0) this.waitingJobs.add(job.jobId)
+    if (job.owed !== null || job.waiting.size > 0 || isAwaiting(job.cursor)) this.waitingJobs.add(job.jobId)
     else this.waitingJobs.delete(job.jobId)
   }
 }
@@ -233,4 +253,9 @@ function byDue(a: DueCursor, b: DueCursor): number {
 
 function isDue({ status, dueAt }: CursorRow): boolean {
   return status === 'ACTIVE' && dueAt !== null
+}
+
+/** Whether its next slot is known only once its last execution has ended. */
+export function isAwaiting({ status, slotAt }: CursorRow): boolean {
+  return status === 'ACTIVE' && slotAt === null
 }

@@ -1,10 +1,12 @@
 // Upkeep in memory.
 import type { Beat } from '../../domain/lease-watch.ts'
 import { rankOf } from '../../domain/rank.ts'
+import { KeyCounts, type WaitingJob } from '../../domain/release.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
-import type { ReleaseOrder, Upkeep, WaitingJob } from '../../ports/upkeep.ts'
-import { makeLive } from './make-live.ts'
+import type { Released, ReleaseOrder, Upkeep } from '../../ports/upkeep.ts'
+import { applyRelease, waitingJobOf } from './release.ts'
 import type { JobRow } from './rows.ts'
+import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 import { MemoryWorkers } from './workers.ts'
 
@@ -39,49 +41,34 @@ export class MemoryUpkeep implements Upkeep {
     return this.#store.retrying.first()?.readyAt ?? null
   }
 
-  async findWaiting(after: string | null, limit: number): Promise<WaitingJob[]> {
-    return this.#store.waitingJobs.takeAfter(after, limit).map((jobId) => {
-      const { version, tenantId, versions, owed } = this.#store.jobs.get(jobId)!
-      const { priority, overlapPolicy, schedule, anchorAt } = versions.get(version)!
-      const stillOwed = owed === null ? null : { ...owed }
-      return { jobId, version, tenantId, priority, overlapPolicy, schedule, anchorAt, owed: stillOwed }
-    })
+  async findWaiting(after: string | null, limit: number): Promise<string[]> {
+    const page = this.#store.waitingJobs.takeAfter(after, limit)
+    if (after !== null) return page
+    const longest = this.#store.waitingForKey.take(limit).map(({ jobId }) => jobId)
+    // In front: the last one is where the next page begins.
+    return [...new Set(longest).difference(new Set(page)), ...page]
   }
 
-  async release(orders: readonly ReleaseOrder[]): Promise<string[]> {
-    return orders.filter((order) => this.#release(order)).map(({ jobId }) => jobId)
+  async release(
+    jobIds: readonly string[],
+    decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
+  ): Promise<Released> {
+    const keys = new KeyCounts(this.#store.keyHolders)
+    const all: Released = { ready: 0, cancelled: false, planned: false, more: false }
+    for (const job of this.#inOrder(jobIds)) {
+      const one = applyRelease(this.#store, job, decide(waitingJobOf(this.#store, job), keys))
+      all.ready += one.ready
+      all.cancelled ||= one.cancelled
+      all.planned ||= one.planned
+      all.more ||= one.more
+    }
+    return all
   }
 
-  #release(order: ReleaseOrder): boolean {
-    const job = this.#store.jobs.get(order.jobId)
-    if (job?.cursor.version !== order.version || this.#store.isBusy(job)) return false
-    const next = job.waiting.first()
-    if (next === undefined) return this.#releaseOwed(job, order.owed)
-    this.#store.changeLive(next, { state: 'ready' })
-    return true
-  }
-
-  #releaseOwed(job: JobRow, owed: ReleaseOrder['owed']): boolean {
-    if (owed === null || job.owed === null || job.owed.from > owed.slot) return false
-    const { to } = job.owed
-    const { slot, next } = owed
-    const skipped = job.skips.findLast(({ from, reason }) => from <= slot && reason === 'misfire')
-    // A second hold-up may have recorded slots of the owed range as misfired: they have their record.
-    const misfiredTo = skipped !== undefined && skipped.to >= slot ? skipped.to : null
-    const isFree = misfiredTo === null && slot <= to && !job.slots.has(slot)
-    if (isFree) this.#enqueue(job, owed)
-    const from = misfiredTo === null ? next : (Math.max(next ?? 0, misfiredTo + 1) as EpochMs)
-    this.#store.setOwed(job, from === null || from > to ? null : { from, to })
-    return isFree
-  }
-
-  // Not in a batch: it is found there by the latest slot, and slots later than this one may have been skipped.
-  #enqueue(job: JobRow, owed: NonNullable<ReleaseOrder['owed']>): void {
-    const { jobId, version, tenantId } = job
-    const { slot, executionId, route, lane, priority } = owed
-    const enqueuedAt = this.#store.now()
-    this.#store.addSlot(job, { slot, executionId, reason: null })
-    const place = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
-    this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, kind: 'slot', slot, ...place }))
+  /** Whose execution has waited longest comes first: it is to have the key. */
+  #inOrder(jobIds: readonly string[]): JobRow[] {
+    const jobs = [...new Set(jobIds)].flatMap((jobId) => this.#store.jobs.get(jobId) ?? [])
+    const rankOfFirst = ({ waiting }: JobRow) => waiting.first()?.rank ?? Number.MAX_SAFE_INTEGER
+    return jobs.toSorted((a, b) => rankOfFirst(a) - rankOfFirst(b) || compareText(a.jobId, b.jobId))
   }
 }

@@ -4,7 +4,7 @@ import { createVirtualWorld, type ScriptedAnswer } from '../../../test/virtual-w
 import type { HttpExecution } from '../../domain/job.ts'
 import type { RetryPolicy } from '../../domain/retry.ts'
 import { epochMs } from '../../lib/epoch.ts'
-import type { HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
+import type { Http, HttpErrorType, HttpRequest } from '../../ports/http.ts'
 import type { Task } from '../task.ts'
 import { createSpanIds, prepareHttp, runHttp } from './http.ts'
 
@@ -38,19 +38,32 @@ function setup(given: Given = {}) {
     ...{ max_retries: 3, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
     ...given.retryPolicy,
   }
-  const definition = { jobId, version: 1, tenantId: 't', name: 'report', execution, retryPolicy, priority: 5 }
+  const definition = {
+    jobId,
+    version: 1,
+    tenantId: 't',
+    name: 'report',
+    execution,
+    retryPolicy,
+    priority: 5,
+    jitterSeconds: 0,
+  }
   const prepared = prepareHttp(definition, '1.2.3')
   const task: Task = {
     ...{ executionId, jobId, version: 1, kind: 'slot', lane: 'shared', slot, enqueuedAt: slot },
     ...{ attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
     ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
-    ...{ end: null, abort: null, leaving: false },
+    ...{ end: null, abort: null, cancelledMs: null, leaving: false },
     ...given.task,
   }
-  /** Runs the attempt to its end, however long that takes. */
-  async function run(http: { send: (request: HttpRequest) => Promise<HttpOutcome> } = world.http) {
+  function start(http: Http = world.http) {
     const deps = { clock: world.clock, http, random, spanId: () => '00f067aa0ba902b7', version: '1.2.3' }
-    const ended = runHttp(deps, task, new AbortController().signal)
+    const abort = new AbortController()
+    return { abort, ended: runHttp(deps, task, abort.signal) }
+  }
+  /** Runs the attempt to its end, however long that takes. */
+  async function run(http: Http = world.http) {
+    const { ended } = start(http)
     await world.advance(3_600_000)
     return ended
   }
@@ -66,7 +79,7 @@ function setup(given: Given = {}) {
     await answered({ status: 200 })
     return world.http.sent[0]!.request
   }
-  return { world, prepared, run, answered, failed, sent, startAt: world.clock.databaseNow() }
+  return { world, task, prepared, start, run, answered, failed, sent, startAt: world.clock.databaseNow() }
 }
 
 test('an attempt sends the headers of the specification, and these only', async () => {
@@ -249,8 +262,41 @@ test('a response beyond a mebibyte is too large, one of a mebibyte is not', asyn
   assert.equal(allowed.outcome, 'succeeded')
 })
 
-test('a call that we aborted has no end', async () => {
+test('a call that we aborted because it is no longer ours has no end', async () => {
   assert.equal(await setup().failed('CANCELLED'), null)
+})
+
+/** A call that is aborted after 400 ms, of a task that somebody cancelled. */
+async function abortAfter(answer: ScriptedAnswer) {
+  const { world, start, task, startAt } = setup()
+  world.http.answer(origin, () => answer)
+  const { ended, abort } = start()
+  await world.advance(400)
+  task.cancelledMs = world.clock.monotonicMs()
+  abort.abort()
+  await world.advance(0)
+  return { end: (await ended).end, startAt, pending: world.timers.pending }
+}
+
+test('a call that was cancelled is aborted at once and ends as that, with its times', async () => {
+  const { end, startAt, pending } = await abortAfter({ status: 200, afterMs: 10_000 })
+  assert.deepEqual(end, {
+    outcome: 'cancelled',
+    startedAt: startAt,
+    finishedAt: epochMs(startAt + 400),
+    durationMs: 400,
+    httpStatus: null,
+    error: { type: 'CANCELLED', message: 'The call was aborted.' },
+    preview: null,
+    retryAt: null,
+    deadReason: null,
+  })
+  assert.equal(pending, 0, 'nothing of the call goes on')
+})
+
+test('what was answered before it was cancelled is told as it was', async () => {
+  const { end } = await abortAfter({ status: 200, body: 'done', afterMs: 399 })
+  assert.deepEqual([end!.outcome, end!.httpStatus, end!.preview], ['succeeded', 200, 'done'])
 })
 
 test('of the response the first 4 KB are kept, of none nothing', async () => {

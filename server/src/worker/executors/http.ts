@@ -8,7 +8,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
 import type { AttemptEnd, Definition } from '../../ports/queue.ts'
 import type { Random } from '../../ports/random.ts'
-import type { Task } from '../task.ts'
+import { endCancelled, type Task } from '../task.ts'
 
 export interface HttpExecutorDeps {
   clock: Clock
@@ -32,6 +32,7 @@ export interface Prepared {
   readonly body: string | null
   readonly timeoutMs: number
   readonly retryPolicy: RetryPolicy
+  readonly jitterSeconds: number
   /** About how much memory it takes. */
   readonly bytes: number
 }
@@ -50,7 +51,7 @@ const responseBytesMax = 1024 * 1024
 const messageLengthMax = 1_024
 
 export function prepareHttp(
-  { execution, retryPolicy }: Pick<Definition, 'execution' | 'retryPolicy'>,
+  { execution, retryPolicy, jitterSeconds }: Pick<Definition, 'execution' | 'retryPolicy' | 'jitterSeconds'>,
   version: string,
 ): Prepared {
   const url = new URL(execution.callback_url)
@@ -71,11 +72,12 @@ export function prepareHttp(
     body,
     timeoutMs: execution.timeout_seconds * 1_000,
     retryPolicy,
+    jitterSeconds,
     bytes: 1_000 + 2 * (execution.callback_url.length + (body?.length ?? 0)),
   }
 }
 
-/** One attempt. Null: it was aborted by us, and nobody can say how it ended. */
+/** One attempt. Null: it was aborted because it is no longer ours, and nobody can say how it ended. */
 export async function runHttp(
   deps: HttpExecutorDeps,
   task: Task,
@@ -101,9 +103,11 @@ export async function runHttp(
   }
   if (body !== null) request.body = body
   const outcome = await http.send(request, signal)
-  if (outcome.kind === 'failed' && outcome.type === 'CANCELLED') return { end: null, outcome }
   const times = { startedAt: task.startedAt, durationMs: Math.max(0, clock.monotonicMs() - startedMs) }
-  return { end: judge(deps, task, outcome, times), outcome }
+  if (outcome.kind === 'answered' || outcome.type !== 'CANCELLED')
+    return { end: judge(deps, task, outcome, times), outcome }
+  const wasCancelled = task.cancelledMs !== null
+  return { end: wasCancelled ? endCancelled(times.startedAt, times.durationMs) : null, outcome }
 }
 
 function headersOf(spanId: string, task: Task): Record<string, string> {

@@ -1,0 +1,59 @@
+// Calendars: days and windows under a name, such as the holidays of a country, that schedules exclude.
+import Type from 'typebox'
+import { Pagination, pageParameters } from './pagination.ts'
+import { instant, textOrNull } from './shapes.ts'
+
+export const calendarNamePattern = '^[a-z0-9._-]{1,128}$'
+export const calendarEntriesMax = 500
+
+const strict = { additionalProperties: false } as const
+const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
+
+// One flat object instead of a union, as in a schedule: a validator can then name the field that is wrong.
+const entry = Type.Object(
+  {
+    date: Type.Optional(time('A whole day, YYYY-MM-DD, on the clock of each schedule; alone.')),
+    from: Type.Optional(time('First day or time; with `to`.')),
+    to: Type.Optional(time('Last day, or the time it ends; with `from`.')),
+  },
+  { ...strict, minProperties: 1, maxProperties: 2 },
+)
+const entries = Type.Array(entry, { maxItems: calendarEntriesMax })
+
+export const CalendarRequest = Type.Object(
+  { description: Type.Optional(Type.String({ maxLength: 4_096 })), entries },
+  {
+    ...strict,
+    examples: [
+      {
+        description: 'Days off in Germany',
+        entries: [{ date: '2026-10-03' }, { from: '2026-12-24', to: '2026-12-26' }],
+      },
+    ],
+  },
+)
+export type CalendarRequest = Type.Static<typeof CalendarRequest>
+
+export const Calendar = Type.Object(
+  {
+    name: Type.String({ description: 'What `{"calendar": name}` in exclusions stands for.' }),
+    description: textOrNull('As given.'),
+    entries,
+    revision: Type.Integer({ description: 'Grows with each change.' }),
+    created_at: instant('When it was created.'),
+    created_by: Type.String({ description: 'Whose key it was.' }),
+    updated_at: instant('When it was last changed.'),
+    updated_by: Type.String({ description: 'Whose key it was.' }),
+  },
+  { ...strict, description: 'The calendar.' },
+)
+export type Calendar = Type.Static<typeof Calendar>
+
+export const CalendarListQuery = Type.Object(pageParameters, strict)
+export type CalendarListQuery = Type.Static<typeof CalendarListQuery>
+
+export const CalendarList = Type.Object(
+  { calendars: Type.Array(Calendar), pagination: Pagination },
+  { ...strict, description: 'A page of the list, by name.' },
+)
+export type CalendarList = Type.Static<typeof CalendarList>

@@ -1,0 +1,100 @@
+// The slot ledger: what became of every slot of a job. And one sentence why it ran or did not.
+import Type from 'typebox'
+import { EXECUTION_STATUSES, SKIP_REASONS } from './execution.ts'
+import { Pagination, pageParameters } from './pagination.ts'
+import { instant } from './shapes.ts'
+
+/** Those of executions, and what is still to come. */
+export const SLOT_STATUSES = [...EXECUTION_STATUSES, 'SCHEDULED'] as const
+export type SlotStatus = (typeof SLOT_STATUSES)[number]
+
+/** Why it has no execution; owed: it is late and waits for its turn. */
+export const SLOT_REASONS = [...SKIP_REASONS, 'owed'] as const
+export type SlotReason = (typeof SLOT_REASONS)[number]
+
+/** Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there. */
+export const WHY_STATUSES = [...SLOT_STATUSES, 'PAUSED', 'COMPLETED', 'DELETED', 'NO_SLOT'] as const
+export type WhyStatus = (typeof WHY_STATUSES)[number]
+
+/** What holds back an execution that waits, besides the reasons of slots. */
+export const WHY_REASONS = [
+  ...SLOT_REASONS,
+  'concurrency_limit',
+  'concurrency_key',
+  'no_worker',
+  'capacity',
+  'target_busy',
+  'queued',
+  'after_completion',
+] as const
+export type WhyReason = (typeof WHY_REASONS)[number]
+
+const strict = { additionalProperties: false } as const
+const written = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
+
+export const SlotListQuery = Type.Object(
+  {
+    from: Type.Optional(
+      written('The first instant (RFC 3339), or UTC day (YYYY-MM-DD); by default 24 h before `to`.'),
+    ),
+    to: Type.Optional(
+      written(
+        'The last instant, or UTC day with all its hours; it is included. By default now. At most 366 days after `from`.',
+      ),
+    ),
+    ...pageParameters,
+  },
+  strict,
+)
+export type SlotListQuery = Type.Static<typeof SlotListQuery>
+
+const SlotItem = Type.Object(
+  {
+    scheduled_time: instant('The slot.'),
+    status: Type.Enum([...SLOT_STATUSES], {
+      type: 'string',
+      description: 'Of its execution; SKIPPED: it has none; SCHEDULED: its time is still to come.',
+    }),
+    reason: Type.Optional(
+      Type.Enum([...SLOT_REASONS], {
+        type: 'string',
+        description: 'Why it has no execution; owed: it is late and waits for its turn.',
+      }),
+    ),
+    execution_id: Type.Optional(Type.String({ format: 'uuid' })),
+  },
+  strict,
+)
+export type SlotItem = Type.Static<typeof SlotItem>
+
+export const SlotList = Type.Object(
+  { slots: Type.Array(SlotItem), pagination: Pagination },
+  { ...strict, description: 'A page of the ledger, oldest first.' },
+)
+export type SlotList = Type.Static<typeof SlotList>
+
+export const WhyQuery = Type.Object(
+  {
+    at: Type.Optional(written('An instant (RFC 3339), to the second. By default now.')),
+  },
+  strict,
+)
+export type WhyQuery = Type.Static<typeof WhyQuery>
+
+export const WhyReply = Type.Object(
+  {
+    answer: Type.String({ description: 'For people. Its wording may change.' }),
+    at: instant('What was asked about.'),
+    job_id: Type.String({ format: 'uuid' }),
+    status: Type.Enum([...WHY_STATUSES], {
+      type: 'string',
+      description:
+        'Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there.',
+    }),
+    reason: Type.Optional(Type.Enum([...WHY_REASONS], { type: 'string' })),
+    scheduled_time: Type.Optional(instant('The slot that the answer is about.')),
+    execution_id: Type.Optional(Type.String({ format: 'uuid', description: 'That the answer is about.' })),
+  },
+  { ...strict, description: 'The answer.' },
+)
+export type WhyReply = Type.Static<typeof WhyReply>

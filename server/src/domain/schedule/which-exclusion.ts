@@ -1,0 +1,22 @@
+// Which of its exclusions skips a slot, in words.
+import type { EpochMs } from '../../lib/epoch.ts'
+import type { StoredSchedule } from '../job.ts'
+import { compileSchedule } from './compile-schedule.ts'
+import type { Calendars } from './exclusions.ts'
+import { isExcluded } from './next-run.ts'
+
+/** `by the calendar "holidays"`; null: none of them, as they are now. */
+export function nameExclusion(
+  { jobId, schedule, anchorAt }: { jobId: string; schedule: StoredSchedule; anchorAt: EpochMs },
+  calendars: Calendars,
+  slot: EpochMs,
+): string | null {
+  for (const one of schedule.exclusions ?? []) {
+    const alone = { ...schedule, exclusions: [one] }
+    const answer = compileSchedule(alone, { createdAt: anchorAt, jobId, calendars })
+    if (!answer.ok || !isExcluded(answer.value.compiled, slot)) continue
+    if ('calendar' in one) return `by the calendar "${one.calendar}"`
+    return 'date' in one ? `on ${one.date}` : `from ${one.from} to ${one.to}`
+  }
+  return null
+}

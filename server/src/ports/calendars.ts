@@ -1,0 +1,36 @@
+// Named calendars of a tenant, as the API keeps them. Each method is one transaction.
+import type { Calendar } from '../domain/calendar.ts'
+import type { Calendars as CalendarEntries } from '../domain/schedule/exclusions.ts'
+
+export interface Calendars {
+  get(tenantId: string, name: string): Promise<Calendar | null>
+  /** By name, behind `after`. */
+  list(query: CalendarQuery): Promise<CalendarPage>
+  /** Makes or replaces it. Schedulers are told of the jobs that name it and come due soon. */
+  put(order: CalendarOrder): Promise<PutOutcome>
+  /** Not while a job that is not deleted names it. */
+  delete(tenantId: string, name: string): Promise<'deleted' | 'in_use' | 'not_found'>
+  /** What these hold; one that is not there is not in the answer. */
+  resolve(tenantId: string, names: readonly string[]): Promise<CalendarEntries>
+}
+
+export interface CalendarQuery {
+  tenantId: string
+  after: string | null
+  limit: number
+}
+
+export interface CalendarPage {
+  calendars: Calendar[]
+  more: boolean
+  total: number
+}
+
+export interface CalendarOrder extends Pick<Calendar, 'name' | 'description' | 'entries'> {
+  tenantId: string
+  /** Whose key it is. */
+  by: string
+}
+
+/** too_many: there are `calendarsMax` of the tenant. */
+export type PutOutcome = { kind: 'created' | 'replaced'; calendar: Calendar } | { kind: 'too_many' }

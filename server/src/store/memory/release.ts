@@ -1,0 +1,131 @@
+// Releasing in memory: what is known of a job of which something waits, and what a plan makes of it.
+import { bufferMax } from '../../domain/job.ts'
+import { rankOf } from '../../domain/rank.ts'
+import {
+  supersededMessage,
+  type WaitingExecution,
+  type WaitingJob,
+  waitingMax,
+} from '../../domain/release.ts'
+import { type EpochMs, epochMs } from '../../lib/epoch.ts'
+import type { Released, ReleaseOrder } from '../../ports/upkeep.ts'
+import { cancelUnderWay, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
+import { recordsWithin } from './jobs.ts'
+import { makeLive } from './make-live.ts'
+import { calendarsOf } from './named-calendars.ts'
+import type { JobRow, LiveRow } from './rows.ts'
+import { addSkip } from './slots.ts'
+import { isAwaiting, type MemoryStore } from './store.ts'
+
+export function waitingJobOf(store: MemoryStore, job: JobRow): WaitingJob {
+  const { owed, cursor } = job
+  const version = job.versions.get(job.version)!
+  const underWay = underWayOf(job)
+  const operations = new Set(underWay.map(operationOf))
+  const [operation] = operations
+  return {
+    ...version,
+    now: store.now(),
+    calendars: calendarsOf(store, version)?.entries ?? null,
+    underWay: underWay.length,
+    uncancelled: underWay.filter((one) => !isCancelled(one)).length,
+    underWayOf: operations.size === 1 ? operation! : null,
+    waiting: firstWaiting(job),
+    owed: owed === null ? null : { ...owed },
+    owedDecided: owed === null ? [] : recordsWithin(job, owed),
+    awaits: isAwaiting(cursor) ? { endedAt: endOfLast(store, job) } : null,
+  }
+}
+
+export function applyRelease(store: MemoryStore, job: JobRow, order: ReleaseOrder): Released {
+  const done: Released = { ready: order.go.length, cancelled: false, planned: false, more: false }
+  for (const executionId of order.go) store.changeLive(store.live.get(executionId)!, { state: 'ready' })
+  if (order.owed !== null) releaseOwed(store, job, { ...order, owed: order.owed }, done)
+  if (order.cancel !== null) cancelSuperseded(store, job, order.cancel, done)
+  if (order.next !== null) planNext(store, job, order.next, done)
+  return done
+}
+
+function underWayOf(job: JobRow): UnderWay[] {
+  return unendedOf(job).filter((one) => one.place === 'batch' || one.row.state !== 'waiting')
+}
+
+function operationOf(found: UnderWay): string | null {
+  return found.place === 'batch' ? null : found.row.operationId
+}
+
+function firstWaiting({ waiting, versions, version }: JobRow): WaitingExecution[] {
+  // There all slots but the latest may have to go.
+  const cancels = versions.get(version)!.overlapPolicy === 'CANCEL_RUNNING'
+  const slotsMax = cancels ? bufferMax + 1 : waitingMax
+  const byRank = waiting.take(waiting.size)
+  const slots = byRank.filter(({ kind }) => kind === 'slot').toSorted((a, b) => a.slot - b.slot)
+  const first = new Set([...byRank.slice(0, waitingMax), ...slots.slice(0, slotsMax)])
+  return [...first].map(toWaiting)
+}
+
+function toWaiting(row: LiveRow): WaitingExecution {
+  const { executionId, kind, slot, rank, operationId, concurrencyKey } = row
+  return { executionId, kind, slot, rank, operationId, concurrencyKey }
+}
+
+/** When the execution of its last slot ended; null: it has not. */
+function endOfLast(store: MemoryStore, { latest, owed, cursor }: JobRow): EpochMs | null {
+  if (owed !== null || (latest !== null && findUnderWay(store, latest.executionId) !== null)) return null
+  const last = latest === null ? undefined : store.log.of(latest.executionId).at(-1)
+  const decidedTo = cursor.decidedTo!
+  // One that ended before is not what it awaits: its slot was skipped, or the job was paused since. It counts from now.
+  if (last === undefined || last.recordedAt < decidedTo) return store.now()
+  // A result may come late. What is decided meanwhile stays so: a slot in it would never fire.
+  return epochMs(Math.max(last.finishedAt ?? last.recordedAt, decidedTo))
+}
+
+// Not in a batch: batches are for what fires on time, many jobs at once.
+function releaseOwed(
+  store: MemoryStore,
+  job: JobRow,
+  { owed, executions }: ReleaseOrder & { owed: NonNullable<ReleaseOrder['owed']> },
+  done: Released,
+): void {
+  const { jobId, tenantId, version } = job
+  const { concurrencyKey } = job.versions.get(version)!
+  const enqueuedAt = store.now()
+  for (const [index, slot] of owed.slots.entries()) {
+    const { executionId, route, lane, priority } = executions[index]!
+    const place = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
+    const identity = { executionId, jobId, version, tenantId, kind: 'slot', slot } as const
+    store.addSlot(job, { slot, executionId, reason: null })
+    store.addLive(makeLive({ ...identity, ...place, state: owed.state, concurrencyKey }))
+  }
+  for (const range of owed.skips) addSkip(job, { ...range })
+  store.setOwed(job, owed.left)
+  if (owed.state === 'ready') done.ready += owed.slots.length
+  else if (owed.slots.length > 0) done.more = true
+}
+
+function cancelSuperseded(
+  store: MemoryStore,
+  job: JobRow,
+  { waiting, underWay, bySlot }: NonNullable<ReleaseOrder['cancel']>,
+  done: Released,
+): void {
+  const message = supersededMessage(bySlot)
+  for (const executionId of waiting)
+    cancelUnderWay(store, { place: 'live', row: store.live.get(executionId)! }, message)
+  for (const one of underWay ? underWayOf(job) : []) {
+    if (cancelUnderWay(store, one, message)) done.cancelled = true
+    else done.more = true
+  }
+}
+
+function planNext(
+  store: MemoryStore,
+  { cursor }: JobRow,
+  { slotAt, dueAt }: NonNullable<ReleaseOrder['next']>,
+  done: Released,
+): void {
+  store.changeCursor(cursor, { slotAt, dueAt, ...(slotAt === null ? { status: 'COMPLETED' } : {}) })
+  if (slotAt === null) return
+  store.noteChange(cursor)
+  done.planned = true
+}

@@ -1,0 +1,157 @@
+// Cancelling what runs, over HTTP, against a real target: one outcome, and the same answer for everybody who asks.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { type Api, callApi, type ExecutionItem, until, untilStatus } from './api.ts'
+import { makeDataDir, Program } from './program.ts'
+import { startReceiver } from './receiver.ts'
+
+interface Cancelled {
+  status: number
+  body: { status?: string; code?: string; execution_status?: string }
+}
+
+interface Attempted extends ExecutionItem {
+  attempts: { outcome: string; http_status: number | null; error: { type: string; message: string } | null }[]
+}
+
+async function start(t: TestContext) {
+  const program = new Program(t, { dataDir: await makeDataDir(t) })
+  const url = await program.ready()
+  const api = callApi(url, program.key())
+  const headers = { authorization: `Bearer ${program.key()}` }
+  const cancel = async (executionId: string): Promise<Cancelled> => {
+    const response = await fetch(`${url}/api/v1/executions/${executionId}/cancel`, {
+      method: 'POST',
+      headers,
+    })
+    return { status: response.status, body: (await response.json()) as Cancelled['body'] }
+  }
+  return { api, cancel }
+}
+
+async function createJob(api: Api, callback_url: string): Promise<string> {
+  const { job_id: jobId } = await api.post<{ job_id: string }>('/jobs', {
+    name: 'by hand',
+    schedule: '0 0 1 1 *',
+    overlap_policy: 'ALLOW',
+    execution: { callback_url },
+    retry_policy: { max_retries: 0 },
+  })
+  return jobId
+}
+
+test('a running execution is stopped at once: its call is aborted, and everybody who cancels gets one answer', async (t) => {
+  const { api, cancel } = await start(t)
+  let aborted = 0
+  const receiver = await startReceiver(t, {
+    answer: (_call, response) => void response.on('close', () => (aborted += 1)),
+  })
+  const jobId = await createJob(api, receiver.url)
+  const { execution_id: id } = await api.post<{ execution_id: string }>(`/jobs/${jobId}/trigger`, {})
+  await until(() => (receiver.calls.length === 1 ? true : null), 'it is called')
+  const [one, two] = await Promise.all([cancel(id), cancel(id)])
+  assert.deepEqual(one, { status: 202, body: { execution_id: id, job_id: jobId, status: 'CANCELLING' } })
+  assert.deepEqual(two, one)
+  await untilStatus(api, id, 'CANCELLED')
+  await until(() => (aborted === 1 ? true : null), 'the call is aborted')
+  assert.deepEqual(await cancel(id), one, 'also when it is over')
+  const { attempts } = await api.get<Attempted>(`/executions/${id}`)
+  assert.deepEqual(
+    attempts.map(({ outcome, error }) => [outcome, error?.type]),
+    [['cancelled', 'CANCELLED']],
+  )
+})
+
+test('a thousand cancels against a thousand executions that end at the same moment: one outcome each', async (t) => {
+  const { api, cancel } = await start(t)
+  const count = 1_000
+  const receiver = await startReceiver(t)
+  const jobId = await createJob(api, receiver.url)
+  // Each is cancelled a little after it was made: some wait still, some run, some are over.
+  const answers = new Map<string, Cancelled>()
+  let made = 0
+  const one = async () => {
+    while (made < count) {
+      made += 1
+      const { execution_id: id } = await api.post<{ execution_id: string }>(`/jobs/${jobId}/trigger`, {}, 202)
+      for (let turns = made % 7; turns > 0; turns--) await new Promise(setImmediate)
+      answers.set(id, await cancel(id))
+    }
+  }
+  await Promise.all(Array.from({ length: 32 }, one))
+  const finals = new Map<string, ExecutionItem>()
+  await until(async () => {
+    for (const id of answers.keys()) {
+      if (finals.has(id)) continue
+      const item = await api.get<ExecutionItem>(`/executions/${id}`)
+      if (!['SUCCEEDED', 'CANCELLED'].includes(item.status)) return null
+      finals.set(id, item)
+    }
+    return true
+  }, 'all are over')
+  assert.equal(finals.size, count)
+  const seen = { acknowledged: 0, refused: 0 }
+  for (const [id, { status, body }] of answers) {
+    const final = finals.get(id)!.status
+    if (status === 409) {
+      seen.refused += 1
+      assert.deepEqual([body.code, final], ['EXECUTION_FINISHED', 'SUCCEEDED'], id)
+    } else {
+      seen.acknowledged += 1
+      assert.deepEqual([status, final], [body.status === 'CANCELLING' ? 202 : 200, 'CANCELLED'], id)
+    }
+    assert.deepEqual((await cancel(id)).status, status, 'the same answer again')
+  }
+  assert(seen.acknowledged > 0, JSON.stringify(seen))
+  const listed = await api.get<{ pagination: { total: number } }>(
+    `/jobs/${jobId}/executions?status=CANCELLED`,
+  )
+  assert.equal(listed.pagination.total, seen.acknowledged)
+})
+
+test('many are cancelled by a filter; past slots are run by a backfill', async (t) => {
+  const { api } = await start(t)
+  const receiver = await startReceiver(t, {
+    answer: ({ path }, response) => void (path === '/hang' ? null : response.end('done')),
+  })
+  const jobId = await createJob(api, `${receiver.url}/hang`)
+  const ids: string[] = []
+  for (let i = 0; i < 20; i++)
+    ids.push((await api.post<{ execution_id: string }>(`/jobs/${jobId}/trigger`, {})).execution_id)
+  await until(() => (receiver.calls.length === 20 ? true : null), 'all are called')
+  interface Operation {
+    operation_id: string
+    status: string
+    progress: { total: number; done: number }
+  }
+  const over = ({ operation_id: id }: Operation) =>
+    until(async () => {
+      const operation = await api.get<Operation>(`/operations/${id}`)
+      return operation.status === 'RUNNING' ? null : operation
+    }, 'the operation is over')
+  const cancelling = await api.post<Operation>('/executions/cancel', { filter: { job_id: jobId } }, 202)
+  const { status, progress } = await over(cancelling)
+  assert.deepEqual([status, progress.done, progress.total], ['COMPLETED', 20, 20])
+  for (const id of ids) await untilStatus(api, id, 'CANCELLED')
+
+  const daily = await api.post<{ job_id: string }>('/jobs', {
+    name: 'daily',
+    schedule: '0 3 * * *',
+    execution: { callback_url: `${receiver.url}/past` },
+  })
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-10T23:59:59Z' }
+  const backfill = await api.post<Operation>(
+    `/jobs/${daily.job_id}/backfill`,
+    { ...range, max_concurrent: 2 },
+    202,
+  )
+  assert.deepEqual((await over(backfill)).progress, { ...backfill.progress, done: 10 })
+  const past = receiver.calls.filter(({ path }) => path === '/past')
+  const times = past.map(({ headers }) => String(headers['x-scheduled-time'])).toSorted()
+  assert.deepEqual(
+    times,
+    Array.from({ length: 10 }, (_, i) => `2026-01-${String(i + 1).padStart(2, '0')}T03:00:00Z`),
+  )
+  const { executions } = await api.get<{ executions: ExecutionItem[] }>(`/jobs/${daily.job_id}/executions`)
+  assert(executions.length === 10 && executions.every(({ kind }) => kind === 'backfill'))
+})

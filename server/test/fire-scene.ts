@@ -1,0 +1,69 @@
+// A scheduler that fires over the store in memory, for the tests of firing.
+import { partitionsCount } from '../src/domain/job.ts'
+import { LaneChooser } from '../src/domain/lane.ts'
+import type { EpochMs } from '../src/lib/epoch.ts'
+import type { NewJob } from '../src/ports/jobs.ts'
+import type { FireAnswer, Slots, SlotToFire } from '../src/ports/slots.ts'
+import { fireDue } from '../src/scheduler/fire-due.ts'
+import { loadWindow, takeChanges } from '../src/scheduler/load-window.ts'
+import { TimerWheel } from '../src/scheduler/timer-wheel.ts'
+import { Window } from '../src/scheduler/window.ts'
+import { createMemoryStore } from '../src/store/memory/create-memory-store.ts'
+import { createScenario } from './conformance/scenario.ts'
+import { createVirtualWorld } from './virtual-world.ts'
+
+export const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
+type Fire = (real: Slots['fire'], slots: readonly SlotToFire[]) => Promise<FireAnswer[]>
+
+/** A scheduler that holds everything. `at(600)` of the scenario is now. */
+export async function setup() {
+  const world = createVirtualWorld()
+  const { store, ...ports } = createMemoryStore(world.clock)
+  const scenario = await createScenario({
+    ...ports,
+    ids: world.ids,
+    now: async () => world.clock.databaseNow(),
+  })
+  const wheel = new TimerWheel()
+  const window = new Window()
+  window.hold(allPartitions)
+  const told: string[] = []
+  const real = ports.slots.fire.bind(ports.slots)
+  const asked: SlotToFire[][] = []
+  /** Stands in for the next fire only. */
+  let next: Fire | null = null
+  const slots: Slots = {
+    load: (request) => ports.slots.load(request),
+    takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
+    fire(items) {
+      asked.push([...items])
+      const fire = next
+      next = null
+      return fire === null ? real(items) : fire(real, items)
+    },
+  }
+  const loadDeps = { clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} }
+  const load = () => loadWindow(loadDeps)
+  const deps = {
+    ...{ clock: world.clock, ids: world.ids, slots, wheel, window, lanes: new LaneChooser() },
+    onEnqueued: () => void told.push('enqueued'),
+    onOwed: () => void told.push('owed'),
+  }
+  const fire = () => fireDue(deps, { misfireAfterMs: 60_000 })
+  return {
+    ...scenario,
+    ...{ world, store, wheel, window, told, asked, load, fire, takeNotes: () => takeChanges(loadDeps) },
+    fireOnceBy(by: Fire) {
+      next = by
+    },
+    /** A job that has its own interval: the first slot at a second of the scenario. */
+    createEvery: (everySeconds: number, firstSecond: number, changes: Partial<NewJob> = {}) =>
+      scenario.createJob({
+        schedule: { type: 'INTERVAL', every_seconds: everySeconds },
+        anchorAt: scenario.at(firstSecond - everySeconds),
+        slotAt: scenario.at(firstSecond),
+        ...changes,
+      }),
+    slotsOf: ({ jobId }: NewJob): EpochMs[] => [...store.jobs.get(jobId)!.slots.keys()],
+  }
+}

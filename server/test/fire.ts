@@ -1,0 +1,48 @@
+// Fires slots of a job that the API made, as a scheduler would, for tests of the edge.
+import { sharedLane } from '../src/domain/lane.ts'
+import { serverRoute } from '../src/domain/route.ts'
+import { dueAtOf } from '../src/domain/schedule/jitter.ts'
+import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
+import type { FireAnswer, SlotToFire } from '../src/ports/slots.ts'
+import type { setupApp } from './app.ts'
+
+type App = Pick<Awaited<ReturnType<typeof setupApp>>, 'memory' | 'world'>
+
+/** An instant as it is written on the wire. */
+export const at = (text: string): EpochMs => epochMs(Date.parse(text))
+
+/** Fires one slot, by its time on the wire, and returns its execution and the answer. */
+export async function fireSlot(
+  { memory, world }: App,
+  jobId: string,
+  time: string,
+  changes: Partial<SlotToFire> = {},
+): Promise<{ executionId: string; answer: FireAnswer['answer'] | 'fired' }> {
+  const row = memory.store.jobs.get(jobId)!
+  const job = row.versions.get(row.version)!
+  const slot = at(time)
+  const item: SlotToFire = {
+    jobId,
+    version: row.version,
+    slot,
+    dueAt: dueAtOf(job, slot),
+    executionId: world.ids.nextBatch(),
+    route: serverRoute,
+    lane: sharedLane,
+    priority: job.priority,
+    overlapPolicy: job.overlapPolicy,
+    limited: false,
+    late: false,
+    owedTo: null,
+    owedPaceMs: 0,
+    previousSlot: null,
+    skipped: [],
+    skip: null,
+    runs: null,
+    calendars: null,
+    move: null,
+    ...changes,
+  }
+  const [answer] = await memory.slots.fire([item])
+  return { executionId: item.executionId, answer: answer?.answer ?? 'fired' }
+}

@@ -1,0 +1,45 @@
+// A large database, for the tests that look at plans.
+import { defaultTenantId } from '../src/domain/tenant.ts'
+
+// 100,000 jobs with a version, a cursor and a slot each; 2,000 batches of 100, a tenth of them held; 20,000 rows in
+// live, of which 2,000 wait, 2,000 retry and 6,000 are held; 200,000 attempts over four days; 500 jobs owe slots.
+export const fillDatabase = `
+  INSERT INTO workers (worker_id, host, version, labels, capacity)
+    SELECT md5('worker' || n)::uuid, 'a', '1', '{}', 100 FROM generate_series(0, 9) AS n;
+  INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
+    SELECT md5(n::text)::uuid, '${defaultTenantId}', 1, now(), now(), 'a', ARRAY['t' || n % 100], 'a' || n
+    FROM generate_series(1, 100000) AS n;
+  INSERT INTO job_versions (job_id, version, tenant_id, name, tags, schedule, anchor_at, execution, retry_policy,
+    priority, overlap_policy, misfire_policy, metadata, jitter_seconds)
+    SELECT job_id, 1, tenant_id, 'a', '{}', '{"type":"CRON"}', now(), json_build_object('payload', repeat('x', 200)), '{}',
+      5, 'SKIP', 'FIRE_ONCE', '{}', 0 FROM jobs;
+  INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at)
+    SELECT job_id, '${defaultTenantId}', get_byte(uuid_send(job_id), 15) % 64, 1, 'ACTIVE', at, at FROM (
+      SELECT job_id, date_trunc('second', now()) + random() * interval '1 day' AS at FROM jobs) j;
+  INSERT INTO slots SELECT job_id, date_trunc('second', now()) - (n % 80000) * interval '1 second',
+    execution_at(md5('batch' || n / 100)::uuid, (n % 100)::int)
+    FROM (SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs) j;
+  INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, worker_id, fence, positions, job_ids, versions,
+    slots_ms)
+    SELECT batch_of(md5('batch' || b)::uuid), 'server', 'shared', 5, now(), now() + b * interval '1 ms',
+      CASE WHEN b % 10 = 0 THEN md5('worker' || b % 7)::uuid END, 1, array_agg(n % 100 ORDER BY n),
+      array_agg(job_id ORDER BY n), array_agg(1), array_agg(1)
+    FROM (SELECT job_id, n, n / 100 AS b FROM (
+      SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs, generate_series(1, 2)) j) j GROUP BY b;
+  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+    ready_at, worker_id, fence, attempt, concurrency_key, key_limit)
+    SELECT md5('live' || n)::uuid, md5(n::text)::uuid, 1, '${defaultTenantId}', 'trigger', state, 'server', 'shared', 5,
+      now(), now(), now() + n * interval '1 ms', CASE state WHEN 'retrying' THEN now() + n * interval '1 s' END,
+      CASE state WHEN 'running' THEN md5('worker' || n % 7)::uuid END, 1, 1,
+      CASE WHEN n % 100 < 10 THEN 'k' || n % 10 END, CASE WHEN n % 100 < 10 THEN 5 END
+    FROM (SELECT n, (ARRAY['ready', 'ready', 'ready', 'ready', 'ready', 'running', 'running', 'running', 'waiting',
+      'retrying'])[n % 10 + 1] AS state FROM generate_series(1, 20000) AS n) n;
+  SELECT make_day('attempts', (now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(2, 4) AS n;
+  INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+    enqueued_at)
+    SELECT at, '${defaultTenantId}', md5((n % 100000 + 1)::text)::uuid, 1,
+      (lpad(to_hex(to_ms(at)), 12, '0') || left(md5(n::text), 20))::uuid, 1, true, 'slot',
+      CASE WHEN n % 20 = 0 THEN 'failed' ELSE 'succeeded' END, at, at
+    FROM (SELECT n, now() - n * interval '1.6 s' AS at FROM generate_series(1, 200000) AS n) n;
+  INSERT INTO catchups SELECT md5(n::text)::uuid, now() - interval '1 minute', now(), 0, now() FROM generate_series(1, 500) AS n;
+  INSERT INTO changes SELECT partition_id, job_id FROM cursors LIMIT 2000`

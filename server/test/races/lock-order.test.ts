@@ -1,0 +1,245 @@
+// Who locks several batches or executions locks them in one order: batches before `live`, by id. A deadlock shows as a
+// lock that is waited for too long: the server would look for one only after ten seconds.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { deleteJob } from '../../src/domain/job-change.ts'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import type { ClaimedBatch } from '../../src/ports/queue.ts'
+import { cancelBatchedById } from '../../src/store/cancel.sql.ts'
+import { reclaimLive, releaseWaiting } from '../../src/store/upkeep.sql.ts'
+import { change, edit } from '../conformance/changes.ts'
+import { allHeld } from '../conformance/scenario.ts'
+import { POSTGRES_VERSIONS, type PostgresVersion } from '../database.ts'
+import { assertWhole } from './invariants.ts'
+import { createRace, openSession, type Race, releaseAll, type Session } from './sessions.ts'
+
+async function createPatientRace(t: TestContext, version: PostgresVersion): Promise<Race> {
+  const race = await createRace(t, version)
+  await race.client.query(`ALTER DATABASE ${race.address.database} SET deadlock_timeout = '10s'`)
+  return { ...race, first: openSession(t, race.address), second: openSession(t, race.address) }
+}
+
+/** A worker that holds two batches, of which the later by id lies first in the table, and two single executions. */
+async function hold({ s }: Race) {
+  const workerId = await s.addWorker()
+  const batchIds = [s.ids.nextBatch(), s.ids.nextBatch()]
+  const batches: ClaimedBatch[] = []
+  for (const executionId of batchIds.toReversed()) {
+    await s.fire(await s.createJob(), 0, { executionId })
+    batches.unshift(await s.claimBatch(workerId))
+  }
+  const triggers = [await s.trigger(await s.createJob()), await s.trigger(await s.createJob())]
+  const { live } = await s.claim(workerId)
+  assert.equal(live.length, 2)
+  return { workerId, ids: [...batchIds, ...triggers], batches, live }
+}
+
+/** A job of which an execution runs in a batch, for it came before the job got its policy, and a newer slot waits. */
+async function supersedeBatched({ s }: Race) {
+  const job = await s.createJob()
+  const executionId = await s.fire(job, 0)
+  await s.claimBatch(await s.addWorker())
+  await change(s, job, edit({ overlapPolicy: 'CANCEL_RUNNING' }))
+  const later = { version: 2, overlapPolicy: 'CANCEL_RUNNING' } as const
+  assert.equal(await s.tryFire(job, 1, later), 'buffered')
+  return { job, executionId }
+}
+
+const cancelMany = ({ control }: Session, executionIds: readonly string[]) =>
+  control.cancelMany({ tenantId, executionIds, message: 'no' })
+
+/** A session that is held when it has locked this batch to delete it, before it comes to others. */
+async function holdDelete(t: TestContext, { client, address, waiting }: Race, batchId: string) {
+  await client.query(`
+    CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      IF current_setting('application_name') = 'carillon held' AND OLD.batch_id = '${batchId}' THEN
+        PERFORM pg_advisory_xact_lock(77);
+      END IF;
+      RETURN OLD;
+    END $$;
+    CREATE TRIGGER hold BEFORE DELETE ON batches FOR EACH ROW EXECUTE FUNCTION hold()`)
+  await client.query('SELECT pg_advisory_lock(77)')
+  return {
+    session: openSession(t, address, 'held'),
+    reached: () => waiting(),
+    resume: () => client.query('SELECT pg_advisory_unlock(77)'),
+  }
+}
+
+for (const version of POSTGRES_VERSIONS) {
+  const race = (title: string, body: (given: Race, t: TestContext) => Promise<void>) =>
+    test(`PostgreSQL ${version}: ${title}`, async (t) => {
+      const given = await createPatientRace(t, version)
+      await body(given, t)
+      await assertWhole(given.client)
+    })
+
+  for (const [order, upwards] of [
+    ['upwards', true],
+    ['downwards', false],
+  ] as const) {
+    race(
+      `finish×cancelMany of the same batches: reported ${order}, neither waits for ever`,
+      async (given, t) => {
+        const { s, second, waiting } = given
+        const { workerId, batches, ids } = await hold(given)
+        const reported = upwards ? batches : batches.toReversed()
+        const held = await holdDelete(t, given, reported[0]!.batchId)
+        const report = reported.map((one) => ({ ...one, endings: [{ position: 0, ending: s.succeeded() }] }))
+        const finishing = held.session.queue.finishBatches(workerId, report)
+        await held.reached()
+        const cancelling = cancelMany(second, ids.toReversed())
+        await waiting(2)
+        await held.resume()
+        assert.deepEqual(await finishing, allHeld)
+        assert.deepEqual(await cancelling, { cancelled: 0, cancelling: 2 })
+      },
+    )
+
+    race(
+      `finish×cancelMany of the same single executions: reported ${order}, neither waits for ever`,
+      async (given) => {
+        const { s, first, second } = given
+        const { workerId, live, ids } = await hold(given)
+        const report = live.map((one) => ({ ...one, ending: s.succeeded() }))
+        const [answer, { cancelling }] = await Promise.all([
+          first.queue.finishLive(workerId, upwards ? report : report.toReversed()),
+          cancelMany(second, upwards ? ids.toReversed() : ids),
+        ])
+        assert.deepEqual(answer.missing, [])
+        // Both batches, and of the others what it came before.
+        assert.equal(cancelling, 2 + answer.cancelled.length)
+      },
+    )
+  }
+
+  race('reclaim×cancelMany: neither waits for ever for what the other has', async (given) => {
+    const { first, second, waiting } = given
+    const { workerId, ids } = await hold(given)
+    const held = first.holdAfter(reclaimLive)
+    const reclaiming = first.upkeep.reclaim({ workerId, beats: 0 })
+    await held.reached
+    const cancelling = cancelMany(second, ids)
+    await waiting()
+    held.resume()
+    assert.equal(await reclaiming, 'reclaimed')
+    const { cancelled, cancelling: flagged } = await cancelling
+    assert.equal(cancelled + flagged, 4)
+  })
+
+  race('cancelMany×reclaim: neither waits for ever for what the other has', async (given) => {
+    const { first, second, waiting } = given
+    const { workerId, ids } = await hold(given)
+    const held = first.holdAfter(cancelBatchedById)
+    const cancelling = cancelMany(first, ids)
+    await held.reached
+    const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+    await waiting()
+    held.resume()
+    const { cancelled, cancelling: flagged } = await cancelling
+    assert.equal(cancelled + flagged, 4)
+    assert.equal(await reclaiming, 'reclaimed')
+  })
+
+  race(
+    'reclaim×cancelMany: a reclaim that takes its batches in another order than by id',
+    async (given, t) => {
+      const { client, second, waiting } = given
+      const { workerId, ids, batches } = await hold(given)
+      // It finds them by where they lie: the first moves behind the second.
+      await client.query('UPDATE batches SET lane = lane WHERE batch_id = $1', [batches[0]!.batchId])
+      const held = await holdDelete(t, given, batches[0]!.batchId)
+      const reclaiming = held.session.upkeep.reclaim({ workerId, beats: 0 })
+      await held.reached()
+      const cancelling = cancelMany(second, ids.slice(0, 2))
+      await waiting(2)
+      await held.resume()
+      assert.equal(await reclaiming, 'reclaimed')
+      assert.deepEqual(await cancelling, { cancelled: 2, cancelling: 0 })
+    },
+  )
+
+  race('return×cancelMany: batches that come back in another order than by id', async (given, t) => {
+    const { second, waiting } = given
+    const { workerId, ids, batches } = await hold(given)
+    const held = await holdDelete(t, given, batches[1]!.batchId)
+    const back = held.session.queue.returnUnknown(workerId, { batchIds: [], executionIds: [] })
+    await held.reached()
+    const cancelling = cancelMany(second, ids)
+    await waiting(2)
+    await held.resume()
+    assert.equal(await back, 4)
+    const { cancelled } = await cancelling
+    assert.equal(cancelled, 4)
+  })
+
+  race('release×cancelMany: what one lets go of one job and cancels of another', async (given) => {
+    const { s, first, second, waiting } = given
+    const going = await s.createJob()
+    await s.fire(going, 0)
+    const triggered = await s.trigger(going)
+    await s.runAll()
+    const { job: superseded, executionId: running } = await supersedeBatched(given)
+    const held = first.holdAfter(releaseWaiting)
+    const releasing = releaseAll(first, [going.jobId, superseded.jobId])
+    await held.reached
+    const cancelling = cancelMany(second, [running, triggered])
+    await waiting()
+    held.resume()
+    assert.equal((await releasing).ready, 1)
+    assert.deepEqual(await cancelling, { cancelled: 1, cancelling: 1 })
+    assert.equal(await s.statusOf(running), 'CANCELLING')
+  })
+
+  race('release of several jobs×cancelMany: what it cancels of one job after the other', async (given, t) => {
+    const { s, client, address, second, waiting } = given
+    const job = await s.createJob({ overlapPolicy: 'CANCEL_RUNNING' })
+    const triggered = await s.trigger(job)
+    await s.claim(await s.addWorker())
+    assert.equal(await s.tryFire(job, 1), 'buffered')
+    const other = await supersedeBatched(given)
+    const [jobs, running] = [
+      [job, other.job],
+      [triggered, other.executionId],
+    ]
+    // The release is held when it has flagged what runs of the first, and comes to the second.
+    await client.query(`
+      CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+        IF current_setting('application_name') = 'carillon held' THEN PERFORM pg_advisory_xact_lock(77); END IF;
+        RETURN NULL;
+      END $$;
+      CREATE TRIGGER hold AFTER UPDATE ON live FOR EACH ROW WHEN (NEW.cancelled_at IS NOT NULL)
+        EXECUTE FUNCTION hold()`)
+    await client.query('SELECT pg_advisory_lock(77)')
+    const releasing = releaseAll(
+      openSession(t, address, 'held'),
+      jobs.map(({ jobId }) => jobId),
+    )
+    await waiting()
+    const cancelling = cancelMany(second, running)
+    await waiting(2)
+    await client.query('SELECT pg_advisory_unlock(77)')
+    assert.equal((await releasing).cancelled, true)
+    assert.deepEqual(await cancelling, { cancelled: 0, cancelling: 2 })
+  })
+
+  race('delete of all×finish of the same batches: neither waits for ever', async (given, t) => {
+    const { s, second, waiting } = given
+    const job = await s.createJob({ overlapPolicy: 'ALLOW' })
+    for (const second_ of [0, 1]) await s.fire(job, second_, { lane: sharedLane })
+    const workerId = await s.addWorker()
+    const batches = (await s.claim(workerId)).batches.toSorted((a, b) => (a.batchId < b.batchId ? 1 : -1))
+    const held = await holdDelete(t, given, batches[0]!.batchId)
+    const report = batches.map((one) => ({ ...one, endings: [{ position: 0, ending: s.succeeded() }] }))
+    const finishing = held.session.queue.finishBatches(workerId, report)
+    await held.reached()
+    const deleting = second.jobs.change(job, (state) =>
+      deleteJob(state, { by: 'tester', cancelRunning: true }),
+    )
+    await waiting(2)
+    await held.resume()
+    assert.deepEqual(await finishing, allHeld)
+    assert(typeof (await deleting) === 'object')
+  })
+}
