@@ -37,7 +37,7 @@ export class Checker {
     const { operation } = request
     if (operation === null) return checkStray(request, answer)
     // The target to try jobs on answers with the status that it is asked for, failures too.
-    if (operation.path === '/echo' && isAsked(request, answer)) return []
+    if (isEchoed(request, answer)) return []
     if (answer.status >= 500) return checkFailure(answer)
     const found = findResponse(operation, answer.status)
     if (found === null) return [`the document lists no status ${answer.status} for ${operation.name}`]
@@ -173,7 +173,9 @@ function findResponse({ responses }: Operation, status: number): string | null {
   )
 }
 
-function isAsked({ path }: FuzzRequest, { status, headers }: FuzzAnswer): boolean {
+/** /echo answers with the status that it is asked for. */
+export function isEchoed({ operation, path }: FuzzRequest, { status, headers }: FuzzAnswer): boolean {
+  if (operation?.path !== '/echo') return false
   const asked = new RegExp(`[?&]status=${status}(&|$)`).test(path)
   return asked && /^application\/json/.test(String(headers['content-type'] ?? 'application/json'))
 }

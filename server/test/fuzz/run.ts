@@ -1,6 +1,6 @@
 // Sends requests from a seed to a running API, a few at a time on kept connections, and has every answer checked.
 import { Pool } from 'undici'
-import { Checker, type FuzzAnswer } from './check.ts'
+import { Checker, type FuzzAnswer, isEchoed } from './check.ts'
 import { toCurl } from './curl.ts'
 import { Dice } from './dice.ts'
 import { type OpenApiDocument, type Operation, operationsOf } from './document.ts'
@@ -146,7 +146,7 @@ class Run {
       return
     }
     for (const what of this.#checker.check(request, answer)) this.#blame(request, what, show(answer))
-    if (answer.status === 503) {
+    if (answer.status === 503 && !isEchoed(request, answer)) {
       this.#report.unavailable += 1
       this.#blame(request, 'unavailable, though the database was there', show(answer))
     }
