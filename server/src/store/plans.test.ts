@@ -30,7 +30,6 @@ import {
   releaseWaiting,
   selectNextRetry,
   selectReleasable,
-  selectWaitingForKeys,
   selectWaitingJobs,
   wakeRetries,
 } from './upkeep.sql.ts'
@@ -139,13 +138,8 @@ const hot: { statement: Sql; values: string[]; types: string }[] = [
   { statement: selectNextRetry, values: [], types: '' },
   {
     statement: selectWaitingJobs,
-    values: [`SELECT '00000000-0000-0000-0000-000000000000'::uuid`, 'SELECT 500'],
-    types: 'uuid, bigint',
-  },
-  {
-    statement: selectWaitingForKeys,
-    values: ['SELECT 500'],
-    types: 'bigint',
+    values: [`SELECT '00000000-0000-0000-0000-000000000000'::uuid`, 'SELECT 500', 'SELECT true'],
+    types: 'uuid, bigint, boolean',
   },
   {
     statement: selectReleasable,

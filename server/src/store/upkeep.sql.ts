@@ -81,20 +81,19 @@ export const wakeRetries = sql('wakeRetries')`
 export const selectNextRetry = sql('selectNextRetry')`
   SELECT min(ready_at) AS at FROM live WHERE state = 'retrying'`
 
+// The first page ($3) also has the jobs that have waited longest for a concurrency key, in front.
 export const selectWaitingJobs = sql('selectWaitingJobs')`
-  SELECT job_id FROM (
+  (SELECT DISTINCT w.job_id, false AS listed FROM (
+    SELECT job_id FROM live WHERE $3 AND state = 'waiting' AND concurrency_key IS NOT NULL ORDER BY rank LIMIT $2
+  ) w)
+  UNION ALL
+  (SELECT w.job_id, true FROM (
     (SELECT DISTINCT job_id FROM live WHERE state = 'waiting' AND job_id > $1 ORDER BY job_id LIMIT $2)
     UNION
     (SELECT job_id FROM catchups WHERE job_id > $1 ORDER BY job_id LIMIT $2)
     UNION
     (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND job_id > $1 ORDER BY job_id LIMIT $2)
-  ) w ORDER BY job_id LIMIT $2`
-
-/** Jobs that have waited longest for a concurrency key. */
-export const selectWaitingForKeys = sql('selectWaitingForKeys')`
-  SELECT DISTINCT w.job_id FROM (
-    SELECT job_id FROM live WHERE state = 'waiting' AND concurrency_key IS NOT NULL ORDER BY rank LIMIT $1
-  ) w`
+  ) w ORDER BY w.job_id LIMIT $2)`
 
 const waitingColumns = fragment`
   l.execution_id, l.kind, l.slot, l.rank, l.operation_id, l.concurrency_key, l.key_limit`

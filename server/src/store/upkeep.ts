@@ -53,14 +53,13 @@ export class StoredUpkeep implements Upkeep {
   }
 
   async findWaiting(after: string | null, limit: number): Promise<string[]> {
-    const values = [after ?? noJob, limit]
-    const { rows } = await this.#database.query<JobIdRow>(statements.selectWaitingJobs, values)
-    const ids = rows.map((row) => row.job_id)
-    if (after !== null) return ids
-    const forKeys = await this.#database.query<JobIdRow>(statements.selectWaitingForKeys, [limit])
+    const values = [after ?? noJob, limit, after === null]
+    const { rows } = await this.#database.query<WaitingRow>(statements.selectWaitingJobs, values)
     // Those of the page last: it goes on behind the last one.
-    const first = forKeys.rows.map((row) => row.job_id).filter((jobId) => !ids.includes(jobId))
-    return [...first, ...ids]
+    const page = rows.filter(({ listed }) => listed).map((row) => row.job_id)
+    const inPage = new Set(page)
+    const first = rows.filter(({ job_id: jobId, listed }) => !listed && !inPage.has(jobId))
+    return [...first.map((row) => row.job_id), ...page]
   }
 
   release(
@@ -71,6 +70,7 @@ export class StoredUpkeep implements Upkeep {
   }
 }
 
-interface JobIdRow {
+interface WaitingRow {
   job_id: string
+  listed: boolean
 }
