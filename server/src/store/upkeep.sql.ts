@@ -81,14 +81,21 @@ export const wakeRetries = sql('wakeRetries')`
 export const selectNextRetry = sql('selectNextRetry')`
   SELECT min(ready_at) AS at FROM live WHERE state = 'retrying'`
 
-// The first page ($3) also has the jobs that have waited longest for a concurrency key, in front.
+// The first page ($3) also has the jobs that have waited longest for a concurrency key, in front. Distinct jobs by skipping
+// through the index: the cost follows their number, not that of what waits of each.
 export const selectWaitingJobs = sql('selectWaitingJobs')`
+  WITH RECURSIVE waiting AS (
+    (SELECT job_id FROM live WHERE state = 'waiting' AND job_id > $1 ORDER BY job_id LIMIT 1)
+    UNION ALL
+    SELECT (SELECT l.job_id FROM live l WHERE l.state = 'waiting' AND l.job_id > o.job_id ORDER BY l.job_id LIMIT 1)
+    FROM waiting o WHERE o.job_id IS NOT NULL
+  )
   (SELECT DISTINCT w.job_id, false AS listed FROM (
     SELECT job_id FROM live WHERE $3 AND state = 'waiting' AND concurrency_key IS NOT NULL ORDER BY rank LIMIT $2
   ) w)
   UNION ALL
   (SELECT w.job_id, true FROM (
-    (SELECT DISTINCT job_id FROM live WHERE state = 'waiting' AND job_id > $1 ORDER BY job_id LIMIT $2)
+    (SELECT job_id FROM waiting WHERE job_id IS NOT NULL LIMIT $2)
     UNION
     (SELECT job_id FROM catchups WHERE job_id > $1 ORDER BY job_id LIMIT $2)
     UNION
