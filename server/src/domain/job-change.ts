@@ -73,8 +73,11 @@ export function editJob(state: JobState, { by, key, version }: JobEdit): JobWrit
   // Runs are counted from when the schedule has a limit of them.
   const runs = state.schedule.max_runs === undefined ? 0 : settled.runs
   const isOver = runs >= (version.schedule.max_runs ?? Number.POSITIVE_INFINITY)
-  const slotAt = schedule === null || isOver ? null : nextSlot(schedule, settled.decidedTo)
-  const status = slotAt === null ? 'COMPLETED' : state.status === 'PAUSED' ? 'PAUSED' : 'ACTIVE'
+  // While its last execution is under way, one that counts from that end goes on awaiting it.
+  const awaits = !isOver && isAwaiting(state) && isAfterCompletion(version.schedule)
+  const slotAt = schedule === null || isOver || awaits ? null : nextSlot(schedule, settled.decidedTo)
+  const isCompleted = slotAt === null && !awaits
+  const status = isCompleted ? 'COMPLETED' : state.status === 'PAUSED' ? 'PAUSED' : 'ACTIVE'
   return { ...kept, ...settled, runs, status, slotAt, pause: status === 'PAUSED' ? state.pause : null }
 }
 
@@ -148,6 +151,10 @@ function stayAs(state: JobState, by: string): JobWrite {
   const { key, status, slotAt, decidedTo, runs, pause } = state
   const none = { version: null, skips: [], dropsOwed: false, cancelsPending: false, cancelsRunning: false }
   return { by, key, status, slotAt, decidedTo, runs, pause, ...none }
+}
+
+function isAwaiting({ status, slotAt, schedule }: JobState): boolean {
+  return slotAt === null && (status === 'ACTIVE' || status === 'PAUSED') && isAfterCompletion(schedule)
 }
 
 /** Every slot up to `until` that has no record gets one. */

@@ -200,3 +200,11 @@ test('after_completion: the one slot that it owes is on no grid', () => {
   const { owed: made } = plan({ schedule, owed: owed(33, 33), awaits: { endedAt: null } })
   assert.deepEqual(made, { slots: [at(33)], state: 'ready', skips: [], left: null })
 })
+
+test('CANCEL_RUNNING: nothing that is owed is cancelled by a slot that waits behind it', () => {
+  const base = { overlapPolicy: 'CANCEL_RUNNING', owed: owed(10, 12) } as const
+  const waiting = [slot('s20', 20), slot('s21', 21)]
+  assert.deepEqual(plan({ ...base, waiting, underWay: 1, uncancelled: 1 }), nothing)
+  assert.deepEqual(plan({ ...base, waiting }).owed?.slots, [at(10)])
+  assert.equal(plan({ ...base, waiting }).cancel, null)
+})

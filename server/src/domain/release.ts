@@ -154,7 +154,9 @@ function letSeveralGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void
 }
 
 function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
-  const waiting = job.overlapPolicy === 'CANCEL_RUNNING' ? planCancel(job, plan) : job.waiting
+  // What is owed runs first, each after the other: were it cancelled by a slot that waits behind it, all of it would be.
+  const cancels = job.overlapPolicy === 'CANCEL_RUNNING' && job.owed === null
+  const waiting = cancels ? planCancel(job, plan) : job.waiting
   const [first] = job.overlapPolicy === 'CANCEL_RUNNING' ? slotsFirst(waiting) : inOrder(waiting)
   if (first !== undefined && !isAfterOwed(first, job.owed)) {
     // Backfilled executions run beside others of their backfill: it makes no more than may run at once.

@@ -100,7 +100,7 @@ const thens: [SlotFacts, string][] = [
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfireWindowSeconds: 600 } }),
-    `${missed} again within the misfire window of 600 s.`,
+    `${missed}; of those that are missed only the latest runs, if it lies within the misfire window.`,
   ],
   [
     skipped({ reason: 'misfire', job: { ...job, misfirePolicy: 'FIRE_ALL' } }),
@@ -156,6 +156,6 @@ test('an instant without a slot is told with the slots around it', () => {
   const none = whyNoSlot(at('02:20:00'), { before: null, after: null })
   assert.equal(
     none.text,
-    'No slot of the job lies at 2026-01-02T02:20:00Z: none lies before it, and none lies after it.',
+    'No slot of the job lies at 2026-01-02T02:20:00Z: none lies within a year before it, and none lies within a year after it.',
   )
 })

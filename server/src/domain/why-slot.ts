@@ -39,8 +39,10 @@ export function whySlot(facts: SlotFacts): Answer {
 export function whyNoSlot(at: EpochMs, around: { before: SlotFate | null; after: SlotFate | null }): Answer {
   const { before, after } = around
   const was =
-    before === null ? 'none lies before it' : `the one before, ${atText(before.slot)}, ${fateText(before)}`
-  const next = after === null ? 'none lies after it' : `the one after is ${atText(after.slot)}`
+    before === null
+      ? 'none lies within a year before it'
+      : `the one before, ${atText(before.slot)}, ${fateText(before)}`
+  const next = after === null ? 'none lies within a year after it' : `the one after is ${atText(after.slot)}`
   const text = `No slot of the job lies at ${atText(at)}: ${was}, and ${next}.`
   const executionId = before?.executionId ?? null
   return { text, status: 'NO_SLOT', reason: null, slot: before?.slot ?? null, executionId }
@@ -74,7 +76,7 @@ function whatRan({ job, slot }: SlotFacts, one: ExecutionView): string {
     case 'RUNNING':
     case 'CANCELLING': {
       const how = one.status === 'RUNNING' ? 'It is running' : 'It is being cancelled'
-      return `${how}: ${at} runs since ${atText(one.startedAt ?? one.enqueuedAt)} ${id}.`
+      return `${how}: ${at} runs${one.startedAt === null ? '' : ` since ${atText(one.startedAt)}`} ${id}.`
     }
     default:
       return `It waits: ${at} has its execution since ${atText(one.enqueuedAt)} and has not started yet ${id}.`
@@ -145,7 +147,8 @@ function whyMisfire({ job, version, instead }: SlotFacts): string {
     return `${missed}; of several that were missed the latest, ${atText(instead)}, ran instead`
   if (version !== job.version) return missed
   if (job.misfirePolicy === 'SKIP') return `${missed}, and its misfire_policy is SKIP`
+  if (job.misfirePolicy === 'FIRE_ONCE')
+    return `${missed}; of those that are missed only the latest runs, if it lies within the misfire window`
   const window = job.misfireWindowSeconds === null ? '' : ` of ${job.misfireWindowSeconds} s`
-  const rest = job.misfirePolicy === 'FIRE_ALL' ? ', or there were more than run by FIRE_ALL' : ''
-  return `${missed} again within the misfire window${window}${rest}`
+  return `${missed} again within the misfire window${window}, or there were more than run by FIRE_ALL`
 }

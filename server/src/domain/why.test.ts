@@ -60,7 +60,7 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     'SCHEDULED',
     'exclusion',
   ],
-  [{ next: null, nextRunAt: null }, 'No slot of the job lies ahead within a year.', 'SCHEDULED', null],
+  [{ next: null, nextRunAt: null }, 'No slot of the job is known.', 'SCHEDULED', null],
   [
     { last: { slot: at('03:00:00'), status: 'PENDING', reason: null, executionId: null } },
     'The slot 2026-01-02T03:00:00Z is due, and no scheduler has fired it yet.',

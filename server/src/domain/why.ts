@@ -56,9 +56,8 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     executionId,
   })
   if (one.state === 'running') {
-    const since = one.startedAt ?? one.enqueuedAt
     const how = status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
-    return told(`${how}: ${nameOf(one)} runs since ${atText(since)}${attemptText(facts, one.attempt)}.`, null)
+    return told(`${how}: ${nameOf(one)} runs${sinceText(one)}${attemptText(facts, one.attempt)}.`, null)
   }
   if (one.state === 'retrying') {
     const next = attemptText(facts, one.attempt + 1)
@@ -94,8 +93,7 @@ function whyWaiting({ job, underWay }: NowFacts, one: UnendedExecution): Answer 
   const { overlapPolicy, concurrencyLimit } = job
   const ahead = underWay.executions.find(({ state }) => state !== 'waiting')
   if (overlapPolicy !== 'ALLOW' && ahead !== undefined) {
-    const since = atText(ahead.startedAt ?? ahead.enqueuedAt)
-    const who = `the execution ${ahead.executionId}, which is ${ahead.status} since ${since}`
+    const who = `the execution ${ahead.executionId}, which is ${ahead.status}${sinceText(ahead)}`
     return told(`waits for the end of ${who} (overlap_policy ${overlapPolicy})`, 'overlap')
   }
   if (overlapPolicy === 'ALLOW' && concurrencyLimit !== null && underWay.letGo >= concurrencyLimit) {
@@ -126,7 +124,8 @@ function whyCompleted({ job, last }: NowFacts): string {
   if (schedule.type === 'IMMEDIATE' || schedule.type === 'ONE_TIME') {
     return last === null ? 'its one slot is over' : `its one slot, ${atText(last.slot)}, ${fateText(last)}`
   }
-  if (max !== undefined && runs >= max) return `it ran ${runs} times, which is its max_runs`
+  if (max !== undefined && runs >= max)
+    return `it ran ${runs} times, ${runs === max ? 'which is its max_runs' : `and its max_runs is ${max}`}`
   if (end !== undefined) return `no slot is left before its end_at, ${end}`
   return 'no slot is left'
 }
@@ -142,7 +141,10 @@ function whyNotDue({ job, last, next, nextRunAt }: NowFacts): Answer {
       'Its last execution has ended, and the next slot, which counts from that end, is being planned.'
     return { ...none, text, reason: 'after_completion' }
   }
-  if (next === null) return { ...none, text: 'No slot of the job lies ahead within a year.' }
+  if (next === null) {
+    const text = nextRunAt === null ? 'No slot of the job is known.' : `Not due until ${atText(nextRunAt)}.`
+    return { ...none, text }
+  }
   const { slot, dueAt, exclusion } = next
   if (exclusion !== null) {
     const then = nextRunAt === null ? 'no later run is known' : `it runs next at ${atText(nextRunAt)}`
@@ -179,4 +181,9 @@ function withPause(job: JobView, answer: Answer): Answer {
 
 function attemptText({ job }: NowFacts, attempt: number): string {
   return attempt <= 1 ? '' : `, attempt ${attempt} of ${Math.max(attempt, job.retryPolicy.max_retries + 1)}`
+}
+
+/** Of an attempt of which only its batch is known nobody can say since when it runs. */
+function sinceText({ startedAt }: UnendedExecution): string {
+  return startedAt === null ? '' : ` since ${atText(startedAt)}`
 }

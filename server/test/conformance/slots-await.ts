@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { toRfc3339 } from '../../src/lib/epoch.ts'
-import { change, pause, resume } from './changes.ts'
+import { change, editSchedule, pause, resume } from './changes.ts'
 import { takeNote } from './slots-skips.ts'
 import type { StoreScenario } from './stores.ts'
 
@@ -32,6 +32,22 @@ export function testAwaits(name: string, setup: Setup): void {
     assert.deepEqual({ slotAt: next, dueAt }, secondsAfter(s, 361))
     assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
     assert.equal((await s.look(job)).awaits, null)
+  })
+
+  test(`${name}: an edit of the interval while it is under way holds from its end on`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob({ schedule })
+    await s.fire(job, 0, awaits(s, 0))
+    const edited = await change(s, job, editSchedule({ ...schedule, every_seconds: 90 }))
+    assert.deepEqual([edited.status, edited.slotAt], ['ACTIVE', null])
+    assert.equal((await s.release(job)).planned, false)
+    const before = await s.now()
+    await s.runAll()
+    assert.equal((await s.release(job)).planned, true)
+    const { slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
+    assert(slotAt !== null && slotAt >= before + 90_000 - 1_000, `${slotAt}`)
+    const toGrid = await change(s, job, editSchedule())
+    assert.notEqual(toGrid.slotAt, null)
   })
 
   test(`${name}: it awaits the last attempt`, async (t) => {

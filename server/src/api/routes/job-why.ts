@@ -2,6 +2,7 @@
 // domain/why.ts and domain/why-slot.ts.
 import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
+import { lateAfterMs } from '../../domain/misfire.ts'
 import { readInstant } from '../../domain/schedule/instant.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
@@ -28,6 +29,8 @@ export interface JobWhyDeps extends LedgerDeps {
 interface Question {
   ledger: SlotLedger
   at: EpochMs
+  /** Somebody asks about an instant, be it this one. */
+  isNamed: boolean
   now: EpochMs
 }
 
@@ -55,7 +58,7 @@ export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
       const job = await deps.jobs.get(tenantId, jobId)
       if (job === null) throw jobNotFound(jobId)
       const ledger = await SlotLedger.open(deps, job, now)
-      return toReply(jobId, at, await answerTo(deps, { ledger, at, now }))
+      return toReply(jobId, at, await answerTo(deps, { ledger, at, isNamed: query.at !== undefined, now }))
     },
   )
 }
@@ -70,13 +73,13 @@ function readAt(text: string): EpochMs {
 async function answerTo(deps: JobWhyDeps, question: Question): Promise<Answer> {
   const { ledger, at, now } = question
   const second = epochMs(Math.floor(at / 1_000) * 1_000)
-  const isPast = second < Math.floor(now / 1_000) * 1_000
-  const isToCome = at > now && ledger.job.status === 'ACTIVE'
-  if (!isPast && !isToCome) return whyNow(await factsOfNow(deps, question))
+  const isToCome = second > now
+  // Of a job that fires no more, or not for now, that is the answer.
+  if (!question.isNamed || (isToCome && ledger.job.status !== 'ACTIVE'))
+    return whyNow(await factsOfNow(deps, question))
   const window = { from: second, to: epochMs(second + 999) }
   const [slot] = (await ledger.list({ window, limit: 1, order: 'asc' })).slots
   if (slot !== undefined) return answerSlot(deps, question, slot)
-  if (!isPast) return whyNow(await factsOfNow(deps, question))
   const [before, after] = await Promise.all([
     findBefore(ledger, second),
     findAfter(ledger, epochMs(second + 999)),
@@ -129,11 +132,8 @@ async function findInstead(deps: JobWhyDeps, ledger: SlotLedger, to: EpochMs): P
   const one = await deps.history.getExecution(ledger.job.tenantId, next.executionId)
   const [first] = one?.attempts ?? []
   const madeAt = first?.enqueuedAt ?? one?.enqueuedAt ?? next.slot
-  return madeAt - dueAtOf(ledger.job, next.slot) > lateMs ? next.slot : null
+  return madeAt - dueAtOf(ledger.job, next.slot) >= lateAfterMs ? next.slot : null
 }
-
-/** Well below what counts as missed, well above what load takes. */
-const lateMs = 10_000
 
 async function findBefore(ledger: SlotLedger, at: EpochMs): Promise<LedgerSlot | null> {
   const window = { from: epochMs(Math.max(0, at - reachMs)), to: epochMs(at - 1) }

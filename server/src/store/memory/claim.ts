@@ -60,12 +60,18 @@ function leaseOf(store: MemoryStore, workerId: string): LeaseRow {
 }
 
 function claimLive(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  store.changeLive(row, { state: 'running', workerId, fence: row.fence + 1, attempt: row.attempt + 1 })
+  store.changeLive(row, {
+    state: 'running',
+    workerId,
+    fence: row.fence + 1,
+    attempt: row.attempt + 1,
+    startedAt: store.now(),
+  })
   return claimedLive(row)
 }
 
 function claimOut(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1 })
+  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1, startedAt: store.now() })
   store.addLive(row)
   return claimedLive(row)
 }
