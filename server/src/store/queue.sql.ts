@@ -75,16 +75,15 @@ export const claimWork = sql('claimWork')`
     FROM part p WHERE b.batch_id = p.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM part))
   ), moved AS (
     INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot,
-      enqueued_at, rank, worker_id, fence, attempt, started_at)
+      enqueued_at, rank, worker_id, fence, attempt)
     SELECT execution_at(p.batch_id, u.place), u.job_id, u.version, j.tenant_id, 'slot', 'running', p.route, p.lane,
-      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1, clock_ms()
+      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1
     FROM part p CROSS JOIN LATERAL unnest(p.positions[:p.take], p.job_ids[:p.take], p.versions[:p.take],
       p.slots_ms[:p.take]) AS u(place, job_id, version, slot_ms)
     JOIN jobs j ON j.job_id = u.job_id
     RETURNING l.*
   ), claimed AS (
-    UPDATE live l SET state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1,
-      started_at = clock_ms()
+    UPDATE live l SET state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1
     WHERE l.execution_id = ANY (ARRAY(
       SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE NOT o.is_batch AND o.upto <= lane.n
       UNION ALL SELECT execution_id FROM for_host))

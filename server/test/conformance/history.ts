@@ -180,9 +180,7 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
 
     const again = await s.claimLive(workerId)
     const second = { ...inBatch, enqueuedAt: woken.enqueuedAt, attempt: 2 }
-    const { startedAt: claimedAt, ...running } = await checked()
-    assert(claimedAt !== null && claimedAt >= woken.enqueuedAt, 'an attempt begins with its claim')
-    assert.deepEqual({ ...running, startedAt: null }, second)
+    assert.deepEqual(await checked(), second)
 
     await s.finishLive(workerId, again, s.succeeded())
     const done = { ...last, httpStatus: 200, error: null, attempt: 2, enqueuedAt: woken.enqueuedAt }

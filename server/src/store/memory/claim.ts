@@ -60,18 +60,12 @@ function leaseOf(store: MemoryStore, workerId: string): LeaseRow {
 }
 
 function claimLive(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  store.changeLive(row, {
-    state: 'running',
-    workerId,
-    fence: row.fence + 1,
-    attempt: row.attempt + 1,
-    startedAt: store.now(),
-  })
+  store.changeLive(row, { state: 'running', workerId, fence: row.fence + 1, attempt: row.attempt + 1 })
   return claimedLive(row)
 }
 
 function claimOut(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1, startedAt: store.now() })
+  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1 })
   store.addLive(row)
   return claimedLive(row)
 }
