@@ -16,6 +16,7 @@ import { withDataAccess } from './data-directory.ts'
 import { EmbeddedPostgres } from './embedded-postgres.ts'
 import { AlreadyRunning } from './hold-postgres.ts'
 import { isAlive } from './leash.ts'
+import { connectOwner } from './owner-lock.ts'
 import { findPostmaster } from './postmaster.ts'
 import { chooseUser } from './system-user.ts'
 
@@ -250,7 +251,12 @@ async function startOrphan({ dataDir, pgDir }: { dataDir: string; pgDir: string 
       stdio: ['ignore', 'ignore', 'ignore', descriptor],
     }).unref()
   })
-  await until(async () => (await findPostmaster(pgDir)) !== null, 'the orphan runs')
+  // Its process is there before its socket is: whoever connects must find both.
+  await until(async () => {
+    const lock = await connectOwner(pgDir)
+    await lock?.client.end()
+    return lock !== null
+  }, 'the orphan answers')
   return (await findPostmaster(pgDir))!
 }
 
