@@ -24,11 +24,12 @@ export async function registerJobs(client: pg.Client, jobs: number): Promise<voi
       FROM made CROSS JOIN tenants
     ), version AS (
       INSERT INTO job_versions (job_id, version, tenant_id, name, tags, schedule, anchor_at, execution, retry_policy,
-        priority, overlap_policy, misfire_policy, metadata, jitter_seconds)
+        priority, overlap_policy, misfire_policy, metadata, jitter_seconds, route, own_rows)
       SELECT id, 1, tenant_id, made.name, tags,
         json_build_object('type', 'CRON', 'cron_expression', to_char(at AT TIME ZONE 'UTC', 'SS MI HH24 * * *')), now(),
         '{"type":"http","callback_url":"http://127.0.0.1:9/","method":"POST","headers":{},"timeout_seconds":10}',
-        '{"max_retries":0,"backoff":"FIXED","initial_delay_ms":1000,"max_delay_ms":1000}', 5, 'SKIP', 'FIRE_ONCE', '{}', 0
+        '{"max_retries":0,"backoff":"FIXED","initial_delay_ms":1000,"max_delay_ms":1000}', 5, 'SKIP', 'FIRE_ONCE', '{}', 0,
+        'server', false
       FROM made CROSS JOIN tenants
     )
     INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at)

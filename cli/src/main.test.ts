@@ -30,7 +30,8 @@ test('help tells what there is to do', async () => {
     for (const word of ['carillon start', 'carillon status', 'docs/config.md'])
       assert(stdout.includes(word), word)
   }
-  assert.match((await carillon('start', '--help')).stdout, /Ctrl-C or SIGTERM stops everything/)
+  const { stdout: startHelp } = await carillon('start', '--help')
+  assert.match(startHelp, /--handlers FILE[\s\S]*Ctrl-C or SIGTERM stops everything/)
   assert.match((await carillon('status', '--help')).stdout, /--url URL/)
 })
 
@@ -40,7 +41,14 @@ test('the version is that of the package', async () => {
 })
 
 test('an unknown command or argument is refused with where to look', async () => {
-  for (const args of [['strat'], ['start', '--prot'], ['status', '--prot']]) {
+  const wrong = [
+    ['strat'],
+    ['start', '--prot'],
+    ['start', 'now'],
+    ['start', '--handlers'],
+    ['status', '--prot'],
+  ]
+  for (const args of wrong) {
     const { code, stdout, stderr } = await carillon(...args)
     assert.equal(code, 2)
     assert.equal(stdout, '')

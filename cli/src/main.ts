@@ -1,4 +1,5 @@
 // The `carillon` command: picks the sub-command, prints help, sets the exit code.
+import { parseArgs } from 'node:util'
 import { version } from '@carillon/server/version.ts'
 import { runStatus } from './status.ts'
 
@@ -20,7 +21,10 @@ Server settings are environment variables; docs/config.md has all of them:
 
 const startHelp = `carillon start: start the server and stay in the foreground
 
-Takes no arguments: settings are environment variables, all in docs/config.md.
+  --handlers FILE    run the jobs that this file exports (made by defineJob of @carillon/sdk)
+                     in a process of their own, and put those with a schedule into the API
+
+Settings are environment variables, all in docs/config.md.
 Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`
 
 process.exitCode = await run(process.argv.slice(2))
@@ -30,8 +34,7 @@ if (process.connected) process.disconnect?.()
 async function run([command, ...args]: string[]): Promise<number> {
   switch (command) {
     case 'start':
-      if (args.length === 0) return start()
-      return args[0] === '--help' ? print(startHelp) : refuse(`start takes no argument ${args[0]}`)
+      return start(args)
     case 'status':
       return runStatus(args)
     case 'next':
@@ -50,10 +53,18 @@ async function run([command, ...args]: string[]): Promise<number> {
 }
 
 // Loaded only when needed: the server's code takes half a second that `--help` should not cost.
-async function start(): Promise<number> {
+async function start(args: string[]): Promise<number> {
+  let values: { handlers?: string; help?: boolean }
+  try {
+    values = parseArgs({ args, options: { handlers: { type: 'string' }, help: { type: 'boolean' } } }).values
+  } catch (error) {
+    return refuse(`start: ${(error as Error).message}`)
+  }
+  if (values.help) return print(startHelp)
+  const { handlers } = values
   const { runServer } = await import('@carillon/server/main.ts')
   // Everything has stopped by now; a connection to a database that hangs must not keep us.
-  process.exit(await runServer())
+  process.exit(await runServer(handlers === undefined ? {} : { handlers }))
 }
 
 async function next(args: string[]): Promise<number> {

@@ -33,14 +33,15 @@ export async function runStatus(args: string[]): Promise<number> {
 }
 
 async function report(url: string, key: string | undefined): Promise<number> {
-  const client = createClient({ url, ...(key === undefined ? {} : { key }) })
+  // Whoever asks how it is wants to hear now that it is away.
+  const client = createClient({ url, retries: 0, ...(key === undefined ? {} : { key }) })
   const { status, version, roles, checks } = await client.ready()
   console.log(
     `${status === 'ready' ? 'ready' : 'not ready'}  Carillon ${version} at ${url}, roles ${roles.join(', ')}`,
   )
   for (const [name, state] of Object.entries(checks)) console.log(`  ${name}: ${state}`)
   if (key !== undefined) {
-    for (const worker of (await client.workers()).workers) {
+    for (const worker of (await client.workers.list()).workers) {
       const { worker_id: id, host, status: state, current_load: load, capacity } = worker
       console.log(`  worker ${id} on ${host}: ${state}, ${load} of ${capacity}`)
     }

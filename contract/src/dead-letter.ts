@@ -5,7 +5,7 @@ import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
 export const redriveMax = 200
-export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST'] as const
+export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const
 /** Of a redrive by filter, when none is given. */
 export const redriveRateDefault = 50
 

@@ -46,6 +46,11 @@ export const ERRORS = {
     title: 'The API key is missing or not valid',
     help: 'Send `Authorization: Bearer KEY`. `npm start` prints where the key is kept.',
   },
+  INVALID_TOKEN: {
+    status: 401,
+    title: 'The token is missing or not of this execution',
+    help: 'Send what the call had in `X-Carillon-Token`, as it was, in `X-Carillon-Token` or as `Authorization: Bearer TOKEN`.',
+  },
   SCOPE_MISSING: {
     status: 403,
     title: 'The API key lacks a scope',
@@ -96,6 +101,11 @@ export const ERRORS = {
     title: 'There is no such calendar',
     help: 'Check the name; `GET /api/v1/calendars` lists the calendars of the tenant.',
   },
+  ARTIFACT_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such artifact',
+    help: 'Check the id; `GET /api/v1/artifacts` lists the artifacts of the tenant.',
+  },
   OPERATION_NOT_FOUND: {
     status: 404,
     title: 'There is no such operation',
@@ -126,6 +136,11 @@ export const ERRORS = {
     title: 'There are too many calendars',
     help: 'A tenant has at most 1,000. Delete those that no job names.',
   },
+  TOO_MANY_ARTIFACTS: {
+    status: 409,
+    title: 'There are too many artifacts',
+    help: 'A tenant has at most 100. Delete those that no job names.',
+  },
   CALENDAR_IN_USE: {
     status: 409,
     title: 'A job names the calendar',
@@ -144,7 +159,27 @@ export const ERRORS = {
   EXECUTION_FINISHED: {
     status: 409,
     title: 'The execution has ended',
-    help: 'What has ended cannot be cancelled; `execution_status` says how it ended.',
+    help: 'What has ended stays as it ended; `execution_status` says how.',
+  },
+  ATTEMPT_OVER: {
+    status: 409,
+    title: 'The attempt is over',
+    help: 'It was too late: the attempt was timed out, cancelled, or followed by another one. Stop what it does; what comes of it counts for nothing.',
+  },
+  WORKER_LOST: {
+    status: 409,
+    title: 'The worker is not registered any more',
+    help: 'It was silent for longer than its lease, or has left. Stop what it runs, and register anew: `POST /api/v1/workers`.',
+  },
+  TOO_MANY_WORKERS: {
+    status: 409,
+    title: 'There are too many workers',
+    help: 'A tenant has at most 1,000 at a time. Let those that you stop leave with `DELETE /api/v1/workers/{worker_id}`, or give each a larger capacity.',
+  },
+  SIGNING_KEY_NEW: {
+    status: 409,
+    title: 'The signing key was changed a short while ago',
+    help: 'Callbacks are still signed with the key before, too. Wait until `previous_until`, or send `{"force": true}`. `GET /api/v1/signing-key` shows the present key.',
   },
   EXECUTION_NOT_FINISHED: {
     status: 409,
@@ -174,7 +209,7 @@ export const ERRORS = {
   BODY_TOO_LARGE: {
     status: 413,
     title: 'The body is too large',
-    help: 'Send at most 1 MiB.',
+    help: 'Send at most 1 MiB; to `/workers/heartbeat` and `/workers/report` 4 MiB, to `/artifacts/{artifact_id}` 32 MiB.',
   },
   URL_TOO_LONG: {
     status: 414,
@@ -184,7 +219,7 @@ export const ERRORS = {
   UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
     title: 'The content type is not supported',
-    help: 'Send `Content-Type: application/json`.',
+    help: 'Send `Content-Type: application/json`; to `/artifacts/{artifact_id}` `application/gzip`.',
   },
   SCHEDULED_TIME_TOO_OLD: {
     status: 422,
@@ -211,6 +246,11 @@ export const ERRORS = {
     title: 'The range holds too many slots',
     help: 'A backfill runs at most 10,000 slots; the detail says how many there are. Ask for one part of the range after the other.',
   },
+  CHECKSUM_MISMATCH: {
+    status: 422,
+    title: 'The bundle has another checksum',
+    help: 'Send the SHA-256 of the very bytes of the body, or none. If it is right, the bundle was changed on its way.',
+  },
   NOT_SUPPORTED_YET: {
     status: 422,
     title: 'This part of the API is not built yet',
@@ -223,7 +263,7 @@ export const ERRORS = {
   },
   RATE_LIMITED: {
     status: 429,
-    title: 'The tenant sends too many requests',
+    title: 'There are too many requests',
     help: 'Wait as long as `Retry-After` says. The `RateLimit` header of each answer tells how many are left.',
   },
   HEADERS_TOO_LARGE: {

@@ -2,6 +2,7 @@
 import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts, uuidGiven } from './shapes.ts'
+import { EXECUTORS } from './worker.ts'
 
 export const EXECUTION_STATUSES = [
   'WAITING_DEPENDENCIES',
@@ -25,6 +26,9 @@ export const ERROR_TYPES = [
   'TLS_ERROR',
   'RESPONSE_TOO_LARGE',
   'TARGET_FORBIDDEN',
+  'HANDLER_ERROR',
+  'EXIT_CODE',
+  'HEARTBEAT_TIMEOUT',
   'WORKER_LOST',
   'CANCELLED',
 ] as const
@@ -209,11 +213,20 @@ export const Attempt = Type.Object(
     duration_ms: integerOrNull('How long it took.'),
     http_status: integerOrNull('What the target answered.'),
     error: errorOrNull,
-    response_preview: textOrNull('The first 4 KB of the answer.'),
+    response_preview: textOrNull('The first 4 KB of the answer, or of the result as JSON.'),
   },
   strict,
 )
 export type Attempt = Type.Static<typeof Attempt>
+
+const progress = Type.Object(
+  {
+    fraction: Type.Unsafe<number | null>({ type: ['number', 'null'], description: '0 to 1.' }),
+    message: textOrNull('In words.'),
+    at: instant('When the attempt was last heard of.'),
+  },
+  strict,
+)
 
 const callbackResponse = Type.Object(
   { http_status: Type.Integer(), body_preview: textOrNull('The first 4 KB.') },
@@ -233,9 +246,21 @@ export const Execution = Type.Object(
       type: ['object', 'null'],
       description: 'What the target answered to the latest attempt; null when it did not.',
     }),
-    callback_url: Type.String(),
+    executor: Type.Enum([...EXECUTORS], { type: 'string', description: 'How it is called.' }),
+    callback_url: textOrNull('Where it is sent; null unless it is called over HTTP.'),
+    handler: Type.Optional(Type.String({ description: 'Of a worker.' })),
+    command: Type.Optional(Type.String({ description: 'Of the shell executor.' })),
+    artifact_id: Type.Optional(Type.String({ description: 'Of the artifact executor.' })),
+    progress: Type.Unsafe<Type.Static<typeof progress> | null>({
+      ...progress,
+      type: ['object', 'null'],
+      description: 'What its attempt said last; null when it runs none, or none that has said anything.',
+    }),
+    checkpoint: Type.Optional(
+      anyJson('What its latest attempt has left for the next one; absent: nothing, or it has ended.'),
+    ),
     metadata: texts({ maxProperties: 20, maxLength: 512, description: 'Of the job.' }),
-    payload: Type.Optional(anyJson('What it is called with; absent: no body.')),
+    payload: Type.Optional(anyJson('What it is called with; absent: nothing.')),
     retry_of: textOrNull('The execution that this one repeats.'),
     attempts: Type.Array(Attempt, { description: 'Those that ended, oldest first.' }),
   },

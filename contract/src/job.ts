@@ -2,6 +2,7 @@
 // built are not here: the server refuses them by name, so that none is ignored.
 import Type from 'typebox'
 import { EXECUTION_STATUSES } from './execution.ts'
+import { ExecutionRequest, executionDefaults, JobExecution } from './executor.ts'
 import { Pagination, pageNumber, pageParameters } from './pagination.ts'
 import { ScheduleObjectSchema, ScheduleSchema } from './schedule.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
@@ -9,19 +10,15 @@ import { anyJson, instant, instantOrNull, integerOrNull, mergePatchOf, textOrNul
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
 export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
 export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
 
 /** Serialised, in bytes. */
 export const payloadBytesMax = 256 * 1024
-/** Names and values together. */
-export const headerBytesMax = 8 * 1024
 const delayMsMax = 86_400_000
 export const jobKeyPattern = '^[a-z0-9._-]{1,128}$'
 
 /** What a field is when it is left out. */
 export const jobDefaults = {
-  method: 'POST',
-  timeout_seconds: 300,
+  ...executionDefaults,
   max_retries: 3,
   backoff: 'EXPONENTIAL',
   initial_delay_ms: 1_000,
@@ -33,38 +30,6 @@ export const jobDefaults = {
 } as const
 
 const strict = { additionalProperties: false } as const
-const executionType = Type.Literal('http', { description: 'How it is called: over HTTP.' })
-const method = Type.Enum([...METHODS], { type: 'string', default: jobDefaults.method })
-const timeoutSeconds = Type.Integer({
-  minimum: 1,
-  maximum: 604_800,
-  default: jobDefaults.timeout_seconds,
-  description: 'The longest an attempt may take.',
-})
-const callbackUrl = Type.String({
-  minLength: 1,
-  maxLength: 2_048,
-  description: 'Where the execution is sent; http or https.',
-})
-
-export const ExecutionRequest = Type.Object(
-  {
-    type: Type.Optional(executionType),
-    callback_url: callbackUrl,
-    method: Type.Optional(method),
-    headers: Type.Optional(
-      texts({
-        maxProperties: 50,
-        maxLength: headerBytesMax,
-        description: 'Sent with every attempt. Values can be written but not read back. 8 KB in all.',
-      }),
-    ),
-    payload: Type.Optional(anyJson('Sent as the JSON body; absent: no body. At most 256 KB; not with GET.')),
-    timeout_seconds: Type.Optional(timeoutSeconds),
-  },
-  strict,
-)
-
 const maxRetries = Type.Integer({
   minimum: 0,
   maximum: 100,
@@ -203,6 +168,17 @@ export const JobRequest = Type.Object(
         schedule: { type: 'IMMEDIATE' },
         execution: { callback_url: 'http://127.0.0.1:7420/echo', payload: 'hello' },
       },
+      {
+        name: 'Rebuild the index',
+        schedule: '0 2 * * *',
+        execution: {
+          type: 'worker',
+          handler: 'rebuild-index',
+          labels: ['large'],
+          timeout_seconds: 7200,
+          heartbeat_timeout_seconds: 60,
+        },
+      },
     ],
   },
 )
@@ -246,17 +222,7 @@ export const Job = Type.Object(
       },
       strict,
     ),
-    execution: Type.Object(
-      {
-        type: executionType,
-        callback_url: callbackUrl,
-        method: Type.Enum([...METHODS], { type: 'string' }),
-        headers: texts({ maxProperties: 50, maxLength: 3, description: 'The values are not shown.' }),
-        payload: Type.Optional(anyJson('As given; absent: no body.')),
-        timeout_seconds: Type.Integer(),
-      },
-      strict,
-    ),
+    execution: JobExecution,
     retry_policy: Type.Object(
       {
         max_retries: Type.Integer(),
@@ -317,7 +283,7 @@ export const JobPatch = Type.Unsafe<Record<string, unknown>>({
   ...mergePatchOf(JobRequest),
   minProperties: 1,
   description:
-    'A JSON merge patch: what is named replaces, null takes a value away (its default comes back), what is not named stays. A schedule given as text, or of another type, replaces the old one as a whole.',
+    'A JSON merge patch: what is named replaces, null takes a value away (its default comes back), what is not named stays. A schedule given as text, or of another type, replaces the old one as a whole; so does an execution of another type.',
   examples: [{ priority: 3, tags: ['reporting'] }, { schedule: { cron_expression: '0 9 * * 1-5' } }],
 })
 

@@ -24,6 +24,7 @@ export const WHY_REASONS = [
   'no_worker',
   'capacity',
   'target_busy',
+  'suspect',
   'queued',
   'after_completion',
 ] as const

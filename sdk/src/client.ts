@@ -1,110 +1,198 @@
 // The client for Carillon's API. Runs wherever fetch does; no dependencies.
-import type { DeadLetterList, DeadLetterListQuery, RedriveReply } from '#contract/dead-letter.ts'
-import type { Execution, ExecutionList, ExecutionListQuery } from '#contract/execution.ts'
+import type {
+  ApiKey,
+  ApiKeyChange,
+  ApiKeyList,
+  ApiKeyListQuery,
+  ApiKeyRequest,
+  CreatedApiKey,
+} from '#contract/api-key.ts'
+import type { Calendar, CalendarList, CalendarListQuery, CalendarRequest } from '#contract/calendar.ts'
 import type { Ready } from '#contract/health.ts'
-import type { CreatedJob, Job, JobRequest, TriggerReply, TriggerRequest } from '#contract/job.ts'
-import type { Problem } from '#contract/problem.ts'
-import type { WorkerList } from '#contract/worker.ts'
+import type { Operation, OperationList, OperationListQuery } from '#contract/operation.ts'
+import type { Pagination } from '#contract/pagination.ts'
+import type { PartitionList } from '#contract/partition.ts'
+import type { SchedulePreviewReply, SchedulePreviewRequest } from '#contract/schedule.ts'
+import type { RotateRequest } from '#contract/signing-key.ts'
+import type { Tenant, TenantChange, TenantList, TenantListQuery, TenantRequest } from '#contract/tenant.ts'
+import type { SigningKey, WorkerList } from '#contract/worker.ts'
+import { type ArtifactsApi, createArtifactsApi } from './artifacts-api.ts'
+import { type Call, type CallOptions, createCaller, type PostOptions, type WriteOptions } from './call.ts'
+import { createDeadLettersApi, type DeadLettersApi } from './dead-letters-api.ts'
+import { createExecutionsApi, type ExecutionsApi } from './executions-api.ts'
+import { createJobsApi, type JobsApi } from './jobs-api.ts'
+import { createList, type List } from './list.ts'
+import { type Send, sendByFetch } from './send.ts'
 
 export interface ClientOptions {
   /** Where the API answers, such as `http://127.0.0.1:7420`. */
   url: string
-  /** An API key. Not needed for `ready`. */
+  /** An API key. Not needed for `ready`, nor where a token speaks. */
   key?: string
-  /** The longest a call may take. Default 30,000. */
+  /** For operators: the tenant to act for. */
+  tenantId?: string
+  /** The longest a call may take, repeats included. Default 30,000. */
   timeoutMs?: number
+  /** How often a call is repeated at most, where that is safe. 0 to 10, default 4. */
+  retries?: number
 }
 
 export interface Client {
   /** Whether the server can do its work now. Resolves also when it cannot; rejects when nobody answers. */
-  ready(): Promise<Ready>
-  workers(): Promise<WorkerList>
-  createJob(job: JobRequest): Promise<CreatedJob>
-  getJob(jobId: string): Promise<Job>
-  /** Runs a job now. Without `payload_override` it is called with its own payload. */
-  trigger(jobId: string, request?: TriggerRequest): Promise<TriggerReply>
-  /** Newest first. `pagination.next_cursor` is the `cursor` of the next page. */
-  listExecutions(jobId: string, query?: ExecutionListQuery): Promise<ExecutionList>
-  getExecution(executionId: string): Promise<Execution>
-  listDeadLetters(query?: DeadLetterListQuery): Promise<DeadLetterList>
-  /** Runs dead letters again, at most 200 in a call. */
-  redrive(executionIds: readonly string[]): Promise<RedriveReply>
-}
-
-/** A refused call: the server's problem document, or `problem` null when nobody answered. */
-export class CarillonError extends Error {
-  readonly problem: Problem | null
-
-  constructor(message: string, problem: Problem | null, options?: ErrorOptions) {
-    super(message, options)
-    this.name = 'CarillonError'
-    this.problem = problem
+  ready(options?: CallOptions): Promise<Ready>
+  readonly jobs: JobsApi
+  readonly executions: ExecutionsApi
+  readonly deadLetters: DeadLettersApi
+  /** Long work that a request asked for. */
+  readonly operations: {
+    get(operationId: string, options?: CallOptions): Promise<Operation>
+    /** Newest first. */
+    list(query?: OperationListQuery, options?: CallOptions): List<Operation, OperationList>
+    cancel(operationId: string, options?: PostOptions): Promise<Operation>
+  }
+  /** Days and windows on which not to run. */
+  readonly calendars: {
+    get(name: string, options?: CallOptions): Promise<Calendar>
+    list(query?: CalendarListQuery, options?: CallOptions): List<Calendar, CalendarList>
+    put(name: string, calendar: CalendarRequest, options?: WriteOptions): Promise<Calendar>
+    delete(name: string, options?: WriteOptions): Promise<void>
+  }
+  readonly artifacts: ArtifactsApi
+  readonly schedules: {
+    /** What a schedule means and when it would run. */
+    preview(request: SchedulePreviewRequest, options?: CallOptions): Promise<SchedulePreviewReply>
+  }
+  /** What callbacks are signed with; see verifySignature. */
+  readonly signingKey: {
+    get(options?: CallOptions): Promise<SigningKey>
+    /** Makes a new one; the one before stays good for a while, within which it is not done again without `force`. */
+    rotate(request?: RotateRequest, options?: CallOptions): Promise<SigningKey>
+  }
+  /** Those who run attempts. */
+  readonly workers: { list(options?: CallOptions): Promise<WorkerList> }
+  /** Who fires which jobs; for operators. */
+  readonly partitions: { list(options?: CallOptions): Promise<PartitionList> }
+  readonly tenants: {
+    create(tenant: TenantRequest, options?: PostOptions): Promise<Tenant>
+    get(tenantId: string, options?: CallOptions): Promise<Tenant>
+    list(query?: TenantListQuery, options?: CallOptions): List<Tenant, TenantList>
+    patch(tenantId: string, change: TenantChange, options?: WriteOptions): Promise<Tenant>
+  }
+  readonly apiKeys: {
+    /** The answer is the only one that has the key itself; so it is never repeated when the answer is lost. */
+    create(request: ApiKeyRequest, options?: WriteOptions): Promise<CreatedApiKey>
+    get(keyId: string, options?: CallOptions): Promise<ApiKey>
+    list(query?: ApiKeyListQuery, options?: CallOptions): List<ApiKey, ApiKeyList>
+    patch(keyId: string, change: ApiKeyChange, options?: WriteOptions): Promise<ApiKey>
+    /** For good. */
+    revoke(keyId: string, options?: WriteOptions): Promise<void>
   }
 }
 
 export function createClient(options: ClientOptions): Client {
+  return createClientOver(options, sendByFetch)
+}
+
+/** The same over another way to send. */
+export function createClientOver(options: ClientOptions, send: Send): Client {
+  const call = createCaller(checkOptions(options), send)
+  const get = <T>(path: string, given?: CallOptions) => call<T>({ path, repeat: 'same' }, given)
   return {
-    ready: () => call<Ready>(options, '/readyz', { alsoExpected: [503] }),
-    workers: () => call(options, '/api/v1/workers'),
-    createJob: (job) => call(options, '/api/v1/jobs', { body: job }),
-    getJob: (jobId) => call(options, `/api/v1/jobs/${encodeURIComponent(jobId)}`),
-    trigger: (jobId, request = {}) =>
-      call(options, `/api/v1/jobs/${encodeURIComponent(jobId)}/trigger`, { body: request }),
-    listExecutions: (jobId, query = {}) =>
-      call(options, `/api/v1/jobs/${encodeURIComponent(jobId)}/executions${queryText(query)}`),
-    getExecution: (executionId) => call(options, `/api/v1/executions/${encodeURIComponent(executionId)}`),
-    listDeadLetters: (query = {}) => call(options, `/api/v1/dead-letters${queryText(query)}`),
-    redrive: (executionIds) =>
-      call(options, '/api/v1/dead-letters/redrive', { body: { execution_ids: executionIds } }),
+    ready: (given) => call<Ready>({ path: '/readyz', alsoExpected: [503], repeat: 'same' }, given),
+    jobs: createJobsApi(call),
+    executions: createExecutionsApi(call),
+    deadLetters: createDeadLettersApi(call),
+    operations: {
+      get: (id, given) => get(`/api/v1/operations/${encodeURIComponent(id)}`, given),
+      list: (query, given) =>
+        listOf<OperationList, Operation>(call, '/api/v1/operations', query, given, (page) => page.operations),
+      cancel: (id, given) =>
+        call(
+          { method: 'POST', path: `/api/v1/operations/${encodeURIComponent(id)}/cancel`, repeat: 'keyed' },
+          given,
+        ),
+    },
+    calendars: {
+      get: (name, given) => get(`/api/v1/calendars/${encodeURIComponent(name)}`, given),
+      list: (query, given) =>
+        listOf<CalendarList, Calendar>(call, '/api/v1/calendars', query, given, (page) => page.calendars),
+      put: (name, body, given) =>
+        call(
+          { method: 'PUT', path: `/api/v1/calendars/${encodeURIComponent(name)}`, body, repeat: 'same' },
+          given,
+        ),
+      // A second time it is not there any more, which would look like a failure.
+      delete: (name, given) =>
+        call(
+          { method: 'DELETE', path: `/api/v1/calendars/${encodeURIComponent(name)}`, repeat: 'once' },
+          given,
+        ),
+    },
+    artifacts: createArtifactsApi(call),
+    schedules: {
+      preview: (body, given) =>
+        call({ method: 'POST', path: '/api/v1/schedules/preview', body, repeat: 'same' }, given),
+    },
+    signingKey: {
+      get: (given) => get('/api/v1/signing-key', given),
+      rotate: (body = {}, given) =>
+        call({ method: 'POST', path: '/api/v1/signing-key/rotate', body, repeat: 'once' }, given),
+    },
+    workers: { list: (given) => get('/api/v1/workers', given) },
+    partitions: { list: (given) => get('/api/v1/partitions', given) },
+    tenants: {
+      create: (body, given) =>
+        call({ method: 'POST', path: '/api/v1/tenants', body, repeat: 'keyed' }, given),
+      get: (id, given) => get(`/api/v1/tenants/${encodeURIComponent(id)}`, given),
+      list: (query, given) =>
+        listOf<TenantList, Tenant>(call, '/api/v1/tenants', query, given, (page) => page.tenants),
+      patch: (id, body, given) =>
+        call(
+          { method: 'PATCH', path: `/api/v1/tenants/${encodeURIComponent(id)}`, body, repeat: 'same' },
+          given,
+        ),
+    },
+    apiKeys: {
+      create: (body, given) =>
+        call({ method: 'POST', path: '/api/v1/api-keys', body, repeat: 'once' }, given),
+      get: (id, given) => get(`/api/v1/api-keys/${encodeURIComponent(id)}`, given),
+      list: (query, given) =>
+        listOf<ApiKeyList, ApiKey>(call, '/api/v1/api-keys', query, given, (page) => page.api_keys),
+      patch: (id, body, given) =>
+        call(
+          { method: 'PATCH', path: `/api/v1/api-keys/${encodeURIComponent(id)}`, body, repeat: 'same' },
+          given,
+        ),
+      revoke: (id, given) =>
+        call({ method: 'DELETE', path: `/api/v1/api-keys/${encodeURIComponent(id)}`, repeat: 'once' }, given),
+    },
   }
 }
 
-function queryText(query: Record<string, string | number | boolean | undefined>): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  return given.length === 0
-    ? ''
-    : `?${new URLSearchParams(given.map(([name, value]) => [name, String(value)]))}`
-}
-
-interface CallOptions {
-  /** Sent as JSON, with POST. */
-  body?: unknown
-  /** Statuses that are an answer though they say no success. */
-  alsoExpected?: readonly number[]
-}
-
-async function call<T>(
-  options: ClientOptions,
+function listOf<Page extends { pagination: Pagination }, Item>(
+  call: Call,
   path: string,
-  { body: sent, alsoExpected = [] }: CallOptions = {},
-): Promise<T> {
-  const { url, key, timeoutMs = 30_000 } = options
-  const headers = {
-    accept: 'application/json',
-    ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
-    ...(sent === undefined ? {} : { 'content-type': 'application/json' }),
-  }
-  const request = sent === undefined ? {} : { method: 'POST', body: JSON.stringify(sent) }
-  let response: Response
-  let body: unknown
-  try {
-    const signal = AbortSignal.timeout(timeoutMs)
-    response = await fetch(new URL(path, url), { ...request, headers, signal })
-    body = await response.json()
-  } catch (cause) {
-    throw new CarillonError(`No answer from ${url}: ${reasonOf(cause)}`, null, { cause })
-  }
-  if (response.ok) return body as T
-  // A server that is stopping answers any path with a problem document.
-  const isProblem = response.headers.get('content-type')?.startsWith('application/problem+json') === true
-  if (alsoExpected.includes(response.status) && !isProblem) return body as T
-  const problem = isProblem ? (body as Problem) : null
-  throw new CarillonError(problem?.detail ?? `${url} answered ${response.status}`, problem)
+  query: object | undefined,
+  options: CallOptions | undefined,
+  itemsOf: (page: Page) => readonly Item[],
+): List<Item, Page> {
+  return createList(
+    (cursor) =>
+      call<Page>(
+        { path, query: { ...query, ...(cursor !== undefined && { cursor }) }, repeat: 'same' },
+        options,
+      ),
+    itemsOf,
+  )
 }
 
-function reasonOf(cause: unknown): string {
-  const { message, cause: deeper } = cause as Error
-  return deeper instanceof Error
-    ? deeper.message || (deeper as NodeJS.ErrnoException).code || message
-    : message
+function checkOptions(options: ClientOptions): ClientOptions {
+  if (!URL.canParse(options.url) || !/^https?:/i.test(options.url)) {
+    throw new TypeError(`url is ${JSON.stringify(options.url)}: it must be an http or https address.`)
+  }
+  const { retries = 4 } = options
+  if (!Number.isInteger(retries) || retries < 0 || retries > 10) {
+    throw new TypeError(`retries is ${retries}: it must be a whole number from 0 to 10.`)
+  }
+  return options
 }

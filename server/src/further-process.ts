@@ -1,38 +1,100 @@
-// Entry of a server process beside the first one: every role but `api`, on the database the first one prepared.
+// Entry of a server process beside the first one, on the database that the first one prepared: every role but `api`, or a
+// worker for what may kill the process it runs in.
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { furtherRoles, readConfig } from './config/read.ts'
 import { sayError } from './console.ts'
 import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
 import { reachSocketDir } from './engines/embedded/postmaster.ts'
+import type { ProcessTask, ProcessWord } from './further-order.ts'
+import { killGroup } from './lib/process-groups.ts'
+import { workerRegistered } from './telemetry/events.ts'
 import { startLog } from './telemetry/log.ts'
-import { startServer } from './wire.ts'
+import { type ServerOptions, startServer } from './wire.ts'
+import { createCommandsTask } from './wire-commands.ts'
+import { createHandlersTask } from './wire-handlers.ts'
+import type { Groups } from './worker/executors/command-process.ts'
 
+/** Told to the first process, which kills them when we die. */
+class ToldGroups implements Groups {
+  inHaste = false
+  readonly #groups = new Set<number>()
+
+  async started(group: number): Promise<void> {
+    this.#groups.add(group)
+    await tell({ groupStarted: group })
+  }
+
+  ended(group: number): void {
+    this.#groups.delete(group)
+    tell({ groupEnded: group }).catch(() => {})
+  }
+
+  kill(): void {
+    for (const group of this.#groups) killGroup(group, 'SIGKILL')
+  }
+}
+
+/** Resolves when it is on its way: what was sent is read even if we die. */
+function tell(word: ProcessWord): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (!process.connected) reject(new Error('the first process is gone'))
+    else process.send!(word, undefined, {}, (error) => (error ? reject(error) : resolve()))
+  })
+}
+
+// The terminal's signals reach the first process too, which asks us to stop in its own time.
+process.on('SIGINT', () => {})
+process.on('SIGHUP', () => {})
+const stopped = new Promise<'asked' | 'alone'>((resolve) => {
+  process.once('SIGTERM', () => resolve('asked'))
+  process.once('disconnect', () => resolve('alone'))
+})
 const config = readConfig()
 startLog({
   level: config.logLevel,
   plain: process.stderr.isTTY === true,
   write: (line) => void process.stderr.write(line),
 })
-const address =
-  config.databaseUrl === null
-    ? { socketDir: await reachSocketDir(join(config.dataDir, 'pg')), database: embeddedDatabase }
-    : { url: config.databaseUrl }
-const api = { operatorKey: '', homePage: '' }
-
-// The terminal's signals reach the first process too, which asks us to stop in its own time.
-process.on('SIGINT', () => {})
-process.on('SIGHUP', () => {})
-const stopped = new Promise<void>((resolve) => {
-  process.once('SIGTERM', () => resolve())
-  process.once('disconnect', () => resolve())
-})
+workerRegistered.subscribe(({ workerId }) => void tell({ workerId }).catch(() => {}))
+const groups = new ToldGroups()
+const told = await Promise.race([once(process, 'message'), stopped])
+// Nothing has begun yet.
+if (typeof told === 'string') process.exit(0)
+const task = told[0] as ProcessTask
 try {
-  const server = await startServer({ config, roles: furtherRoles(config), address, api })
-  await stopped
-  await server.stop()
+  const address =
+    config.databaseUrl === null
+      ? { socketDir: await reachSocketDir(join(config.dataDir, 'pg')), database: embeddedDatabase }
+      : { url: config.databaseUrl }
+  const api = { operatorKey: '', homePage: '' }
+  const server = await startServer({ config, address, api, ...optionsOf(task) })
+  // Alone: nobody would end what we have started if we died, and the database may be gone with the first process.
+  const isAlone = (await stopped) === 'alone'
+  groups.inHaste = isAlone
+  await server.stop(isAlone ? 0 : config.drainMs)
+  groups.kill()
+  if (task.kind === 'commands') await rm(task.base, { recursive: true, force: true }).catch(() => {})
   process.exit(0)
 } catch (error) {
+  groups.kill()
   // The first process starts us again.
   sayError(`a further server process could not start: ${(error as Error).message}`)
   process.exit(1)
+}
+
+function optionsOf(task: ProcessTask): Pick<ServerOptions, 'roles' | 'createTask' | 'onDrained'> {
+  if (task.kind === 'roles') return { roles: furtherRoles(config) }
+  if (task.kind === 'commands') {
+    return {
+      roles: ['worker'],
+      createTask: (deps) => createCommandsTask(deps, { groups, base: task.base }),
+      // What is left is handed back now: it must be over before another worker begins it anew.
+      onDrained: () => {
+        groups.inHaste = true
+      },
+    }
+  }
+  return { roles: ['worker'], createTask: (deps) => createHandlersTask(deps, task) }
 }

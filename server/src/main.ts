@@ -1,8 +1,9 @@
 // One server, from configuration to the last process gone: `npm start` and `carillon start` are this function.
-import { readFile } from 'node:fs/promises'
+import { access, readFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { loadOperatorKey } from './config/operator-key.ts'
-import { type Config, ConfigError, isLoopback, isRunByNpm, readConfig } from './config/read.ts'
+import { type Config, ConfigError, isLoopback, isRunByNpm, readConfig, runsCommands } from './config/read.ts'
 import { sayError, sayPreparing, sayStarted, sayStopped, sayStopping } from './console.ts'
 import { EmbeddedPostgres } from './engines/embedded/embedded-postgres.ts'
 import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
@@ -22,8 +23,13 @@ const deps = { clock, timers: realTimers }
 /** What is left for PostgreSQL after a full drain. */
 const databaseStopMs = 800
 
+export interface RunOptions {
+  /** A file of handlers to run, in a process of their own. */
+  handlers?: string
+}
+
 /** Returns the exit code once everything has stopped. */
-export async function runServer(): Promise<number> {
+export async function runServer({ handlers }: RunOptions = {}): Promise<number> {
   try {
     // Some builds of Node 26 come without it; schedules need it.
     if (typeof Temporal !== 'object')
@@ -34,7 +40,7 @@ export async function runServer(): Promise<number> {
       plain: process.stderr.isTTY === true,
       write: (line) => void process.stderr.write(line),
     })
-    await serve(config)
+    await serve(config, handlers === undefined ? null : await checkHandlers(config, handlers))
     return 0
   } catch (error) {
     if (error instanceof StopRequested) {
@@ -47,7 +53,7 @@ export async function runServer(): Promise<number> {
   }
 }
 
-async function serve(config: Config): Promise<void> {
+async function serve(config: Config, handlersFile: string | null): Promise<void> {
   using stopSignal = new StopSignal(deps, {
     followParent: isRunByNpm(),
     // PostgreSQL's leash stops it when we are gone.
@@ -79,7 +85,15 @@ async function serve(config: Config): Promise<void> {
   const operatorKey = await loadOperatorKey(config, realRandom)
   const api = { operatorKey: operatorKey.key, homePage: await readHomePage() }
   const server = await startServer({ config, roles: config.roles, address, api })
-  const further = new FurtherProcesses(realTimers, config.processes)
+  const further = new FurtherProcesses(
+    { ...deps, reclaim: (workerId) => server.reclaim(workerId) },
+    {
+      processes: config.processes,
+      commands: runsCommands(config),
+      handlers:
+        handlersFile === null ? null : { file: handlersFile, api: apiOf(server.url, operatorKey.key) },
+    },
+  )
   resources.defer(async () => {
     await Promise.all([server.stop(), further.stop(leftMs())])
   })
@@ -100,6 +114,21 @@ async function serve(config: Config): Promise<void> {
   sayStopping()
   await resources.disposeAsync()
   sayStopped()
+}
+
+/** What a person would otherwise read again and again from a process that cannot start. */
+async function checkHandlers({ roles }: Config, file: string): Promise<string> {
+  const path = resolve(file)
+  if (!roles.includes('worker'))
+    throw new OperatingError('--handlers needs the worker role in CARILLON_ROLES.')
+  await access(path).catch((cause) => {
+    throw new OperatingError(`There is no file ${path} to take handlers from.`, { cause })
+  })
+  return path
+}
+
+function apiOf(url: string | null, key: string): { url: string; key: string } | null {
+  return url === null ? null : { url, key }
 }
 
 /** Rejects when the embedded PostgreSQL is gone for good. */

@@ -3,6 +3,7 @@
 import { LaneChooser } from './domain/lane.ts'
 import { operationDaysKept } from './domain/operation.ts'
 import { pruneStats, StatsFold } from './store/job-stats.ts'
+import { pruneLogs } from './store/logs.ts'
 import { StoredOperations } from './store/operations.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
 import { redriveDue, redriveDueEveryMs } from './upkeep/redrive-due.ts'
@@ -42,6 +43,8 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
     const answers = await requests.forget(forgottenMax)
     const ended = await operations.forget(operationDaysKept, forgottenMax)
     const days = await pruneStats(database)
-    return answers === forgottenMax || ended === forgottenMax || days === 'more' ? 'more' : 'idle'
+    const logs = await pruneLogs(database)
+    const isFull = answers === forgottenMax || ended === forgottenMax
+    return isFull || days === 'more' || logs === 'more' ? 'more' : 'idle'
   })
 }

@@ -24,7 +24,7 @@ export function createMetrics({ clock, database, utilization }: MetricsDeps): Me
 
   metrics.gauges({ name: 'carillon_workers', help: 'Workers by state.', label: 'state' }, async () => {
     const counts: Record<string, number> = { ACTIVE: 0, DRAINING: 0, DEAD: 0 }
-    for (const { status } of await workers.list()) counts[status]! += 1
+    for (const { status } of await workers.list({ tenantId: null })) counts[status]! += 1
     return counts
   })
   metrics.gauges(

@@ -15,6 +15,7 @@ import { StoredUpkeep } from './store/upkeep.ts'
 import type { DatabaseWakeup } from './store/wakeup.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './upkeep/reclaim-lost.ts'
 import { lookForWaitingEveryMs, Releaser } from './upkeep/release-waiting.ts'
+import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from './upkeep/time-out.ts'
 import { wakeEveryMs, wakeReady } from './upkeep/wake-ready.ts'
 import { startChores } from './wire-chores.ts'
 
@@ -25,6 +26,8 @@ export interface RoleDeps {
   /** For leases alone: a pool that is all in use must not cost one. */
   leaseDatabase: Database
   wakeup: DatabaseWakeup
+  /** Where targets reach the API; null: not known. */
+  publicUrl: () => string | null
   startLoop: (name: string, idleMs: number, step: Step) => Loop
 }
 
@@ -82,6 +85,15 @@ function startUpkeep({ world, database, wakeup, startLoop }: RoleDeps): void {
   })
   const waiting = startLoop('release what waits', lookForWaitingEveryMs, () => releaser.step())
   wakeup.on('waiting', () => waiting.wake())
+  const onTimedOut = ({ retries: hasRetries, running }: AfterTimeOut) => {
+    wakeup.send('waiting')
+    if (hasRetries) wakeup.send('retries')
+    if (running) wakeup.send('cancels')
+  }
+  const calm = new Calm()
+  startLoop('time out what is overdue', timeOutEveryMs, () =>
+    timeOutOverdue({ ...world, upkeep, onTimedOut }, calm),
+  )
   startLoop('keep days', keepDaysEveryMs, async () => {
     await keepDays(database, world.clock.databaseNow())
     return 'idle'

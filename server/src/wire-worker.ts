@@ -1,16 +1,40 @@
 // The worker role: its loops and how it stops.
+import { artifactRoute, shellRoute } from './domain/route.ts'
 import { workerBeatMs } from './domain/worker.ts'
+import type { LocalExecutor } from './ports/executor.ts'
+import { StoredAttempts } from './store/attempts.ts'
+import { StoredLogs } from './store/logs.ts'
 import { StoredQueue } from './store/queue.ts'
+import { StoredRoutes } from './store/routes.ts'
+import { StoredSecrets } from './store/secrets.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { version } from './version.ts'
 import type { RoleDeps } from './wire-scheduler.ts'
+import { sendNotesEveryMs } from './worker/call-notes.ts'
+import { refreshKeysEveryMs } from './worker/call-signer.ts'
 import { claimEveryMs } from './worker/claim.ts'
-import { lookForCancelsEveryMs, Worker } from './worker/worker.ts'
+import { createRouteFinder } from './worker/find-routes.ts'
+import type { LocalExecutors } from './worker/run-local.ts'
+import { lookForCancelsEveryMs, Worker, type WorkerOptions } from './worker/worker.ts'
 
-const workerCapacity = 2_000
+const httpCapacity = 2_000
 const tendIdleMs = 1_000
 const finishIdleMs = 1_000
 const drainLookMs = 10
+
+/** What a worker runs. Anything but HTTP may kill the process it runs in, so it has one of its own. */
+export type WorkerTask =
+  | { kind: 'http' }
+  | { kind: 'commands'; capacity: number; executors: Pick<LocalExecutors, 'shell' | 'artifact'> }
+  | {
+      kind: 'handlers'
+      capacity: number
+      tenantId: string
+      /** By name. */
+      handlers: readonly string[]
+      labels: readonly string[]
+      executor: LocalExecutor
+    }
 
 export interface RunningWorker {
   /** Takes nothing more; returns once all is done, or when the time is over. */
@@ -20,20 +44,21 @@ export interface RunningWorker {
   utilization(): number
 }
 
-export async function startWorker({
-  config,
-  world,
-  database,
-  leaseDatabase,
-  wakeup,
-  startLoop,
-}: RoleDeps): Promise<RunningWorker> {
+export async function startWorker(
+  { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl }: RoleDeps,
+  task: WorkerTask = { kind: 'http' },
+): Promise<RunningWorker> {
   const worker = new Worker(
     {
       ...world,
       version,
+      publicUrl,
       queue: new StoredQueue(database),
+      attempts: new StoredAttempts(database),
+      logs: new StoredLogs(database),
+      secrets: new StoredSecrets(database),
       leases: new StoredWorkers(leaseDatabase),
+      executors: executorsOf(task),
       onEnded: () => finish.wake(),
       onTaken: () => tend.wake(),
       onFinished({ retries, handedBack }) {
@@ -43,7 +68,7 @@ export async function startWorker({
         if (handedBack) wakeup.send('queue')
       },
     },
-    { labels: [], capacity: workerCapacity, outageMs: config.outageMs },
+    { ...placeOf(task, new StoredRoutes(database)), outageMs: config.outageMs },
   )
   // Whoever sees us ready finds the worker registered.
   await worker.lease.beat()
@@ -52,6 +77,8 @@ export async function startWorker({
   const tend = startLoop('tend executions', tendIdleMs, () => worker.tend())
   const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())
   const cancels = startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
+  if (task.kind === 'http') startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
+  else startLoop('send notes', sendNotesEveryMs, () => worker.sendNotes())
   wakeup.on('queue', () => claim.wake())
   wakeup.on('cancels', () => cancels.wake())
   return {
@@ -63,4 +90,21 @@ export async function startWorker({
     release: () => worker.release(),
     utilization: () => worker.hand.size / worker.hand.capacity,
   }
+}
+
+function executorsOf(task: WorkerTask): LocalExecutors {
+  if (task.kind === 'http') return {}
+  return task.kind === 'commands' ? task.executors : { worker: task.executor }
+}
+
+function placeOf(task: WorkerTask, routes: StoredRoutes): Omit<WorkerOptions, 'outageMs'> {
+  if (task.kind === 'http') return { labels: [], capacity: httpCapacity }
+  const { capacity } = task
+  if (task.kind === 'handlers') {
+    const { tenantId, handlers, labels } = task
+    return { tenantId, handlers, labels, capacity, routes: createRouteFinder(routes, task) }
+  }
+  const { shell, artifact } = task.executors
+  const claimed = [...(shell ? [shellRoute] : []), ...(artifact ? [artifactRoute] : [])]
+  return { labels: [], capacity, routes: claimed }
 }

@@ -2,7 +2,7 @@
 // each other; stops them in the reverse order.
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './api/app.ts'
-import type { Config } from './config/read.ts'
+import { type Config, isLoopback } from './config/read.ts'
 import type { Role } from './domain/role.ts'
 import { DatabaseClock } from './lib/clock.ts'
 import { withDeadline } from './lib/deadline.ts'
@@ -14,18 +14,24 @@ import { realRandom } from './lib/random.ts'
 import { createTargetGuard } from './lib/target-guard.ts'
 import { realTimers } from './lib/timers.ts'
 import type { World } from './ports/world.ts'
+import { StoredAttempts } from './store/attempts.ts'
 import { clockSyncMs, startClock, syncClock } from './store/clock-sync.ts'
 import { Database, type DatabaseAddress } from './store/database.ts'
 import { StoredHistory } from './store/history.ts'
+import { StoredLogs } from './store/logs.ts'
 import { StoredPartitions } from './store/partitions.ts'
+import { StoredQueue } from './store/queue.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
+import { StoredRoutes } from './store/routes.ts'
+import { StoredSecrets } from './store/secrets.ts'
+import { StoredUpkeep } from './store/upkeep.ts'
 import { DatabaseWakeup } from './store/wakeup.ts'
 import { StoredWorkers } from './store/workers.ts'
-import { loopFailed } from './telemetry/events.ts'
+import { loopFailed, workerReclaimed } from './telemetry/events.ts'
 import { version } from './version.ts'
 import { createMetrics } from './wire-metrics.ts'
-import { startScheduler } from './wire-scheduler.ts'
-import { type RunningWorker, startWorker } from './wire-worker.ts'
+import { type RoleDeps, startScheduler } from './wire-scheduler.ts'
+import { type RunningWorker, startWorker, type WorkerTask } from './wire-worker.ts'
 
 export interface ServerOptions {
   config: Config
@@ -33,13 +39,19 @@ export interface ServerOptions {
   address: DatabaseAddress
   /** What the api role needs besides. */
   api: { operatorKey: string; homePage: string }
+  /** What the worker role runs. Default: HTTP. */
+  createTask?: (deps: RoleDeps) => WorkerTask | Promise<WorkerTask>
+  /** The worker had its time; what still runs is handed back next. */
+  onDrained?: () => void
 }
 
 export interface RunningServer {
   /** Where the API answers; null without the api role. */
   url: string | null
-  /** No new work; gives what runs until the drain time; then everything is closed. */
-  stop(): Promise<void>
+  /** A worker is known to be dead: what it held runs elsewhere now, and not when its lease has run out. */
+  reclaim(workerId: string): Promise<void>
+  /** No new work; gives what runs this long, by default the drain time; then everything is closed. */
+  stop(drainMs?: number): Promise<void>
 }
 
 const connectionsMax = 16
@@ -79,11 +91,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   startLoop('sync clock', clockSyncMs, () => syncClock(database, clock))
   startLoop('listen for wake-ups', listenAgainMs, (signal) => wakeup.listen(signal))
 
-  const roleDeps = { config, world, database, leaseDatabase, wakeup, startLoop }
+  let url: string | null = null
+  const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)
+  const roleDeps = { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl }
   let worker: RunningWorker | null = null
   if (roles.includes('worker')) {
     resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
-    worker = await startWorker(roleDeps)
+    worker = await startWorker(roleDeps, await options.createTask?.(roleDeps))
   }
   if (roles.includes('scheduler')) {
     let leave = () => Promise.resolve()
@@ -93,7 +107,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   let stopping = false
   let drainedByMs = 0
-  let url: string | null = null
   if (roles.includes('api')) {
     const metrics = resources.use(
       createMetrics({ clock, database, utilization: () => worker?.utilization() ?? null }),
@@ -104,6 +117,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       history: new StoredHistory(database),
       requests: new StoredRequests(database),
       partitions: new StoredPartitions(database),
+      queue: new StoredQueue(database),
+      attempts: new StoredAttempts(database),
+      logs: new StoredLogs(database),
+      routes: new StoredRoutes(database),
+      secrets: new StoredSecrets(database),
+      leases: workers,
       workers,
       wakeup,
       operatorKey: options.api.operatorKey,
@@ -123,16 +142,30 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const started = resources.move()
   return {
     url,
-    async stop() {
+    async reclaim(workerId) {
+      const upkeep = new StoredUpkeep(database)
+      const beat = (await upkeep.watch()).find((one) => one.workerId === workerId)
+      if (beat === undefined || (await upkeep.reclaim(beat)) === 'alive') return
+      workerReclaimed.emit({ workerId, silentMs: 0 })
+      wakeup.send('queue')
+    },
+    async stop(drainMs = config.drainMs) {
       if (stopping) return
       stopping = true
-      drainedByMs = clock.monotonicMs() + config.drainMs
-      await worker?.drain(config.drainMs).catch(() => {})
+      drainedByMs = clock.monotonicMs() + drainMs
+      await worker?.drain(drainMs).catch(() => {})
+      options.onDrained?.()
       // Steps and connections end within moments, unless the database hangs; then we go without them.
       const leftMs = Math.max(0, drainedByMs - clock.monotonicMs())
       await withDeadline(world.timers, leftMs + 2 * farewellMsMax, started.disposeAsync())
     },
   }
+}
+
+/** Where the first process listens, as another one knows it. */
+function ownUrlOf({ roles, host, port }: Config): string | null {
+  if (!roles.includes('api') || port === 0) return null
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
 }
 
 async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {

@@ -4,8 +4,11 @@ import type { TestContext } from 'node:test'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { type AppDeps, createApp } from '../src/api/app.ts'
+import type { AttemptEnd } from '../src/domain/attempt.ts'
 import { sharedLane } from '../src/domain/lane.ts'
-import type { AttemptEnd, Ending } from '../src/ports/queue.ts'
+import { serverRoute } from '../src/domain/route.ts'
+import type { Worker } from '../src/domain/worker.ts'
+import type { Ending } from '../src/ports/queue.ts'
 import type { WakeupTopic } from '../src/ports/wakeup.ts'
 import { createMemoryStore } from '../src/store/memory/create-memory-store.ts'
 import { cleanUp } from './cleanup.ts'
@@ -42,13 +45,21 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
   const { workers } = memory
   /** The wake-ups that were sent. */
   const woken: WakeupTopic[] = []
+  const listeners: { topic: WakeupTopic; listener: () => void }[] = []
+  const wakeup = {
+    send(topic: WakeupTopic) {
+      woken.push(topic)
+      for (const one of listeners) if (one.topic === topic) one.listener()
+    },
+    on: (topic: WakeupTopic, listener: () => void) => void listeners.push({ topic, listener }),
+  }
   const app = await createApp({
     clock: world.clock,
     timers: world.timers,
     ids: world.ids,
     random: world.random,
     ...memory,
-    wakeup: { send: (topic) => void woken.push(topic) },
+    wakeup,
     operatorKey,
     homePage: '<!doctype html><title>Carillon</title>',
     isStopping: () => false,
@@ -77,10 +88,16 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     const url = `/api/v1${path}`
     return app.inject(payload === undefined ? { method, url, headers } : { method, url, headers, payload })
   }
-  return { app, world, memory, workers, woken, get, call }
+  return { app, world, memory, workers, woken, wakeup, get, call }
 }
 
 export const testWorkerId = '0192abcd-ef01-7000-8000-0000000000aa'
+
+/** One of ours, that makes HTTP calls. */
+export function testWorker(changes: Partial<Worker> = {}): Worker {
+  const plain = { host: 'a', version: '1', labels: [], handlers: [], capacity: 50 }
+  return { workerId: testWorkerId, tenantId: null, executors: ['http'], ...plain, ...changes }
+}
 
 /** Claims what waits in the shared lane, runs it for 250 ms and ends it: by default well. */
 export async function runAll(
@@ -88,9 +105,9 @@ export async function runAll(
   change: Partial<AttemptEnd> = {},
 ): Promise<void> {
   const { leases, queue } = memory
-  await leases.register({ workerId: testWorkerId, host: 'a', version: '1', labels: [], capacity: 50 })
+  await leases.register(testWorker())
   const lanes = [{ lane: sharedLane, count: 1_000 }]
-  const order = { workerId: testWorkerId, route: 'server', lanes, hosts: [], batchesMax: 100 }
+  const order = { workerId: testWorkerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 100 }
   const { batches, live } = await queue.claim(order)
   const startedAt = world.clock.databaseNow()
   await world.advance(250)

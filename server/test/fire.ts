@@ -1,6 +1,7 @@
 // Fires slots of a job that the API made, as a scheduler would, for tests of the edge.
+import { hasOwnRows } from '../src/domain/job.ts'
 import { sharedLane } from '../src/domain/lane.ts'
-import { serverRoute } from '../src/domain/route.ts'
+import { routeOf } from '../src/domain/route.ts'
 import { dueAtOf } from '../src/domain/schedule/jitter.ts'
 import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
 import type { FireAnswer, SlotToFire } from '../src/ports/slots.ts'
@@ -27,11 +28,12 @@ export async function fireSlot(
     slot,
     dueAt: dueAtOf(job, slot),
     executionId: world.ids.nextBatch(),
-    route: serverRoute,
+    route: routeOf(job),
     lane: sharedLane,
     priority: job.priority,
     overlapPolicy: job.overlapPolicy,
     limited: false,
+    ownRow: hasOwnRows(job),
     late: false,
     owedTo: null,
     owedPaceMs: 0,

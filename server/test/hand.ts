@@ -1,10 +1,10 @@
 // A worker's hand without a store and without HTTP, for tests of what it holds.
 import assert from 'node:assert/strict'
+import type { AttemptEnd } from '../src/domain/attempt.ts'
 import { epochMs } from '../src/lib/epoch.ts'
 import type { HttpOutcome } from '../src/ports/http.ts'
-import type { AttemptEnd } from '../src/ports/queue.ts'
-import type { Prepared } from '../src/worker/executors/http.ts'
 import { Hand, type HandOptions } from '../src/worker/hand.ts'
+import type { Prepared } from '../src/worker/prepare.ts'
 import type { BatchInHand, Task } from '../src/worker/task.ts'
 import { createVirtualWorld } from './virtual-world.ts'
 
@@ -48,6 +48,7 @@ export function setupHand({ capacity = 32, ...options }: Partial<HandOptions> = 
       ...{ executionId: `${host} ${++made}`, jobId: `job ${made}`, version: 1, kind: 'slot', lane },
       ...{ slot: epochMs(0), enqueuedAt: epochMs(0), attempt: 1, losses: 0 },
       ...{ prepared: { host } as Prepared, bodyOverride: null, idempotencyKey: null },
+      ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
       ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
       ...{ state: 'queued', startedAt: null, end: null, abort: null },
       ...{ cancelledMs: null, leaving: false },

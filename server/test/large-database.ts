@@ -4,15 +4,15 @@ import { defaultTenantId } from '../src/domain/tenant.ts'
 // 100,000 jobs with a version, a cursor and a slot each; 2,000 batches of 100, a tenth of them held; 20,000 rows in
 // live, of which 2,000 wait, 2,000 retry and 6,000 are held; 200,000 attempts over four days; 500 jobs owe slots.
 export const fillDatabase = `
-  INSERT INTO workers (worker_id, host, version, labels, capacity)
-    SELECT md5('worker' || n)::uuid, 'a', '1', '{}', 100 FROM generate_series(0, 9) AS n;
+  INSERT INTO workers (worker_id, host, version, labels, capacity, executors, handlers)
+    SELECT md5('worker' || n)::uuid, 'a', '1', '{}', 100, '{http}', '{}' FROM generate_series(0, 9) AS n;
   INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
     SELECT md5(n::text)::uuid, '${defaultTenantId}', 1, now(), now(), 'a', ARRAY['t' || n % 100], 'a' || n
     FROM generate_series(1, 100000) AS n;
   INSERT INTO job_versions (job_id, version, tenant_id, name, tags, schedule, anchor_at, execution, retry_policy,
-    priority, overlap_policy, misfire_policy, metadata, jitter_seconds)
-    SELECT job_id, 1, tenant_id, 'a', '{}', '{"type":"CRON"}', now(), json_build_object('payload', repeat('x', 200)), '{}',
-      5, 'SKIP', 'FIRE_ONCE', '{}', 0 FROM jobs;
+    priority, overlap_policy, misfire_policy, metadata, jitter_seconds, route, own_rows)
+    SELECT job_id, 1, tenant_id, 'a', '{}', '{"type":"CRON"}', now(), json_build_object('payload', repeat('x', 200),
+        'timeout_seconds', 30), '{}', 5, 'SKIP', 'FIRE_ONCE', '{}', 0, 'server', false FROM jobs;
   INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at)
     SELECT job_id, '${defaultTenantId}', get_byte(uuid_send(job_id), 15) % 64, 1, 'ACTIVE', at, at FROM (
       SELECT job_id, date_trunc('second', now()) + random() * interval '1 day' AS at FROM jobs) j;
@@ -27,10 +27,11 @@ export const fillDatabase = `
     FROM (SELECT job_id, n, n / 100 AS b FROM (
       SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs, generate_series(1, 2)) j) j GROUP BY b;
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    ready_at, worker_id, fence, attempt, concurrency_key, key_limit)
+    ready_at, worker_id, fence, attempt, deadline, concurrency_key, key_limit)
     SELECT md5('live' || n)::uuid, md5(n::text)::uuid, 1, '${defaultTenantId}', 'trigger', state, 'server', 'shared', 5,
       now(), now(), now() + n * interval '1 ms', CASE state WHEN 'retrying' THEN now() + n * interval '1 s' END,
       CASE state WHEN 'running' THEN md5('worker' || n % 7)::uuid END, 1, 1,
+      CASE state WHEN 'running' THEN now() + n * interval '1 s' END,
       CASE WHEN n % 100 < 10 THEN 'k' || n % 10 END, CASE WHEN n % 100 < 10 THEN 5 END
     FROM (SELECT n, (ARRAY['ready', 'ready', 'ready', 'ready', 'ready', 'running', 'running', 'running', 'waiting',
       'retrying'])[n % 10 + 1] AS state FROM generate_series(1, 20000) AS n) n;

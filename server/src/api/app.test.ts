@@ -4,7 +4,7 @@ import { Agent, get as httpGet } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { type Answer, assertProblem, operatorKey, setupApp } from '../../test/app.ts'
+import { type Answer, assertProblem, operatorKey, setupApp, testWorker } from '../../test/app.ts'
 import { realTimers } from '../lib/timers.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import { requestFailed } from '../telemetry/events.ts'
@@ -94,14 +94,17 @@ test('the API wants a key, and says how to send it', async (t) => {
 test('workers are listed in the form of the contract', async (t) => {
   const { get, workers } = await setupApp(t)
   const workerId = '0192abcd-ef01-7000-8000-000000000001'
-  await workers.register({ workerId, host: 'a', version: '1.0.0', labels: ['gpu'], capacity: 50 })
+  await workers.register(testWorker({ workerId, version: '1.0.0', labels: ['gpu'] }))
   assert.deepEqual((await get('/api/v1/workers', authorization)).json(), {
     workers: [
       {
         worker_id: workerId,
+        tenant_id: null,
         host: 'a',
         version: '1.0.0',
         labels: ['gpu'],
+        executors: ['http'],
+        handlers: [],
         status: 'ACTIVE',
         capacity: 50,
         current_load: 0,
@@ -286,6 +289,8 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
   assert.deepEqual(Object.keys(document.paths).toSorted(), [
     '/api/v1/api-keys',
     '/api/v1/api-keys/{key_id}',
+    '/api/v1/artifacts',
+    '/api/v1/artifacts/{artifact_id}',
     '/api/v1/calendars',
     '/api/v1/calendars/{name}',
     '/api/v1/dead-letters',
@@ -295,6 +300,9 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/executions/cancel',
     '/api/v1/executions/{execution_id}',
     '/api/v1/executions/{execution_id}/cancel',
+    '/api/v1/executions/{execution_id}/complete',
+    '/api/v1/executions/{execution_id}/heartbeat',
+    '/api/v1/executions/{execution_id}/logs',
     '/api/v1/executions/{execution_id}/retry',
     '/api/v1/jobs',
     '/api/v1/jobs/bulk',
@@ -312,9 +320,15 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/operations/{operation_id}/cancel',
     '/api/v1/partitions',
     '/api/v1/schedules/preview',
+    '/api/v1/signing-key',
+    '/api/v1/signing-key/rotate',
     '/api/v1/tenants',
     '/api/v1/tenants/{tenant_id}',
     '/api/v1/workers',
+    '/api/v1/workers/claim',
+    '/api/v1/workers/heartbeat',
+    '/api/v1/workers/report',
+    '/api/v1/workers/{worker_id}',
     '/echo',
     '/livez',
     '/metrics',
@@ -340,12 +354,17 @@ test('the document says which bodies may be left out', async (t) => {
   assert.deepEqual(Object.keys(patch.content), ['application/json', 'application/merge-patch+json'])
 })
 
+/**
+ * A preview writes nothing. What workers and targets say can be repeated as it is, a claim must not be answered twice, and
+ * a key that was changed is not changed again.
+ */
+const asTheyAre = /\/preview$|\/workers(\/|$)|\/executions\/[^/]+\/(complete|heartbeat|logs)$|\/signing-key\//
+
 test('every write takes dry_run, every POST that makes something an idempotency key', async (t) => {
   const { get } = await setupApp(t)
   const { paths } = (await get('/openapi.json')).json()
   for (const [path, verbs] of Object.entries<Record<string, { parameters?: { name: string }[] }>>(paths)) {
-    // A preview writes nothing.
-    if (!path.startsWith('/api/v1') || path.endsWith('/preview')) continue
+    if (!path.startsWith('/api/v1') || asTheyAre.test(path)) continue
     for (const [verb, { parameters = [] }] of Object.entries(verbs)) {
       if (verb === 'get') continue
       const names = parameters.map((one) => one.name)

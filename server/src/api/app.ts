@@ -4,24 +4,34 @@ import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/lane.ts'
 import type { ApiKeys } from '../ports/api-keys.ts'
+import type { Artifacts } from '../ports/artifacts.ts'
+import type { Attempts } from '../ports/attempts.ts'
 import type { Calendars } from '../ports/calendars.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'
 import type { History } from '../ports/history.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Jobs } from '../ports/jobs.ts'
+import type { Leases } from '../ports/leases.ts'
+import type { Logs } from '../ports/logs.ts'
 import type { Operations } from '../ports/operations.ts'
 import type { Partitions } from '../ports/partitions.ts'
+import type { Queue } from '../ports/queue.ts'
 import type { Random } from '../ports/random.ts'
 import type { Requests } from '../ports/requests.ts'
+import type { Routes } from '../ports/routes.ts'
+import type { Secrets } from '../ports/secrets.ts'
 import type { Tenants } from '../ports/tenants.ts'
 import type { Timers } from '../ports/timers.ts'
-import type { Wakeup } from '../ports/wakeup.ts'
+import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
 import type { Workers } from '../ports/workers.ts'
 import { requestFinished } from '../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
+import { guardByToken } from './attempt-token-guard.ts'
 import { checkTenant, decorateCaller, requireKey } from './auth.ts'
+import { ClaimDesk } from './claim-desk.ts'
 import { parseJsonBody } from './json-body.ts'
+import { KnownDefinitions } from './known-definitions.ts'
 import { KnownKeys } from './known-keys.ts'
 import { openapiOptions } from './openapi.ts'
 import {
@@ -34,6 +44,8 @@ import {
 } from './problem.ts'
 import { limitRate } from './rate-limit.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
+import { artifactRoutes } from './routes/artifacts.ts'
+import { attemptWordRoutes } from './routes/attempt-words.ts'
 import { backfillRoutes } from './routes/backfill.ts'
 import { calendarRoutes } from './routes/calendars.ts'
 import { cancelManyRoutes } from './routes/cancel-many.ts'
@@ -49,12 +61,16 @@ import { jobSlotRoutes } from './routes/job-slots.ts'
 import { jobStateRoutes } from './routes/job-states.ts'
 import { jobWhyRoutes } from './routes/job-why.ts'
 import { jobRoutes } from './routes/jobs.ts'
+import { logRoutes } from './routes/logs.ts'
 import { operationRoutes } from './routes/operations.ts'
 import { partitionRoutes } from './routes/partitions.ts'
 import { redriveRoutes } from './routes/redrive.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
+import { signingKeyRoutes } from './routes/signing-key.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { triggerRoutes } from './routes/trigger.ts'
+import { workerClaimRoutes } from './routes/worker-claims.ts'
+import { workerReportRoutes } from './routes/worker-reports.ts'
 import { workerRoutes } from './routes/workers.ts'
 import { checkScope, demandScopes } from './scope.ts'
 import { createValidatorCompiler } from './validators.ts'
@@ -75,7 +91,14 @@ export interface AppDeps {
   tenants: Tenants
   apiKeys: ApiKeys
   calendars: Calendars
-  wakeup: Wakeup
+  artifacts: Artifacts
+  attempts: Attempts
+  logs: Logs
+  routes: Routes
+  secrets: Secrets
+  queue: Pick<Queue, 'waiting' | 'claim' | 'definitions' | 'returnUnknown'>
+  leases: Leases
+  wakeup: Wakeup & WakeupSource
   health: HealthDeps
   operatorKey: string
   /** The page at `/`. */
@@ -144,6 +167,14 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     )
     await open.register(async (echo) => echoRoutes(echo, deps))
   })
+  const withDefinitions = { ...deps, definitions: new KnownDefinitions(deps.queue) }
+  await app.register(
+    async (v1) => {
+      guardByToken(v1, deps)
+      attemptWordRoutes(v1, withDefinitions)
+    },
+    { prefix: '/api/v1' },
+  )
   await app.register(
     async (v1) => {
       const withKeys = { ...deps, knownKeys: new KnownKeys(deps) }
@@ -177,7 +208,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       operationRoutes(v1, deps)
       scheduleRoutes(v1, deps)
       calendarRoutes(v1, deps)
+      await v1.register(async (bundles) => artifactRoutes(bundles, deps))
       workerRoutes(v1, deps)
+      workerClaimRoutes(v1, { ...withDefinitions, desk: new ClaimDesk(deps) })
+      workerReportRoutes(v1, withDefinitions)
+      logRoutes(v1, deps)
+      signingKeyRoutes(v1, deps)
       partitionRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)

@@ -1,7 +1,8 @@
 // The headers a job sends: what could break the message apart, what belongs to the connection, and what is ours to
 // set is refused when the job is created, not when it runs.
-import { headerBytesMax } from '@carillon/contract/job.ts'
+import { headerBytesMax } from '@carillon/contract/executor.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
+import { isOwnHeader } from '../domain/own-headers.ts'
 import { escapePointer } from './problem.ts'
 
 // RFC 9110: a token, and a field value without control characters.
@@ -18,14 +19,6 @@ const ofConnection = [
   'te',
   'trailer',
   'expect',
-]
-const ours = [
-  'x-idempotency-key',
-  'x-execution-id',
-  'x-job-id',
-  'x-attempt-number',
-  'x-scheduled-time',
-  'traceparent',
 ]
 
 /** The first thing wrong with them, or null. */
@@ -47,7 +40,7 @@ function checkName(name: string, lower: string): string | null {
   if (!token.test(name)) return 'is not a valid header name'
   if (ofConnection.includes(lower) || lower.startsWith('proxy-'))
     return 'belongs to the connection and cannot be set'
-  if (ours.includes(lower) || lower.startsWith('webhook-')) return 'is set by Carillon itself'
+  if (isOwnHeader(lower)) return 'is set by Carillon itself'
   return null
 }
 

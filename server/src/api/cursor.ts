@@ -16,6 +16,8 @@ type List =
   | 'tenants'
   | 'api_keys'
   | 'calendars'
+  | 'artifacts'
+  | 'logs'
 
 export interface PageQuery {
   limit?: number

@@ -8,13 +8,12 @@ import type { CompiledSchedule } from '../domain/schedule/next-run.ts'
 import { refuse } from '../domain/schedule/schedule-error.ts'
 import { shortestGapSeconds } from '../domain/schedule/shortest-gap.ts'
 import type { Tier } from '../domain/tenant.ts'
-import { checkCallbackUrl } from '../lib/callback-url.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import { ApiError } from './api-error.ts'
-import { checkHeaders } from './callback-headers.ts'
+import type { ApiError } from './api-error.ts'
+import { defineExecution } from './define-execution.ts'
 import { escapePointer, refuseField } from './problem.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
-import { checkPayload, checkTier, defaultsOf } from './tier-limits.ts'
+import { checkTier, defaultsOf } from './tier-limits.ts'
 
 export interface DefinitionContext {
   jobId: string
@@ -37,7 +36,8 @@ const metadataNameMax = 64
 /** Throws what is wrong with the request. */
 export function defineJob(request: JobRequest, context: DefinitionContext): DefinedJob {
   const { jobId, tenantId, tier, version, anchorAt, calendars } = context
-  checkRequest(request, tier)
+  const execution = defineExecution(request.execution, tier)
+  checkMetadata(request)
   const answer = compileSchedule(request.schedule, { createdAt: anchorAt, jobId, calendars })
   if (!answer.ok) throw refuseSchedule(answer.error, request)
   const { compiled, definition: schedule } = answer.value
@@ -51,7 +51,7 @@ export function defineJob(request: JobRequest, context: DefinitionContext): Defi
     tags: request.tags ?? [],
     schedule,
     anchorAt,
-    execution: executionOf(request, tier),
+    execution,
     retryPolicy: retryPolicyOf(request, tier),
     priority: request.priority ?? defaults.priority,
     overlapPolicy: request.overlap_policy ?? defaults.overlap_policy,
@@ -78,18 +78,7 @@ export function pointerToTime({ schedule }: JobRequest): string {
   return typeof schedule === 'string' ? '/schedule' : '/schedule/scheduled_time'
 }
 
-function checkRequest({ execution, metadata = {} }: JobRequest, tier: Tier): void {
-  const headers = checkHeaders(execution.headers ?? {})
-  if (headers !== null) throw refuseField(headers.pointer, headers.detail)
-  const target = checkCallbackUrl(execution.callback_url)
-  if (target !== null) {
-    const errors = [{ pointer: '/execution/callback_url', detail: target }]
-    throw new ApiError('INVALID_REQUEST', `/execution/callback_url: ${target}.`, errors)
-  }
-  if (execution.payload !== undefined) {
-    const method = execution.method ?? defaultsOf(tier).method
-    checkPayload(execution.payload, { pointer: '/execution/payload', method, tier })
-  }
+function checkMetadata({ metadata = {} }: JobRequest): void {
   for (const name of Object.keys(metadata)) {
     if (name.length > 0 && name.length <= metadataNameMax) continue
     const pointer = `/metadata/${escapePointer(name.slice(0, metadataNameMax))}`
@@ -104,14 +93,6 @@ function checkJitter({ jitterSeconds, schedule }: JobVersion, compiled: Compiled
   const gap = shortestGapSeconds(compiled)
   if (jitterSeconds < gap) return
   throw refuseField('/jitter_seconds', `must be below the ${gap} s between two slots`)
-}
-
-function executionOf({ execution }: JobRequest, tier: Tier): JobVersion['execution'] {
-  const defaults = defaultsOf(tier)
-  const { callback_url, method = defaults.method, headers = {}, payload } = execution
-  const { timeout_seconds = defaults.timeout_seconds } = execution
-  const call = { type: 'http', callback_url, method, headers, timeout_seconds } as const
-  return payload === undefined ? call : { ...call, payload }
 }
 
 function retryPolicyOf({ retry_policy: policy = {} }: JobRequest, tier: Tier): JobVersion['retryPolicy'] {

@@ -12,7 +12,7 @@ import type { Tier } from '../domain/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import { ApiError } from './api-error.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './define-job.ts'
-import { revealHeaders } from './job-patch.ts'
+import { revealValues } from './job-patch.ts'
 import { scheduleOf } from './job-shape.ts'
 
 export interface EditContext {
@@ -25,7 +25,7 @@ export interface EditContext {
 
 /** Null: nothing changes. Throws what is wrong with the request. */
 export function planEdit(state: JobState, given: JobRequest, context: EditContext): JobWrite | null {
-  const request = revealHeaders(given, state.execution.headers)
+  const request = revealValues(given, state.execution)
   const defined = defineAnew(state, request, context)
   const { definition } = defined
   const key = request.key ?? null

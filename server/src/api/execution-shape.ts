@@ -2,6 +2,7 @@
 import type { DeadLetter as DeadLetterReply } from '@carillon/contract/dead-letter.ts'
 import type { Attempt, Execution, ExecutionItem, ExecutionSearch } from '@carillon/contract/execution.ts'
 import { idempotencyKeyOf } from '../domain/execution.ts'
+import type { Execution as JobExecution } from '../domain/job.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { DeadLetter } from '../ports/dead-letters.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../ports/history.ts'
@@ -32,18 +33,30 @@ export function toFoundExecution(one: ExecutionSummary): ExecutionSearch['execut
 
 export function toExecution(one: ExecutionView): Execution {
   const { executionId, jobId, slot } = one
-  const payload = one.payloadOverride === undefined ? one.payload : one.payloadOverride
+  const { execution, progress } = one
+  const payload = one.payloadOverride === undefined ? execution.payload : one.payloadOverride
   return {
     ...toExecutionItem(one),
     job_id: jobId,
     idempotency_key: one.idempotencyKey ?? idempotencyKeyOf(one.kind, { jobId, executionId, slot }),
     callback_response: responseOf(one),
-    callback_url: one.callbackUrl,
+    executor: execution.type,
+    callback_url: execution.type === 'http' ? execution.callback_url : null,
+    ...calledOf(execution),
+    progress: progress === null ? null : { ...progress, at: toRfc3339(progress.at) },
+    ...(one.checkpoint === undefined ? {} : { checkpoint: one.checkpoint }),
     metadata: { ...one.metadata },
     ...(payload === undefined ? {} : { payload }),
     retry_of: one.retryOf,
     attempts: one.attempts.map(toAttempt),
   }
+}
+
+/** What is called, if not over HTTP. */
+function calledOf(execution: JobExecution): Pick<Execution, 'handler' | 'command' | 'artifact_id'> {
+  if (execution.type === 'worker') return { handler: execution.handler }
+  if (execution.type === 'shell') return { command: execution.command }
+  return execution.type === 'artifact' ? { artifact_id: execution.artifact_id } : {}
 }
 
 export function toDeadLetter(one: DeadLetter): DeadLetterReply {

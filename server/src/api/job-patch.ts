@@ -1,12 +1,12 @@
 // What a change makes of a job, before it is judged: the job in the form in which it could be sent, and a JSON merge
 // patch (RFC 7396) applied to it.
 import type { JobRequest } from '@carillon/contract/job.ts'
-import type { JobView } from '../domain/job.ts'
+import type { Execution, JobView } from '../domain/job.ts'
 import { hiddenValue } from './job-shape.ts'
 import { escapePointer, refuseField } from './problem.ts'
 
 type Fields = Record<string, unknown>
-type Headers = Readonly<Record<string, string>>
+type Texts = Readonly<Record<string, string>>
 
 /** Not judged yet: the patch may have taken away what a job needs. */
 export function applyPatch(job: JobView, patch: Fields): unknown {
@@ -15,14 +15,15 @@ export function applyPatch(job: JobView, patch: Fields): unknown {
   const base: Fields = { ...current }
   // What belongs to another kind of schedule would only be in the way.
   if (replacesSchedule(schedule, job)) delete base['schedule']
-  if (isObject(execution) && isObject(execution['headers'])) {
-    const headers = withoutNames(job.execution.headers, execution['headers'])
+  if (replacesExecution(execution, job)) delete base['execution']
+  else if (isObject(execution) && isObject(execution['headers'])) {
+    const headers = withoutNames(headersOf(job.execution), execution['headers'])
     base['execution'] = { ...current.execution, headers }
   }
   return mergePatch(base, patch)
 }
 
-/** The job as a request that would make it, with its header values. */
+/** The job as a request that would make it, with the values that are not shown. */
 function requestOf(job: JobView): JobRequest {
   const { execution, key, description, misfireWindowSeconds, concurrencyLimit, concurrencyKey } = job
   return {
@@ -30,11 +31,7 @@ function requestOf(job: JobView): JobRequest {
     ...(key !== null && { key }),
     ...(description !== null && { description }),
     schedule: { ...job.schedule },
-    execution: {
-      ...execution,
-      method: execution.method as NonNullable<JobRequest['execution']['method']>,
-      headers: { ...execution.headers },
-    },
+    execution: { ...execution } as JobRequest['execution'],
     retry_policy: { ...job.retryPolicy },
     priority: job.priority,
     tags: [...job.tags],
@@ -48,24 +45,37 @@ function requestOf(job: JobView): JobRequest {
   }
 }
 
-/** A header value that is given as it is shown stands for the one that is stored. */
-export function revealHeaders(request: JobRequest, stored: Headers): JobRequest {
-  const { headers } = request.execution
-  if (headers === undefined || !Object.values(headers).includes(hiddenValue)) return request
-  const known = new Map(Object.entries(stored).map(([name, value]) => [name.toLowerCase(), value]))
+/** A value that is given as it is shown stands for the one that is stored; null: nothing is. */
+export function revealValues(request: JobRequest, stored: Execution | null): JobRequest {
+  const { headers, env } = request.execution
+  const execution = { ...request.execution }
+  const known = new Map(Object.entries(headersOf(stored)).map(([name, value]) => [name.toLowerCase(), value]))
+  if (headers !== undefined)
+    execution.headers = revealTexts(headers, 'headers', (name) => known.get(name.toLowerCase()))
+  const variables = new Map(Object.entries(stored?.type === 'shell' ? stored.env : {}))
+  if (env !== undefined) execution.env = revealTexts(env, 'env', (name) => variables.get(name))
+  return { ...request, execution }
+}
+
+function revealTexts(
+  given: Texts,
+  field: 'headers' | 'env',
+  find: (name: string) => string | undefined,
+): Record<string, string> {
   const revealed: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    const kept = value === hiddenValue ? known.get(name.toLowerCase()) : value
+  for (const [name, value] of Object.entries(given)) {
+    const kept = value === hiddenValue ? find(name) : value
     if (kept === undefined) {
-      const pointer = `/execution/headers/${escapePointer(name)}`
-      throw refuseField(
-        pointer,
-        `is ${hiddenValue}, which stands for a stored value; there is none, so send the value itself`,
-      )
+      const detail = `is ${hiddenValue}, which stands for a stored value; there is none, so send the value itself`
+      throw refuseField(`/execution/${field}/${escapePointer(name)}`, detail)
     }
     revealed[name] = kept
   }
-  return { ...request, execution: { ...request.execution, headers: revealed } }
+  return revealed
+}
+
+function headersOf(execution: Execution | null): Texts {
+  return execution?.type === 'http' ? execution.headers : {}
 }
 
 function replacesSchedule(schedule: unknown, { schedule: { type } }: JobView): boolean {
@@ -74,8 +84,13 @@ function replacesSchedule(schedule: unknown, { schedule: { type } }: JobView): b
   return typeof schedule['type'] === 'string' && schedule['type'] !== type
 }
 
+/** What belongs to another type would only be in the way. */
+function replacesExecution(execution: unknown, { execution: { type } }: JobView): boolean {
+  return isObject(execution) && typeof execution['type'] === 'string' && execution['type'] !== type
+}
+
 /** Header names are the same in any case: one that is given replaces its like. */
-function withoutNames(headers: Headers, given: Fields): Headers {
+function withoutNames(headers: Texts, given: Fields): Texts {
   const names = new Set(Object.keys(given).map((name) => name.toLowerCase()))
   return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase())))
 }

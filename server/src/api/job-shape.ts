@@ -1,6 +1,6 @@
-// A job as clients see it. Header values are left out: they are secrets more often than not.
+// A job as clients see it. Values of headers and of the environment are left out: they are secrets more often than not.
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
-import type { JobView } from '../domain/job.ts'
+import type { Execution, JobView } from '../domain/job.ts'
 import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
@@ -10,7 +10,7 @@ import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { JobStats } from '../ports/history.ts'
 import type { NewJob } from '../ports/jobs.ts'
 
-/** Shown instead of a header value, and taken for it when a job is changed. */
+/** Shown instead of the value of a header or a variable, and taken for it when a job is changed. */
 export const hiddenValue = '***'
 
 export interface ShapeContext {
@@ -20,8 +20,7 @@ export interface ShapeContext {
 }
 
 export function toJob(job: JobView, context: ShapeContext): Job {
-  const { execution, schedule } = job
-  const names = Object.keys(execution.headers)
+  const { schedule } = job
   return {
     job_id: job.jobId,
     name: job.name,
@@ -35,14 +34,7 @@ export function toJob(job: JobView, context: ShapeContext): Job {
       next_run_at: instantOf(nextRunAt(job, context)),
       last_run_at: instantOf(job.lastRunAt),
     },
-    execution: {
-      type: execution.type,
-      callback_url: execution.callback_url,
-      method: execution.method as Job['execution']['method'],
-      headers: Object.fromEntries(names.map((name) => [name, hiddenValue])),
-      ...(execution.payload === undefined ? {} : { payload: execution.payload }),
-      timeout_seconds: execution.timeout_seconds,
-    },
+    execution: showExecution(job.execution),
     retry_policy: { ...job.retryPolicy },
     priority: job.priority,
     tags: [...job.tags],
@@ -59,6 +51,17 @@ export function toJob(job: JobView, context: ShapeContext): Job {
     updated_at: toRfc3339(job.updatedAt),
     updated_by: job.updatedBy,
   }
+}
+
+function showExecution(execution: Execution): Job['execution'] {
+  const shown = { ...execution } as Job['execution']
+  if (execution.type === 'http') shown.headers = hideValues(execution.headers)
+  if (execution.type === 'shell') shown.env = hideValues(execution.env)
+  return shown
+}
+
+function hideValues(texts: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.keys(texts).map((name) => [name, hiddenValue]))
 }
 
 export function toJobDetails(job: JobView, stats: JobStats, context: ShapeContext): JobDetails {

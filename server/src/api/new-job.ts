@@ -9,7 +9,7 @@ import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { ApiError } from './api-error.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './define-job.ts'
-import { revealHeaders } from './job-patch.ts'
+import { revealValues } from './job-patch.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 
 export interface NewJobContext {
@@ -28,7 +28,7 @@ export interface NewJobContext {
 /** Throws what is wrong with the request. */
 export function planJob(given: JobRequest, context: NewJobContext): NewJob {
   const { jobId, tenantId, tier, now, calendars = {} } = context
-  const request = revealHeaders(given, {})
+  const request = revealValues(given, null)
   const defined = defineJob(request, { jobId, tenantId, tier, version: 1, anchorAt: now, calendars })
   const slot = firstSlot(defined, request, now)
   const immediate = defined.definition.schedule.type === 'IMMEDIATE' ? { ...context.enqueue(), slot } : null

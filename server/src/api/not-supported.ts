@@ -6,15 +6,8 @@ import { ApiError } from './api-error.ts'
 type Fields = Record<string, unknown>
 
 const jobFields = ['depends_on', 'on_failure', 'on_late', 'region']
-const executionFields = [
-  'total_timeout_seconds',
-  'heartbeat_timeout_seconds',
-  // Of the other executors.
-  ...['handler', 'labels', 'command', 'args', 'env', 'artifact_id', 'sha256', 'entrypoint'],
-  ...['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function'],
-]
-
-const executionTypes = ['worker', 'shell', 'artifact', 'kafka', 'grpc', 'lambda']
+const executionFields = ['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function']
+const executionTypes = ['kafka', 'grpc', 'lambda']
 
 /** A hook for everything that has the fields of a job. */
 export async function refuseJobOptions({ body }: FastifyRequest): Promise<void> {

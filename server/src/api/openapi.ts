@@ -13,11 +13,23 @@ export function openapiOptions(version: string): SwaggerOptions {
         license: { name: 'MIT', identifier: 'MIT' },
       },
       components: {
-        securitySchemes: { bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' } },
+        securitySchemes: {
+          bearer: { type: 'http', scheme: 'bearer', description: 'An API key.' },
+          attemptToken: {
+            type: 'apiKey',
+            in: 'header',
+            name: 'X-Carillon-Token',
+            description:
+              'The token of an attempt, as the target was sent it; `Authorization: Bearer TOKEN` is taken too. No API key is needed.',
+          },
+        },
       },
       tags: [
         { name: 'jobs', description: 'What to run and when.' },
         { name: 'executions', description: 'What ran, and how it went.' },
+        { name: 'attempts', description: 'What a target says of an attempt that it was called for.' },
+        { name: 'artifacts', description: 'Bundles of code that jobs run.' },
+        { name: 'workers', description: 'Who runs attempts, and the protocol of your own workers.' },
         { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
         { name: 'schedules', description: 'When jobs run.' },
         { name: 'bulk', description: 'Long work asked for by one request, with progress.' },
@@ -47,7 +59,8 @@ interface OpenApiOperation {
 
 /** The generator calls every body required. One that may be `{}` may be left out. */
 function allowNoBody({ requestBody }: OpenApiOperation): void {
-  if (requestBody === undefined) return
+  // A body that is no JSON, a bundle, has no empty form.
+  if (requestBody === undefined || !('application/json' in requestBody.content)) return
   const schemas = Object.values(requestBody.content).map((media) => media.schema ?? {})
   const mayBeEmpty = schemas.every(
     ({ required = [], minProperties = 0 }) => required.length + minProperties === 0,
@@ -66,6 +79,9 @@ function problemResponse(description: string) {
 }
 
 export const security = [{ bearer: [] }]
+
+/** Of calls without an API key, with the token of an attempt. */
+export const tokenSecurity = [{ attemptToken: [] }]
 
 /** The body of a call that takes none: `{}`, or nothing at all. */
 export const noFields = { type: 'object', properties: {}, additionalProperties: false, examples: [{}] }

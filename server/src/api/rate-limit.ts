@@ -1,10 +1,11 @@
 // Requests a second of each tenant, as its tier allows: a bucket that holds two seconds' worth. Counted by each
 // process for itself. Operators are not counted: whoever mends a tenant neither uses up its share nor is locked out.
+// The worker protocol is counted apart, each of its calls for itself: nothing else a tenant sends may cost it a lease.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../ports/clock.ts'
 import { ApiError } from './api-error.ts'
 
-const tenantsMax = 10_000
+const bucketsMax = 10_000
 /** A bucket that was left alone for so long is full: it needs no memory. */
 const burstSeconds = 2
 
@@ -18,41 +19,56 @@ interface Rate {
   nowMs: number
 }
 
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** 'apart': a call of the worker protocol. */
+    counted?: 'apart'
+  }
+}
+
+/** Of each call of the worker protocol, whatever the tier: enough for 1,000 workers. */
+const workerCallsPerSecond = 500
+
 /** A hook behind authentication. */
 export function limitRate(clock: Clock): (request: FastifyRequest, reply: FastifyReply) => void {
   const buckets = new TokenBuckets()
-  return ({ caller }, reply) => {
-    const perSecond = caller.tier.requestsPerSecond
-    if (caller.operator || perSecond === null) return
-    const { taken, left, waitSeconds, fullSeconds } = buckets.take(caller.tenantId, {
+  return ({ caller, routeOptions }, reply) => {
+    const { requestsPerSecond } = caller.tier
+    if (caller.operator || requestsPerSecond === null) return
+    const isApart = routeOptions.config.counted === 'apart'
+    const perSecond = isApart ? workerCallsPerSecond : requestsPerSecond
+    const key = isApart ? `${caller.tenantId} ${routeOptions.url}` : caller.tenantId
+    const { taken, left, waitSeconds, fullSeconds } = buckets.take(key, {
       perSecond,
       nowMs: clock.monotonicMs(),
     })
-    reply.header('ratelimit-policy', `"api";q=${perSecond};w=1`)
-    reply.header('ratelimit', `"api";r=${left};t=${fullSeconds}`)
+    const name = isApart ? 'workers' : 'api'
+    reply.header('ratelimit-policy', `"${name}";q=${perSecond};w=1`)
+    reply.header('ratelimit', `"${name}";r=${left};t=${fullSeconds}`)
     if (taken) return
-    throw new ApiError('RATE_LIMITED', `The tier of the tenant allows ${perSecond} requests a second.`, [], {
-      retryAfterSeconds: waitSeconds,
-    })
+    const detail = isApart
+      ? `The workers of a tenant may send ${perSecond} of these a second.`
+      : `The tier of the tenant allows ${perSecond} requests a second.`
+    throw new ApiError('RATE_LIMITED', detail, [], { retryAfterSeconds: waitSeconds })
   }
 }
 
 export class TokenBuckets {
-  /** By tenant, the one that was left alone for longest first. */
+  /** By what is counted, the one that was left alone for longest first. */
   readonly #buckets = new Map<string, Bucket>()
 
   get size(): number {
     return this.#buckets.size
   }
 
-  take(tenantId: string, rate: Rate) {
+  take(key: string, rate: Rate) {
     const { perSecond, nowMs } = rate
-    const tokens = this.#refilled(tenantId, rate)
+    const tokens = this.#refilled(key, rate)
     const taken = tokens >= 1
     const rest = taken ? tokens - 1 : tokens
-    this.#buckets.delete(tenantId)
+    this.#buckets.delete(key)
     this.#makeRoom(nowMs)
-    this.#buckets.set(tenantId, { tokens: rest, countedMs: nowMs })
+    this.#buckets.set(key, { tokens: rest, countedMs: nowMs })
     return {
       taken,
       left: Math.floor(rest),
@@ -64,19 +80,19 @@ export class TokenBuckets {
   }
 
   // By the present rate: a tenant that has changed its tier has the new one's at once.
-  #refilled(tenantId: string, { perSecond, nowMs }: Rate): number {
+  #refilled(key: string, { perSecond, nowMs }: Rate): number {
     const tokensMax = perSecond * burstSeconds
-    const bucket = this.#buckets.get(tenantId)
+    const bucket = this.#buckets.get(key)
     if (bucket === undefined) return tokensMax
     return Math.min(tokensMax, bucket.tokens + ((nowMs - bucket.countedMs) * perSecond) / 1_000)
   }
 
   #makeRoom(nowMs: number): void {
-    for (const [tenantId, { countedMs }] of this.#buckets) {
+    for (const [key, { countedMs }] of this.#buckets) {
       const full = nowMs - countedMs >= burstSeconds * 1_000
-      // Of more tenants than we count, the one that asked longest ago gets a full bucket for nothing.
-      if (!full && this.#buckets.size < tenantsMax) return
-      this.#buckets.delete(tenantId)
+      // Of more than we count, the one that asked longest ago gets a full bucket for nothing.
+      if (!full && this.#buckets.size < bucketsMax) return
+      this.#buckets.delete(key)
     }
   }
 }

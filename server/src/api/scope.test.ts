@@ -42,11 +42,11 @@ test("what is for operators is closed to every tenant's key, and wants their sco
   const { call } = await setupApp(t)
   const tenantId = await addTenant(call, 'sales')
   const own = await addKey(call, tenantId, { scopes: ['admin'] })
-  assertProblem(await call('GET', '/workers', undefined, own.headers), 'OPERATOR_ONLY')
+  assertProblem(await call('GET', '/partitions', undefined, own.headers), 'OPERATOR_ONLY')
   assertProblem(await call('GET', '/tenants', undefined, own.headers), 'OPERATOR_ONLY')
   assertProblem(await call('POST', '/tenants', { name: 'mine' }, own.headers), 'OPERATOR_ONLY')
   const watcher = await addKey(call, tenantId, { scopes: ['read'], operator: true })
-  assert.equal((await call('GET', '/workers', undefined, watcher.headers)).statusCode, 200)
+  assert.equal((await call('GET', '/partitions', undefined, watcher.headers)).statusCode, 200)
   assertProblem(await call('POST', '/tenants', { name: 'mine' }, watcher.headers), 'SCOPE_MISSING')
 })
 

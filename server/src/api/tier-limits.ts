@@ -1,7 +1,7 @@
 // What the tier of the tenant allows. What lies beyond it is refused, never made smaller behind the client's back.
 import { type JobRequest, jobDefaults, payloadBytesMax } from '@carillon/contract/job.ts'
 import type { FastifyRequest } from 'fastify'
-import type { JobVersion } from '../domain/job.ts'
+import type { Execution, JobVersion } from '../domain/job.ts'
 import type { CompiledSchedule } from '../domain/schedule/next-run.ts'
 import { shortestGapSeconds } from '../domain/schedule/shortest-gap.ts'
 import type { Tier } from '../domain/tenant.ts'
@@ -20,7 +20,7 @@ export function defaultsOf({ priorityBest, retriesMax }: Tier) {
 export interface PayloadContext {
   /** Where the payload stands in the body. */
   pointer: string
-  /** Null: of several jobs, which may differ. */
+  /** Null: it is not called over HTTP, or of several jobs, which may differ. */
   method: string | null
   tier: Tier
 }
@@ -35,6 +35,11 @@ export function checkPayload(payload: unknown, { pointer, method, tier }: Payloa
   if (bytes > tier.payloadBytesMax) {
     throw refuseTier(tier, pointer, `has ${bytes} bytes as JSON; at most ${tier.payloadBytesMax} are allowed`)
   }
+}
+
+/** Null: it is not called over HTTP, or there is no such job. */
+export function methodOf(execution: Execution | undefined): string | null {
+  return execution?.type === 'http' ? execution.method : null
 }
 
 /** Of a job that is about to be stored. */

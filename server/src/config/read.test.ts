@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
-import { ConfigError, checkoutDir, readConfig } from './read.ts'
+import { ConfigError, checkoutDir, commandVariables, readConfig, runsCommands } from './read.ts'
 import { SETTINGS } from './settings.ts'
 
 function problemsOf(env: Record<string, string>): readonly string[] {
@@ -67,6 +67,14 @@ const malformed: [string, string][] = [
   ['CARILLON_MISFIRE_AFTER_SECONDS', '0'],
   ['CARILLON_ALLOW_PRIVATE_TARGETS', '10.0.0.0/33'],
   ['CARILLON_ALLOW_PRIVATE_TARGETS', 'yes'],
+  ['CARILLON_PUBLIC_URL', 'jobs.example.com'],
+  ['CARILLON_PUBLIC_URL', 'https://jobs.example.com/?a=1'],
+  ['CARILLON_LABELS', 'eu west'],
+  ['CARILLON_SHELL_COMMANDS', '/bin/true,false'],
+  ['CARILLON_ARTIFACTS', 'true'],
+  ['CARILLON_ARTIFACT_CPU_SECONDS', '0'],
+  ['CARILLON_ARTIFACT_MEMORY_MB', '63'],
+  ['CARILLON_COMMANDS_MAX', '0'],
   ['CARILLON_LOG_LEVEL', 'loud'],
 ]
 for (const [name, value] of malformed) {
@@ -76,6 +84,29 @@ for (const [name, value] of malformed) {
     assert(problems[0]!.startsWith(`${name}: `))
   })
 }
+
+test('commands and bundles are off by default, and run where there is a worker', () => {
+  const plain = readConfig({})
+  assert.deepEqual([plain.shellCommands, plain.artifacts, runsCommands(plain)], [[], false, false])
+  const allowed = { CARILLON_SHELL_COMMANDS: '/bin/true, /opt/my job.sh' }
+  const shell = readConfig(allowed)
+  assert.deepEqual(shell.shellCommands, ['/bin/true', '/opt/my job.sh'])
+  assert(runsCommands(shell))
+  assert(!runsCommands(readConfig({ ...allowed, CARILLON_ROLES: 'api,scheduler' })))
+  assert(runsCommands(readConfig({ CARILLON_ARTIFACTS: 'on' })))
+})
+
+test('labels and the public address are taken in one form', () => {
+  assert.deepEqual(readConfig({ CARILLON_LABELS: 'gpu, eu-west,gpu' }).labels, ['eu-west', 'gpu'])
+  assert.equal(readConfig({ CARILLON_PUBLIC_URL: 'https://a.example/x/' }).publicUrl, 'https://a.example/x')
+  assert.equal(readConfig({}).publicUrl, null)
+})
+
+test('of our environment a command gets what it needs to run, and nothing else', () => {
+  const env = { PATH: '/a', LANG: 'C.UTF-8', CARILLON_API_KEY: 'secret', HOME: '/root' }
+  assert.deepEqual(commandVariables(env), { PATH: '/a', LANG: 'C.UTF-8' })
+  assert.deepEqual(commandVariables({}), { PATH: '/usr/local/bin:/usr/bin:/bin' })
+})
 
 test('a misspelt variable is refused with the near name', () => {
   assert.deepEqual(problemsOf({ CARILLON_PROT: '1' }), [

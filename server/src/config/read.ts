@@ -19,6 +19,19 @@ export interface Config {
   readonly outageMs: number
   readonly misfireAfterMs: number
   readonly privateTargets: PrivateTargets
+  /** Where targets reach the API; null: not known. */
+  readonly publicUrl: string | null
+  /** Of the worker that runs handlers. */
+  readonly labels: readonly string[]
+  /** What shell jobs may run. */
+  readonly shellCommands: readonly string[]
+  /** Whether bundles run here. */
+  readonly artifacts: boolean
+  /** Null: only those that were uploaded. */
+  readonly artifactsDir: string | null
+  readonly artifactCpuSeconds: number
+  readonly artifactMemoryMb: number
+  readonly commandsMax: number
   readonly logLevel: LogLevel
 }
 
@@ -61,6 +74,7 @@ export function readConfig(env: Environment = process.env): Config {
   const databaseUrl = read('CARILLON_DATABASE_URL')
   const host = read('CARILLON_HOST')!
   const drainSeconds = read('CARILLON_DRAIN_SECONDS')
+  const artifactsDir = read('CARILLON_ARTIFACTS_DIR')
   const config: Config = {
     port: read('CARILLON_PORT')!,
     host,
@@ -75,6 +89,14 @@ export function readConfig(env: Environment = process.env): Config {
     privateTargets: read('CARILLON_ALLOW_PRIVATE_TARGETS') ?? {
       kind: isLoopback(host ?? '') ? 'allow' : 'refuse',
     },
+    publicUrl: read('CARILLON_PUBLIC_URL'),
+    labels: read('CARILLON_LABELS') ?? [],
+    shellCommands: read('CARILLON_SHELL_COMMANDS') ?? [],
+    artifacts: read('CARILLON_ARTIFACTS') === 'on',
+    artifactsDir: artifactsDir === null ? null : resolve(artifactsDir),
+    artifactCpuSeconds: read('CARILLON_ARTIFACT_CPU_SECONDS')!,
+    artifactMemoryMb: read('CARILLON_ARTIFACT_MEMORY_MB')!,
+    commandsMax: read('CARILLON_COMMANDS_MAX')!,
     logLevel: read('CARILLON_LOG_LEVEL')!,
   }
   if (problems.length === 0 && config.processes > 1 && furtherRoles(config).length === 0) {
@@ -89,6 +111,17 @@ export function readConfig(env: Environment = process.env): Config {
 /** The roles of every process but the first, which alone listens on the port. */
 export function furtherRoles(config: Config): readonly Role[] {
   return config.roles.filter((role) => role !== 'api')
+}
+
+/** Whether this server runs commands, in a process of their own. */
+export function runsCommands({ roles, shellCommands, artifacts }: Config): boolean {
+  return roles.includes('worker') && (shellCommands.length > 0 || artifacts)
+}
+
+/** All that a command gets of our environment: the rest has our secrets in it. */
+export function commandVariables(env: Environment = process.env): Readonly<Record<string, string>> {
+  const { PATH = '/usr/local/bin:/usr/bin:/bin', LANG } = env
+  return LANG === undefined ? { PATH } : { PATH, LANG }
 }
 
 export function isLoopback(host: string): boolean {

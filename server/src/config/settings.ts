@@ -1,7 +1,9 @@
 // Every setting: its variable, its default, what it means, how it is read. docs/config.md is held equal to
 // this table by a test. A parser returns the value or throws a BadValue that says what is allowed.
 import { BlockList, isIP } from 'node:net'
+import { isAbsolute } from 'node:path'
 import { ROLES, type Role } from '../domain/role.ts'
+import { labelsMax } from '../domain/worker.ts'
 import type { PrivateTargets } from '../lib/target-guard.ts'
 
 export type { PrivateTargets }
@@ -14,6 +16,8 @@ export interface Setting<T> {
 }
 
 class BadValue extends Error {}
+
+const commandsListedMax = 1_000
 
 const LOG_LEVELS = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] as const
 export type LogLevel = (typeof LOG_LEVELS)[number]
@@ -79,6 +83,50 @@ export const SETTINGS = {
       'Whether jobs may call private addresses: `true`, `false`, or a list of networks such as `10.0.0.0/8,fd00::/8`.',
     parse: privateTargets,
   },
+  CARILLON_PUBLIC_URL: {
+    fallback: '(the address of the API while listening on loopback only, else none)',
+    meaning:
+      'Where targets of jobs reach the API, as `https://jobs.example.com`: for those that answer 202 and complete later.',
+    parse: publicUrl,
+  },
+  CARILLON_LABELS: {
+    fallback: '(none)',
+    meaning:
+      'Labels of the worker that runs `--handlers`, separated by commas, such as `eu-west,gpu`. At most 32.',
+    parse: labels,
+  },
+  CARILLON_SHELL_COMMANDS: {
+    fallback: '(none: no shell job runs here)',
+    meaning:
+      'Programs that shell jobs may run: absolute paths, separated by commas. Nothing else is run. See docs/executors.md.',
+    parse: commandPaths,
+  },
+  CARILLON_ARTIFACTS: {
+    fallback: 'off',
+    meaning:
+      'Whether jobs may run uploaded bundles of code on this machine: `on` or `off`. See docs/executors.md.',
+    parse: oneOf(['on', 'off']),
+  },
+  CARILLON_ARTIFACTS_DIR: {
+    fallback: '(none)',
+    meaning: 'Directory with bundles for all tenants, as `ID.tar.gz`, besides those that were uploaded.',
+    parse: directory,
+  },
+  CARILLON_ARTIFACT_CPU_SECONDS: {
+    fallback: '300',
+    meaning: 'CPU time that an attempt of a bundle may use. 1 to 86400.',
+    parse: wholeNumber(1, 86_400),
+  },
+  CARILLON_ARTIFACT_MEMORY_MB: {
+    fallback: '512',
+    meaning: 'Memory that an attempt of a bundle may use, all its processes together. 64 to 1048576.',
+    parse: wholeNumber(64, 1_048_576),
+  },
+  CARILLON_COMMANDS_MAX: {
+    fallback: '16',
+    meaning: 'Shell commands and bundles that run at once on this machine, at most. 1 to 1000.',
+    parse: wholeNumber(1, 1_000),
+  },
   CARILLON_LOG_LEVEL: {
     fallback: 'info',
     meaning: `One of ${LOG_LEVELS.join(', ')}.`,
@@ -123,6 +171,43 @@ function databaseUrl(text: string): string {
   }
   if (url.pathname.length < 2) throw new BadValue('names no database after the host')
   return text
+}
+
+function publicUrl(text: string): string {
+  const url = URL.parse(text)
+  const isPlain = url !== null && url.search === '' && url.hash === '' && url.username === ''
+  if (!isPlain || !/^https?:$/.test(url.protocol)) {
+    throw new BadValue('is not of the form https://jobs.example.com')
+  }
+  return url.href.replace(/\/+$/, '')
+}
+
+function labels(text: string): readonly string[] {
+  const given = listOf(text)
+  if (given.length > labelsMax) throw new BadValue(`has more than ${labelsMax} labels`)
+  for (const label of given) {
+    if (!/^[A-Za-z0-9._:/-]{1,64}$/.test(label)) {
+      throw new BadValue('has a label that is not 1 to 64 letters, digits or . _ : / -')
+    }
+  }
+  return Object.freeze([...new Set(given)].toSorted())
+}
+
+function commandPaths(text: string): readonly string[] {
+  const paths = listOf(text)
+  if (paths.length > commandsListedMax) throw new BadValue(`has more than ${commandsListedMax} paths`)
+  for (const path of paths) {
+    directory(path)
+    if (!isAbsolute(path)) throw new BadValue('has a path that does not begin with /')
+  }
+  return Object.freeze(paths)
+}
+
+function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '')
 }
 
 function apiKey(text: string): string {

@@ -24,8 +24,11 @@ export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
 export const OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
-/** Where a `live` row is: held back by another execution of its job, claimable, claimed, or between attempts. */
-export const LIVE_STATES = ['waiting', 'ready', 'running', 'retrying'] as const
+/**
+ * Where a `live` row is: held back by another execution of its job, claimable, claimed, called and awaiting the word of
+ * its target (which answered 202), or between attempts.
+ */
+export const LIVE_STATES = ['waiting', 'ready', 'running', 'awaiting', 'retrying'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
 /** Why a slot has no execution. */
@@ -46,7 +49,7 @@ export function executionIdAt(batchId: string, position: number): string {
 /** The status a client sees of an execution that has not ended; only a running one can be on its way to cancelled. */
 export function statusOfLive(state: LiveState, attempts: number, isCancelled: boolean): ExecutionStatus {
   if (isCancelled) return 'CANCELLING'
-  if (state === 'running') return 'RUNNING'
+  if (state === 'running' || state === 'awaiting') return 'RUNNING'
   if (state === 'retrying') return 'RETRYING'
   return attempts === 0 ? 'PENDING' : 'RETRYING'
 }

@@ -20,15 +20,53 @@ export type StoredSchedule = ScheduleAnswer['definition']
 
 export const partitionsCount = 64
 
-/** What an attempt calls: an HTTP target. */
-export interface HttpExecution {
+export const EXECUTORS = ['http', 'worker', 'shell', 'artifact'] as const
+export type Executor = (typeof EXECUTORS)[number]
+
+/** What an attempt calls. */
+export type Execution = HttpExecution | WorkerExecution | ShellExecution | ArtifactExecution
+
+interface AnyExecution {
+  /** Absent: none. */
+  payload?: unknown
+  /** Of one attempt. */
+  timeout_seconds: number
+  /** Of all attempts together, from the start of the first; absent: no limit. */
+  total_timeout_seconds?: number
+  /** An attempt of which nothing is heard for longer is over; absent: it may be silent. */
+  heartbeat_timeout_seconds?: number
+}
+
+export interface HttpExecution extends AnyExecution {
   type: 'http'
   callback_url: string
   method: string
   headers: Readonly<Record<string, string>>
-  /** Absent: no body is sent. */
-  payload?: unknown
-  timeout_seconds: number
+}
+
+/** A handler in the user's own process, or in ours with `--handlers`. */
+export interface WorkerExecution extends AnyExecution {
+  type: 'worker'
+  handler: string
+  /** A worker must have all of them. Sorted, each once. */
+  labels: readonly string[]
+}
+
+export interface ShellExecution extends AnyExecution {
+  type: 'shell'
+  /** An absolute path. */
+  command: string
+  args: readonly string[]
+  env: Readonly<Record<string, string>>
+}
+
+export interface ArtifactExecution extends AnyExecution {
+  type: 'artifact'
+  artifact_id: string
+  /** Of the bundle, 64 hex digits; absent: whatever has this id when the attempt starts. */
+  sha256?: string
+  /** `file:function`, or the path of an executable in the bundle. */
+  entrypoint: string
 }
 
 /** One version of a job, in the form it is stored. */
@@ -42,7 +80,7 @@ export interface JobVersion {
   schedule: StoredSchedule
   /** When the job was created or its interval edited: where an interval without a start begins. */
   anchorAt: EpochMs
-  execution: HttpExecution
+  execution: Execution
   retryPolicy: RetryPolicy
   /** 1 (highest) to 10. */
   priority: number
@@ -85,12 +123,18 @@ export function isLimited(
 
 /**
  * Whether its executions are rows of their own from the start instead of places in a batch: others of the job may wait
- * behind them, and must find them by the job.
+ * behind them and must find them by the job, or they have a deadline that upkeep must find.
  */
 export function hasOwnRows(
-  job: Pick<JobVersion, 'overlapPolicy' | 'concurrencyLimit' | 'concurrencyKey'>,
+  job: Pick<JobVersion, 'overlapPolicy' | 'concurrencyLimit' | 'concurrencyKey' | 'execution'>,
 ): boolean {
-  return isLimited(job) || (job.overlapPolicy !== 'ALLOW' && bufferRoom[job.overlapPolicy] > 0)
+  const { overlapPolicy, execution } = job
+  return (
+    isLimited(job) ||
+    (overlapPolicy !== 'ALLOW' && bufferRoom[overlapPolicy] > 0) ||
+    execution.total_timeout_seconds !== undefined ||
+    execution.heartbeat_timeout_seconds !== undefined
+  )
 }
 
 export interface Pause {

@@ -208,3 +208,13 @@ test('CANCEL_RUNNING: nothing that is owed is cancelled by a slot that waits beh
   assert.deepEqual(plan({ ...base, waiting }).owed?.slots, [at(10)])
   assert.equal(plan({ ...base, waiting }).cancel, null)
 })
+
+test('CANCEL_RUNNING: of what waits in front of what is owed only the latest stays', () => {
+  const base = { overlapPolicy: 'CANCEL_RUNNING', owed: owed(10, 12) } as const
+  const waiting = [slot('s7', 7), slot('s8', 8), slot('s9', 9), slot('s20', 20), slot('s21', 21)]
+  const superseded = { waiting: ['s8', 's7'], underWay: false, bySlot: at(9) }
+  const busy = plan({ ...base, waiting, underWay: 1, uncancelled: 1 })
+  assert.deepEqual([busy.cancel, busy.go], [superseded, []])
+  const free = plan({ ...base, waiting })
+  assert.deepEqual([free.cancel, free.go, free.owed], [superseded, ['s9'], null])
+})

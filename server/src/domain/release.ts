@@ -154,10 +154,9 @@ function letSeveralGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void
 }
 
 function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
-  // What is owed runs first, each after the other: were it cancelled by a slot that waits behind it, all of it would be.
-  const cancels = job.overlapPolicy === 'CANCEL_RUNNING' && job.owed === null
+  const cancels = job.overlapPolicy === 'CANCEL_RUNNING'
   const waiting = cancels ? planCancel(job, plan) : job.waiting
-  const [first] = job.overlapPolicy === 'CANCEL_RUNNING' ? slotsFirst(waiting) : inOrder(waiting)
+  const [first] = cancels ? slotsFirst(waiting) : inOrder(waiting)
   if (first !== undefined && !isAfterOwed(first, job.owed)) {
     // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
     const isFree = job.underWay === 0 || (first.operationId !== null && first.operationId === job.underWayOf)
@@ -191,15 +190,22 @@ function slotsFirst(waiting: readonly WaitingExecution[]): WaitingExecution[] {
   return [...ordered.filter(({ kind }) => kind === 'slot'), ...ordered.filter(({ kind }) => kind !== 'slot')]
 }
 
-/** Of several slots only the latest stays. Returns what waits then. */
-function planCancel({ waiting, uncancelled }: WaitingJob, plan: ReleasePlan): readonly WaitingExecution[] {
-  const slots = waiting.filter(({ kind }) => kind === 'slot').toSorted((a, b) => b.slot - a.slot)
-  const [latest, ...older] = slots
-  if (latest === undefined || (older.length === 0 && uncancelled === 0)) return waiting
+/**
+ * Of several slots only the latest stays. What is owed runs first, each after the other: were it cancelled by a slot that
+ * waits behind it, all of it would be; so then only what waits in front of it is looked at. Returns what waits then.
+ */
+function planCancel(
+  { waiting, uncancelled, owed }: WaitingJob,
+  plan: ReleasePlan,
+): readonly WaitingExecution[] {
+  const slots = waiting.filter((one) => one.kind === 'slot' && !isAfterOwed(one, owed))
+  const [latest, ...older] = slots.toSorted((a, b) => b.slot - a.slot)
+  const underWay = owed === null && uncancelled > 0
+  if (latest === undefined || (older.length === 0 && !underWay)) return waiting
   const gone = new Set(older)
   plan.cancel = {
     waiting: older.map(({ executionId }) => executionId),
-    underWay: uncancelled > 0,
+    underWay,
     bySlot: latest.slot,
   }
   return waiting.filter((one) => !gone.has(one))

@@ -100,6 +100,9 @@ const withoutAnswer: Record<Exclude<ErrorType, 'HTTP_ERROR'>, boolean> = {
   TLS_ERROR: false,
   RESPONSE_TOO_LARGE: false,
   TARGET_FORBIDDEN: false,
+  HANDLER_ERROR: true,
+  EXIT_CODE: true,
+  HEARTBEAT_TIMEOUT: true,
   WORKER_LOST: true,
   CANCELLED: false,
 }

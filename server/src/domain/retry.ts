@@ -22,6 +22,9 @@ export const ERROR_TYPES = [
   'TLS_ERROR',
   'RESPONSE_TOO_LARGE',
   'TARGET_FORBIDDEN',
+  'HANDLER_ERROR',
+  'EXIT_CODE',
+  'HEARTBEAT_TIMEOUT',
   'WORKER_LOST',
   'CANCELLED',
 ] as const
@@ -35,6 +38,9 @@ const retriedTypes: readonly ErrorType[] = [
   'CONNECTION_REFUSED',
   'CONNECTION_RESET',
   'DNS_RESOLUTION_FAILED',
+  'HANDLER_ERROR',
+  'EXIT_CODE',
+  'HEARTBEAT_TIMEOUT',
   'WORKER_LOST',
 ]
 

@@ -24,7 +24,8 @@ const execution: ExecutionView = {
   retryAt: null,
   idempotencyKey: null,
   retryOf: null,
-  callbackUrl: 'https://example.com/',
+  execution: job.execution,
+  progress: null,
   metadata: {},
   attempts: [],
 }

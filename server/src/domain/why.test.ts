@@ -3,6 +3,7 @@ import test from 'node:test'
 import { at, job, pause, pauseSaid } from '../../test/why-job.ts'
 import type { UnendedExecution } from '../ports/history.ts'
 import type { JobView } from './job.ts'
+import { suspectHost } from './route.ts'
 import { type NowFacts, whyNow } from './why.ts'
 import { durationText, shorten } from './why-text.ts'
 
@@ -40,6 +41,11 @@ const under = (...executions: UnendedExecution[]) => ({
 })
 const owed = { from: at('01:00:00'), to: at('03:00:00') }
 const ended = { ...job, status: 'COMPLETED', slotAt: null } as const
+const slow: JobView = { ...job, execution: { ...job.execution, timeout_seconds: 7_200 } }
+const byHandler: JobView = {
+  ...job,
+  execution: { type: 'worker', handler: 'report', labels: ['eu'], timeout_seconds: 60 },
+}
 const keyed = { concurrencyKey: { key: 'db', limit: 2, held: 2 } }
 
 /** What is asked, the sentence, status and reason. */
@@ -115,6 +121,24 @@ const nows: [Partial<NowFacts>, string, string, string | null][] = [
     'It is being cancelled: the slot 2026-01-02T03:00:00Z (execution x) runs since 2026-01-02T03:00:01Z.',
     'CANCELLING',
     null,
+  ],
+  [
+    { ...under({ ...one, state: 'awaiting' }), job: slow },
+    'It is running: the target of the slot 2026-01-02T03:00:00Z (execution x) answered 202 and has until 2026-01-02T05:00:01Z to say how it ended.',
+    'RUNNING',
+    null,
+  ],
+  [
+    { ...under({ ...ready, attempt: 1, status: 'RETRYING', host: suspectHost }), job: byHandler },
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but it was lost with its worker before, so it waits for one that runs no other such.',
+    'RETRYING',
+    'suspect',
+  ],
+  [
+    { ...under(ready), job: byHandler, workers: { count: 0, free: 0 } },
+    'It waits: the slot 2026-01-02T03:00:00Z (execution x) is ready since 2026-01-02T03:00:00Z, but no worker runs the handler report with the labels eu.',
+    'PENDING',
+    'no_worker',
   ],
   [
     under({ ...one, state: 'retrying', status: 'RETRYING', retryAt: at('03:41:00') }),

@@ -1,11 +1,13 @@
 // Why does it not run right now? From facts to one sentence for whoever asks at 03:00. Pure: the route gathers the
 // facts. What became of one slot is told in why-slot.ts.
 import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { type EpochMs, epochMs } from '../lib/epoch.ts'
 import type { UnderWay, UnendedExecution } from '../ports/history.ts'
 import type { JobView } from './job.ts'
+import { suspectHost } from './route.ts'
 import { isAfterCompletion } from './schedule/after-completion.ts'
 import { atText, byText, fateText, nameOf, pauseText, shorten } from './why-text.ts'
+import { nobodyText } from './why-worker.ts'
 
 export interface Answer {
   text: string
@@ -19,7 +21,7 @@ export interface NowFacts {
   job: JobView
   now: EpochMs
   underWay: UnderWay
-  /** Those that are alive and take work. */
+  /** Those that are alive and may take executions of the job. */
   workers: { count: number; free: number }
   /** The latest slot up to now, and what became of it. */
   last: { slot: EpochMs; status: WhyStatus; reason: WhyReason | null; executionId: string | null } | null
@@ -59,6 +61,11 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
     const how = status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
     return told(`${how}: ${nameOf(one)} runs${sinceText(one)}${attemptText(facts, one.attempt)}.`, null)
   }
+  if (one.state === 'awaiting') {
+    const how = status === 'CANCELLING' ? 'It is being cancelled' : 'It is running'
+    const until = untilText(facts, one)
+    return told(`${how}: the target of ${nameOf(one)} answered 202${until} to say how it ended.`, null)
+  }
   if (one.state === 'retrying') {
     const next = attemptText(facts, one.attempt + 1)
     return told(
@@ -69,11 +76,17 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `is ready since ${atText(one.enqueuedAt)}`
   const { count, free } = facts.workers
+  if (count === 0) {
+    return told(`It waits: ${nameOf(one)} ${since}, but ${nobodyText(facts.job.execution)}.`, 'no_worker')
+  }
+  if (one.host === suspectHost) {
+    const alone = 'it was lost with its worker before, so it waits for one that runs no other such'
+    return told(`It waits: ${nameOf(one)} ${since}, but ${alone}.`, 'suspect')
+  }
   if (one.host !== null) {
     const busy = `its target ${shorten(one.host)} has as many calls as it may have at once`
     return told(`It waits: ${nameOf(one)} ${since}, but ${busy}.`, 'target_busy')
   }
-  if (count === 0) return told(`It waits: ${nameOf(one)} ${since}, but no worker is registered.`, 'no_worker')
   if (free <= 0) {
     const full = count === 1 ? 'the one worker is' : `all ${count} workers are`
     return told(`It waits: ${nameOf(one)} ${since}, but ${full} at capacity.`, 'capacity')
@@ -181,6 +194,12 @@ function withPause(job: JobView, answer: Answer): Answer {
 
 function attemptText({ job }: NowFacts, attempt: number): string {
   return attempt <= 1 ? '' : `, attempt ${attempt} of ${Math.max(attempt, job.retryPolicy.max_retries + 1)}`
+}
+
+/** By the timeout that the job has now: it may have had another one when this was fired. */
+function untilText({ job, now }: NowFacts, { startedAt }: UnendedExecution): string {
+  const until = epochMs((startedAt ?? 0) + job.execution.timeout_seconds * 1_000)
+  return until > now ? ` and has until ${atText(until)}` : ' and has'
 }
 
 /** Of an attempt of which only its batch is known nobody can say since when it runs. */

@@ -1,5 +1,6 @@
 // A worker incarnation: one run of one process that runs attempts. A restart makes a new one with a new id.
 import type { EpochMs } from '../lib/epoch.ts'
+import type { Executor } from './job.ts'
 
 /** What a worker says of itself. */
 export const WORKER_STATUSES = ['ACTIVE', 'DRAINING'] as const
@@ -7,9 +8,14 @@ export type WorkerStatus = (typeof WORKER_STATUSES)[number]
 
 export interface Worker {
   workerId: string
+  /** Whose handlers it runs; null: it is one of ours. */
+  tenantId: string | null
   host: string
   version: string
   labels: readonly string[]
+  executors: readonly Executor[]
+  /** By name, when it runs handlers. */
+  handlers: readonly string[]
   /** Executions it runs at once, at most. */
   capacity: number
 }
@@ -25,3 +31,6 @@ export interface WorkerView extends Worker {
 export const workerBeatMs = 3_000
 export const workerLeaseMs = 10_000
 export const workersMax = 10_000
+/** Of one worker. */
+export const handlersMax = 200
+export const labelsMax = 32

@@ -1,8 +1,9 @@
 // Executions that used up their retries and wait for a person.
+
+import type { DeadReason } from '../domain/attempt.ts'
 import type { LetterFilter } from '../domain/operation.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import type { DeadReason } from './queue.ts'
 
 export interface DeadLetters {
   /** Newest first, behind `before` (an execution id). */

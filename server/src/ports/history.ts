@@ -1,7 +1,7 @@
 // Executions as the API reads them: those under way and those recorded, in one statement, so that an execution on
 // its way from one table to the next is seen once.
 import type { ExecutionKind, ExecutionStatus, LiveState, Outcome, SkipReason } from '../domain/execution.ts'
-import type { ConcurrencyKey, StoredSchedule } from '../domain/job.ts'
+import type { ConcurrencyKey, Execution, StoredSchedule } from '../domain/job.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
@@ -109,11 +109,22 @@ export interface ExecutionView extends ExecutionSummary {
   /** Set when it was triggered with a payload of its own. */
   payloadOverride?: unknown
   /** What the version it runs says. */
-  callbackUrl: string
-  payload?: unknown
+  execution: Execution
+  /** What its attempt said last; null: it runs none, or has said nothing. */
+  progress: Progress | null
+  /** What its latest attempt left for the next one; absent: nothing. */
+  checkpoint?: unknown
   metadata: Readonly<Record<string, string>>
   /** Oldest first. */
   attempts: AttemptView[]
+}
+
+export interface Progress {
+  /** 0 to 1; null: it said none. */
+  fraction: number | null
+  message: string | null
+  /** When its attempt was last heard of. */
+  at: EpochMs
 }
 
 export interface SkipRange {

@@ -1,14 +1,15 @@
 // The worker's side of the queue: claim executions, finish them. Every write names the worker and the fence of its
 // claim; what is no longer held under them is answered as missing and changes nothing.
+import type { AttemptEnd } from '../domain/attempt.ts'
 import type { ExecutionKind } from '../domain/execution.ts'
 import type { LaneShare, LaneWeight } from '../domain/fair-share.ts'
-import type { HttpExecution } from '../domain/job.ts'
-import type { ErrorType, RetryPolicy } from '../domain/retry.ts'
+import type { Execution } from '../domain/job.ts'
+import type { RetryPolicy } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Queue {
-  /** Lanes and hosts that have something to claim, at most `limit` of each. */
-  waiting(route: string, limit: number): Promise<Waiting>
+  /** Lanes and hosts that have something to claim on these routes, at most `limit` of each. */
+  waiting(routes: readonly string[], limit: number): Promise<Waiting>
   claim(order: ClaimOrder): Promise<Claimed>
   /** The versions of jobs that were claimed. */
   definitions(keys: readonly DefinitionKey[]): Promise<Definition[]>
@@ -35,7 +36,8 @@ export interface Waiting {
 
 export interface ClaimOrder {
   workerId: string
-  route: string
+  /** The best of a lane is taken, whichever of these routes it is on. */
+  routes: readonly string[]
   lanes: readonly LaneShare[]
   hosts: readonly { host: string; count: number }[]
   /** Batches to look at per lane, at most. */
@@ -76,6 +78,12 @@ export interface ClaimedLive {
   payloadOverride?: unknown
   /** When it is not derived from job and slot or execution. */
   idempotencyKey: string | null
+  /** What the attempt before left for this one; absent: nothing. */
+  checkpoint?: unknown
+  /** When the time of all attempts together is over; null: it is not limited. */
+  totalDeadline: EpochMs | null
+  /** It was lost with a worker that it may have killed: see `suspectHost`. */
+  suspect: boolean
 }
 
 export interface DefinitionKey {
@@ -86,38 +94,23 @@ export interface DefinitionKey {
 export interface Definition extends DefinitionKey {
   tenantId: string
   name: string
-  execution: HttpExecution
+  execution: Execution
   retryPolicy: RetryPolicy
   priority: number
   /** A slot was due up to this much later than its time. */
   jitterSeconds: number
 }
 
-/** What happened to one attempt. Times are those of the database's clock. */
-export interface AttemptEnd {
-  /** cancelled: it was stopped because somebody cancelled it. */
-  outcome: 'succeeded' | 'failed' | 'timed_out' | 'cancelled'
-  startedAt: EpochMs
-  finishedAt: EpochMs
-  durationMs: number
-  httpStatus: number | null
-  error: { type: ErrorType; message: string } | null
-  /** Head of the response. */
-  preview: string | null
-  /** When the next attempt may start; null: this was the last one. */
-  retryAt: EpochMs | null
-  /** Why it goes to the dead letters; null: it does not. */
-  deadReason: DeadReason | null
-}
-
-export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST'] as const
-export type DeadReason = (typeof DEAD_REASONS)[number]
-
 /** How one claimed execution leaves the worker's hands. */
 export type Ending =
   | { kind: 'ended'; end: AttemptEnd }
-  /** Still running: it leaves its batch and stays with this worker, under fence 1. Only for batches. */
-  | { kind: 'running'; startedAt: EpochMs }
+  /**
+   * Still running: it leaves its batch and stays with this worker, under fence 1. Only for batches. `deadline`: when
+   * upkeep ends it, if nobody else has.
+   */
+  | { kind: 'running'; startedAt: EpochMs; deadline: EpochMs }
+  /** Its target has taken it and will say how it ended: it has no worker any more, only a deadline. */
+  | { kind: 'awaiting'; startedAt: EpochMs; deadline: EpochMs }
   /** Its call was not started: no attempt is spent, its rank is kept. `host`: it waits for this host. */
   | { kind: 'unstarted'; host: string | null }
 
@@ -125,6 +118,11 @@ export interface FinishAnswer {
   missing: string[]
   /** Executions that ended CANCELLED, whatever was said of them: somebody had cancelled them. */
   cancelled: string[]
+  /**
+   * Executions that were reported with their batch and had left it before: they are rows of their own, under fence 1, or
+   * have ended. Nothing was written of them.
+   */
+  left: string[]
 }
 
 export interface FinishedBatch {

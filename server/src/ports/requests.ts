@@ -1,6 +1,7 @@
 // One request, one effect: the effect of a request and the answer to it are written together, so that a client that
 // did not hear the answer can ask again.
 import type { ApiKeys } from './api-keys.ts'
+import type { Artifacts } from './artifacts.ts'
 import type { Calendars } from './calendars.ts'
 import type { Control } from './control.ts'
 import type { DeadLetters } from './dead-letters.ts'
@@ -17,6 +18,7 @@ export interface WriteStores {
   tenants: Tenants
   apiKeys: ApiKeys
   calendars: Calendars
+  artifacts: Artifacts
 }
 
 export interface Requests {

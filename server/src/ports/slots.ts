@@ -39,12 +39,15 @@ export interface Cursor {
   schedule: StoredSchedule
   anchorAt: EpochMs
   priority: number
+  route: string
   overlapPolicy: OverlapPolicy
   misfirePolicy: MisfirePolicy
   misfireWindowSeconds: number | null
   jitterSeconds: number
   /** Whether its executions wait to be counted: see `isLimited`. */
   limited: boolean
+  /** Whether its executions are rows of their own from the start: see `hasOwnRows`. */
+  ownRows: boolean
   /** Slots that ran, while the schedule has a `max_runs`. */
   runs: number
   /** What the calendars hold that its exclusions name; null: it names none. */
@@ -71,6 +74,8 @@ export interface SlotToFire {
   overlapPolicy: OverlapPolicy
   /** It waits to be counted instead of being claimable at once. */
   limited: boolean
+  /** It is a row of its own from the start instead of a place in a batch. */
+  ownRow: boolean
   /** A late slot is owed: where an on-time one would be skipped because of overlap, it waits. */
   late: boolean
   /** Every slot from after this one to here is owed too, one after the other. Null: none. */

@@ -1,7 +1,11 @@
 // What keeps the whole going when a part is lost or waits. Every scheduler runs it; none leads.
 
+import type { AttemptEnd } from '../domain/attempt.ts'
+import type { ExecutionKind, LiveState } from '../domain/execution.ts'
+import type { Executor } from '../domain/job.ts'
 import type { Beat } from '../domain/lease-watch.ts'
 import type { KeyCounts, ReleasePlan, WaitingJob } from '../domain/release.ts'
+import type { RetryPolicy } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Upkeep {
@@ -26,12 +30,46 @@ export interface Upkeep {
     jobIds: readonly string[],
     decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
   ): Promise<Released>
+  /** Executions whose time is over: of an attempt, of its silence, of all attempts, or to stop after a cancel. */
+  findOverdue(limit: number): Promise<Overdue[]>
+  /** Ends those that are still overdue and as they were found; returns them. */
+  timeOut(ends: readonly TimedOut[]): Promise<string[]>
+}
+
+export interface Overdue {
+  executionId: string
+  jobId: string
+  kind: ExecutionKind
+  /** What the version it runs says. */
+  executor: Executor
+  enqueuedAt: EpochMs
+  /** running and awaiting: an attempt is under way. */
+  state: LiveState
+  attempt: number
+  losses: number
+  fence: number
+  /** Of the attempt under way; null: there is none, or nobody can say. */
+  startedAt: EpochMs | null
+  /** Cancelled: somebody cancelled it and it did not stop in time. */
+  cause: 'attempt' | 'silent' | 'total' | 'cancelled'
+  timeoutSeconds: number
+  totalTimeoutSeconds: number | null
+  heartbeatTimeoutSeconds: number | null
+  totalDeadline: EpochMs | null
+  retryPolicy: RetryPolicy
+}
+
+export interface TimedOut {
+  executionId: string
+  attempt: number
+  fence: number
+  end: AttemptEnd
 }
 
 /** A plan with what the executions of owed slots need. */
 export interface ReleaseOrder extends ReleasePlan {
-  /** One for each of the owed slots. */
-  executions: readonly { executionId: string; route: string; lane: string; priority: number }[]
+  /** One for each of the owed slots; each goes on the route of its job. */
+  executions: readonly { executionId: string; lane: string; priority: number }[]
 }
 
 /** What came of it, for whoever is to be woken. */

@@ -8,3 +8,8 @@ export interface Wakeup {
   /** To be called after the commit. */
   send(topic: WakeupTopic): void
 }
+
+/** Where hints are heard. */
+export interface WakeupSource {
+  on(topic: WakeupTopic, listener: () => void): void
+}

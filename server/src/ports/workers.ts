@@ -2,6 +2,8 @@
 import type { WorkerView } from '../domain/worker.ts'
 
 export interface Workers {
-  /** Oldest registration first, at most `workersMax`. */
-  list(): Promise<WorkerView[]>
+  /** Oldest registration first, at most `workersMax`; of one tenant, or of all and ours. */
+  list(of: { tenantId: string | null }): Promise<WorkerView[]>
+  /** Null: there is none of this tenant under this id any more. */
+  find(tenantId: string, workerId: string): Promise<WorkerView | null>
 }

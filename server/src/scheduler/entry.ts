@@ -14,8 +14,10 @@ export interface Entry extends Readonly<LateJob> {
   readonly tenantId: string
   readonly version: number
   readonly priority: number
+  readonly route: string
   readonly overlapPolicy: OverlapPolicy
   readonly limited: boolean
+  readonly ownRows: boolean
   /** As stored, of a job that counts from the end of its last execution; null: it counts from a grid. */
   readonly afterCompletion: StoredSchedule | null
   /** Slots that may run; null: no limit. */
@@ -56,8 +58,10 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     version: cursor.version,
     schedule,
     priority: cursor.priority,
+    route: cursor.route,
     overlapPolicy: cursor.overlapPolicy,
     limited: cursor.limited,
+    ownRows: cursor.ownRows,
     misfirePolicy: cursor.misfirePolicy,
     windowMs: misfireWindowMs(schedule, cursor.misfireWindowSeconds),
     jitterSeconds,

@@ -53,6 +53,35 @@ test('batches are of one lane and priority and of at most a hundred; who waits f
   assert.deepEqual(await event, { slots: 240, unfired: 0, taken: 0, tookMs: 0 })
 })
 
+test('what different workers may claim is in different batches; what needs rows of its own has them', async () => {
+  const { createJob, at, load, fire, store } = await setup()
+  const shell = { type: 'shell', command: '/bin/true', args: [], env: {}, timeout_seconds: 30 } as const
+  const handler = { type: 'worker', handler: 'send', labels: ['eu'], timeout_seconds: 30 } as const
+  const slotAt = at(600)
+  const jobs = {
+    http: await createJob({ slotAt }),
+    shell: await createJob({ slotAt, execution: shell }),
+    handler: await createJob({ slotAt, execution: handler }),
+    watched: await createJob({ slotAt, execution: { ...shell, heartbeat_timeout_seconds: 60 } }),
+  }
+  await load()
+  await fire()
+  const routes = [...store.batches.values()].map(({ route, entries }) => [
+    route,
+    entries.map(({ jobId }) => jobId),
+  ])
+  assert.deepEqual(
+    new Map(routes as [string, string[]][]),
+    new Map([
+      ['server', [jobs.http.jobId]],
+      ['shell', [jobs.shell.jobId]],
+      [`worker ${jobs.handler.tenantId} send eu`, [jobs.handler.jobId]],
+    ]),
+  )
+  const alone = [...store.live.values()].map(({ jobId, route, state }) => ({ jobId, route, state }))
+  assert.deepEqual(alone, [{ jobId: jobs.watched.jobId, route: 'shell', state: 'ready' }])
+})
+
 test('more than fit into one fire: the step asks to be called again at once', async () => {
   const { createJob, at, load, fire, asked, store } = await setup()
   for (let i = 0; i < 600; i++) await createJob({ slotAt: at(600) })

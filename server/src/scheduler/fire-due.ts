@@ -2,7 +2,6 @@
 // Whether a slot fires is the store's to say; this only proposes.
 import { batchExecutionsMax, executionIdAt } from '../domain/execution.ts'
 import type { LaneChooser } from '../domain/lane.ts'
-import { serverRoute } from '../domain/route.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -99,14 +98,14 @@ function assignBatches(
     const { tenantId } = due[index]!
     for (const planned of plan.slots) {
       const lane = deps.lanes.choose(tenantId, now)
-      const key = `${planned.priority} ${lane}`
+      const key = `${planned.priority} ${lane} ${planned.route}`
       let batch = open.get(key)
       if (batch === undefined || batch.size === batchExecutionsMax) {
         batch = { batchId: deps.ids.nextBatch(), size: 0 }
         open.set(key, batch)
       }
       const executionId = executionIdAt(batch.batchId, batch.size++)
-      slots.push({ ...planned, executionId, route: serverRoute, lane })
+      slots.push({ ...planned, executionId, lane })
     }
   })
   return slots

@@ -5,8 +5,8 @@ import type { EpochMs } from '../lib/epoch.ts'
 import type { CursorMove, SlotToFire } from '../ports/slots.ts'
 import type { Entry } from './entry.ts'
 
-/** A slot to fire that has no id, route and lane yet. */
-export type PlannedSlot = Omit<SlotToFire, 'executionId' | 'route' | 'lane'>
+/** A slot to fire that has no id and lane yet. */
+export type PlannedSlot = Omit<SlotToFire, 'executionId' | 'lane'>
 
 export interface Plan {
   slots: PlannedSlot[]
@@ -26,9 +26,11 @@ export function plain(entry: Entry, slot: EpochMs): PlannedSlot {
     version: entry.version,
     slot,
     dueAt: dueAtOf(entry, slot),
+    route: entry.route,
     priority: entry.priority,
     overlapPolicy,
     limited: entry.limited,
+    ownRow: entry.ownRows,
     late: false,
     owedTo: null,
     owedPaceMs: 0,

@@ -1,6 +1,7 @@
 // The statements that cancel executions. What does not run is taken out of its batch or of `live` and recorded in the
 // same statement: an execution is in exactly one place. What runs is only flagged: it ends when its worker says how.
 import { type Fragment, fragment, sql } from '../lib/sql.ts'
+import { cancelGrace } from './end-attempts.ts'
 
 // $2: whether what runs is cancelled too.
 // num_nulls, not IS NULL: the planner would read the whole index of waiting batches for it.
@@ -58,19 +59,23 @@ export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
   message: fragment`(SELECT t.m FROM ${jobs} WHERE t.j = u.job_id LIMIT 1)`,
 })
 
-// $2: whether what runs is cancelled too.
+/** Also what its target has taken and will say the end of. */
+const runs = fragment`state IN ('running', 'awaiting')`
+
+// $2: whether what runs is cancelled too. What does not stop in time is ended by upkeep.
 const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), target AS MATERIALIZED (
     SELECT l.execution_id, l.state, l.cancelled_at FROM live l
-    WHERE ${part.which} AND ($2 OR l.state <> 'running') ORDER BY l.execution_id FOR UPDATE
+    WHERE ${part.which} AND ($2 OR NOT l.${runs}) ORDER BY l.execution_id FOR UPDATE
   ), gone AS (
-    DELETE FROM live l WHERE l.execution_id = ANY (ARRAY(SELECT execution_id FROM target WHERE state <> 'running'))
+    DELETE FROM live l WHERE l.execution_id = ANY (ARRAY(SELECT execution_id FROM target WHERE NOT ${runs}))
     RETURNING l.*
   ), flagged AS (
     -- The first message stands.
-    UPDATE live l SET cancelled_at = m.at, cancel_message = ${part.message} FROM moment m
+    UPDATE live l SET cancelled_at = m.at, cancel_message = ${part.message},
+      deadline = least(l.deadline, m.at + ${cancelGrace}) FROM moment m
     WHERE l.execution_id = ANY (ARRAY(
-      SELECT execution_id FROM target WHERE state = 'running' AND cancelled_at IS NULL))
+      SELECT execution_id FROM target WHERE ${runs} AND cancelled_at IS NULL))
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, finished_at, error_type, error_message, payload_override, idempotency_key, retry_of)
@@ -78,7 +83,7 @@ const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) 
       l.enqueued_at, m.at, 'CANCELLED', ${part.message}, l.payload_override, l.idempotency_key, l.retry_of
     FROM gone l CROSS JOIN moment m
   )
-  SELECT execution_id, state = 'running' AS runs FROM target`
+  SELECT execution_id, ${runs} AS runs FROM target`
 
 /** $1 a message; $3 the executions. */
 export const cancelLiveById = cancelLive('cancelLiveById', {

@@ -2,6 +2,7 @@
 // slots holds.
 import { hasOwnRows, type JobVersion, searchTextOf } from '../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../domain/job-change.ts'
+import { routeOf } from '../domain/route.ts'
 import { calendarNames } from '../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -90,6 +91,8 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
       version.concurrencyKey?.key ?? null,
       version.concurrencyKey?.limit ?? null,
       calendarNames(version.schedule),
+      routeOf(version),
+      hasOwnRows(version),
     ])
   }
   const { name, tags } = version ?? state

@@ -2,7 +2,6 @@
 import { idempotencyKeyOf } from '../domain/execution.ts'
 import type { JobStatus } from '../domain/job.ts'
 import { triggerLevels } from '../domain/rank.ts'
-import { serverRoute } from '../domain/route.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../ports/control.ts'
 import type { ExecutionQuery, ExecutionView } from '../ports/history.ts'
@@ -81,7 +80,7 @@ export class StoredControl implements Control {
         ...(isKeyKept(original) && { k: keyOf(original) }),
         ...(payload !== null && { p: payload }),
       }
-      const values = [JSON.stringify([item]), serverRoute, triggerLevels, 'retry']
+      const values = [JSON.stringify([item]), triggerLevels, 'retry']
       const { rows } = await queries.query<{ enqueued_at: EpochMs }>(statements.insertRepeats, values)
       return { kind: 'retried', jobId, enqueuedAt: rows[0]!.enqueued_at, slot }
     })

@@ -1,8 +1,8 @@
 // Dead letters on PostgreSQL.
+import type { DeadReason } from '../domain/attempt.ts'
 import { type ExecutionKind, idempotencyKeyOf } from '../domain/execution.ts'
 import type { JobStatus } from '../domain/job.ts'
 import { triggerLevels } from '../domain/rank.ts'
-import { serverRoute } from '../domain/route.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type {
   DeadLetter,
@@ -13,7 +13,6 @@ import type {
   RedriveOrder,
 } from '../ports/dead-letters.ts'
 import { totalMax } from '../ports/history.ts'
-import type { DeadReason } from '../ports/queue.ts'
 import { insertRepeats } from './control.sql.ts'
 import type { Transactions } from './database.ts'
 import * as statements from './dead-letters.sql.ts'
@@ -90,7 +89,7 @@ export class StoredDeadLetters implements DeadLetters {
           : []
       })
       if (redriven.length > 0) {
-        const values = [JSON.stringify(redriven.map(toItem)), serverRoute, triggerLevels, 'redrive']
+        const values = [JSON.stringify(redriven.map(toItem)), triggerLevels, 'redrive']
         await queries.query(insertRepeats, values)
       }
       return {

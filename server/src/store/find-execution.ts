@@ -6,7 +6,7 @@ import {
   statusOfLive,
   statusOfOutcome,
 } from '../domain/execution.ts'
-import type { HttpExecution } from '../domain/job.ts'
+import type { Execution } from '../domain/job.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../ports/history.ts'
@@ -46,19 +46,28 @@ export async function findExecution(
     enqueuedAt: known.enqueuedAt,
     idempotencyKey: live?.idempotencyKey ?? last?.idempotencyKey ?? null,
     retryOf: live?.retryOf ?? last?.retryOf ?? null,
-    callbackUrl: execution.callback_url,
+    execution,
+    ...saidIn(live),
     metadata,
     ...(override !== null && { payloadOverride: JSON.parse(override) as unknown }),
-    ...('payload' in execution && { payload: execution.payload }),
     attempts: (recorded ?? []).filter(isAttempt).map(toAttempt),
   }
 }
 
 const farFutureMs = Date.UTC(2200, 0, 1)
 
-/** The record of a cancellation between attempts is none. */
-function isAttempt({ outcome, startedAt }: AttemptPart): boolean {
-  return outcome !== 'cancelled' || startedAt !== null
+/** What ended an execution between attempts is no attempt: a cancel, or the time of all attempts together. */
+function isAttempt({ outcome, startedAt, workerId }: AttemptPart): boolean {
+  return startedAt !== null || (outcome === 'timed_out' ? workerId !== null : outcome !== 'cancelled')
+}
+
+function saidIn(live: LivePart | null): Pick<ExecutionView, 'progress' | 'checkpoint'> {
+  if (live === null) return { progress: null }
+  const { heardAt, progress: fraction, progressText: message, checkpoint } = live
+  return {
+    progress: heardAt === null ? null : { fraction, message, at: heardAt },
+    ...(checkpoint !== null && { checkpoint: JSON.parse(checkpoint) as unknown }),
+  }
 }
 
 type State = Omit<ExecutionSummary, 'executionId' | 'jobId' | 'jobName' | 'version' | 'slot' | 'enqueuedAt'>
@@ -73,7 +82,7 @@ function currentState(batch: BatchPart | null, live: LivePart | null, last: Atte
   }
   const unended = { startedAt: null, finishedAt: null, durationMs: null, httpStatus: null, error: null }
   if (live !== null) {
-    const running = live.state === 'running'
+    const running = live.state === 'running' || live.state === 'awaiting'
     return {
       ...(running ? unended : ended),
       ...(running && { startedAt: live.startedAt }),
@@ -149,6 +158,10 @@ interface LivePart {
   idempotencyKey: string | null
   retryOf: string | null
   payloadOverride: string | null
+  heardAt: EpochMs | null
+  progress: number | null
+  progressText: string | null
+  checkpoint: string | null
 }
 
 interface AttemptPart {
@@ -183,7 +196,7 @@ interface ExecutionRow {
 }
 
 interface VersionRow {
-  execution: HttpExecution
+  execution: Execution
   metadata: Record<string, string>
   job_name: string
 }

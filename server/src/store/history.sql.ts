@@ -13,7 +13,9 @@ export const selectExecution = sql('selectExecution')`
     WHERE b.batch_id = batch_of($2) AND execution_at(b.batch_id, u.place) = $2
   ) AS batch, (
     SELECT json_build_object('jobId', l.job_id, 'version', l.version, 'kind', l.kind, 'state', l.state,
-      'workerId', l.worker_id, 'enqueuedAt', to_ms(l.enqueued_at), 'slot', to_ms(l.slot), 'attempt', l.attempt,
+      'workerId', coalesce(l.worker_id, l.caller_id), 'enqueuedAt', to_ms(l.enqueued_at), 'slot', to_ms(l.slot),
+      'attempt', l.attempt, 'heardAt', to_ms(l.heard_at), 'progress', l.progress, 'progressText', l.progress_text,
+      'checkpoint', l.checkpoint::text,
       'startedAt', to_ms(l.started_at), 'retryAt', to_ms(l.ready_at), 'cancelled', l.cancelled_at IS NOT NULL,
       'idempotencyKey', l.idempotency_key,
       'retryOf', l.retry_of, 'payloadOverride', l.payload_override::text)

@@ -1,6 +1,7 @@
 // A job as PostgreSQL returns it, and as it takes a new one.
 import {
-  type HttpExecution,
+  type Execution,
+  hasOwnRows,
   isLimited,
   type JobStatus,
   type JobView,
@@ -11,6 +12,7 @@ import {
   searchTextOf,
 } from '../domain/job.ts'
 import type { RetryPolicy } from '../domain/retry.ts'
+import { routeOf } from '../domain/route.ts'
 import { calendarNames } from '../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../domain/window.ts'
@@ -30,7 +32,7 @@ export interface JobRow {
   tags: string[]
   schedule: StoredSchedule
   anchor_at: EpochMs
-  execution: HttpExecution
+  execution: Execution
   retry_policy: RetryPolicy
   priority: number
   overlap_policy: OverlapPolicy
@@ -123,6 +125,8 @@ export function toJobItem(job: NewJob): string {
     cklimit: concurrencyKey?.limit,
     calendars: calendarNames(job.schedule),
     limited: isLimited(job),
+    route: routeOf(job),
+    own: hasOwnRows(job),
     metadata: job.metadata,
     p: partitionOf(job.jobId),
     status: job.status,

@@ -10,7 +10,8 @@ export const insertJobs = sql('insertJobs')`
     FROM json_to_recordset($1::json) AS x(j uuid, t uuid, at float8, by text, key text, search text, name text,
       description text, tags text[], schedule json, anchor float8, execution json, retry json, priority smallint,
       overlap text, misfire text, misfire_window int, jitter int, climit int, ckey text, cklimit int, calendars text[],
-      metadata json, p smallint, status text, slot float8, due float8, first float8, e uuid, lane text, limited boolean)
+      metadata json, p smallint, status text, slot float8, due float8, first float8, e uuid, lane text, limited boolean,
+      route text, own boolean)
   ), job AS (
     INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, key, name, tags, search, created_by, updated_by)
     SELECT j, t, 1, created_at, created_at, key, name, tags, search, by, by FROM item
@@ -21,9 +22,9 @@ export const insertJobs = sql('insertJobs')`
   ), version AS (
     INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
       retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds, concurrency_limit,
-      concurrency_key, concurrency_key_limit, calendars, metadata)
+      concurrency_key, concurrency_key_limit, calendars, metadata, route, own_rows)
     SELECT j, 1, t, name, description, tags, schedule, from_ms(anchor), execution, retry, priority, overlap, misfire,
-      misfire_window, jitter, climit, ckey, cklimit, calendars, metadata
+      misfire_window, jitter, climit, ckey, cklimit, calendars, metadata, route, own
     FROM made
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
@@ -36,14 +37,14 @@ export const insertJobs = sql('insertJobs')`
     INSERT INTO slots (job_id, slot, execution_id) SELECT j, first_at, e FROM made WHERE e IS NOT NULL
   ), enqueued AS (
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
-    SELECT e, $3, lane, priority, m.at, m.at + priority * interval '60 seconds', '{0}', ARRAY[j], '{1}', ARRAY[first::bigint]
-    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND NOT limited
-  ), waiting AS (
+    SELECT e, route, lane, priority, m.at, m.at + priority * interval '60 seconds', '{0}', ARRAY[j], '{1}', ARRAY[first::bigint]
+    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND NOT own
+  ), alone AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
       concurrency_key, key_limit)
-    SELECT e, j, 1, t, 'slot', 'waiting', $3, lane, priority, first_at, m.at, m.at + priority * interval '60 seconds', ckey,
-      cklimit
-    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND limited
+    SELECT e, j, 1, t, 'slot', CASE WHEN limited THEN 'waiting' ELSE 'ready' END, route, lane, priority, first_at, m.at,
+      m.at + priority * interval '60 seconds', ckey, cklimit
+    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND own
   )
   SELECT job_id FROM job`
 
@@ -149,13 +150,13 @@ export const insertTriggers = sql('insertTriggers')`
         CASE WHEN d.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[x.j] LIMIT 1) END,
         false)
     ) THEN 'waiting' ELSE 'ready' END,
-    $2, x.l, greatest(1, d.priority - $3::int), date_trunc('second', m.at), m.at,
-    m.at + greatest(1, d.priority - $3::int) * interval '60 seconds', x.p::json, d.concurrency_key,
+    d.route, x.l, greatest(1, d.priority - $2::int), date_trunc('second', m.at), m.at,
+    m.at + greatest(1, d.priority - $2::int) * interval '60 seconds', x.p::json, d.concurrency_key,
     d.concurrency_key_limit
   FROM (SELECT clock_ms() AS at) m
   CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, j uuid, l text, p text)
   CROSS JOIN LATERAL (
-    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, c.scattered, v.concurrency_key,
+    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, c.scattered, v.concurrency_key,
       v.concurrency_key_limit, ${isLimited} AS limited
     FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
     JOIN cursors c ON c.job_id = j.job_id
@@ -168,15 +169,15 @@ export const insertBackfill = sql('insertBackfill')`
     operation_id, concurrency_key, key_limit)
   SELECT x.e, d.job_id, d.version, d.tenant_id, 'backfill',
     CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END,
-    $3, x.l, d.priority, from_ms(x.s), m.at,
+    d.route, x.l, d.priority, from_ms(x.s), m.at,
     -- In the order in which they were given.
     m.at + d.priority * interval '60 seconds' + x.n * interval '1 millisecond',
-    $4, d.concurrency_key, d.concurrency_key_limit
+    $3, d.concurrency_key, d.concurrency_key_limit
   FROM (SELECT clock_ms() AS at) m
   CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, s float8, l text)
   CROSS JOIN LATERAL (
-    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.concurrency_key, v.concurrency_key_limit,
-      ${isLimited} AS limited
+    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
+      v.concurrency_key_limit, ${isLimited} AS limited
     FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
     WHERE j.job_id = $2 LIMIT 1
   ) d`

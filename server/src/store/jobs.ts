@@ -2,7 +2,6 @@
 import type { JobStatus } from '../domain/job.ts'
 import type { JobFilter } from '../domain/operation.ts'
 import { triggerLevels } from '../domain/rank.ts'
-import { serverRoute } from '../domain/route.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import { Group } from '../lib/group.ts'
 import type { Sql } from '../lib/sql.ts'
@@ -63,7 +62,7 @@ export class StoredJobs implements Jobs {
 
   async #insert(items: readonly { job: NewJob; text: string }[]): Promise<Created[]> {
     const slots = items.flatMap(({ job: { immediate } }) => (immediate === null ? [] : [immediate.slot]))
-    const values = [`[${items.map(({ text }) => text).join(',')}]`, noticeMs, serverRoute]
+    const values = [`[${items.map(({ text }) => text).join(',')}]`, noticeMs]
     const { rows } = await withDays(this.#database, 'slots', slots, () =>
       this.#database.query<{ job_id: string }>(statements.insertJobs, values),
     )
@@ -104,7 +103,7 @@ export class StoredJobs implements Jobs {
         return status === undefined || status === 'DELETED' ? [] : [{ n, e, j, l, ...(p !== null && { p }) }]
       })
       // A statement of its own: it sees what was committed before we had the locks.
-      const values = [JSON.stringify(rows), serverRoute, triggerLevels]
+      const values = [JSON.stringify(rows), triggerLevels]
       const inserted =
         rows.length === 0 ? [] : (await queries.query<InsertedRow>(statements.insertTriggers, values)).rows
       return { statuses, enqueued: new Map(inserted.map((row) => [row.execution_id, row.enqueued_at])) }
@@ -128,7 +127,7 @@ export class StoredJobs implements Jobs {
       const { unended } = rows[0]!
       const some = executions.slice(0, Math.max(0, unendedMax - unended))
       const items = some.map(({ executionId: e, slot: s, lane: l }, n) => ({ n, e, s, l }))
-      const values = [JSON.stringify(items), jobId, serverRoute, operationId]
+      const values = [JSON.stringify(items), jobId, operationId]
       if (items.length > 0) await queries.query(statements.insertBackfill, values)
       return { enqueued: items.length, unended: unended + items.length }
     })

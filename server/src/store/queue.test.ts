@@ -1,8 +1,14 @@
 import { testQueue } from '../../test/conformance/queue.ts'
+import { testQueueAwaiting } from '../../test/conformance/queue-awaiting.ts'
 import { testQueueCancel } from '../../test/conformance/queue-cancel.ts'
 import { testFinish } from '../../test/conformance/queue-finish.ts'
+import { testQueueLeft } from '../../test/conformance/queue-left.ts'
+import { testQueueRoutes } from '../../test/conformance/queue-routes.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testQueue)
-testOnStores(testFinish)
+testOnStores(testQueueAwaiting)
 testOnStores(testQueueCancel)
+testOnStores(testFinish)
+testOnStores(testQueueLeft)
+testOnStores(testQueueRoutes)

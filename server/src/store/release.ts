@@ -12,7 +12,7 @@ import type { EpochMs } from '../lib/epoch.ts'
 import type { CursorCalendars } from '../ports/slots.ts'
 import type { Released, ReleaseOrder } from '../ports/upkeep.ts'
 import { lockLive } from './cancel.sql.ts'
-import { cancelBatchedOfJobs, cancelLiveOfJobs } from './cancel.ts'
+import { cancelBatchedOfJobs, cancelById, cancelLiveOfJobs } from './cancel.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
 import { lockCursors } from './slots.sql.ts'
@@ -106,11 +106,16 @@ async function write(queries: Queries, decided: readonly Decided[]): Promise<Rel
 async function cancelSuperseded(queries: Queries, decided: readonly Decided[], go: readonly string[]) {
   const plans = decided.flatMap(({ job, order: { cancel } }) => (cancel === null ? [] : [{ job, ...cancel }]))
   if (plans.length === 0) return []
-  const jobs = plans.map(({ job: { jobId }, bySlot }) => ({ jobId, message: supersededMessage(bySlot) }))
+  const whole = plans.filter(({ underWay }) => underWay)
+  const jobs = whole.map(({ job: { jobId }, bySlot }) => ({ jobId, message: supersededMessage(bySlot) }))
   const waiting = plans.flatMap((plan) => plan.waiting)
   const batched = await cancelBatchedOfJobs(queries, jobs)
   await queries.query(lockLive, [[...go, ...waiting], jobs.map(({ jobId }) => jobId)])
   const live = await cancelLiveOfJobs(queries, jobs, { running: true, waiting })
+  for (const plan of plans) {
+    if (plan.underWay) continue
+    live.push(...(await cancelById(queries, plan.waiting, supersededMessage(plan.bySlot))))
+  }
   const older = new Set(waiting)
   return [...batched, ...live].map((one) => ({ ...one, wasUnderWay: !older.has(one.executionId) }))
 }
@@ -118,8 +123,8 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
 function runsOf({ job, order: { owed, executions } }: Decided) {
   if (owed === null) return []
   return owed.slots.map((slot, index) => {
-    const { executionId: e, route: r, lane: l, priority: p } = executions[index]!
-    return { j: job.jobId, v: job.version, s: slot, e, r, l, p, st: owed.state }
+    const { executionId: e, lane: l, priority: p } = executions[index]!
+    return { j: job.jobId, v: job.version, s: slot, e, l, p, st: owed.state }
   })
 }
 

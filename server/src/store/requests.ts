@@ -3,6 +3,7 @@
 import { Group } from '../lib/group.ts'
 import type { Done, Once, Reply, Requests, RequestTerms, RunOutcome, WriteStores } from '../ports/requests.ts'
 import { StoredApiKeys } from './api-keys.ts'
+import { StoredArtifacts } from './artifacts.ts'
 import { StoredCalendars } from './calendars.ts'
 import { StoredControl } from './control.ts'
 import { type Database, type Queries, type Transactions, within } from './database.ts'
@@ -24,6 +25,7 @@ export function storesOn(database: Transactions): WriteStores {
     tenants: new StoredTenants(database),
     apiKeys: new StoredApiKeys(database),
     calendars: new StoredCalendars(database),
+    artifacts: new StoredArtifacts(database),
   }
 }
 

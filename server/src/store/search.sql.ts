@@ -18,10 +18,10 @@ const places = fragment`
 
 const alive = fragment`
   l.execution_id, l.job_id, l.version, l.kind,
-  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state = 'running' THEN 'RUNNING'
+  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state IN ('running', 'awaiting') THEN 'RUNNING'
     WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING' ELSE 'PENDING' END, NULL,
   l.slot, l.attempt, l.enqueued_at, coalesce(l.started_at, s.started_at), s.finished_at, s.duration_ms,
-  coalesce(l.worker_id, s.worker_id), s.http_status, s.error_type, s.error_message, false, l.ready_at,
+  coalesce(l.worker_id, l.caller_id, s.worker_id), s.http_status, s.error_type, s.error_message, false, l.ready_at,
   a.error_type, a.error_message`
 
 /** Between two attempts (s) it shows what the last one (a) did; it is found by that also while the next one runs. */
@@ -31,7 +31,7 @@ const lastAttempt = fragment`
       AND a.recorded_at < now() + interval '1 hour'
     ORDER BY a.attempt DESC LIMIT 1
   ) a ON true
-  LEFT JOIN LATERAL (SELECT a.* WHERE l.state <> 'running') s ON true`
+  LEFT JOIN LATERAL (SELECT a.* WHERE l.state NOT IN ('running', 'awaiting')) s ON true`
 
 // $1 job, $2 before, $14 rows of live to look at.
 const underWayOfJob = fragment`

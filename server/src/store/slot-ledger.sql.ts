@@ -151,7 +151,7 @@ export const selectUnderWay = sql('selectUnderWay')`
     ) AS held
   FROM jobs j LEFT JOIN catchups c ON c.job_id = j.job_id
   LEFT JOIN LATERAL (
-    SELECT array_position(ARRAY['running', 'retrying', 'ready', 'waiting'], u.state) AS place, u.* FROM unended u
+    SELECT array_position(ARRAY['running', 'awaiting', 'retrying', 'ready', 'waiting'], u.state) AS place, u.* FROM unended u
     ORDER BY place, u.rank, u.execution_id LIMIT $3
   ) x ON true
   WHERE j.job_id = $1 AND j.tenant_id = $2 ORDER BY x.place, x.rank, x.execution_id`

@@ -5,7 +5,7 @@ import { calendarsOfVersion, isLimited } from './fragments.ts'
 
 const plannedBy = fragment`
   v.tenant_id, v.schedule, v.anchor_at, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds,
-  v.jitter_seconds, ${isLimited} AS limited, ${calendarsOfVersion} AS calendars`
+  v.jitter_seconds, v.route, v.own_rows, ${isLimited} AS limited, ${calendarsOfVersion} AS calendars`
 
 // LIMIT inside the LATERAL on job_versions keeps the planner from hashing the whole table for one window.
 // $4 bounds the days of `slots` that are looked at: a recorded slot is never in the future.
@@ -67,13 +67,13 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 
 // One JSON parameter, not arrays: unnest of 1,000 made the planner scan all cursors. Absent fields cost nothing.
 // Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
-// bm: how many slots of the job may wait behind others; absent: none. nt: how many of the job come before it here. Where some may, executions are rows of their own:
-// whoever waits finds them by the job, while a place in a batch is found by the latest slot only.
+// bm: how many slots of the job may wait behind others; absent: none. nt: how many of the job come before it here. ro: it is
+// a row of its own: whoever waits finds it by the job, while a place in a batch is found by the latest slot only.
 export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
     FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, o int, r text, l text, p int,
-      al boolean, li boolean, bm int, nt int, la boolean, ow float8, op int, ps float8, si text, sk json, rm int, rc int,
+      al boolean, li boolean, ro boolean, bm int, nt int, la boolean, ow float8, op int, ps float8, si text, sk json, rm int, rc int,
       cn text[], cr int, mv boolean, ms float8, md float8, mz float8, aw boolean, pf float8, pt float8)
   ), judged AS MATERIALIZED (
     SELECT i.*, c.partition_id, last.execution_id AS last_execution,
@@ -130,7 +130,7 @@ export const fireSlots = sql('fireSlots')`
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
     SELECT f.b, f.r, f.l, f.p, m.at, m.at + f.p * interval '60 seconds', array_agg(f.o ORDER BY f.o),
       array_agg(f.j ORDER BY f.o), array_agg(f.v ORDER BY f.o), array_agg(f.s::bigint ORDER BY f.o)
-    FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.bm IS NULL GROUP BY f.b, f.r, f.l, f.p, m.at
+    FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.ro IS NOT TRUE GROUP BY f.b, f.r, f.l, f.p, m.at
   ), alone AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
       concurrency_key, key_limit)
@@ -140,7 +140,7 @@ export const fireSlots = sql('fireSlots')`
       SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
       WHERE v.job_id = f.j AND v.version = f.v LIMIT 1
     ) d
-    WHERE f.outcome = 'buffered' OR (f.outcome = 'fired' AND f.bm IS NOT NULL)
+    WHERE f.outcome = 'buffered' OR (f.outcome = 'fired' AND f.ro)
   ), by_itself AS MATERIALIZED (
     -- Skipped by itself, not as the end of a range that came with it.
     SELECT * FROM settled WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND sk IS NULL)

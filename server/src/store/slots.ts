@@ -118,7 +118,9 @@ function toItem(
   if (one.dueAt !== slot) item['d'] = one.dueAt
   if (overlapPolicy === 'ALLOW') item['al'] = true
   if (one.limited) item['li'] = true
-  if (one.limited || (room > 0 && overlapPolicy !== 'ALLOW')) item['bm'] = room
+  const mayWait = one.limited || (room > 0 && overlapPolicy !== 'ALLOW')
+  if (mayWait) item['bm'] = room
+  if (mayWait || one.ownRow) item['ro'] = true
   if (slotsBefore > 0 && one.limited) item['nt'] = slotsBefore
   if (one.late) item['la'] = true
   if (one.owedTo !== null) item['ow'] = one.owedTo
@@ -150,6 +152,8 @@ interface CursorRow {
   misfire_policy: MisfirePolicy
   misfire_window_seconds: number | null
   jitter_seconds: number
+  route: string
+  own_rows: boolean
   limited: boolean
   runs: number
   calendars: CursorCalendars | null
@@ -177,7 +181,9 @@ function toCursor(row: CursorRow): Cursor {
     misfirePolicy: row.misfire_policy,
     misfireWindowSeconds: row.misfire_window_seconds,
     jitterSeconds: row.jitter_seconds,
+    route: row.route,
     limited: row.limited,
+    ownRows: row.own_rows,
     runs: row.runs,
     calendars: row.calendars,
   }

@@ -4,12 +4,12 @@ import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
 import { POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
+import { DEAD_REASONS } from '../domain/attempt.ts'
 import { EXECUTION_KINDS, LIVE_STATES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
 import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/job.ts'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operation.ts'
 import { WORKER_STATUSES } from '../domain/worker.ts'
 import type { Sql } from '../lib/sql.ts'
-import { DEAD_REASONS } from '../ports/queue.ts'
 
 async function allStatements(): Promise<Sql[]> {
   const names = (await readdir(import.meta.dirname)).filter((name) => name.endsWith('.sql.ts'))

@@ -1,6 +1,10 @@
-// The statements of upkeep: return what a dead worker held, wake retries, release what waits.
+// The statements of upkeep: return what a dead worker held, end what takes too long, wake retries, release what waits.
 import { fragment, sql } from '../lib/sql.ts'
+import { atRest, endLive } from './end-attempts.ts'
 import { calendarsOfVersion } from './fragments.ts'
+
+// What may have killed its worker waits apart from others, one to a worker; an HTTP call kills none.
+const hostAfterLoss = fragment`CASE WHEN route = 'server' THEN host ELSE 'suspect' END`
 
 /** A claim in flight holds a key-share lock on this row, so it is seen or it fails. */
 export const lockSilentWorker = sql('lockSilentWorker')`
@@ -26,14 +30,15 @@ export const reclaimBatches = sql('reclaimBatches')`
     FROM held h CROSS JOIN moment m
   )
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    attempt, losses)
-  SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot', 'ready', h.route, h.lane, h.priority, h.slot,
-    h.enqueued_at, h.rank, 1, 1
-  FROM held h WHERE h.cancel IS NULL`
+    fence, attempt, losses, host)
+  SELECT execution_id, job_id, version, tenant_id, 'slot', 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1,
+    ${hostAfterLoss}
+  FROM (SELECT h.*, NULL::text AS host FROM held h) h WHERE cancel IS NULL`
 
 export const reclaimLive = sql('reclaimLive')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), held AS MATERIALIZED (
-    SELECT l.*, l.cancelled_at IS NULL AND l.losses + 1 >= $3 AS dead FROM live l WHERE l.worker_id = $1 ORDER BY l.execution_id FOR UPDATE
+    SELECT l.*, l.cancelled_at IS NULL AND l.losses + 1 >= $3 AS dead, ${hostAfterLoss} AS host_then
+    FROM live l WHERE l.worker_id = $1 ORDER BY l.execution_id FOR UPDATE
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, worker_id, error_type, error_message, dead_letter, payload_override,
@@ -63,15 +68,39 @@ export const reclaimLive = sql('reclaimLive')`
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.dead
   )
-  UPDATE live l SET state = 'ready', worker_id = NULL, losses = l.losses + 1, started_at = NULL
+  UPDATE live l SET state = 'ready', losses = l.losses + 1, host = h.host_then, ${atRest}
   FROM held h WHERE l.execution_id = h.execution_id AND NOT h.dead AND h.cancelled_at IS NULL`
 
 export const deleteReclaimed = sql('deleteReclaimed')`DELETE FROM workers WHERE worker_id = $1`
 
+// As the index has it.
+const overdueAt = fragment`least(l.deadline, l.silent_at, l.total_deadline)`
+const hasDeadline = fragment`num_nonnulls(l.deadline, l.silent_at, l.total_deadline) > 0`
+
+// The clock in a subquery: read for each row, the whole index would be read for it.
+export const selectOverdue = sql('selectOverdue')`
+  SELECT l.execution_id, l.job_id, l.kind, l.route, l.enqueued_at, l.state, l.attempt, l.losses, l.fence, l.started_at,
+    CASE WHEN l.cancelled_at IS NOT NULL THEN 'cancelled' WHEN l.total_deadline <= m.at THEN 'total'
+      WHEN l.silent_at <= m.at THEN 'silent' ELSE 'attempt' END AS cause,
+    l.total_deadline, v.timeout_seconds, v.total_timeout_seconds, v.heartbeat_timeout_seconds, v.retry_policy
+  FROM (SELECT clock_ms() AS at) m CROSS JOIN LATERAL (
+    SELECT * FROM live l WHERE ${hasDeadline} AND ${overdueAt} <= (SELECT clock_ms()) ORDER BY ${overdueAt} LIMIT $1
+  ) l
+  CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = l.job_id AND v.version = l.version LIMIT 1) v`
+
+// Still overdue: a heartbeat in between wins. What was running when it was found and waits for its next attempt by now has
+// been recorded already; only that its whole time is over ends it too.
+export const timeOutLive = endLive(
+  'timeOutLive',
+  fragment`
+    l.fence = x.f AND l.attempt = x.n AND ${overdueAt} <= clock_timestamp()
+    AND (l.state IN ('running', 'awaiting') OR x.x = 'TOTAL_TIMEOUT')`,
+)
+
 // A CTE, not a subquery: the planner may loop over a LIMITed subquery and take more than $1 rows.
 export const wakeRetries = sql('wakeRetries')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), due AS MATERIALIZED (
-    SELECT execution_id FROM live WHERE state = 'retrying' AND ready_at <= clock_timestamp()
+    SELECT execution_id FROM live WHERE state = 'retrying' AND ready_at <= (SELECT clock_timestamp())
     ORDER BY ready_at LIMIT $1 FOR UPDATE SKIP LOCKED
   )
   UPDATE live l SET state = 'ready', ready_at = NULL, host = NULL, enqueued_at = m.at,
@@ -186,17 +215,17 @@ export const releaseWaiting = sql('releaseWaiting')`
     RETURNING l.execution_id
   ), run AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot
-    FROM json_to_recordset($2::json) AS x(j uuid, v int, s float8, e uuid, r text, l text, p int, st text)
+    FROM json_to_recordset($2::json) AS x(j uuid, v int, s float8, e uuid, l text, p int, st text)
   ), inserted AS (
     INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM run
     ON CONFLICT DO NOTHING RETURNING execution_id
   ), enqueued AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
       concurrency_key, key_limit)
-    SELECT o.e, o.j, o.v, d.tenant_id, 'slot', o.st, o.r, o.l, o.p, o.slot, m.at, m.at + o.p * interval '60 seconds',
+    SELECT o.e, o.j, o.v, d.tenant_id, 'slot', o.st, d.route, o.l, o.p, o.slot, m.at, m.at + o.p * interval '60 seconds',
       d.concurrency_key, d.concurrency_key_limit
     FROM run o JOIN inserted n ON n.execution_id = o.e CROSS JOIN moment m CROSS JOIN LATERAL (
-      SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
+      SELECT v.tenant_id, v.route, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
       WHERE v.job_id = o.j AND v.version = o.v LIMIT 1
     ) d
   ), skipped AS (

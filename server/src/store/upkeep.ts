@@ -1,12 +1,16 @@
 // Upkeep on PostgreSQL.
+import type { ExecutionKind, LiveState } from '../domain/execution.ts'
+import type { Executor } from '../domain/job.ts'
 import type { Beat } from '../domain/lease-watch.ts'
 import type { KeyCounts, WaitingJob } from '../domain/release.ts'
-import { lossesMax, workerLostMessage } from '../domain/retry.ts'
+import { lossesMax, type RetryPolicy, workerLostMessage } from '../domain/retry.ts'
+import { serverRoute } from '../domain/route.ts'
 import { workersMax } from '../domain/worker.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import type { Released, ReleaseOrder, Upkeep } from '../ports/upkeep.ts'
+import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../ports/upkeep.ts'
 import type { Database } from './database.ts'
 import { withDays } from './days.ts'
+import { toEndingItem } from './ending-item.ts'
 import { releaseJobs } from './release.ts'
 import * as statements from './upkeep.sql.ts'
 import { selectBeats } from './workers.sql.ts'
@@ -68,6 +72,69 @@ export class StoredUpkeep implements Upkeep {
   ): Promise<Released> {
     return releaseJobs(this.#database, jobIds, decide)
   }
+
+  async findOverdue(limit: number): Promise<Overdue[]> {
+    const { rows } = await this.#database.query<OverdueRow>(statements.selectOverdue, [limit])
+    return rows.map(toOverdue)
+  }
+
+  async timeOut(ends: readonly TimedOut[]): Promise<string[]> {
+    if (ends.length === 0) return []
+    const items = ends.map(({ executionId: e, attempt: n, fence: f, end }) => {
+      return { e, n, f, ...toEndingItem({ kind: 'ended', end }) }
+    })
+    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.query<{ id: string; what: string }>(statements.timeOutLive, [JSON.stringify(items)]),
+    )
+    const missing = new Set(rows.filter(({ what }) => what === 'missing').map(({ id }) => id))
+    return ends.map(({ executionId }) => executionId).filter((executionId) => !missing.has(executionId))
+  }
+}
+
+function toOverdue(row: OverdueRow): Overdue {
+  return {
+    executionId: row.execution_id,
+    jobId: row.job_id,
+    kind: row.kind,
+    executor: executorOf(row.route),
+    enqueuedAt: row.enqueued_at,
+    state: row.state,
+    attempt: row.attempt,
+    losses: row.losses,
+    fence: row.fence,
+    startedAt: row.started_at,
+    cause: row.cause,
+    timeoutSeconds: row.timeout_seconds,
+    totalTimeoutSeconds: row.total_timeout_seconds,
+    heartbeatTimeoutSeconds: row.heartbeat_timeout_seconds,
+    totalDeadline: row.total_deadline,
+    retryPolicy: row.retry_policy,
+  }
+}
+
+/** Not from what it executes: that has the payload in it. */
+function executorOf(route: string): Executor {
+  const [kind] = route.split(' ', 1)
+  return kind === serverRoute ? 'http' : (kind as Executor)
+}
+
+interface OverdueRow {
+  execution_id: string
+  job_id: string
+  kind: ExecutionKind
+  route: string
+  enqueued_at: EpochMs
+  state: LiveState
+  attempt: number
+  losses: number
+  fence: number
+  started_at: EpochMs | null
+  cause: Overdue['cause']
+  timeout_seconds: number
+  total_timeout_seconds: number | null
+  heartbeat_timeout_seconds: number | null
+  total_deadline: EpochMs | null
+  retry_policy: RetryPolicy
 }
 
 interface WaitingRow {

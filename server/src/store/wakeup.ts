@@ -53,7 +53,9 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
     const stop = () => void client.end().catch(() => {})
     signal.addEventListener('abort', stop)
     try {
-      await client.connect()
+      // A client that is ended while it connects never says so: a stop right after the start would wait for ever.
+      await Promise.race([client.connect(), ended.promise])
+      if (signal.aborted) return 'idle'
       await client.query('LISTEN carillon')
       this.#client = client
       // Whatever was sent while we did not listen.

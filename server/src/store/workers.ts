@@ -1,4 +1,6 @@
 // Worker leases on PostgreSQL.
+
+import type { Executor } from '../domain/job.ts'
 import {
   type Worker,
   type WorkerStatus,
@@ -20,8 +22,9 @@ export class StoredWorkers implements Leases, Workers {
   }
 
   async register(worker: Worker): Promise<void> {
-    const { workerId, host, version, labels, capacity } = worker
-    await this.#database.query(statements.insertWorker, [workerId, host, version, labels, capacity])
+    const { workerId, tenantId, host, version, labels, executors, handlers, capacity } = worker
+    const values = [workerId, tenantId, host, version, labels, executors, handlers, capacity]
+    await this.#database.query(statements.insertWorker, values)
   }
 
   async beat(
@@ -40,30 +43,44 @@ export class StoredWorkers implements Leases, Workers {
     await this.#database.query(statements.deleteWorker, [workerId])
   }
 
-  async list(): Promise<WorkerView[]> {
-    const { rows } = await this.#database.query<WorkerRow>(statements.selectWorkers, [
-      workerLeaseMs,
-      workersMax,
-    ])
-    return rows.map((row) => ({
-      workerId: row.worker_id,
-      host: row.host,
-      version: row.version,
-      labels: row.labels,
-      capacity: row.capacity,
-      currentLoad: row.current_load,
-      status: row.status,
-      registeredAt: row.registered_at,
-      beatAt: row.beat_at,
-    }))
+  async list({ tenantId }: { tenantId: string | null }): Promise<WorkerView[]> {
+    const values = [workerLeaseMs, workersMax, tenantId]
+    const { rows } = await this.#database.query<WorkerRow>(statements.selectWorkers, values)
+    return rows.map(toView)
+  }
+
+  async find(tenantId: string, workerId: string): Promise<WorkerView | null> {
+    const values = [workerLeaseMs, tenantId, workerId]
+    const { rows } = await this.#database.query<WorkerRow>(statements.selectWorker, values)
+    return rows[0] === undefined ? null : toView(rows[0])
+  }
+}
+
+function toView(row: WorkerRow): WorkerView {
+  return {
+    workerId: row.worker_id,
+    tenantId: row.tenant_id,
+    host: row.host,
+    version: row.version,
+    labels: row.labels,
+    executors: row.executors,
+    handlers: row.handlers,
+    capacity: row.capacity,
+    currentLoad: row.current_load,
+    status: row.status,
+    registeredAt: row.registered_at,
+    beatAt: row.beat_at,
   }
 }
 
 interface WorkerRow {
   worker_id: string
+  tenant_id: string | null
   host: string
   version: string
   labels: string[]
+  executors: Executor[]
+  handlers: string[]
   capacity: number
   current_load: number
   status: WorkerStatus | 'DEAD'

@@ -1,5 +1,6 @@
 // Every event of the program, in the order of a process's life.
 import type { ExecutionKind, Outcome } from '../domain/execution.ts'
+import type { Executor } from '../domain/job.ts'
 import type { LoopFailure } from '../lib/loop.ts'
 import { defineEvent } from './event.ts'
 
@@ -7,7 +8,7 @@ export interface AttemptFinished {
   executionId: string
   attempt: number
   kind: ExecutionKind
-  executor: 'http'
+  executor: Executor
   outcome: Outcome
   /** Null: this was the last attempt. */
   retryAt: number | null

@@ -5,7 +5,7 @@ import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { workerBeatMs } from '../domain/worker.ts'
 import { Loop } from '../lib/loop.ts'
 import { MemoryWorkers } from '../store/memory/workers.ts'
-import { WorkerLease } from '../worker/hold-lease.ts'
+import { type LeaseOptions, WorkerLease } from '../worker/hold-lease.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './reclaim-lost.ts'
 
 function setup(t: TestContext) {
@@ -13,7 +13,10 @@ function setup(t: TestContext) {
   const workers = new MemoryWorkers(world.clock)
   const onFailure = ({ error }: { error: unknown }) => assert.fail(error as Error)
   const startWorker = () => {
-    const options = { version: '1.0.0', labels: [], capacity: 1 }
+    const options: LeaseOptions = {
+      ...{ version: '1.0.0', labels: [], capacity: 1 },
+      ...{ tenantId: null, executors: ['http'], handlers: [] },
+    }
     const lease = new WorkerLease({ ...world, leases: workers, currentLoad: () => 0, onLost() {} }, options)
     const loop = new Loop(world, { name: 'beat', step: () => lease.beat(), idleMs: workerBeatMs, onFailure })
     cleanUp(t, () => loop[Symbol.asyncDispose]())
@@ -35,19 +38,19 @@ test('a worker that stops beating is gone after the lease, and no later than 15 
   const dying = startWorker()
   startWorker()
   await world.advance(60_000)
-  assert.equal((await workers.list()).length, 2)
+  assert.equal((await workers.list({ tenantId: null })).length, 2)
   await dying[Symbol.asyncDispose]()
   await world.advance(6_000)
-  assert.equal((await workers.list()).length, 2)
+  assert.equal((await workers.list({ tenantId: null })).length, 2)
   await world.advance(9_000)
-  assert.equal((await workers.list()).length, 1)
+  assert.equal((await workers.list({ tenantId: null })).length, 1)
 })
 
 test('a living worker is never reclaimed, however long it runs', async (t) => {
   const { world, workers, startWorker } = setup(t)
   startWorker()
   await world.advance(1)
-  const [first] = await workers.list()
+  const [first] = await workers.list({ tenantId: null })
   await world.advance(3_600_000)
-  assert.equal((await workers.list())[0]!.workerId, first!.workerId)
+  assert.equal((await workers.list({ tenantId: null }))[0]!.workerId, first!.workerId)
 })

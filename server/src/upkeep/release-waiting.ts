@@ -3,7 +3,6 @@
 import { executionIdAt } from '../domain/execution.ts'
 import type { LaneChooser } from '../domain/lane.ts'
 import { type KeyCounts, planRelease, type WaitingJob } from '../domain/release.ts'
-import { serverRoute } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Released, ReleaseOrder, Upkeep } from '../ports/upkeep.ts'
@@ -81,7 +80,6 @@ export class Releaser {
     const { tenantId, priority } = job
     const executions = (plan.owed?.slots ?? []).map(() => ({
       executionId: executionIdAt(ids.nextBatch(), 0),
-      route: serverRoute,
       lane: lanes.choose(tenantId, clock.databaseNow()),
       priority,
     }))

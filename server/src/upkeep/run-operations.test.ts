@@ -124,7 +124,9 @@ test('many jobs are resumed and deleted; what is so already is left alone', asyn
 test('many jobs are triggered, with a payload where there is a body for it', async () => {
   const { createJob, step, start, show, told, store } = await setup()
   const job = await createJob()
-  await createJob({ execution: { ...job.execution, method: 'GET' } })
+  const { execution } = job
+  assert(execution.type === 'http')
+  await createJob({ execution: { ...execution, method: 'GET' } })
   const id = await start('trigger', { payloadOverride: null })
   assert.equal(await step(), 'more')
   assert.deepEqual(await show(id), { status: 'COMPLETED', done: 1, skipped: 1 })

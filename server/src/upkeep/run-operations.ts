@@ -121,7 +121,8 @@ async function trigger(
 ): Promise<boolean> {
   const override = 'payloadOverride' in options ? { payloadOverride: options.payloadOverride } : {}
   // GET has no body that a payload could be sent in.
-  if ('payloadOverride' in override && execution.method === 'GET') return false
+  const isGet = execution.type === 'http' && execution.method === 'GET'
+  if ('payloadOverride' in override && isGet) return false
   const lane = lanes.choose(tenantId, clock.monotonicMs())
   const outcome = await jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane, ...override })
   return outcome.kind === 'triggered'

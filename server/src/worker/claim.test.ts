@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, SeededRandom } from '../../test/virtual-world.ts'
+import { serverRoute, suspectHost } from '../domain/route.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
 import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { CallSigner } from './call-signer.ts'
 import { aheadMin, Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 import { Hand } from './hand.ts'
@@ -14,7 +16,7 @@ import type { Task } from './task.ts'
 const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
 
 /** A claimer whose calls end when a test says so; until then what it took stays in hand. */
-async function setup({ capacity = 800, mayStart = true } = {}) {
+async function setup({ capacity = 800, mayStart = true, isMortal = false, routes = [serverRoute] } = {}) {
   const world = createVirtualWorld()
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
@@ -57,6 +59,9 @@ async function setup({ capacity = 800, mayStart = true } = {}) {
     queue: link,
     hand,
     definitions,
+    signer: new CallSigner(ports.secrets),
+    routes: async () => routes,
+    isMortal,
     workerId: () => workerId,
   })
   const at = (host: string): Partial<NewJob> => ({
@@ -158,6 +163,58 @@ test('what waits for a host is claimed as far as the host has room', async () =>
   assert.equal(hand.size, 4)
   assert.equal(await claimer.step(), 'idle')
   assert.equal(orders.length, 1, 'a full host is not asked for')
+})
+
+test('a worker that what it runs may kill asks for one suspect, and for none while it has one', async () => {
+  const { claimer, orders, waitForHost, hand, endSome } = await setup({ isMortal: true })
+  await waitForHost(suspectHost, 3)
+  for (let suspects = 1; suspects <= 3; suspects++) {
+    assert.equal(await claimer.step(), 'more')
+    assert.deepEqual(orders.at(-1)!.hosts, [{ host: suspectHost, count: 1 }])
+    assert.deepEqual([hand.size, hand.suspects], [1, 1])
+    assert.equal(await claimer.step(), 'idle')
+    await endSome()
+    assert.equal(hand.suspects, 0)
+  }
+  assert.equal(orders.length, 3)
+})
+
+test('for one that makes calls it is a host like any other', async () => {
+  const { claimer, orders, waitForHost, hand } = await setup({ capacity: 16 })
+  await waitForHost(suspectHost, 3)
+  await claimer.step()
+  assert.deepEqual(orders[0]!.hosts, [{ host: suspectHost, count: 2 }])
+  assert.deepEqual([hand.size, hand.suspects], [2, 0])
+})
+
+test('a worker claims from its routes, and without one from none', async () => {
+  const { claimer, createJobs, fireBatch, ids, orders } = await setup({ routes: ['a', 'b'] })
+  const jobs = await createJobs(3)
+  await fireBatch([jobs[0]!], 0, { route: 'server' })
+  const expected = [
+    ...(await fireBatch([jobs[1]!], 0, { route: 'a' })).executionIds,
+    ...(await fireBatch([jobs[2]!], 0, { route: 'b' })).executionIds,
+  ]
+  await claimer.step()
+  assert.deepEqual([ids(), orders[0]!.routes], [expected.toSorted(), ['a', 'b']])
+  const idle = await setup({ routes: [] })
+  await idle.fireBatch(await idle.createJobs(1), 0)
+  idle.link.waiting = () => assert.fail('there is nothing to ask for')
+  assert.equal(await idle.claimer.step(), 'idle')
+  assert.equal(idle.orders.length, 0)
+})
+
+test('what cannot be signed is not taken, and handed back before the next claim', async () => {
+  const { claimer, createJobs, fireBatch, ids, store, secrets } = await setup()
+  const { executionIds } = await fireBatch(await createJobs(1), 0)
+  const signingKeys = secrets.signingKeys.bind(secrets)
+  secrets.signingKeys = () => Promise.reject(new Error('the database is away'))
+  await assert.rejects(claimer.step(), /away/)
+  assert.deepEqual(ids(), [])
+  secrets.signingKeys = signingKeys
+  await claimer.step()
+  assert.deepEqual(ids(), executionIds)
+  assert.equal(store.live.get(executionIds[0]!)!.attempt, 1, 'no attempt was spent')
 })
 
 test('what is claimed together starts by rank, batches and single ones alike', async () => {

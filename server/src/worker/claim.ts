@@ -1,9 +1,10 @@
 // Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
 import { executionIdAt } from '../domain/execution.ts'
 import { FairShare } from '../domain/fair-share.ts'
-import { serverRoute } from '../domain/route.ts'
+import { suspectHost } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Claimed, ClaimedBatch, ClaimedLive, Queue } from '../ports/queue.ts'
+import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
 import type { Hand } from './hand.ts'
 import type { BatchInHand, Task } from './task.ts'
@@ -13,6 +14,11 @@ export interface ClaimDeps {
   queue: Queue
   hand: Hand
   definitions: Definitions
+  signer: Pick<CallSigner, 'load'>
+  /** Where it may claim now. */
+  routes: () => Promise<readonly string[]>
+  /** Whether what it runs may kill it: then it has one in hand, at most, that may have done so. */
+  isMortal: boolean
   /** Null: no lease is held, or the worker drains; nothing is claimed. */
   workerId: () => string | null
 }
@@ -51,13 +57,15 @@ export class Claimer {
     const ahead = Math.max(aheadMin, hand.endedRecently) - hand.queued
     const free = Math.min(hand.capacity - hand.size, ahead)
     if (free <= 0) return 'idle'
-    const waiting = await queue.waiting(serverRoute, lanesMax)
+    const routes = await this.#deps.routes()
+    if (routes.length === 0) return 'idle'
+    const waiting = await queue.waiting(routes, lanesMax)
     const nowMs = this.#deps.clock.monotonicMs()
     // What waits for hosts has at most half while lanes wait too: each place is filled once.
     let forHosts = waiting.lanes.length === 0 ? free : Math.ceil(free / 2)
     let left = free
     const hosts = waiting.hosts.flatMap((host) => {
-      const count = Math.min(forHosts, hand.gate.room(host, nowMs))
+      const count = Math.min(forHosts, this.#roomOf(host, nowMs))
       forHosts -= count
       left -= count
       return count > 0 ? [{ host, count }] : []
@@ -67,27 +75,35 @@ export class Claimer {
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
     // Until the claim is in hand, its answer counts as lost.
     this.#uncertain = true
-    const claimed = await queue.claim({ workerId, route: serverRoute, lanes, hosts, batchesMax })
+    const claimed = await queue.claim({ workerId, routes, lanes, hosts, batchesMax })
     definitions.prune()
     await definitions.load(keysOf(claimed))
-    if (this.#deps.workerId() !== workerId) return 'idle'
     const tasks = this.#toTasks(claimed)
+    const signed = tenantsCalled(tasks)
+    if (signed.size > 0) await this.#deps.signer.load(signed)
+    if (this.#deps.workerId() !== workerId) return 'idle'
+    this.#count(claimed)
     hand.take(tasks)
     this.#uncertain = false
     return tasks.length > 0 ? 'more' : 'idle'
   }
 
+  #roomOf(host: string, nowMs: number): number {
+    const { hand, isMortal } = this.#deps
+    if (isMortal && host === suspectHost) return hand.suspects === 0 ? 1 : 0
+    return hand.gate.room(host, nowMs)
+  }
+
+  #count({ batches, live }: Claimed): void {
+    for (const { lane, positions } of batches) this.#share.count(lane, positions.length)
+    for (const { lane } of live) this.#share.count(lane, 1)
+  }
+
   #toTasks({ batches, live }: Claimed): Task[] {
     const claimedMs = this.#deps.clock.monotonicMs()
     const ranked: { rank: number; tasks: Task[] }[] = []
-    for (const batch of batches) {
-      this.#share.count(batch.lane, batch.positions.length)
-      ranked.push({ rank: batch.rank, tasks: this.#ofBatch(batch, claimedMs) })
-    }
-    for (const one of live) {
-      this.#share.count(one.lane, 1)
-      ranked.push({ rank: one.rank, tasks: [this.#ofLive(one, claimedMs)] })
-    }
+    for (const batch of batches) ranked.push({ rank: batch.rank, tasks: this.#ofBatch(batch, claimedMs) })
+    for (const one of live) ranked.push({ rank: one.rank, tasks: [this.#ofLive(one, claimedMs)] })
     return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ tasks }) => tasks)
   }
 
@@ -116,6 +132,9 @@ export class Claimer {
         prepared: this.#deps.definitions.get(claimed.jobIds[i]!, claimed.versions[i]!)!,
         bodyOverride: null,
         idempotencyKey: null,
+        checkpoint: null,
+        totalDeadline: null,
+        isSuspect: false,
         batch,
         position,
         fence,
@@ -123,6 +142,7 @@ export class Claimer {
         state: 'queued',
         startedAt: null,
         end: null,
+        awaitingUntil: null,
         abort: null,
         cancelledMs: null,
         leaving: false,
@@ -145,6 +165,9 @@ export class Claimer {
       prepared: this.#deps.definitions.get(one.jobId, one.version)!,
       bodyOverride: 'payloadOverride' in one ? JSON.stringify(one.payloadOverride) : null,
       idempotencyKey: one.idempotencyKey,
+      checkpoint: 'checkpoint' in one ? { value: one.checkpoint } : null,
+      totalDeadline: one.totalDeadline,
+      isSuspect: this.#deps.isMortal && one.suspect,
       batch: null,
       position: 0,
       fence: one.fence,
@@ -152,11 +175,19 @@ export class Claimer {
       state: 'queued',
       startedAt: null,
       end: null,
+      awaitingUntil: null,
       abort: null,
       cancelledMs: null,
       leaving: false,
     }
   }
+}
+
+/** Tenants whose keys their calls are signed with. */
+function tenantsCalled(tasks: readonly Task[]): Set<string> {
+  const tenantIds = new Set<string>()
+  for (const { prepared } of tasks) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)
+  return tenantIds
 }
 
 function keysOf({ batches, live }: Claimed): { jobId: string; version: number }[] {

@@ -1,7 +1,7 @@
 // Job versions that were run lately, prepared for running. A version never changes, so a hit is always right; bounded
 // by memory, oldest use first out.
 import type { Definition, DefinitionKey, Queue } from '../ports/queue.ts'
-import { type Prepared, prepareHttp } from './executors/http.ts'
+import { type Prepared, prepare } from './prepare.ts'
 
 const bytesMax = 64 * 1024 * 1024
 
@@ -39,7 +39,7 @@ export class Definitions {
   }
 
   #keep(definition: Definition): void {
-    const prepared = prepareHttp(definition, this.#programVersion)
+    const prepared = prepare(definition, this.#programVersion)
     this.#prepared.set(nameOf(definition.jobId, definition.version), prepared)
     this.#bytes += prepared.bytes
   }

@@ -1,36 +1,30 @@
 // Records how executions ended. Results are gathered while the write before is under way, and kept until the store
 // has them: a database that is away delays history and loses none. The fence decides whether a result still counts.
-import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Ending, FinishedBatch, FinishedLive, Queue } from '../ports/queue.ts'
-import { attemptFinished, attemptRefused, historyWriteFailed } from '../telemetry/events.ts'
+import type { FinishAnswer, FinishedBatch, FinishedLive, OwnAttempt, Queue } from '../ports/queue.ts'
+import { historyWriteFailed } from '../telemetry/events.ts'
+import type { CallNotes } from './call-notes.ts'
+import { endingOf, endingUnstarted, runningOf } from './ending.ts'
 import type { Hand } from './hand.ts'
 import type { BatchInHand, Task } from './task.ts'
+import { type After, nothingAfter, refuse, tell } from './tell.ts'
 
 export interface FinishDeps {
   clock: Clock
   queue: Pick<Queue, 'finishBatches' | 'finishLive' | 'findOwn'>
   hand: Hand
+  notes: Pick<CallNotes, 'isWaiting' | 'send'>
   workerId: () => string
   /** Called after a commit: something may have become claimable, releasable, or a retry was planned. */
   onFinished: (after: After) => void
 }
 
-interface After {
-  retries: boolean
-  handedBack: boolean
+/** What waits to be written. `isRepeated`: a write of it failed, and may have been carried out. */
+interface Unwritten {
+  isRepeated: boolean
 }
 
-/** What a write came to. */
-interface WriteOutcome {
-  workerId: string
-  /** What the store knows of those whose answer was lost. */
-  own: ReadonlyMap<string, 'recorded' | 'held'>
-  cancelled: ReadonlySet<string>
-  after: After
-}
-
-interface SettledBatch {
+interface SettledBatch extends Unwritten {
   batch: BatchInHand
   running: Task[]
   /** What has ended, and what was not started. */
@@ -38,9 +32,17 @@ interface SettledBatch {
   finished: FinishedBatch
 }
 
-interface SettledLive {
+interface SettledLive extends Unwritten {
   task: Task
   finished: FinishedLive
+}
+
+/** What a write came to of those that were not where they were said to be. */
+interface Doubt {
+  /** What the store knows of them. */
+  own: ReadonlyMap<string, OwnAttempt['state']>
+  isRepeated: boolean
+  after: After
 }
 
 /** Executions in one write. */
@@ -48,8 +50,8 @@ const executionsMax = 2_000
 /** With this many in hand, results of so many ms are written together: starting calls comes first in a burst. */
 const busySize = 200
 const gatherMs = 20
-/** Whatever the attempt said of itself. */
-const asCancelled = { outcome: 'cancelled', retryAt: null, deadReason: null } as const
+/** Of one that has left its batch: a batch is claimed once. */
+const fenceAlone = 1
 
 export class Finisher {
   readonly #deps: FinishDeps
@@ -74,34 +76,29 @@ export class Finisher {
     batch.settling = true
     for (const task of batch.tasks) {
       const { position, state } = task
-      if (state === 'queued') {
-        this.#deps.hand.unqueue(task)
-        others.push(task)
-        endings.push({ position, ending: { kind: 'unstarted', host: task.prepared.host } })
-      } else if (state === 'running') {
+      if (state === 'running') {
         running.push(task)
-        endings.push({ position, ending: { kind: 'running', startedAt: task.startedAt! } })
+        endings.push({ position, ending: runningOf(task) })
         // From here on it is a row of its own, whose result is written after this batch.
-        task.batch = null
-        task.fence = 1
+        goAlone(task)
         task.leaving = true
-      } else {
-        others.push(task)
-        endings.push({ position, ending: endingOf(task) })
+        continue
       }
+      if (state === 'queued') this.#deps.hand.unqueue(task)
+      others.push(task)
+      endings.push({ position, ending: state === 'queued' ? endingUnstarted(task) : endingOf(task) })
     }
     const { batchId, fence } = batch
-    this.#batches.push({ batch, running, others, finished: { batchId, fence, endings } })
+    this.#batches.push({ batch, running, others, finished: { batchId, fence, endings }, isRepeated: false })
   }
 
   addLive(task: Task): void {
-    this.#live.push({ task, finished: toFinished(task, endingOf(task)) })
+    this.#live.push(toSettled(task, endingOf(task)))
   }
 
   /** One that waited too long for its host and goes back, unstarted. */
   addWaiting(task: Task): void {
-    const ending = { kind: 'unstarted', host: task.prepared.host } as const
-    this.#live.push({ task, finished: toFinished(task, ending) })
+    this.#live.push(toSettled(task, endingUnstarted(task)))
   }
 
   /** Forgets what belongs to a lost lease. */
@@ -121,6 +118,11 @@ export class Finisher {
   }
 
   async write(): Promise<void> {
+    const { notes } = this.#deps
+    if (this.pending === 0) return
+    // What an attempt said comes before its end: the next one starts from its checkpoint. Should that fail, the end is
+    // written all the same.
+    if (notes.isWaiting) await notes.send().catch(() => {})
     const workerId = this.#deps.workerId()
     try {
       if (this.#batches.length > 0) await this.#writeBatches(workerId)
@@ -133,29 +135,49 @@ export class Finisher {
 
   async #writeBatches(workerId: string): Promise<void> {
     const some = this.#takeBatches()
-    const answer = await this.#deps.queue.finishBatches(
-      workerId,
-      some.map(({ finished }) => finished),
-    )
+    const finished = some.map((one) => one.finished)
+    const answer = await this.#try(some, this.#deps.queue.finishBatches(workerId, finished))
     const missing = new Set(answer.missing)
+    const sure = some.filter(({ batch }) => !missing.has(batch.batchId))
+    this.#settleBatches(sure, answer)
     const doubted = some.filter(({ batch }) => missing.has(batch.batchId))
-    const own = await this.#findOwn(
-      workerId,
-      doubted.flatMap(({ running, others }) => [...running, ...others]),
-    )
-    const written = new Set(some)
-    this.#batches = this.#batches.filter((one) => !written.has(one))
-    const outcome = { workerId, own, cancelled: new Set(answer.cancelled), after: nothingAfter() }
-    for (const { batch, running, others } of some) {
-      const isSure = !missing.has(batch.batchId)
-      for (const task of running) {
-        task.leaving = false
-        if (!isSure && own.get(task.executionId) !== 'held') this.#lose(task, workerId)
+    if (doubted.length > 0) await this.#findBatches(doubted, workerId)
+  }
+
+  #settleBatches(sure: readonly SettledBatch[], answer: FinishAnswer): void {
+    const after = nothingAfter()
+    const cancelled = new Set(answer.cancelled)
+    const left = new Set(answer.left)
+    for (const { batch, running, others } of this.#without(sure)) {
+      for (const task of running) task.leaving = false
+      for (const task of others) {
+        if (left.has(task.executionId)) this.#writeAlone(task, false)
+        else this.#settle(task, cancelled.has(task.executionId), after)
       }
-      for (const task of others) this.#settle(task, isSure, outcome)
       this.#deps.hand.dropBatch(batch)
     }
-    this.#deps.onFinished(outcome.after)
+    if (sure.length > 0) this.#deps.onFinished(after)
+  }
+
+  /** The batch is not ours: it was written and the answer was lost, all of it had left, or it was reclaimed. */
+  async #findBatches(doubted: readonly SettledBatch[], workerId: string): Promise<void> {
+    const tasks = doubted.flatMap(({ running, others }) => [...running, ...others])
+    const own = await this.#findOwn(workerId, tasks)
+    const after = nothingAfter()
+    for (const { batch, running, others, isRepeated } of this.#without(doubted)) {
+      for (const task of running) {
+        task.leaving = false
+        const state = own.get(task.executionId)
+        if (state !== 'held') this.#lose(task, { workerId, isRecorded: state === 'recorded' })
+      }
+      for (const task of others) {
+        // It had left its batch, as after a sign of life, and nothing of it is written.
+        if (own.get(task.executionId) === 'held') this.#writeAlone(task, isRepeated)
+        else this.#settleDoubted(task, workerId, { own, isRepeated, after })
+      }
+      this.#deps.hand.dropBatch(batch)
+    }
+    this.#deps.onFinished(after)
   }
 
   #takeBatches(): SettledBatch[] {
@@ -168,87 +190,97 @@ export class Finisher {
     return this.#batches.slice(0, end)
   }
 
+  #without(some: readonly SettledBatch[]): readonly SettledBatch[] {
+    const written = new Set(some)
+    this.#batches = this.#batches.filter((one) => !written.has(one))
+    return some
+  }
+
   async #writeLive(workerId: string): Promise<void> {
     // One whose batch is not written yet is not a row of its own: its result would find nothing.
     const some = this.#live.filter(({ task }) => !task.leaving).slice(0, executionsMax)
     if (some.length === 0) return
-    const answer = await this.#deps.queue.finishLive(
-      workerId,
-      some.map(({ finished }) => finished),
-    )
+    const finished = some.map((one) => one.finished)
+    const answer = await this.#try(some, this.#deps.queue.finishLive(workerId, finished))
     const missing = new Set(answer.missing)
-    const tasks = some.map(({ task }) => task)
-    const own = await this.#findOwn(
-      workerId,
-      tasks.filter(({ executionId }) => missing.has(executionId)),
-    )
-    const written = new Set(some)
-    this.#live = this.#live.filter((one) => !written.has(one))
-    const outcome = { workerId, own, cancelled: new Set(answer.cancelled), after: nothingAfter() }
-    for (const task of tasks) this.#settle(task, !missing.has(task.executionId), outcome)
-    this.#deps.onFinished(outcome.after)
+    const cancelled = new Set(answer.cancelled)
+    const after = nothingAfter()
+    const sure = some.filter(({ task }) => !missing.has(task.executionId))
+    for (const { task } of this.#withoutLive(sure)) this.#settle(task, cancelled.has(task.executionId), after)
+    if (sure.length > 0) this.#deps.onFinished(after)
+    const doubted = some.filter(({ task }) => missing.has(task.executionId))
+    if (doubted.length > 0) await this.#findLive(doubted, workerId)
   }
 
-  // Zero rows may mean that our own commit went through and its reply was lost: then the store has our record.
-  async #findOwn(workerId: string, tasks: readonly Task[]): Promise<Map<string, 'recorded' | 'held'>> {
-    if (tasks.length === 0) return new Map()
+  async #findLive(doubted: readonly SettledLive[], workerId: string): Promise<void> {
+    const tasks = doubted.map(({ task }) => task)
+    const own = await this.#findOwn(workerId, tasks)
+    const after = nothingAfter()
+    for (const { task, isRepeated } of this.#withoutLive(doubted))
+      this.#settleDoubted(task, workerId, { own, isRepeated, after })
+    this.#deps.onFinished(after)
+  }
+
+  #withoutLive(some: readonly SettledLive[]): readonly SettledLive[] {
+    const written = new Set(some)
+    this.#live = this.#live.filter((one) => !written.has(one))
+    return some
+  }
+
+  async #try(some: readonly Unwritten[], write: Promise<FinishAnswer>): Promise<FinishAnswer> {
+    try {
+      return await write
+    } catch (error) {
+      for (const one of some) one.isRepeated = true
+      throw error
+    }
+  }
+
+  async #findOwn(workerId: string, tasks: readonly Task[]): Promise<Doubt['own']> {
     const asked = tasks.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
     return new Map(found.map(({ executionId, state }) => [executionId, state]))
   }
 
-  /** It is out of our hands: recorded, handed back because it was not started, or refused. */
-  #settle(task: Task, isSure: boolean, { workerId, own, cancelled, after }: WriteOutcome): void {
-    const { executionId, end } = task
-    const wasCancelled = cancelled.has(executionId)
-    const isRecorded = isSure ? end !== null || wasCancelled : own.get(executionId) === 'recorded'
-    // When the answer was lost and we had stopped it, it has ended so: a cancel that was seen is not taken back.
-    if (isRecorded) this.#tell(task, wasCancelled || (!isSure && task.cancelledMs !== null), after)
-    else if (end === null) after.handedBack = true
-    else this.#refuse(task, workerId)
+  /** It is out of our hands, by this write: recorded, handed back because it was not started, or left to its target. */
+  #settle(task: Task, wasCancelled: boolean, after: After): void {
+    if (task.end !== null || wasCancelled) tell(this.#deps.clock, task, wasCancelled, after)
+    else if (task.awaitingUntil === null) after.handedBack = true
     this.#deps.hand.drop(task)
   }
 
-  #tell(task: Task, wasCancelled: boolean, after: After): void {
-    const { executionId, end, kind, attempt, slot } = task
-    const { outcome, retryAt, deadReason } = wasCancelled || end === null ? asCancelled : end
-    if (retryAt !== null) after.retries = true
-    const { jitterSeconds } = task.prepared
-    const dueAt = kind === 'slot' ? dueAtOf({ jobId: task.jobId, jitterSeconds }, slot) : task.enqueuedAt
-    attemptFinished.emit({
-      executionId,
-      attempt,
-      kind,
-      executor: 'http',
-      outcome,
-      retryAt,
-      deadReason,
-      delayMs: attempt === 1 && end !== null ? end.startedAt - dueAt : null,
-      endToEndMs: (end?.finishedAt ?? this.#deps.clock.databaseNow()) - dueAt,
-      durationMs: end?.durationMs ?? null,
-    })
+  /** It was not where we said. What is on record is ours only if a write of ours may have been carried out before. */
+  #settleDoubted(task: Task, workerId: string, { own, isRepeated, after }: Doubt): void {
+    const isAwaiting = task.end === null && task.awaitingUntil !== null
+    if (own.get(task.executionId) === 'recorded') {
+      // A target that completed it by itself was told of then. A cancel that we had seen is not taken back.
+      if (isRepeated && !isAwaiting) tell(this.#deps.clock, task, task.cancelledMs !== null, after)
+    } else if (task.end === null && !isAwaiting) after.handedBack = true
+    // One whose target has taken it is nobody's any more, if that was written.
+    else if (!isAwaiting || !isRepeated) refuse(task, workerId)
+    this.#deps.hand.drop(task)
   }
 
-  #lose(task: Task, workerId: string): void {
-    this.#refuse(task, workerId)
+  /** It is a row of its own by now. */
+  #writeAlone(task: Task, isRepeated: boolean): void {
+    goAlone(task)
+    this.#live.push({ ...toSettled(task, endingOf(task)), isRepeated })
+  }
+
+  #lose(task: Task, { workerId, isRecorded }: { workerId: string; isRecorded: boolean }): void {
+    if (!isRecorded) refuse(task, workerId)
     this.#live = this.#live.filter((one) => one.task !== task)
     this.#deps.hand.drop(task)
     task.abort?.abort()
   }
-
-  #refuse({ executionId, attempt }: Task, workerId: string): void {
-    attemptRefused.emit({ executionId, attempt, workerId })
-  }
 }
 
-function nothingAfter(): After {
-  return { retries: false, handedBack: false }
+function goAlone(task: Task): void {
+  task.batch = null
+  task.fence = fenceAlone
 }
 
-function endingOf(task: Task): Exclude<Ending, { kind: 'running' }> {
-  return task.end === null ? { kind: 'unstarted', host: null } : { kind: 'ended', end: task.end }
-}
-
-function toFinished(task: Task, ending: FinishedLive['ending']): FinishedLive {
-  return { executionId: task.executionId, fence: task.fence, attempt: task.attempt, ending }
+function toSettled(task: Task, ending: FinishedLive['ending']): SettledLive {
+  const { executionId, fence, attempt } = task
+  return { task, finished: { executionId, fence, attempt, ending }, isRepeated: false }
 }

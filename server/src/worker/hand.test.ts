@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { aborted, idsOf, ok, refused, setupHand as setup } from '../../test/hand.ts'
 import { batchMsMax } from './hand.ts'
+import { noHost } from './prepare.ts'
 
 test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
   const { hand, started, takeLive, end } = setup()
@@ -181,4 +182,29 @@ test('how many ended lately is known for 200 to 400 ms', async () => {
   assert.equal(hand.endedRecently, 50)
   await world.advance(400)
   assert.equal(hand.endedRecently, 0)
+})
+
+test('what calls no host is not held back by the cap on one, but by the lease', async () => {
+  const { takeLive, started, allowStarts, hand } = setup()
+  allowStarts(false)
+  takeLive(noHost, 20)
+  assert.deepEqual([started.length, hand.queued], [0, 20])
+  allowStarts(true)
+  hand.pump()
+  assert.deepEqual([started.length, hand.queued], [20, 0])
+  takeLive(noHost, 5)
+  assert.equal(started.length, 25)
+})
+
+test('one that is not ours any more is aborted, or does not start', async () => {
+  const { takeLive, hand, running, endedLive, end } = setup()
+  const [first, , , , waiting] = takeLive('a', 5)
+  hand.stop(waiting!)
+  assert.deepEqual([endedLive, waiting!.state], [[waiting!.executionId], 'ended'])
+  hand.stop(first!)
+  assert.equal(running.get(first!.executionId)!.signal.aborted, true)
+  assert.equal(first!.cancelledMs, null)
+  await end(first!, aborted)
+  hand.stop(first!)
+  assert.equal(endedLive.length, 2, 'what has ended stays')
 })

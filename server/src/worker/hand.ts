@@ -1,18 +1,25 @@
 // What a worker has in hand: executions that wait for room at their host, that run, and that ended but are not
 // recorded yet. It starts calls as hosts have room, and passes each ending on; it never talks to the store.
+import type { AttemptEnd } from '../domain/attempt.ts'
 import { HostGate, hostCapOf, judgeHost } from '../domain/host-gate.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
-import type { AttemptEnd } from '../ports/queue.ts'
+import { noHost } from './prepare.ts'
 import { type BatchInHand, endCancelled, type Task } from './task.ts'
 
 export interface HandDeps {
   clock: Clock
-  run: (task: Task, signal: AbortSignal) => Promise<{ end: AttemptEnd | null; outcome: HttpOutcome }>
+  run: (task: Task, signal: AbortSignal) => Promise<Ran>
   /** False while the lease is not known to hold: nothing new is started then. */
   mayStart: () => boolean
   onBatchEnded: (batch: BatchInHand) => void
   onLiveEnded: (task: Task) => void
+}
+
+/** `outcome`: what it says of its host; null: it called none. */
+export interface Ran {
+  end: AttemptEnd | null
+  outcome: HttpOutcome | null
 }
 
 export interface HandOptions {
@@ -37,6 +44,7 @@ export class Hand {
   readonly #queued = new Map<string, Task[]>()
   readonly #byLane = new Map<string, number>()
   #queuedCount = 0
+  #suspects = 0
   #recent = { sinceMs: 0, ended: 0, endedBefore: 0 }
 
   constructor(deps: HandDeps, { capacity, cancelGraceMs = cancelGraceMsDefault }: HandOptions) {
@@ -57,6 +65,11 @@ export class Hand {
 
   inLane(lane: string): number {
     return this.#byLane.get(lane) ?? 0
+  }
+
+  /** Executions in hand that may have killed a worker. */
+  get suspects(): number {
+    return this.#suspects
   }
 
   /** About how many ended in the last 200 ms: what may be claimed ahead without outliving its batch. */
@@ -82,6 +95,7 @@ export class Hand {
       this.#tasks.add(task)
       if (task.batch !== null) this.#batches.add(task.batch)
       this.#byLane.set(task.lane, this.inLane(task.lane) + 1)
+      if (task.isSuspect) this.#suspects += 1
       this.#start(task)
     }
   }
@@ -116,6 +130,11 @@ export class Hand {
   cancel(task: Task): void {
     if (task.cancelledMs !== null) return
     task.cancelledMs = this.#deps.clock.monotonicMs()
+    this.stop(task)
+  }
+
+  /** It does not start, or is aborted: somebody cancelled it, or it is not ours any more. */
+  stop(task: Task): void {
     if (task.state === 'running') task.abort!.abort()
     else if (task.state === 'queued') {
       this.unqueue(task)
@@ -131,7 +150,7 @@ export class Hand {
       if (task.state !== 'running' || task.cancelledMs === null || task.cancelledMs > before) continue
       const { startedAt } = task
       const { host } = task.prepared
-      this.gate.leave(host, 'unknown')
+      if (host !== noHost) this.gate.leave(host, 'unknown')
       this.#end(task, endCancelled(startedAt!, Math.max(0, clock.databaseNow() - startedAt!)))
       this.#pumpHost(host)
     }
@@ -145,6 +164,7 @@ export class Hand {
   /** Recorded, handed back or lost: no longer ours. */
   drop(task: Task): void {
     if (!this.#tasks.delete(task)) return
+    if (task.isSuspect) this.#suspects -= 1
     const inLane = this.inLane(task.lane) - 1
     if (inLane === 0) this.#byLane.delete(task.lane)
     else this.#byLane.set(task.lane, inLane)
@@ -158,6 +178,7 @@ export class Hand {
     this.#queued.clear()
     this.#byLane.clear()
     this.#queuedCount = 0
+    this.#suspects = 0
     for (const task of tasks) task.abort?.abort()
     return tasks
   }
@@ -168,7 +189,7 @@ export class Hand {
     if (queue !== undefined) {
       queue.push(task)
       this.#queuedCount += 1
-    } else if (this.#deps.mayStart() && this.gate.tryEnter(host, this.#deps.clock.monotonicMs()))
+    } else if (this.#deps.mayStart() && this.#enter(host, this.#deps.clock.monotonicMs()))
       void this.#run(task)
     else {
       this.#queued.set(host, [task])
@@ -181,12 +202,16 @@ export class Hand {
     if (queue === undefined || !this.#deps.mayStart()) return
     const nowMs = this.#deps.clock.monotonicMs()
     let started = 0
-    while (started < queue.length && this.gate.tryEnter(host, nowMs)) {
+    while (started < queue.length && this.#enter(host, nowMs)) {
       this.#queuedCount -= 1
       void this.#run(queue[started++]!)
     }
     if (started === queue.length) this.#queued.delete(host)
     else if (started > 0) this.#queued.set(host, queue.slice(started))
+  }
+
+  #enter(host: string, nowMs: number): boolean {
+    return host === noHost || this.gate.tryEnter(host, nowMs)
   }
 
   async #run(task: Task): Promise<void> {
@@ -196,8 +221,10 @@ export class Hand {
     const { end, outcome } = await this.#deps.run(task, task.abort.signal)
     // Ended by force: it has left its host, and what it says now comes too late.
     if (task.state !== 'running') return
-    this.gate.leave(host, judgeHost(outcome))
-    this.#pumpHost(host)
+    if (outcome !== null) {
+      this.gate.leave(host, judgeHost(outcome))
+      this.#pumpHost(host)
+    }
     if (!this.#tasks.has(task)) return
     this.#countRecent(1)
     this.#end(task, end)

@@ -3,12 +3,15 @@ import test from 'node:test'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { MemoryWorkers } from '../store/memory/workers.ts'
 import { workerLeaseLost } from '../telemetry/events.ts'
-import { WorkerLease } from './hold-lease.ts'
+import { type LeaseOptions, WorkerLease } from './hold-lease.ts'
 
 function setup() {
   const world = createVirtualWorld()
   const workers = new MemoryWorkers(world.clock)
-  const options = { version: '1.0.0', labels: [], capacity: 2_000 }
+  const options: LeaseOptions = {
+    ...{ version: '1.0.0', labels: [], capacity: 2_000 },
+    ...{ tenantId: null, executors: ['http'], handlers: [] },
+  }
   const lost: string[] = []
   const deps = { ...world, leases: workers, currentLoad: () => 7, onLost: () => void lost.push('lost') }
   return { world, workers, lost, lease: new WorkerLease(deps, options) }
@@ -35,7 +38,7 @@ test('a registration whose reply was lost is repeated under the same id', async 
   }
   await assert.rejects(lease.beat(), /lost/)
   await lease.beat()
-  assert.equal((await workers.list()).length, 1)
+  assert.equal((await workers.list({ tenantId: null })).length, 1)
 })
 
 test('a worker that was declared dead comes back under a new id', async () => {
@@ -56,9 +59,9 @@ test('a draining worker says so, a released one is gone', async () => {
   const { workers, lease } = setup()
   await lease.beat()
   await lease.drain()
-  assert.equal((await workers.list())[0]!.status, 'DRAINING')
+  assert.equal((await workers.list({ tenantId: null }))[0]!.status, 'DRAINING')
   await lease.release()
-  assert.deepEqual(await workers.list(), [])
+  assert.deepEqual(await workers.list({ tenantId: null }), [])
   await lease.release()
 })
 
@@ -66,7 +69,7 @@ test('a lease is fresh only while nobody can have declared it dead', async () =>
   const { world, workers, lease } = setup()
   assert.equal(lease.isFresh(), false)
   await lease.beat()
-  assert.equal((await workers.list())[0]!.currentLoad, 7)
+  assert.equal((await workers.list({ tenantId: null }))[0]!.currentLoad, 7)
   await world.advance(7_999)
   assert.equal(lease.isFresh(), true)
   await world.advance(1)

@@ -1,8 +1,8 @@
 // An execution in a worker's hands.
+import type { AttemptEnd } from '../domain/attempt.ts'
 import type { ExecutionKind } from '../domain/execution.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
-import type { AttemptEnd } from '../ports/queue.ts'
-import type { Prepared } from './executors/http.ts'
+import type { Prepared } from './prepare.ts'
 
 export interface Task {
   readonly executionId: string
@@ -19,6 +19,12 @@ export interface Task {
   readonly bodyOverride: string | null
   /** Null: derived from job and slot, or execution. */
   readonly idempotencyKey: string | null
+  /** What the attempt before left for this one, as the executor is to get it; null: nothing. */
+  readonly checkpoint: { value: unknown } | null
+  /** When the time of all attempts together is over; null: it is not limited. */
+  readonly totalDeadline: EpochMs | null
+  /** It was lost with a worker that it may have killed. */
+  readonly isSuspect: boolean
   /** The batch it came in; null: it is a row of its own in `live`. */
   batch: BatchInHand | null
   readonly position: number
@@ -26,15 +32,23 @@ export interface Task {
   fence: number
   /** On the monotonic clock. */
   readonly claimedMs: number
-  /** Ended without an `end`: it was not started. */
+  /** Ended without an `end`: it was not started, or its target will say how it ended. */
   state: 'queued' | 'running' | 'ended'
   startedAt: EpochMs | null
   end: AttemptEnd | null
+  /** Its target has taken it, and has until then to say how it ended; null: it has not. */
+  awaitingUntil: EpochMs | null
   abort: AbortController | null
   /** When this worker heard that somebody cancelled it, on the monotonic clock; null: it has not. */
   cancelledMs: number | null
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean
+}
+
+/** What of its time is left for this attempt. */
+export function timeoutMsOf({ prepared, totalDeadline }: Task, now: EpochMs): number {
+  if (totalDeadline === null) return prepared.timeoutMs
+  return Math.max(1, Math.min(prepared.timeoutMs, totalDeadline - now))
 }
 
 /** The end of an attempt that was stopped because somebody cancelled it. The store knows who did. */

@@ -19,6 +19,7 @@ async function setup({ capacity = 800 } = {}) {
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', queue: ports.queue, leases: ports.leases },
+        ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ onEnded() {}, onTaken() {}, onFinished() {} },
       },
       { labels: [], capacity, outageMs },
@@ -184,7 +185,7 @@ test('a draining worker takes nothing more and ends what it has', async () => {
   const taken = await fire(await createJob({ afterMs: 2_000 }), 0)
   await run([worker], 50)
   await worker.drain()
-  assert.equal((await workers.list())[0]!.status, 'DRAINING')
+  assert.equal((await workers.list({ tenantId: null }))[0]!.status, 'DRAINING')
   const later = await fire(await createJob(), 0)
   assert.equal(worker.isIdle, false)
   await run([worker], 3_000)
@@ -204,7 +205,7 @@ test('a worker that goes records what has ended and hands the rest back, without
   await world.advance(10)
   await worker.drain()
   await worker.release()
-  assert.deepEqual(await workers.list(), [])
+  assert.deepEqual(await workers.list({ tenantId: null }), [])
   assert.equal(await statusOf(ended), 'SUCCEEDED')
   for (const executionId of [alone, executionIds[1]!]) {
     const { status, attempt, attempts } = await view(executionId)
@@ -223,6 +224,7 @@ test('a single execution that waits 200 ms for its host goes back and waits ther
   await run([worker], 400)
   assert.equal(worker.hand.size, 1)
   const { state, host, attempt } = store.live.get(second)!
+  assert(job.execution.type === 'http')
   const { hostname } = new URL(job.execution.callback_url)
   assert.deepEqual({ state, host, attempt }, { state: 'ready', host: hostname, attempt: 0 })
   await run([worker], 12_000)
@@ -243,12 +245,9 @@ test('a host that is slow holds up its own executions only, and each of them run
   const slow: NewJob[] = []
   const quick: NewJob[] = []
   for (let i = 0; i < 8; i++) {
-    slow.push(
-      await createJob(
-        {},
-        { execution: { ...(await createJob()).execution, callback_url: 'https://slow.example/' } },
-      ),
-    )
+    const { execution } = await createJob()
+    assert(execution.type === 'http')
+    slow.push(await createJob({}, { execution: { ...execution, callback_url: 'https://slow.example/' } }))
     quick.push(await createJob())
   }
   const slowIds = (await fireBatch(slow, 0)).executionIds

@@ -1,17 +1,34 @@
 // A worker: lease, hand, claimer and finisher put together. Its steps are called by loops, or by a simulator.
-import type { Ids } from '../ports/ids.ts'
+import type { Executor } from '../domain/job.ts'
+import { serverRoute } from '../domain/route.ts'
+import type { Attempts } from '../ports/attempts.ts'
 import type { Leases } from '../ports/leases.ts'
+import type { Logs } from '../ports/logs.ts'
 import type { Queue } from '../ports/queue.ts'
+import type { Secrets } from '../ports/secrets.ts'
+import type { World } from '../ports/world.ts'
+import { CallNotes } from './call-notes.ts'
+import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
-import { createSpanIds, type HttpExecutorDeps, runHttp } from './executors/http.ts'
+import { createSpanIds, runHttp } from './executors/http.ts'
 import { type FinishDeps, Finisher } from './finish.ts'
 import { batchMsMax, Hand } from './hand.ts'
 import { WorkerLease } from './hold-lease.ts'
+import { type LocalExecutors, runLocal } from './run-local.ts'
+import type { Task } from './task.ts'
 
-export interface WorkerDeps extends Omit<HttpExecutorDeps, 'spanId'> {
-  ids: Ids
+export interface WorkerDeps extends World {
+  /** Of the program. */
+  version: string
   queue: Queue
+  attempts: Pick<Attempts, 'note'>
+  logs: Pick<Logs, 'append'>
+  secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
+  /** What runs what is not HTTP. Default none: it makes HTTP calls. */
+  executors?: LocalExecutors
+  /** Where targets reach our API; null: nobody has said. */
+  publicUrl: () => string | null
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
   leases: Leases
   /** Called when there is something to record. */
@@ -24,6 +41,11 @@ export interface WorkerDeps extends Omit<HttpExecutorDeps, 'spanId'> {
 export interface WorkerOptions {
   labels: readonly string[]
   capacity: number
+  /** Where it claims; asked before each claim when it changes. Default: where HTTP calls wait. */
+  routes?: readonly string[] | (() => Promise<readonly string[]>)
+  /** Whose handlers it runs, and which. Default: none. */
+  tenantId?: string
+  handlers?: readonly string[]
   /** How long attempts may go on without a renewed lease. */
   outageMs: number
   cancelGraceMs?: number
@@ -41,28 +63,47 @@ export class Worker {
   readonly hand: Hand
   readonly #claimer: Claimer
   readonly #finisher: Finisher
+  readonly #notes: CallNotes
+  readonly #signer: CallSigner
   readonly #deps: WorkerDeps
   readonly #outageMs: number
   #draining = false
 
-  constructor(deps: WorkerDeps, { labels, capacity, outageMs, ...options }: WorkerOptions) {
+  constructor(deps: WorkerDeps, options: WorkerOptions) {
+    const { labels, capacity, outageMs, routes = [serverRoute], tenantId = null, handlers = [] } = options
+    const { clock, executors: local = {} } = deps
+    const kinds = Object.keys(local) as Executor[]
+    const executors: Executor[] = kinds.length === 0 ? ['http'] : kinds
     this.#deps = deps
     this.#outageMs = outageMs
     this.lease = new WorkerLease(
       {
-        clock: deps.clock,
+        clock,
         leases: deps.leases,
         ids: deps.ids,
         currentLoad: () => this.hand.size,
         onLost: () => this.#abandon(),
       },
-      { version: deps.version, labels, capacity },
+      { version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
-    const executor = { ...deps, spanId: createSpanIds(deps.random) }
+    this.#signer = new CallSigner(deps.secrets)
+    this.#notes = new CallNotes({
+      ...{ clock, attempts: deps.attempts, logs: deps.logs },
+      workerId: () => this.lease.workerId,
+      onCancelled: (task) => this.hand.cancel(task),
+      onGone: (task) => this.hand.stop(task),
+    })
+    const http = { ...deps, signer: this.#signer, spanId: createSpanIds(deps.random) }
+    const here = { ...deps, executors: local, notes: this.#notes }
     this.hand = new Hand(
       {
-        clock: deps.clock,
-        run: (task, signal) => runHttp(executor, task, signal),
+        clock,
+        run: (task, signal) => {
+          const { prepared } = task
+          return prepared.executor === 'http'
+            ? runHttp(http, task, prepared, signal)
+            : runLocal(here, task, prepared, signal)
+        },
         mayStart: () => this.lease.isFresh(),
         onBatchEnded: (batch) => {
           this.#finisher.addBatch(batch)
@@ -73,20 +114,24 @@ export class Worker {
           deps.onEnded()
         },
       },
-      { capacity, ...options },
+      options,
     )
     this.#finisher = new Finisher({
-      clock: deps.clock,
+      clock,
       queue: deps.queue,
       hand: this.hand,
+      notes: this.#notes,
       workerId: () => this.lease.workerId,
       onFinished: deps.onFinished,
     })
     this.#claimer = new Claimer({
-      clock: deps.clock,
+      clock,
       queue: deps.queue,
       hand: this.hand,
       definitions: new Definitions(deps.queue, deps.version),
+      signer: this.#signer,
+      routes: typeof routes === 'function' ? routes : async () => routes,
+      isMortal: kinds.length > 0,
       workerId: () => (this.#draining || !this.lease.isFresh() ? null : this.lease.workerId),
     })
   }
@@ -101,13 +146,28 @@ export class Worker {
     return this.#finisher.step()
   }
 
-  /** Stops what somebody has cancelled. To be told of it again changes nothing. */
+  /** Stops what somebody has cancelled, and what upkeep has ended. To be told of it again changes nothing. */
   async lookForCancels(): Promise<'idle'> {
     if (this.hand.size === 0) return 'idle'
     const cancelled = new Set(await this.#deps.queue.findCancelled(this.lease.workerId))
-    if (cancelled.size === 0) return 'idle'
-    for (const task of this.hand.tasks()) if (cancelled.has(task.executionId)) this.hand.cancel(task)
+    const watched: Task[] = []
+    for (const task of this.hand.tasks()) {
+      if (cancelled.has(task.executionId)) this.hand.cancel(task)
+      else if (task.prepared.isWatched && task.state === 'running') watched.push(task)
+    }
+    await this.#notes.ask(watched)
     return 'idle'
+  }
+
+  /** Writes what attempts said since the last time. */
+  async sendNotes(): Promise<'idle'> {
+    if (this.#notes.isWaiting) await this.#notes.send()
+    return 'idle'
+  }
+
+  /** Uses keys that were changed. */
+  refreshKeys(): Promise<'idle'> {
+    return this.#signer.refresh()
   }
 
   /**
@@ -143,6 +203,7 @@ export class Worker {
   /** Aborts what still runs and hands everything back; then the lease is given up. */
   async release(): Promise<void> {
     await this.#finishAll().catch(() => {})
+    await this.sendNotes().catch(() => {})
     this.hand.abandon()
     this.#finisher.clear()
     await this.#deps.queue.returnUnknown(this.lease.workerId, { batchIds: [], executionIds: [] })

@@ -7,7 +7,7 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { change } from './changes.ts'
-import { allExecutions } from './scenario.ts'
+import { allExecutions, allHeld } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -53,9 +53,9 @@ async function holdAfterLeaving(s: StoreScenario): Promise<Held> {
   const { executionId, workerId } = held
   assert.equal((await cancel(s, executionId)).kind, 'cancelling')
   const batchId = executionId
-  const endings = [{ position: 0, ending: { kind: 'running' as const, startedAt: s.at(300) } }]
+  const endings = [{ position: 0, ending: s.running(s.at(300)) }]
   const answer = await s.queue.finishBatches(workerId, [{ batchId, fence: 1, endings }])
-  assert.deepEqual(answer, { missing: [], cancelled: [] }, 'it has not ended')
+  assert.deepEqual(answer, allHeld, 'it has not ended')
   assert.equal(await s.statusOf(executionId), 'CANCELLING')
   const live = { executionId, fence: 1, attempt: 1 }
   return { ...held, end: (ending) => s.queue.finishLive(workerId, [{ ...live, ending }]) }
@@ -89,7 +89,7 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
       assert.equal((await cancel(s, executionId)).kind, 'cancelling')
       assert.equal(await s.statusOf(executionId), 'CANCELLING')
       const said = ending(s)
-      assert.deepEqual(await end(said), { missing: [], cancelled: [executionId] })
+      assert.deepEqual(await end(said), { ...allHeld, cancelled: [executionId] })
       await assertCancelled(s, { job, executionId, workerId })
       const { httpStatus, attempts } = await s.view(executionId)
       const reported = said.kind === 'ended' ? said.end : null

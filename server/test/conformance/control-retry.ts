@@ -8,8 +8,8 @@ import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending } from '../../src/ports/queue.ts'
 import { change, edit, pause, remove } from './changes.ts'
-import { UNDER_WAY } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
+import { UNDER_WAY } from './under-way.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 type End = Extract<Ending, { kind: 'ended' }>
@@ -96,6 +96,8 @@ function testOutcomes(name: string, setup: Setup): void {
         attempt: 1,
         losses: 0,
         idempotencyKey: keepsKey ? idempotencyKeyOf('slot', { jobId, executionId, slot: s.at(3) }) : null,
+        totalDeadline: null,
+        suspect: false,
       })
       const view = await s.view(newExecutionId)
       assert.deepEqual([view.kind, view.retryOf, view.status], ['retry', executionId, 'RUNNING'])

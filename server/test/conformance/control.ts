@@ -5,8 +5,9 @@ import { sharedLane } from '../../src/domain/lane.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { change, edit, editSchedule, pause, remove, resume } from './changes.ts'
-import { notHeld, UNDER_WAY } from './scenario.ts'
+import { notHeld } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
+import { UNDER_WAY } from './under-way.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 

@@ -1,12 +1,12 @@
 // What every implementation must do when dead letters are searched, edited and redriven by themselves.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import type { AttemptEnd } from '../../src/domain/attempt.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { LetterFilter } from '../../src/domain/operation.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { AttemptEnd } from '../../src/ports/queue.ts'
 import { change, edit, remove } from './changes.ts'
 import { anyLetter, die, dieAll, everyLetter } from './dead-letters.ts'
 import type { StoreScenario } from './stores.ts'

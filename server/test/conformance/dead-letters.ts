@@ -169,6 +169,8 @@ function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScena
       attempt: 1,
       losses: 0,
       idempotencyKey: idempotencyKeyOf('slot', { jobId, executionId, slot: s.at(3) }),
+      totalDeadline: null,
+      suspect: false,
     })
     assert.equal(await s.statusOf(executionId), 'FAILED')
   })
@@ -245,6 +247,6 @@ function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScena
     const executionId = await die(s, await s.createJob({ overlapPolicy: 'ALLOW' }))
     const lane = await s.addTenant(3)
     await redrive(s, executionId, lane)
-    assert.deepEqual((await s.queue.waiting('server', 10)).lanes, [{ lane, weight: 3 }])
+    assert.deepEqual((await s.queue.waiting(['server'], 10)).lanes, [{ lane, weight: 3 }])
   })
 }

@@ -51,13 +51,13 @@ function testList(name: string, setup: Setup): void {
     await fire(3, 'RETRYING')
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
     await fire(4, 'RUNNING')
-    await s.finishBatch(workerId, await s.claimBatch(workerId), { kind: 'running', startedAt: s.at(300) })
+    await s.finishBatch(workerId, await s.claimBatch(workerId), s.running(s.at(300)))
     await fire(5, 'RUNNING')
     await s.claimBatch(workerId)
     for (const second of [6, 7]) {
       await fire(second, 'CANCELLING')
       const batch = await s.claimBatch(workerId)
-      if (second === 7) await s.finishBatch(workerId, batch, { kind: 'running', startedAt: s.at(300) })
+      if (second === 7) await s.finishBatch(workerId, batch, s.running(s.at(300)))
       const { executionId } = expected.at(-1)!
       await s.control.cancel({ tenantId: defaultTenantId, executionId, message: 'no' })
     }
@@ -211,7 +211,7 @@ function testUnderWay(name: string, setup: Setup): void {
       (await underWay()).executions.map(({ state, status, attempt }) => [state, status, attempt])
     const waits = ['waiting', 'PENDING', 0]
     assert.deepEqual(await states(), [['running', 'RUNNING', 1], waits])
-    await s.finishBatch(workerId, batch, { kind: 'running', startedAt: s.at(300) })
+    await s.finishBatch(workerId, batch, s.running(s.at(300)))
     assert.equal((await underWay()).executions[0]!.startedAt, s.at(300))
     await s.control.cancel({ tenantId: defaultTenantId, executionId, message: 'no' })
     assert.deepEqual(await states(), [['running', 'CANCELLING', 1], waits])

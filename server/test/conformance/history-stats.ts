@@ -1,9 +1,9 @@
 // What every implementation must do when somebody asks how a job went.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import type { AttemptEnd } from '../../src/domain/attempt.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import type { AttemptEnd } from '../../src/ports/queue.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>

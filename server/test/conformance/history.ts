@@ -117,7 +117,13 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.deepEqual([total, capped], [totalMax, true])
     const workerId = await s.addWorker()
     const lanes = [{ lane: 'shared', count: items.length }]
-    const claimed = await s.queue.claim({ workerId, route: 'server', lanes, hosts: [], batchesMax: batches })
+    const claimed = await s.queue.claim({
+      workerId,
+      routes: ['server'],
+      lanes,
+      hosts: [],
+      batchesMax: batches,
+    })
     assert.equal(claimed.batches.length, batches)
     for (const batch of claimed.batches) await s.finishBatch(workerId, batch, s.succeeded())
     const page = await s.list(job, { limit: 200, status: 'SUCCEEDED' })
@@ -163,7 +169,7 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
     const inBatch = { ...fresh, enqueuedAt, status: 'RUNNING', attempt: 1, workerId }
     assert.deepEqual(await checked(), inBatch)
 
-    await s.finishBatch(workerId, batch, { kind: 'running', startedAt: s.at(299) })
+    await s.finishBatch(workerId, batch, s.running(s.at(299)))
     assert.deepEqual(await checked(), { ...inBatch, startedAt: s.at(299) })
 
     const first = s.failed({ retryAt: s.at(302) })
@@ -194,7 +200,8 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
         attempts: _a,
         idempotencyKey: _k,
         retryOf: _r,
-        callbackUrl: _c,
+        execution: _e,
+        progress: _p,
         metadata: _m,
         ...summary
       } = view
@@ -223,10 +230,10 @@ function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     const job = await s.createJob({ execution, metadata: { team: 'ops' } })
     const executionId = await s.trigger(job, { payloadOverride: { from: 'trigger' } })
     const check = async () => {
-      const { callbackUrl, payload, payloadOverride, metadata } = await s.view(executionId)
+      const { execution, payloadOverride, metadata } = await s.view(executionId)
       assert.deepEqual(
-        [callbackUrl, payload, payloadOverride, metadata],
-        [execution.callback_url, { from: 'job' }, { from: 'trigger' }, { team: 'ops' }],
+        [execution, payloadOverride, metadata],
+        [job.execution, { from: 'trigger' }, { team: 'ops' }],
       )
     }
     await check()
@@ -237,7 +244,7 @@ function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>
   test(`${name}: an execution without payloads tells none`, async (t) => {
     const s = await setup(t)
     const view = await s.view(await run(s, await s.createJob(), 0))
-    assert(!('payload' in view) && !('payloadOverride' in view))
+    assert(!('payload' in view.execution) && !('payloadOverride' in view))
   })
 
   test(`${name}: a redriven execution tells the original and carries its key`, async (t) => {

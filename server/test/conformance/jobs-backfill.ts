@@ -23,7 +23,7 @@ async function enqueue(
   return { answer, executionIds: executions.map(({ executionId }) => executionId) }
 }
 
-async function createOperation(s: StoreScenario, job: NewJob): Promise<string> {
+export async function createOperation(s: StoreScenario, job: NewJob): Promise<string> {
   const { tenantId, jobId, schedule, anchorAt } = job
   const backfill = { order: 'asc', maxConcurrent: 2, schedule, anchorAt } as const
   const operation: NewOperation = {

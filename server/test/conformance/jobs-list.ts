@@ -53,7 +53,7 @@ function testKeys(name: string, setup: Setup): void {
     const immediate = { executionId: s.ids.nextBatch(), slot: s.at(1), lane: 'shared' }
     const second: NewJob = { ...first, jobId: s.ids.next(), status: 'COMPLETED', slotAt: null, immediate }
     assert.equal(await s.jobs.create(second), 'key_taken')
-    assert.deepEqual((await s.queue.waiting('server', 10)).lanes, [])
+    assert.deepEqual((await s.queue.waiting(['server'], 10)).lanes, [])
     assert.equal((await s.jobs.count(defaultTenantId, everything)).total, 1)
   })
 

@@ -4,8 +4,8 @@ import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { rankOf } from '../../src/domain/rank.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
-import { UNDER_WAY } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
+import { UNDER_WAY } from './under-way.ts'
 
 export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a job is read as it was created`, async (t) => {
@@ -66,7 +66,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     const order = { tenantId: defaultTenantId, jobId, executionId: s.ids.next(), lane: sharedLane }
     assert.deepEqual(await s.jobs.trigger(order), { kind: 'not_found' })
     assert.deepEqual(await s.jobs.trigger({ ...order, jobId: s.ids.next() }), { kind: 'not_found' })
-    assert.deepEqual((await s.queue.waiting('server', 10)).lanes, [])
+    assert.deepEqual((await s.queue.waiting(['server'], 10)).lanes, [])
   })
 
   test(`${name}: an id is given to one job only`, async (t) => {
@@ -140,6 +140,8 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       attempt: 1,
       losses: 0,
       idempotencyKey: null,
+      totalDeadline: null,
+      suspect: false,
     })
   })
 

@@ -4,6 +4,7 @@ import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending } from '../../src/ports/queue.ts'
+import { allHeld, notHeld } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -48,7 +49,7 @@ function testFindCancelled(name: string, setup: Setup): void {
     assert.deepEqual((await s.queue.findCancelled(workerId)).toSorted(), cancelled.toSorted())
     assert.deepEqual(await s.queue.findCancelled(other.workerId), other.executionIds)
     assert.deepEqual(await s.queue.findCancelled(s.ids.next()), [])
-    await finish([s.succeeded(), s.succeeded(), { kind: 'running', startedAt: s.at(1) }])
+    await finish([s.succeeded(), s.succeeded(), s.running()])
     const left = [executionIds[2]!, live[1]!.executionId]
     assert.deepEqual((await s.queue.findCancelled(workerId)).toSorted(), left.toSorted())
   })
@@ -68,7 +69,7 @@ function testMates(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionIds, finish } = await holdBatch(s, 5)
     for (const index of [0, 3]) await cancel(s, executionIds[index]!)
-    const running = { kind: 'running', startedAt: s.at(1) } as const
+    const running = s.running()
     const unstarted = { kind: 'unstarted', host: null } as const
     const answer = await finish([s.failedForNow(), s.failedForNow(), s.died(), unstarted, running])
     assert.deepEqual(answer.missing, [])
@@ -82,7 +83,7 @@ function testMates(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionIds, finish } = await holdBatch(s, 2)
     await cancel(s, executionIds[1]!)
-    assert.deepEqual(await finish([s.succeeded()]), { missing: [], cancelled: [executionIds[1]] })
+    assert.deepEqual(await finish([s.succeeded()]), { ...allHeld, cancelled: [executionIds[1]] })
     assert.equal(await s.statusOf(executionIds[1]!), 'CANCELLED')
   })
 
@@ -95,7 +96,7 @@ function testMates(name: string, setup: Setup): void {
     const second = await s.claimLive(workerId)
     await cancel(s, executionId)
     const answer = await s.queue.finishLive(workerId, [{ ...second, ending: s.succeeded() }])
-    assert.deepEqual(answer, { missing: [], cancelled: [executionId] })
+    assert.deepEqual(answer, { ...allHeld, cancelled: [executionId] })
     const { status, attempt, attempts } = await s.view(executionId)
     assert.deepEqual([status, attempt], ['CANCELLED', 2])
     assert.deepEqual(
@@ -114,7 +115,7 @@ function testMates(name: string, setup: Setup): void {
     const live = await s.claimLive(workerId)
     await cancel(s, executionId)
     const late = { ...live, fence: live.fence + 1, ending: s.succeeded() }
-    assert.deepEqual(await s.queue.finishLive(workerId, [late]), { missing: [executionId], cancelled: [] })
+    assert.deepEqual(await s.queue.finishLive(workerId, [late]), notHeld(executionId))
     assert.equal(await s.statusOf(executionId), 'CANCELLING')
   })
 

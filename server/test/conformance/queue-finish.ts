@@ -62,7 +62,8 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       retryAt: null,
       idempotencyKey: null,
       retryOf: null,
-      callbackUrl: jobs[0]!.execution.callback_url,
+      execution: jobs[0]!.execution,
+      progress: null,
       metadata: {},
     })
     assert.equal((await s.deadLetters.depth()).count, 0)
@@ -75,7 +76,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       s.succeeded(),
       s.failed({ outcome: 'timed_out', httpStatus: null, error: { type: 'TIMEOUT', message: 'too slow' } }),
       s.failedForNow(),
-      { kind: 'running', startedAt: s.at(299) },
+      s.running(s.at(299)),
       { kind: 'unstarted', host: null },
     ]
     const endings = ways.map((ending, position) => ({ position, ending }))
@@ -88,7 +89,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
   test(`${name}: what still runs stays with its worker under fence 1`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, batch } = await claimFired(s, 1)
-    await s.finishBatch(workerId, batch, { kind: 'running', startedAt: s.at(299) })
+    await s.finishBatch(workerId, batch, s.running(s.at(299)))
     const executionId = executionIds[0]!
     const { status, attempt, startedAt, workerId: holder } = await s.view(executionId)
     assert.deepEqual([status, attempt, startedAt, holder], ['RUNNING', 1, s.at(299), workerId])
@@ -246,10 +247,10 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const { executionId, workerId, live } = await claimTriggered(s)
     await s.finishLive(workerId, live, { kind: 'unstarted', host: 'api.example.com' })
-    assert.deepEqual(await s.queue.waiting('server', 10), { lanes: [], hosts: ['api.example.com'] })
+    assert.deepEqual(await s.queue.waiting(['server'], 10), { lanes: [], hosts: ['api.example.com'] })
     assert.equal(await s.statusOf(executionId), 'PENDING')
     const hosts = [{ host: 'api.example.com', count: 5 }]
-    const order = { workerId, route: 'server', lanes: [], hosts, batchesMax: 1 }
+    const order = { workerId, routes: ['server'], lanes: [], hosts, batchesMax: 1 }
     const [again] = (await s.queue.claim(order)).live
     assert.deepEqual([again!.attempt, again!.rank, again!.enqueuedAt], [1, live.rank, live.enqueuedAt])
     assert(again!.fence > live.fence)
@@ -263,7 +264,7 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const { workerId, live } = await claimTriggered(s)
     await s.finishLive(workerId, live, { kind: 'unstarted', host: 'api.example.com' })
     const hosts = [{ host: 'api.example.com', count: 5 }]
-    const order = { workerId, route: 'server', lanes: [], hosts, batchesMax: 1 }
+    const order = { workerId, routes: ['server'], lanes: [], hosts, batchesMax: 1 }
     const [again] = (await s.queue.claim(order)).live
     await s.finishLive(workerId, again!, s.failedForNow())
     await s.upkeep.wake(1)
@@ -303,7 +304,7 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     const { executionIds, workerId, batch } = await claimFired(s, 3)
     const endings = [
       { position: 0, ending: s.succeeded() },
-      { position: 1, ending: { kind: 'running', startedAt: s.at(299) } as const },
+      { position: 1, ending: s.running(s.at(299)) },
       { position: 2, ending: s.failedForNow() },
     ]
     const { batchId, fence } = batch

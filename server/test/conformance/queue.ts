@@ -45,7 +45,7 @@ function testWaiting(name: string, setup: (t: TestContext) => Promise<StoreScena
     await s.fire(await s.createJob(), 0)
     await s.fire(await s.createJob({ tenantId: big }), 0, { lane: big })
     await s.trigger(await s.createJob({ tenantId: small }), { lane: small })
-    const { lanes, hosts } = await s.queue.waiting('server', 10)
+    const { lanes, hosts } = await s.queue.waiting(['server'], 10)
     assert.deepEqual(
       lanes.toSorted((a, b) => (a.lane < b.lane ? -1 : 1)),
       [
@@ -55,8 +55,8 @@ function testWaiting(name: string, setup: (t: TestContext) => Promise<StoreScena
       ].toSorted((a, b) => (a.lane < b.lane ? -1 : 1)),
     )
     assert.deepEqual(hosts, [])
-    assert.equal((await s.queue.waiting('server', 2)).lanes.length, 2)
-    assert.deepEqual(await s.queue.waiting('elsewhere', 10), { lanes: [], hosts: [] })
+    assert.equal((await s.queue.waiting(['server'], 2)).lanes.length, 2)
+    assert.deepEqual(await s.queue.waiting(['elsewhere'], 10), { lanes: [], hosts: [] })
   })
 
   test(`${name}: what is claimed, waits for another or is between attempts is not waiting to be claimed`, async (t) => {
@@ -68,16 +68,16 @@ function testWaiting(name: string, setup: (t: TestContext) => Promise<StoreScena
     await s.fire(claimed!, 0)
     await s.trigger(claimed!)
     await s.claim(workerId)
-    assert.deepEqual(await s.queue.waiting('server', 10), { lanes: [], hosts: [] })
+    assert.deepEqual(await s.queue.waiting(['server'], 10), { lanes: [], hosts: [] })
   })
 
   test(`${name}: hosts that executions wait for are named, and not their lanes`, async (t) => {
     const s = await setup(t)
     await fireSingles(s, 2, 'api.example.com')
     await fireSingles(s, 1, 'other.example.com')
-    const { lanes, hosts } = await s.queue.waiting('server', 10)
+    const { lanes, hosts } = await s.queue.waiting(['server'], 10)
     assert.deepEqual([lanes, hosts.toSorted()], [[], ['api.example.com', 'other.example.com']])
-    assert.equal((await s.queue.waiting('server', 1)).hosts.length, 1)
+    assert.equal((await s.queue.waiting(['server'], 1)).hosts.length, 1)
   })
 }
 
@@ -143,7 +143,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const s = await setup(t)
     for (let i = 0; i < 3; i++) await s.fire(await s.createJob(), 0)
     const workerId = await s.addWorker()
-    const order = { workerId, route: 'server', hosts: [], batchesMax: 2 }
+    const order = { workerId, routes: ['server'], hosts: [], batchesMax: 2 }
     const claimed = await s.queue.claim({ ...order, lanes: [{ lane: sharedLane, count: 100 }] })
     assert.equal(claimed.batches.length, 2)
   })
@@ -160,7 +160,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
       { lane: tenantId, count: 3 },
     ]
     const workerId = await s.addWorker()
-    const claimed = await s.queue.claim({ workerId, route: 'server', lanes, hosts: [], batchesMax: 20 })
+    const claimed = await s.queue.claim({ workerId, routes: ['server'], lanes, hosts: [], batchesMax: 20 })
     assert.deepEqual(idsOf(claimed), [...shared.executionIds, ...own.executionIds].toSorted())
   })
 
@@ -182,7 +182,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     await fireSingles(s, 1, 'other.example.com')
     const workerId = await s.addWorker()
     assert.deepEqual(await s.claim(workerId), { batches: [], live: [] })
-    const order = { workerId, route: 'server', lanes: [], batchesMax: 20 }
+    const order = { workerId, routes: ['server'], lanes: [], batchesMax: 20 }
     const claim = (count: number) => s.queue.claim({ ...order, hosts: [{ host: 'api.example.com', count }] })
     const { batches, live } = await claim(1)
     assert.deepEqual([batches, live.map((one) => [one.executionId, one.attempt])], [[], [[first[0], 1]]])
@@ -198,7 +198,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     await s.leases.unregister(workerId)
     await assert.rejects(s.claim(workerId))
     const hosts = [{ host: 'api.example.com', count: 1 }]
-    await assert.rejects(s.queue.claim({ workerId, route: 'server', lanes: [], hosts, batchesMax: 1 }))
+    await assert.rejects(s.queue.claim({ workerId, routes: ['server'], lanes: [], hosts, batchesMax: 1 }))
     assert.deepEqual([await s.statusOf(executionId), await s.statusOf(single!)], ['PENDING', 'PENDING'])
     assert.equal((await s.claimBatch(await s.addWorker())).batchId, executionId)
   })
@@ -228,6 +228,8 @@ function testSplit(name: string, setup: (t: TestContext) => Promise<StoreScenari
         attempt: 1,
         losses: 0,
         idempotencyKey: null,
+        totalDeadline: null,
+        suspect: false,
       })),
     )
     const rest = await s.claimBatch(await s.addWorker())

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { supersededMessage } from '../../src/domain/release.ts'
+import { allHeld } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -24,7 +25,7 @@ export function testReleaseCancel(name: string, setup: Setup): void {
     assert.deepEqual(await s.release(job), { ready: 0, cancelled: false, planned: false, more: false })
     const finished = { executionId, fence, attempt, ending: s.succeeded() }
     const answer = await s.queue.finishLive(workerId, [finished])
-    assert.deepEqual(answer, { missing: [], cancelled: [old] })
+    assert.deepEqual(answer, { ...allHeld, cancelled: [old] })
     const { status, error } = await s.view(old)
     assert.deepEqual(
       [status, error],
@@ -54,6 +55,29 @@ export function testReleaseCancel(name: string, setup: Setup): void {
     const byThird = supersededMessage(s.at(3))
     assert.deepEqual(executions[1]!.error, { type: 'CANCELLED', message: byThird })
     assert.equal(executions[1]!.workerId, null)
+  })
+
+  test(`${name}: CANCEL_RUNNING: what waits in front of what is owed makes way, what runs does not`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob({ overlapPolicy })
+    await s.fire(job, 0)
+    await s.claimLive(await s.addWorker())
+    for (const second of [1, 2, 3]) assert.equal(await s.tryFire(job, second), 'buffered')
+    assert.equal(await s.tryFire(job, 4, { late: true, owedTo: s.at(5) }), 'owed')
+    assert.equal(await s.tryFire(job, 6), 'buffered')
+    assert.deepEqual(await s.release(job), { ready: 0, cancelled: false, planned: false, more: false })
+    const { executions } = await s.list(job)
+    assert.deepEqual(
+      executions.map(({ slot, status }) => [slot, status]),
+      [
+        [s.at(6), 'PENDING'],
+        [s.at(3), 'PENDING'],
+        [s.at(2), 'CANCELLED'],
+        [s.at(1), 'CANCELLED'],
+        [s.at(0), 'RUNNING'],
+      ],
+    )
+    assert.deepEqual(executions[2]!.error, { type: 'CANCELLED', message: supersededMessage(s.at(3)) })
   })
 
   for (const how of ['waits in the queue', 'is between two attempts'] as const) {

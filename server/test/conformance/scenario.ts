@@ -1,23 +1,26 @@
 // What the conformance suites do again and again: make a job, fire a slot of it, claim, finish.
 import assert from 'node:assert/strict'
+import type { AttemptEnd } from '../../src/domain/attempt.ts'
 import { executionIdAt } from '../../src/domain/execution.ts'
-import { isLimited, partitionOf } from '../../src/domain/job.ts'
+import { hasOwnRows, isLimited, partitionOf } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { SkippedSlots } from '../../src/domain/misfire.ts'
 import { type KeyCounts, planRelease, type WaitingJob } from '../../src/domain/release.ts'
-import { serverRoute } from '../../src/domain/route.ts'
+import { routeOf, serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
+import type { Worker } from '../../src/domain/worker.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { Attempts } from '../../src/ports/attempts.ts'
 import type { Control } from '../../src/ports/control.ts'
 import type { DeadLetters } from '../../src/ports/dead-letters.ts'
 import type { ExecutionQuery, ExecutionView, History } from '../../src/ports/history.ts'
 import type { Ids } from '../../src/ports/ids.ts'
 import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
+import type { Logs } from '../../src/ports/logs.ts'
 import type { Operations } from '../../src/ports/operations.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
 import type {
-  AttemptEnd,
   Claimed,
   ClaimedBatch,
   ClaimedLive,
@@ -26,6 +29,8 @@ import type {
   Queue,
 } from '../../src/ports/queue.ts'
 import type { Requests } from '../../src/ports/requests.ts'
+import type { Routes } from '../../src/ports/routes.ts'
+import type { Secrets } from '../../src/ports/secrets.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../../src/ports/slots.ts'
 import type { Released, ReleaseOrder, Upkeep } from '../../src/ports/upkeep.ts'
 import type { Workers } from '../../src/ports/workers.ts'
@@ -34,6 +39,10 @@ export interface StorePorts {
   jobs: Jobs
   slots: Slots
   queue: Queue
+  attempts: Attempts
+  logs: Logs
+  routes: Routes
+  secrets: Secrets
   upkeep: Upkeep
   leases: Leases
   workers: Workers
@@ -111,11 +120,12 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       slot: at(second),
       dueAt: at(second),
       executionId: ids.nextBatch(),
-      route: serverRoute,
+      route: routeOf(job),
       lane: sharedLane,
       priority: job.priority,
       overlapPolicy: job.overlapPolicy,
       limited: isLimited(job),
+      ownRow: hasOwnRows(job),
       late: false,
       owedTo: null,
       owedPaceMs: 0,
@@ -170,14 +180,26 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
     return executionId
   }
 
-  async function addWorker(): Promise<string> {
+  /** By default one of ours that makes HTTP calls. */
+  async function addWorker(changes: Partial<Worker> = {}): Promise<string> {
     const workerId = ids.next()
-    await leases.register({ workerId, host: 'host-a', version: '1.2.3', labels: [], capacity: 50 })
+    const ours = { tenantId: null, executors: ['http'], handlers: [] } as const
+    const rest = { host: 'host-a', version: '1.2.3', labels: [], capacity: 50 }
+    await leases.register({ workerId, ...ours, ...rest, ...changes })
     return workerId
   }
 
   function claim(workerId: string, count = 100, lane: string = sharedLane): Promise<Claimed> {
-    return queue.claim({ workerId, route: serverRoute, lanes: [{ lane, count }], hosts: [], batchesMax: 20 })
+    return claimOn(workerId, [serverRoute], count, lane)
+  }
+
+  function claimOn(
+    workerId: string,
+    routes: readonly string[],
+    count = 100,
+    lane: string = sharedLane,
+  ): Promise<Claimed> {
+    return queue.claim({ workerId, routes, lanes: [{ lane, count }], hosts: [], batchesMax: 20 })
   }
 
   async function claimBatch(workerId: string): Promise<ClaimedBatch> {
@@ -244,6 +266,12 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   const died = (changes: Partial<AttemptEnd> = {}) =>
     failed({ deadReason: 'MAX_RETRIES_EXCEEDED', ...changes })
 
+  /** Still runs, and is not overdue for long. */
+  const running = (startedAt = at(1)) => ({ kind: 'running', startedAt, deadline: at(4_200) }) as const
+  /** Its target has answered 202. */
+  const awaiting = (startedAt = at(299), deadline = at(4_200)) =>
+    ({ kind: 'awaiting', startedAt, deadline }) as const
+
   async function view(executionId: string, tenantId = defaultTenantId): Promise<ExecutionView> {
     const found = await history.getExecution(tenantId, executionId)
     assert(found !== null, `there is no execution ${executionId}`)
@@ -284,7 +312,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
     place: { lane?: string; priority?: number } = {},
   ): ReleaseOrder {
     const plan = planRelease(job, keys)
-    const given = { route: serverRoute, lane: sharedLane, priority: job.priority, ...place }
+    const given = { lane: sharedLane, priority: job.priority, ...place }
     const executions = (plan.owed?.slots ?? []).map(() => ({ executionId: ids.nextBatch(), ...given }))
     return { ...plan, executions }
   }
@@ -308,17 +336,18 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
 
   return {
     ...bundle,
-    ...{ at, jobIdIn, createJob, slotOf, fire, tryFire, fireBatch, trigger, addWorker, claim },
+    ...{ at, jobIdIn, createJob, slotOf, fire, tryFire, fireBatch, trigger, addWorker, claim, claimOn },
     ...{ claimBatch, claimLive, finishBatch, finishLive, runAll, succeeded, failed, failedForNow, died },
+    ...{ running, awaiting },
     ...{ view, statusOf, list, skipsOf, release, orderOf, look, owedBy },
   }
 }
 
 /** What a finish answers when everything was held and nothing of it cancelled. */
-export const allHeld: FinishAnswer = { missing: [], cancelled: [] }
+export const allHeld: FinishAnswer = { missing: [], cancelled: [], left: [] }
 
 /** What it answers about batches or executions that were not held. */
-export const notHeld = (...missing: string[]): FinishAnswer => ({ missing, cancelled: [] })
+export const notHeld = (...missing: string[]): FinishAnswer => ({ missing, cancelled: [], left: [] })
 
 /** Slots that were missed. */
 export const missed = (range: Omit<SkippedSlots, 'reason'>): SkippedSlots[] => [
@@ -340,50 +369,3 @@ export const allExecutions: ExecutionQuery = {
   before: null,
   limit: 50,
 }
-
-/** The ways an execution of a job can be under way; each leaves one of the job so. */
-export const UNDER_WAY: readonly { how: string; begin: (s: Scenario, job: NewJob) => Promise<void> }[] = [
-  {
-    how: 'waits in its batch',
-    async begin(s, job) {
-      await s.fire(job, 0)
-    },
-  },
-  {
-    how: 'runs in its batch',
-    async begin(s, job) {
-      await s.fire(job, 0)
-      await s.claimBatch(await s.addWorker())
-    },
-  },
-  {
-    how: 'has run so long that it left its batch',
-    async begin(s, job) {
-      await s.fire(job, 0)
-      const workerId = await s.addWorker()
-      await s.finishBatch(workerId, await s.claimBatch(workerId), { kind: 'running', startedAt: s.at(1) })
-    },
-  },
-  {
-    how: 'was handed back',
-    async begin(s, job) {
-      await s.fire(job, 0)
-      const workerId = await s.addWorker()
-      await s.finishBatch(workerId, await s.claimBatch(workerId), { kind: 'unstarted', host: null })
-    },
-  },
-  {
-    how: 'is between two attempts',
-    async begin(s, job) {
-      await s.fire(job, 0)
-      const workerId = await s.addWorker()
-      await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
-    },
-  },
-  {
-    how: 'was triggered',
-    async begin(s, job) {
-      await s.trigger(job)
-    },
-  },
-]

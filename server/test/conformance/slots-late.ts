@@ -4,8 +4,10 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { partitionOf } from '../../src/domain/job.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
-import { allHeld, missed, UNDER_WAY } from './scenario.ts'
+import { completeAll } from './held.ts'
+import { allHeld, missed } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
+import { UNDER_WAY } from './under-way.ts'
 
 export function testLateSlots(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testOverlap(name, setup)
@@ -33,6 +35,7 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
       await s.upkeep.wake(10)
       for (const { workerId, beats } of await s.upkeep.watch()) await s.upkeep.reclaim({ workerId, beats })
       await s.runAll()
+      await completeAll(s, job)
       assert.equal((await s.list(job, { status: 'SUCCEEDED' })).total, 1)
       assert.equal(await s.tryFire(job, 4), 'fired')
     })
@@ -53,7 +56,7 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
     await s.fireBatch([one, two], 0)
     const workerId = await s.addWorker()
     const batch = await s.claimBatch(workerId)
-    const slow = { position: 0, ending: { kind: 'running', startedAt: s.at(1) } } as const
+    const slow = { position: 0, ending: s.running() } as const
     const done = { position: 1, ending: s.succeeded() }
     const { batchId, fence } = batch
     assert.deepEqual(

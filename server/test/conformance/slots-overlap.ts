@@ -7,8 +7,8 @@ import { bufferMax, OVERLAP_POLICIES } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { change, edit } from './changes.ts'
-import { UNDER_WAY } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
+import { UNDER_WAY } from './under-way.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
@@ -137,7 +137,7 @@ function testBuffer(name: string, setup: Setup): void {
       const job = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 1 })
       await bufferSlots(s, job, bufferMax - 1)
       await change(s, job, edit({ overlapPolicy, concurrencyLimit: null }))
-      const asEdited = { version: 2, overlapPolicy, limited: false }
+      const asEdited = { version: 2, overlapPolicy, limited: false, ownRow: true }
       assert.equal(await s.tryFire(job, 0, asEdited), 'buffered')
       assert.equal(await s.tryFire(job, 1, asEdited), 'overlap')
       const at = s.at(1)

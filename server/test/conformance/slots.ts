@@ -47,9 +47,11 @@ function testLoad(name: string, setup: (t: TestContext) => Promise<StoreScenario
         slotAt: s.at(0),
         dueAt: dueAtOf(job, s.at(0)),
         recordedAt: null,
+        route: 'server',
         overlapPolicy: 'SKIP',
         ...given,
         limited: true,
+        ownRows: true,
         runs: 0,
         calendars: null,
       },
@@ -214,14 +216,7 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
       batches.map(({ batchId }) => batchId),
       [one.executionId],
     )
-    const order = {
-      workerId,
-      route: 'other',
-      lanes: [{ lane: sharedLane, count: 10 }],
-      hosts: [],
-      batchesMax: 9,
-    }
-    const [batch] = (await s.queue.claim(order)).batches
+    const [batch] = (await s.claimOn(workerId, ['other'])).batches
     assert.deepEqual([batch!.batchId, batch!.priority], [two.executionId, 9])
   })
 
@@ -290,7 +285,7 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     for (const status of ['PAUSED', 'COMPLETED', 'DELETED'] as const) {
       assert.equal(await s.tryFire(await s.createJob({ status }), 0), 'stale')
     }
-    assert.deepEqual(await s.queue.waiting('server', 10), { lanes: [], hosts: [] })
+    assert.deepEqual(await s.queue.waiting(['server'], 10), { lanes: [], hosts: [] })
   })
 
   test(`${name}: a job that is not there is stale, so that nobody tries again`, async (t) => {

@@ -6,26 +6,31 @@ import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import type { ApiKeys } from '../../src/ports/api-keys.ts'
+import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
 import { StoredApiKeys } from '../../src/store/api-keys.ts'
+import { StoredArtifacts } from '../../src/store/artifacts.ts'
+import { StoredAttempts } from '../../src/store/attempts.ts'
 import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StatsFold } from '../../src/store/job-stats.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
-import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { StoredLogs } from '../../src/store/logs.ts'
 import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
+import { StoredRoutes } from '../../src/store/routes.ts'
+import { StoredSecrets } from '../../src/store/secrets.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredTenants } from '../../src/store/tenants.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../database.ts'
-import { createVirtualWorld } from '../virtual-world.ts'
+import { openMemory } from './open-memory.ts'
 import { createScenario, type StorePorts } from './scenario.ts'
 
 /** What the suites need besides the ports. */
@@ -33,6 +38,7 @@ export interface StoreBundle extends StorePorts {
   tenants: Tenants
   apiKeys: ApiKeys
   calendars: Calendars
+  artifacts: Artifacts
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -47,6 +53,8 @@ export interface StoreBundle extends StorePorts {
   ageRequests(ms: number): Promise<void>
   /** Makes the next steps of operations due this much sooner. */
   ageOperations(ms: number): Promise<void>
+  /** Makes the deadlines of executions come this much sooner. */
+  ageDeadlines(ms: number): Promise<void>
   /** Whether what was done can be undone: a dry run, a step that failed. */
   canUndo: boolean
 }
@@ -61,29 +69,6 @@ export function testOnStores(suite: Suite): void {
   }
 }
 
-function openMemory(): StoreBundle {
-  // Not on a whole second: as little as a real clock is.
-  const world = createVirtualWorld({ startAt: Date.UTC(2026, 0, 1) + 123 })
-  const { store, ...ports } = createMemoryStore(world.clock)
-  return {
-    ...ports,
-    ids: world.ids,
-    now: async () => world.clock.databaseNow(),
-    tick: () => world.advance(1),
-    async addTenant(weight) {
-      const tenantId = world.ids.next()
-      store.weights.set(tenantId, weight)
-      return tenantId
-    },
-    ageLeases: (ms) => world.advance(ms),
-    ageHistory: (days) => world.advance(days * 86_400_000),
-    foldStats: async () => {},
-    ageRequests: (ms) => world.advance(ms),
-    ageOperations: (ms) => world.advance(ms),
-    canUndo: false,
-  }
-}
-
 async function openPostgres(t: TestContext, version: PostgresVersion): Promise<StoreBundle> {
   const { database, client } = await useDatabase(t, { version })
   const workers = new StoredWorkers(database)
@@ -92,6 +77,10 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     jobs: new StoredJobs(database),
     slots: new StoredSlots(database),
     queue: new StoredQueue(database),
+    attempts: new StoredAttempts(database),
+    logs: new StoredLogs(database),
+    routes: new StoredRoutes(database),
+    secrets: new StoredSecrets(database),
     upkeep: new StoredUpkeep(database),
     leases: workers,
     workers,
@@ -104,6 +93,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     tenants: new StoredTenants(database),
     apiKeys: new StoredApiKeys(database),
     calendars: new StoredCalendars(database),
+    artifacts: new StoredArtifacts(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
@@ -137,6 +127,11 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     },
     async ageOperations(ms) {
       await client.query(`UPDATE operations SET next_at = next_at - $1 * interval '1 millisecond'`, [ms])
+    },
+    async ageDeadlines(ms) {
+      const sooner = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
+      const columns = ['deadline', 'silent_at', 'total_deadline'].map(sooner)
+      await client.query(`UPDATE live SET ${columns.join(', ')}`, [ms])
     },
     canUndo: true,
   }

@@ -4,8 +4,9 @@ import { type TestContext, test } from 'node:test'
 import { rankOf } from '../../src/domain/rank.ts'
 import { epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { missed, type Scenario, UNDER_WAY } from './scenario.ts'
+import { missed, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
+import { UNDER_WAY } from './under-way.ts'
 
 export function testRelease(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testFindWaiting(name, setup)

@@ -49,7 +49,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const lost = await s.addWorker()
     const batch = await s.claimBatch(lost)
     await reclaim(s, lost)
-    assert.deepEqual(await s.workers.list(), [])
+    assert.deepEqual(await s.workers.list({ tenantId: null }), [])
     for (const job of jobs) assert.equal((await s.list(job)).total, 1)
     for (const executionId of executionIds) {
       const { status, attempt, attempts, error } = await s.view(executionId)
@@ -94,7 +94,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const s = await setup(t)
     const executionId = await s.fire(await s.createJob(), 0)
     const lost = await s.addWorker()
-    await s.finishBatch(lost, await s.claimBatch(lost), { kind: 'running', startedAt: s.at(299) })
+    await s.finishBatch(lost, await s.claimBatch(lost), s.running(s.at(299)))
     await reclaim(s, lost)
     const [attempt] = (await s.view(executionId)).attempts
     assert.deepEqual([attempt!.outcome, attempt!.startedAt], ['lost', s.at(299)])
@@ -169,7 +169,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const workerId = await s.addWorker()
     await s.claimBatch(workerId)
     await assert.rejects(s.leases.unregister(workerId))
-    assert.equal((await s.workers.list()).length, 1)
+    assert.equal((await s.workers.list({ tenantId: null })).length, 1)
   })
 }
 

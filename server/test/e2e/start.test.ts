@@ -25,7 +25,7 @@ test('the console says where the API is, where the data is and which key to use,
   const program = start()
   const url = await program.ready()
   assert(await isReady(url))
-  const { workers } = await createClient({ url, key: program.key() }).workers()
+  const { workers } = await createClient({ url, key: program.key() }).workers.list()
   assert.equal(workers.length, 1)
   assert.match(program.stdout, new RegExp(`Data\\s+${dataDir} \\(embedded PostgreSQL 18\\.`))
   assert.match(program.stdout, new RegExp(`kept in ${join(dataDir, 'api-key')}`))
@@ -140,7 +140,7 @@ test('further processes work, come back when killed, and end with the first, how
   const client = createClient({ url, key: program.key() })
   const twoActive = async () => {
     while (true) {
-      const { workers } = await client.workers()
+      const { workers } = await client.workers.list()
       const active = workers.filter(({ status }) => status === 'ACTIVE')
       if (active.length === 2) return active.map((worker) => worker.worker_id)
       await realTimers.wait(50)
@@ -152,7 +152,7 @@ test('further processes work, come back when killed, and end with the first, how
   kill(further[0]!, 'SIGKILL')
   // The killed one is still listed for the ten seconds of its lease, so wait for a third id.
   while (true) {
-    const { workers } = await client.workers()
+    const { workers } = await client.workers.list()
     if (workers.some((worker) => !before.includes(worker.worker_id))) break
     await realTimers.wait(50)
   }
@@ -172,7 +172,7 @@ for (const version of POSTGRES_VERSIONS) {
     const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
     const program = start({ CARILLON_DATABASE_URL: databaseUrl })
     const url = await program.ready()
-    const { workers } = await createClient({ url, key: program.key() }).workers()
+    const { workers } = await createClient({ url, key: program.key() }).workers.list()
     assert.equal(workers.length, 1)
     assert.deepEqual(program.tree(), [program.child.pid])
     await assert.rejects(stat(join(dataDir, 'pg')), { code: 'ENOENT' })

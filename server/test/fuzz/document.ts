@@ -67,7 +67,10 @@ export interface Operation {
   pointer: string
   parameters: readonly Parameter[]
   body: { required: boolean; content: Content } | null
+  /** By an API key. */
   secured: boolean
+  /** By the token of an attempt. */
+  tokened: boolean
   responses: OperationObject['responses']
 }
 
@@ -86,10 +89,15 @@ export function operationsOf(document: OpenApiDocument): Operation[] {
         body: one.requestBody
           ? { required: one.requestBody.required === true, content: one.requestBody.content }
           : null,
-        secured: (one.security ?? []).length > 0,
+        secured: isOpenedBy(one, 'bearer'),
+        tokened: isOpenedBy(one, 'attemptToken'),
         responses: one.responses,
       })),
   )
+}
+
+function isOpenedBy({ security = [] }: OperationObject, scheme: string): boolean {
+  return security.some((one) => scheme in (one as object))
 }
 
 /** The schema that a `$ref` stands for. */

@@ -19,7 +19,10 @@ const takenShareMin = 1 / 3
 const saidMax = 12
 
 /** Operations that may never be answered with 2xx, and why. */
-const neverTaken: Readonly<Record<string, string>> = {}
+const neverTaken: Readonly<Record<string, string>> = {
+  'POST /api/v1/executions/{execution_id}/heartbeat': 'few first attempts of the fuzz are under way',
+  'POST /api/v1/executions/{execution_id}/logs': 'few first attempts of the fuzz are under way',
+}
 
 test('nothing that is sent to any operation gets an answer that the document does not have', async (t) => {
   await fuzz(t, { seed: 20_260_101, requests: Math.ceil(requests / 2) })

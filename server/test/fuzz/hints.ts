@@ -19,6 +19,16 @@ const schedules: readonly unknown[] = [
   'R/2026-01-01T00:00:00Z/P1D',
 ]
 
+/** What is called otherwise than over HTTP; the handlers are those that workers of the fuzz register. */
+const calls: readonly unknown[] = [
+  { type: 'worker', handler: 'fuzz.a', payload: { a: 1 } },
+  { type: 'worker', handler: 'fuzz.a', labels: [] },
+  { type: 'worker', handler: 'fuzz.b', labels: ['eu'], heartbeat_timeout_seconds: 60 },
+  { type: 'worker', handler: 'fuzz.b', total_timeout_seconds: 600 },
+  { type: 'shell', command: '/bin/true', args: ['-a'], env: { A: '1' } },
+  { type: 'artifact', artifact_id: 'fuzz-1', entrypoint: 'main:run' },
+]
+
 const instants = ['2026-01-01T00:00:00Z', '2031-12-31T23:59:59Z', '2026-07-01T12:00:00+02:00']
 const days = ['2026-01-01', '2026-12-31', '2027-02-28T10:00:00Z']
 
@@ -26,7 +36,10 @@ export type Hints = Readonly<Record<string, readonly unknown[]>>
 
 /** By the name of the field or parameter. `origin`: of the API itself, which jobs may call. */
 export function hintsFor(origin: string): Hints {
-  return { ...meanings, callback_url: targetsOf(origin) }
+  const targets = targetsOf(origin).map((callback_url) => ({ callback_url }))
+  // Most over HTTP: some of those end as dead letters, which the fuzz needs too.
+  const executions = [...targets, ...targets, ...calls]
+  return { ...meanings, callback_url: targetsOf(origin), execution: executions }
 }
 
 /** Targets on this machine only: one that answers, one that refuses for good, one that nobody listens at. */
@@ -60,6 +73,14 @@ const meanings: Hints = {
     { key: 'billing', limit: 1 },
   ],
   jitter_seconds: [0, 5, 30],
+  handlers: [['fuzz.a', 'fuzz.b'], ['fuzz.a']],
+  labels: [[], ['eu']],
+  attempt_number: [1, 1, 1, 2],
+  fence: [1, 1, 1, 2],
+  lines: [
+    [{ message: 'a line' }],
+    [{ message: 'two', level: 'warn', at: '2026-01-01T00:00:00Z' }, { message: '' }],
+  ],
   payload: [{ report: 'daily' }, null, 'hello', [1, 2, 3]],
   until: ['2035-01-01T00:00:00Z'],
   expires_at: ['2035-01-01T00:00:00Z'],

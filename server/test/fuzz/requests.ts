@@ -1,5 +1,6 @@
 // A request for an operation of the document: most of them good, so that there is something to find; the others
 // with one part spoiled, or several.
+import { gzipSync } from 'node:zlib'
 import type { Dice } from './dice.ts'
 import {
   examplesOf,
@@ -38,6 +39,8 @@ export interface RequestDeps {
   origin: string
   /** The key that may do everything. */
   key: string
+  /** The token of the first attempt of an execution. */
+  tokenOf: (executionId: string) => string
 }
 
 type Part = 'path' | 'query' | 'header' | 'key' | 'body' | 'bytes'
@@ -49,6 +52,9 @@ const goodShare = 0.62
 const oneSpoiledShare = 0.3
 const exampleShare = 0.55
 const querySharePerParameter = 0.3
+/** Of words about an attempt: fewer of those that end it, or there would be nothing left to speak of. */
+const claimedShare = { ending: 0.3, other: 0.95 }
+const bundle = gzipSync(Buffer.alloc(1_024))
 
 export function makeRequest(deps: RequestDeps, operation: Operation): FuzzRequest {
   const parts = chooseSpoiled(deps.dice, operation)
@@ -58,6 +64,7 @@ export function makeRequest(deps: RequestDeps, operation: Operation): FuzzReques
   const headers: FuzzRequest['headers'] = {}
   const body = makeBody(deps, operation, { parts, spoiled, headers })
   if (operation.secured) headers['authorization'] = `Bearer ${deps.key}`
+  if (operation.tokened) headers['x-carillon-token'] = deps.tokenOf(parameters['execution_id'] ?? '')
   addConditions(deps, { operation, path, headers })
   if (operation.secured && deps.dice.chance(otherCallerShare))
     spoiled.push(callAsOther(deps, operation, headers))
@@ -117,8 +124,14 @@ function makePath(deps: RequestDeps, operation: Operation, spoiled: string[] | n
 
 function makeValue(deps: RequestDeps, operation: Operation, parameter: Parameter) {
   const { name, schema } = parameter
-  const { document, dice } = deps
+  const { document, dice, known } = deps
   const suggest = suggestFor(deps, operation)
+  // Who has a token speaks of an attempt under way: of one that a worker has claimed.
+  const share = operation.path.endsWith('/complete') ? claimedShare.ending : claimedShare.other
+  if (operation.tokened && dice.chance(share)) {
+    const claimed = known.latest('workers execution_id', dice)
+    if (claimed !== undefined) return claimed
+  }
   // Of an id that nothing is known of yet, one that does not exist.
   if (/_id$|^id$/.test(name)) return suggest(name) ?? dice.uuid()
   if (name === 'cursor') return suggest(name)
@@ -170,7 +183,8 @@ function makeBody(
     delete headers['content-type']
     return null
   }
-  if (!/json/.test(type)) return Buffer.from(dice.pick(oddTexts))
+  // Something that looks like a bundle, so that most are taken.
+  if (!/json/.test(type)) return dice.chance(0.8) ? bundle : Buffer.from(dice.pick(oddTexts))
   const text = makeJson(deps, operation, media, parts.includes('body') ? spoiled : null)
   if (!parts.includes('bytes')) return Buffer.from(text)
   if (dice.chance(0.3)) {

@@ -1,12 +1,14 @@
 // The thread of one fuzz: a whole server with all its roles, as `npm start` has it, and the requests to it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { readConfig } from '../../src/config/read.ts'
+import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { DatabaseAddress } from '../../src/store/database.ts'
 import { requestFailed } from '../../src/telemetry/events.ts'
 import { startServer } from '../../src/wire.ts'
+import { connectTo, tokensOf } from '../attempt-tokens.ts'
 import { type FuzzOptions, runFuzz } from './run.ts'
 
-export interface FuzzOrder extends Omit<FuzzOptions, 'origin' | 'key'> {
+export interface FuzzOrder extends Omit<FuzzOptions, 'origin' | 'key' | 'tokenOf'> {
   address: DatabaseAddress
 }
 
@@ -20,9 +22,12 @@ requestFailed.subscribe(({ method, url, error }) => {
   if (causes.size < 1_000) causes.set(`${method} ${url}`, error.stack ?? error.message)
 })
 const causeOf = (method: string, path: string) => causes.get(`${method} ${path}`)
+const client = await connectTo(address)
+const tokenOf = await tokensOf(client, defaultTenantId)
+await client.end()
 const server = await startServer({ config, roles: config.roles, address, api })
 try {
-  const report = await runFuzz({ ...options, causeOf, origin: server.url!, key: operatorKey })
+  const report = await runFuzz({ ...options, causeOf, tokenOf, origin: server.url!, key: operatorKey })
   await server.stop()
   parentPort!.postMessage(report)
 } finally {

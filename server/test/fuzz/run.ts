@@ -17,6 +17,8 @@ export interface FuzzOptions {
   requests: number
   /** The longest it may take; then it ends with what it has. */
   msMax: number
+  /** The token of the first attempt of an execution. Default one that fits none. */
+  tokenOf?: (executionId: string) => string
   /** Why a request failed inside, when somebody knows. */
   causeOf?: (method: string, path: string) => string | undefined
 }
@@ -126,8 +128,9 @@ class Run {
   }
 
   async #sendOne(dice: Dice): Promise<void> {
-    const { origin, key } = this.#options
-    const deps = { document: this.#document, dice, known: this.#known, hints: this.#hints, origin, key }
+    const { origin, key, tokenOf = () => 'none' } = this.#options
+    const known = { document: this.#document, known: this.#known, hints: this.#hints }
+    const deps = { ...known, dice, origin, key, tokenOf }
     const isStray = dice.chance(strayShare)
     const request =
       this.#repeated(dice) ??

@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import type pg from 'pg'
 import { readConfig } from '../../src/config/read.ts'
 import { startServer } from '../../src/wire.ts'
+import { tokensOf } from '../attempt-tokens.ts'
 import { cleanUp } from '../cleanup.ts'
 import { connect, createDatabase } from '../database.ts'
 import { type OpenApiDocument, type Operation, operationsOf } from '../fuzz/document.ts'
@@ -48,7 +49,7 @@ async function setup(t: TestContext) {
 type Probe = Awaited<ReturnType<typeof setup>>
 
 /** A tenant that has something of every kind. */
-async function addVictim({ call }: Probe) {
+async function addVictim({ call, client }: Probe) {
   const v1 = (path: string) => `/api/v1${path}`
   const must = async (key: string, method: string, path: string, body?: unknown, more = {}) => {
     const answer = await call(key, method, v1(path), body, more)
@@ -83,10 +84,31 @@ async function addVictim({ call }: Probe) {
   await must(key, 'PUT', `/calendars/${mark}.more`, { description: `${mark} more`, entries })
   const exclusions = [{ calendar: `${mark}.days` }]
   await must(key, 'POST', '/jobs', { name: `${mark} d`, schedule: { ...daily, exclusions }, ...common })
+  await client.query(
+    `INSERT INTO artifacts (tenant_id, artifact_id, sha256, bytes, content, created_at, created_by)
+      VALUES ($1, $2, repeat('a', 64), 1, '\\x00', now(), $3)`,
+    [tenantId, `${mark}.bundle`, `${mark} key`],
+  )
+  const worker = await must(key, 'POST', '/workers', { handlers: [`${mark}.run`], host: `${mark} host` })
+  const run = { type: 'worker', handler: `${mark}.run`, payload: { secret: mark } }
+  const long = await must(key, 'POST', '/jobs', { name: `${mark} e`, schedule: daily, execution: run })
+  await must(key, 'POST', `/jobs/${long.job_id}/trigger`)
+  // Its worker has it in hand all the time.
+  const { executions } = await must(key, 'POST', '/workers/claim', { worker_id: worker.worker_id })
+  const { execution_id, attempt_number, fence } = executions[0]
+  const held = { execution_id, attempt_number, fence } as { execution_id: string }
+  const said = {
+    checkpoint: { secret: mark },
+    message: mark,
+    logs: { first_line: 0, lines: [{ message: mark }] },
+  }
+  const beat = { worker_id: worker.worker_id, running: [{ ...held, ...said }] }
+  await must(key, 'POST', '/workers/heartbeat', beat)
   const cursors = {
     jobs: (await must(key, 'GET', '/jobs?limit=1')).pagination.next_cursor as string,
     executions: (await must(key, 'GET', '/executions?limit=1')).pagination.next_cursor as string,
     calendars: (await must(key, 'GET', '/calendars?limit=1')).pagination.next_cursor as string,
+    logs: (await must(key, 'GET', `/executions/${held.execution_id}/logs`)).next_cursor as string,
   }
   const ids = {
     job_id: job.job_id as string,
@@ -96,8 +118,10 @@ async function addVictim({ call }: Probe) {
     tenant_id: tenantId as string,
     key: `${mark}.a`,
     name: `${mark}.days`,
+    worker_id: worker.worker_id as string,
+    artifact_id: `${mark}.bundle`,
   }
-  return { tenantId: tenantId as string, key: key as string, ids, cursors, idempotencyKey }
+  return { held, tenantId: tenantId as string, key: key as string, ids, cursors, idempotencyKey }
 }
 
 async function untilDead(
@@ -126,6 +150,9 @@ async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
     `SELECT to_jsonb(o) FROM operations o WHERE tenant_id = $1 ORDER BY operation_id`,
     `SELECT to_jsonb(c) FROM calendars c WHERE tenant_id = $1 ORDER BY name`,
     `SELECT to_jsonb(i) FROM idempotency_keys i WHERE tenant_id = $1 ORDER BY key`,
+    `SELECT to_jsonb(w) - 'beats' - 'beat_at' FROM workers w WHERE tenant_id = $1 ORDER BY worker_id`,
+    `SELECT to_jsonb(l) FROM logs l WHERE tenant_id = $1 ORDER BY execution_id, attempt, first_line`,
+    `SELECT to_jsonb(a) - 'content' FROM artifacts a WHERE tenant_id = $1 ORDER BY artifact_id`,
   ]
   const texts: string[] = []
   for (const query of queries) {
@@ -135,11 +162,12 @@ async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
   return texts.join('\n')
 }
 
-/** Until nothing of the victim's is under way any more. */
+/** Until nothing of the victim's is under way any more but what its own worker has in hand. */
 async function settled({ client }: Probe, tenantId: string): Promise<string> {
   for (let looks = 0; looks < 1_000; looks++) {
     const { rows } = await client.query(
-      `SELECT (SELECT count(*) FROM live WHERE tenant_id = $1) + (
+      `SELECT (SELECT count(*) FROM live l WHERE tenant_id = $1 AND NOT EXISTS (
+          SELECT 1 FROM workers w WHERE w.worker_id = l.worker_id AND w.tenant_id = $1)) + (
         SELECT count(*) FROM operations WHERE tenant_id = $1 AND status = 'RUNNING') AS moving`,
       [tenantId],
     )
@@ -156,8 +184,16 @@ const scheduleBody = {
 }
 
 /** What is sent to each operation besides the ids in its path: at least one body that would do harm. */
-function harmTo(operation: Operation, victim: Awaited<ReturnType<typeof addVictim>>): unknown[] {
-  const { ids } = victim
+function harmTo(
+  operation: Operation,
+  victim: Awaited<ReturnType<typeof addVictim>>,
+  ownWorkerId: string,
+): unknown[] {
+  const { ids, held } = victim
+  const logs = { first_line: 0, lines: [{ message: 'forged' }] }
+  const word = { ...held, logs, checkpoint: 'forged', progress: 1 }
+  const result = { ...held, logs, status: 'succeeded', result: 'forged' }
+  const by = [{ worker_id: ids.worker_id }, { worker_id: ownWorkerId }]
   const excluding = { cron_expression: '0 9 * * *', exclusions: [{ calendar: ids.name }] }
   const bodies: Record<string, unknown[]> = {
     'PATCH /api/v1/jobs/{job_id}': [{ name: 'taken over' }],
@@ -192,6 +228,13 @@ function harmTo(operation: Operation, victim: Awaited<ReturnType<typeof addVicti
       { name: 'more', scopes: ['admin'], operator: true },
     ],
     'PATCH /api/v1/api-keys/{key_id}': [{ name: 'taken over' }],
+    'POST /api/v1/workers': [{ handlers: [`${mark}.run`] }],
+    'POST /api/v1/workers/claim': [...by, { ...by[1], running: [held.execution_id] }],
+    'POST /api/v1/workers/heartbeat': by.map((one) => ({ ...one, running: [word] })),
+    'POST /api/v1/workers/report': by.map((one) => ({ ...one, results: [result] })),
+    'POST /api/v1/executions/{execution_id}/complete': [{ status: 'succeeded', result: 'forged' }],
+    'POST /api/v1/executions/{execution_id}/heartbeat': [{ checkpoint: 'forged' }],
+    'POST /api/v1/executions/{execution_id}/logs': [logs],
   }
   if (operation.method === 'GET' || operation.method === 'DELETE') return [undefined]
   return bodies[operation.name] ?? [undefined]
@@ -216,7 +259,7 @@ function queriesOf(operation: Operation, victim: Awaited<ReturnType<typeof addVi
 
 /** By a name that is the client's to choose: what it makes and deletes so is its own. */
 function makesItsOwn({ path, method }: Operation): boolean {
-  return path.includes('/by-key/') || (path.includes('/calendars/') && method !== 'GET')
+  return path.includes('/by-key/') || (/\/(calendars|artifacts)\//.test(path) && method !== 'GET')
 }
 
 test('a tenant reads and changes nothing of another, whatever it asks for', async (t) => {
@@ -228,21 +271,39 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
   const wish = { name: 'intruder', scopes: ['admin'] }
   const made = await probe.call(operatorKey, 'POST', '/api/v1/api-keys', wish, { 'x-tenant-id': intruderId })
   const intruder = made.json.key as string
+  const registered = { handlers: [`${mark}.run`] }
+  const own = (await probe.call(intruder, 'POST', '/api/v1/workers', registered)).json.worker_id as string
+  const tokenOf = await tokensOf(probe.client, intruderId)
+  // Of an attempt of the intruder's, and what it could make of it for one of the victim's.
+  const tokens = ['0192abcd-ef01-7000-8000-000000000001', victim.held.execution_id].map((id) => tokenOf(id))
+  /** Both workers live through all of it. */
+  const beat = async () => {
+    await probe.call(victim.key, 'POST', '/api/v1/workers/heartbeat', {
+      worker_id: victim.ids.worker_id,
+      running: [victim.held],
+    })
+    await probe.call(intruder, 'POST', '/api/v1/workers/heartbeat', { worker_id: own })
+  }
+  await beat()
   const before = await settled(probe, victim.tenantId)
   assert(before.split(mark).length > 20, 'the victim has too little to steal')
   let asked = 0
   for (const operation of probe.operations.filter(({ path }) => path.startsWith('/api/v1/'))) {
+    await beat()
     const named = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => {
-      const id = victim.ids[name as keyof typeof victim.ids]
+      // What the victim's worker has in hand, where somebody could speak for it.
+      const isHeld = name === 'execution_id' && (operation.tokened || operation.path.endsWith('/logs'))
+      const id = isHeld ? victim.held.execution_id : victim.ids[name as keyof typeof victim.ids]
       assert(id !== undefined, `the probe has no {${name}} for ${operation.name}`)
       return id
     })
     for (const query of queriesOf(operation, victim)) {
-      for (const body of harmTo(operation, victim)) {
+      for (const body of harmTo(operation, victim, own)) {
         for (const more of [
           {},
           { 'idempotency-key': victim.idempotencyKey },
           { 'if-match': '*' },
+          ...tokens.map((token) => ({ 'x-carillon-token': token })),
         ] as object[]) {
           const answer = await probe.call(
             intruder,
@@ -258,6 +319,8 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
           const told = answer.text
             .replaceAll(victim.ids.key, '')
             .replaceAll(victim.ids.name, '')
+            .replaceAll(victim.ids.artifact_id, '')
+            .replaceAll(`${mark}.run`, '')
             .replaceAll(/"(tag|q)":"zebrafish"/g, '')
           assert(!told.includes(mark), said)
           if (operation.path.includes('{') && !makesItsOwn(operation)) assert(answer.status >= 400, said)
@@ -271,6 +334,11 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
     'x-tenant-id': victim.tenantId,
   })
   assert.deepEqual([mismatch.status, mismatch.json.code], [403, 'TENANT_MISMATCH'])
-  const own = await probe.call(victim.key, 'GET', `/api/v1/jobs/${victim.ids.job_id}`)
-  assert.deepEqual([own.status, own.json.name], [200, `${mark} a`])
+  const shown = await probe.call(victim.key, 'GET', `/api/v1/jobs/${victim.ids.job_id}`)
+  assert.deepEqual([shown.status, shown.json.name], [200, `${mark} a`])
+  const reported = await probe.call(victim.key, 'POST', '/api/v1/workers/report', {
+    worker_id: victim.ids.worker_id,
+    results: [{ ...victim.held, status: 'succeeded' }],
+  })
+  assert.equal(reported.json.accepted, 1, reported.text)
 })

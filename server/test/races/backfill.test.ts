@@ -180,7 +180,7 @@ for (const version of POSTGRES_VERSIONS) {
       const workerId = await s.addWorker()
       const held = first.holdAfter(claimWork)
       const lanes = [{ lane: sharedLane, count: 5 }]
-      const claiming = first.queue.claim({ workerId, route: serverRoute, lanes, hosts: [], batchesMax: 5 })
+      const claiming = first.queue.claim({ workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 })
       await held.reached
       const cancelling = second.operations.cancel(tenantId, operationId)
       await waiting()

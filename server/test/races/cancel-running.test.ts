@@ -38,7 +38,7 @@ async function createRunning({ s }: Race, place: Place): Promise<Running> {
   const workerId = await s.addWorker()
   const lanes = [{ lane: sharedLane, count: 10 }]
   const { batches, live } = await s.queue.claim({
-    ...{ workerId, route: serverRoute, hosts: [], batchesMax: 20, lanes },
+    ...{ workerId, routes: [serverRoute], hosts: [], batchesMax: 20, lanes },
   })
   const finish = ({ queue }: Session, ending: Ending) => {
     if (place === 'batch')
@@ -75,7 +75,7 @@ const endings: Record<string, { of: (s: Race['s']) => Ending; after: string; sta
     ...{ after: 'cancelled', status: 'CANCELLED' },
   },
   'it goes on': {
-    of: (s) => ({ kind: 'running', startedAt: s.at(1) }),
+    of: (s) => s.running(),
     ...{ after: 'cancelling', status: 'CANCELLING' },
   },
 }
@@ -135,12 +135,12 @@ for (const version of POSTGRES_VERSIONS) {
             held.resume()
             assert.equal(await stopping, way === 'cancel' ? 'cancelling' : 'DELETED')
             const goesOn = how === 'it goes on'
-            assert.deepEqual(await finishing, { missing: [], cancelled: goesOn ? [] : [executionId] })
+            assert.deepEqual(await finishing, { ...allHeld, cancelled: goesOn ? [] : [executionId] })
             assert.deepEqual(await second.queue.findCancelled(workerId), goesOn ? [executionId] : [])
             if (goesOn) {
               const report = [{ executionId, fence: 1, attempt: 1, ending: s.succeeded() }]
               const answer = await second.queue.finishLive(workerId, report)
-              assert.deepEqual(answer, { missing: [], cancelled: [executionId] })
+              assert.deepEqual(answer, { ...allHeld, cancelled: [executionId] })
             }
             await assertCancelled(given, executionId, message)
             assert.equal(await cancel(second, executionId, 'again'), 'cancelling')

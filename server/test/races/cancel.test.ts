@@ -18,6 +18,7 @@ import {
 import { claimWork } from '../../src/store/queue.sql.ts'
 import { releaseWaiting, wakeRetries } from '../../src/store/upkeep.sql.ts'
 import { change, remove } from '../conformance/changes.ts'
+import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
 import { createRace, openSession, type Race, releaseAll, type Session } from './sessions.ts'
@@ -27,7 +28,7 @@ const cancel = async ({ control }: Pick<Session, 'control'>, executionId: string
 
 const claim = ({ queue }: Pick<Session, 'queue'>, workerId: string, count = 10): Promise<Claimed> =>
   queue.claim({
-    ...{ workerId, route: serverRoute, hosts: [], batchesMax: 20 },
+    ...{ workerId, routes: [serverRoute], hosts: [], batchesMax: 20 },
     lanes: [{ lane: sharedLane, count }],
   })
 
@@ -213,7 +214,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.equal(await s.statusOf(executionId), running)
       const report = (await claiming).live.map((one) => ({ ...one, ending: s.succeeded() }))
       const cancelled = stops ? [executionId] : []
-      assert.deepEqual(await first.queue.finishLive(workerId, report), { missing: [], cancelled })
+      assert.deepEqual(await first.queue.finishLive(workerId, report), { ...allHeld, cancelled })
       assert.equal(await cancel(second, executionId), stops ? 'cancelling' : 'finished')
     })
 

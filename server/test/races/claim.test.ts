@@ -14,7 +14,7 @@ import { createRace, openSession, type Race, type Session } from './sessions.ts'
 
 const orderOf = (workerId: string, count: number, hosts: string[] = []) => ({
   workerId,
-  route: serverRoute,
+  routes: [serverRoute],
   lanes: [{ lane: sharedLane, count }],
   hosts: hosts.map((host) => ({ host, count })),
   batchesMax: 20,
@@ -186,6 +186,12 @@ test('claim×claim: workers that hammer 10,000 executions claim each exactly onc
     `WITH job AS (
       INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
       SELECT gen_random_uuid(), tenant_id, 1, now(), now(), 'a', '{}', 'a' FROM tenants, generate_series(1, 10000) RETURNING job_id
+    ), version AS (
+      INSERT INTO job_versions (job_id, version, tenant_id, name, tags, schedule, anchor_at, execution, retry_policy, priority,
+        overlap_policy, misfire_policy, metadata, jitter_seconds, route, own_rows)
+      SELECT job_id, 1, tenant_id, 'a', '{}', '{}', now(), '{"timeout_seconds":30}', '{}', 5, 'SKIP', 'FIRE_ONCE', '{}', 0, $1,
+        false
+      FROM job CROSS JOIN tenants
     ), numbered AS (SELECT job_id, row_number() OVER () - 1 AS n FROM job)
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
     SELECT batch_of(gen_random_uuid()), $1, $2, 5, now(), now() + n / 100 * interval '1 millisecond',

@@ -14,7 +14,7 @@ const endings: Record<string, (s: Scenario) => Ending> = {
   ended: (s) => s.succeeded(),
   failed: (s) => s.failedForNow(),
   dead: (s) => s.died(),
-  running: (s) => ({ kind: 'running', startedAt: s.at(1) }),
+  running: (s) => s.running(),
   unstarted: () => ({ kind: 'unstarted', host: null }),
 }
 
@@ -39,10 +39,7 @@ async function holdLive({ s }: Race, count: number, ending: Exclude<Ending, { ki
   return { workerId, report: live.map((one) => ({ ...one, ending })) }
 }
 
-const sorted = ({ missing, cancelled }: FinishAnswer): FinishAnswer => ({
-  missing: missing.toSorted(),
-  cancelled,
-})
+const sorted = (answer: FinishAnswer): FinishAnswer => ({ ...answer, missing: answer.missing.toSorted() })
 
 async function outcomesOf({ client }: Race): Promise<Record<string, number>> {
   const { rows } = await client.query<{ outcome: string; n: number }>(

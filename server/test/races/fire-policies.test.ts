@@ -236,11 +236,7 @@ for (const version of POSTGRES_VERSIONS) {
         assert.equal(await answerOf(s, awaitingSlot(s, job, 0)), 'fired')
         const workerId = await s.addWorker()
         const { batchId, fence } = await s.claimBatch(workerId)
-        const ending = ends
-          ? s.succeeded()
-          : how === 'goes on'
-            ? ({ kind: 'running', startedAt: s.at(1) } as const)
-            : s.failedForNow()
+        const ending = ends ? s.succeeded() : how === 'goes on' ? s.running() : s.failedForNow()
         const held = first.holdAfter(finishBatches)
         const report = [{ batchId, fence, endings: [{ position: 0, ending }] }]
         const finishing = first.queue.finishBatches(workerId, report)

@@ -136,7 +136,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdBefore(fireSlots)
     const firing = first.slots.fire([s.slotOf(job, 1)])
     await held.reached
-    await s.finishBatch(workerId, batch, { kind: 'running', startedAt: s.at(1) })
+    await s.finishBatch(workerId, batch, s.running())
     held.resume()
     assert.deepEqual(
       (await firing).map(({ answer }) => answer),

@@ -30,7 +30,7 @@ const endingOf = (s: Race['s'], dice: Dice): Ending =>
     () => s.died(),
     () => s.failedForNow(),
     () => ({ kind: 'unstarted', host: null }),
-    () => ({ kind: 'running', startedAt: s.at(1) }),
+    () => s.running(),
   ])()
 
 function idsOf({ batches, live }: Claimed): string[] {
@@ -86,7 +86,7 @@ for (const version of POSTGRES_VERSIONS) {
         // Not faster than they are cancelled.
         while (aimedAt.length > 4 && asked < 1_000) await nextTurn()
         const lanes = [{ lane: sharedLane, count: dice.between(1, 12) }]
-        const order = { workerId, route: serverRoute, lanes, hosts: [], batchesMax: 3 }
+        const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 3 }
         const claimed = await session.queue.claim(order)
         none = claimed.batches.length + claimed.live.length === 0 ? none + 1 : 0
         aimedAt.push(...dice.shuffle(idsOf(claimed)).slice(0, dice.below(6)))

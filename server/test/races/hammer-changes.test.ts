@@ -122,7 +122,7 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
       const workerId = await s.addWorker()
       const lanes = [sharedLane, tenantId].map((lane) => ({ lane, count: pick([1, 5, 50]) }))
       try {
-        const order = { workerId, route: serverRoute, lanes, hosts: [], batchesMax: 5 }
+        const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
         inHand.set(workerId, await queue.claim(order))
       } catch (error) {
         // Declared dead before its first claim: what a claim in flight meets then.

@@ -65,7 +65,7 @@ for (const version of POSTGRES_VERSIONS) {
         const workerId = await s.addWorker()
         const lanes = [{ lane: sharedLane, count: dice.between(1, 3) }]
         try {
-          const order = { workerId, route: serverRoute, lanes, hosts: [], batchesMax: 5 }
+          const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
           const claimed = await queue.claim(order)
           if (claimed.live.length > 0) inHand.set(workerId, claimed)
           else await s.leases.unregister(workerId)

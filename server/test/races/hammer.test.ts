@@ -28,7 +28,7 @@ async function createWorld(t: TestContext) {
       () => s.failedForNow(),
       () => s.died(),
       () => ({ kind: 'unstarted', host: null }),
-      () => ({ kind: 'running', startedAt: s.at(1) }),
+      () => s.running(),
     ])()
 
   const moves = {
@@ -66,7 +66,7 @@ async function createWorld(t: TestContext) {
     async claim({ queue }: Session) {
       const workerId = await s.addWorker()
       const lanes = [{ lane: sharedLane, count: pick([1, 2, 10]) }]
-      const order = { workerId, route: serverRoute, lanes, hosts: [], batchesMax: 5 }
+      const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
       try {
         inHand.set(workerId, await queue.claim(order))
       } catch (error) {

@@ -3,8 +3,10 @@ import assert from 'node:assert/strict'
 import type pg from 'pg'
 import { bufferMax } from '../../src/domain/job.ts'
 
-/** The record of a cancellation between attempts is none. */
-const isAttempt = `NOT (a.outcome = 'cancelled' AND a.started_at IS NULL)`
+/** What ended an execution between attempts is none: a cancel, or the time of all attempts together. */
+const isAttempt = `NOT (a.started_at IS NULL
+  AND (a.outcome = 'cancelled' OR (a.outcome = 'timed_out' AND a.worker_id IS NULL)))`
+const runs = `l.state IN ('running', 'awaiting')`
 
 /** Each answers with the rows that break it. */
 const invariants: Record<string, string> = {
@@ -20,9 +22,9 @@ const invariants: Record<string, string> = {
     SELECT a.execution_id, array_agg(a.attempt), max(l.attempt) FROM attempts a LEFT JOIN live l USING (execution_id)
     WHERE ${isAttempt} GROUP BY a.execution_id
     HAVING max(a.attempt) <> count(*) OR min(a.attempt) < 1
-      OR max(l.attempt) <> count(*) + (bool_or(l.state = 'running'))::int`,
+      OR max(l.attempt) <> count(*) + (bool_or(${runs}))::int`,
   'a live execution of which an attempt was spent has it recorded': `
-    SELECT execution_id FROM live l WHERE attempt > (state = 'running')::int
+    SELECT execution_id FROM live l WHERE attempt > (${runs})::int
       AND NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = l.execution_id)`,
   'an attempt that was not the last belongs to an execution that is there': `
     SELECT DISTINCT execution_id FROM attempts WHERE execution_id NOT IN (SELECT execution_id FROM place)`,
@@ -47,8 +49,23 @@ const invariants: Record<string, string> = {
       WHEN 'batch' THEN NOT coalesce(b.cancels ? ('x' || right(f.execution_id::text, 2))::bit(8)::int::text, false)
       ELSE l.cancelled_at IS NULL END`,
   'a live execution that is flagged as cancelled runs, and has a message': `
-    SELECT execution_id, state FROM live
-    WHERE (cancelled_at IS NULL) <> (cancel_message IS NULL) OR (cancelled_at IS NOT NULL AND state <> 'running')`,
+    SELECT execution_id, state FROM live l
+    WHERE (cancelled_at IS NULL) <> (cancel_message IS NULL) OR (cancelled_at IS NOT NULL AND NOT ${runs})`,
+  'an attempt under way has a deadline, which is near once it is cancelled; it has a worker, or awaits its end': `
+    SELECT execution_id, state, deadline, cancelled_at FROM live l WHERE ${runs} AND (deadline IS NULL
+      OR deadline > cancelled_at + interval '30 seconds' OR (caller_id IS NOT NULL) <> (state = 'awaiting'))`,
+  'what is not under way has nothing of an attempt': `
+    SELECT execution_id, state FROM live l WHERE NOT ${runs} AND num_nonnulls(worker_id, caller_id, started_at, deadline,
+      silent_at, heard_at, progress, progress_text) > 0`,
+  'what was claimed once has a fence, so that its next claim has a higher one': `
+    SELECT execution_id, attempt, fence FROM live WHERE attempt > fence`,
+  'an execution is on the route of its version': `
+    SELECT p.execution_id FROM place p JOIN job_versions v USING (job_id, version)
+    LEFT JOIN live l USING (execution_id) LEFT JOIN batches b ON b.batch_id = batch_of(p.execution_id)
+    WHERE p.place <> 'final' AND CASE p.place WHEN 'batch' THEN b.route ELSE l.route END <> v.route`,
+  'an execution that is to be found by its deadlines is in live': `
+    SELECT p.execution_id FROM place p JOIN job_versions v USING (job_id, version)
+    WHERE p.place = 'batch' AND num_nonnulls(v.total_timeout_seconds, v.heartbeat_timeout_seconds) > 0`,
   // Whoever came in last found room under its own limit, and since then the others have only left.
   'no more hold a concurrency key than the greatest limit among them allows': `
     SELECT tenant_id, concurrency_key, count(*), max(key_limit) FROM live
@@ -114,7 +131,7 @@ const invariants: Record<string, string> = {
     SELECT p.execution_id, p.place FROM place p JOIN cursors c ON c.job_id = p.job_id AND c.status = 'DELETED'
     LEFT JOIN batches b ON b.batch_id = batch_of(p.execution_id) LEFT JOIN live l ON l.execution_id = p.execution_id
     WHERE (p.place = 'batch' AND b.worker_id IS NULL) OR p.place = 'waiting'
-      OR (p.place = 'live' AND l.state <> 'running' AND l.attempt = 0 AND l.kind <> 'slot')`,
+      OR (p.place = 'live' AND NOT ${runs} AND l.attempt = 0 AND l.kind <> 'slot')`,
   'what is owed is decided': `
     SELECT k.job_id FROM catchups k JOIN cursors c USING (job_id) WHERE k.to_slot > c.decided_to`,
   'only a job that allows no overlaps, or is paced or counted, owes anything': `

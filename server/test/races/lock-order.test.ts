@@ -1,39 +1,17 @@
-// Who locks several batches or executions locks them in one order: batches before `live`, by id. A deadlock shows as a
-// lock that is waited for too long: the server would look for one only after ten seconds.
+// Who locks several batches or executions locks them in one order: batches before `live`, by id.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { deleteJob } from '../../src/domain/job-change.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
-import type { ClaimedBatch } from '../../src/ports/queue.ts'
 import { cancelBatchedById } from '../../src/store/cancel.sql.ts'
 import { reclaimLive, releaseWaiting } from '../../src/store/upkeep.sql.ts'
 import { change, edit } from '../conformance/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
-import { POSTGRES_VERSIONS, type PostgresVersion } from '../database.ts'
+import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
-import { createRace, openSession, type Race, releaseAll, type Session } from './sessions.ts'
-
-async function createPatientRace(t: TestContext, version: PostgresVersion): Promise<Race> {
-  const race = await createRace(t, version)
-  await race.client.query(`ALTER DATABASE ${race.address.database} SET deadlock_timeout = '10s'`)
-  return { ...race, first: openSession(t, race.address), second: openSession(t, race.address) }
-}
-
-/** A worker that holds two batches, of which the later by id lies first in the table, and two single executions. */
-async function hold({ s }: Race) {
-  const workerId = await s.addWorker()
-  const batchIds = [s.ids.nextBatch(), s.ids.nextBatch()]
-  const batches: ClaimedBatch[] = []
-  for (const executionId of batchIds.toReversed()) {
-    await s.fire(await s.createJob(), 0, { executionId })
-    batches.unshift(await s.claimBatch(workerId))
-  }
-  const triggers = [await s.trigger(await s.createJob()), await s.trigger(await s.createJob())]
-  const { live } = await s.claim(workerId)
-  assert.equal(live.length, 2)
-  return { workerId, ids: [...batchIds, ...triggers], batches, live }
-}
+import { createPatientRace, hold, holdDelete } from './patient-race.ts'
+import { openSession, type Race, releaseAll, type Session } from './sessions.ts'
 
 /** A job of which an execution runs in a batch, for it came before the job got its policy, and a newer slot waits. */
 async function supersedeBatched({ s }: Race) {
@@ -48,24 +26,6 @@ async function supersedeBatched({ s }: Race) {
 
 const cancelMany = ({ control }: Session, executionIds: readonly string[]) =>
   control.cancelMany({ tenantId, executionIds, message: 'no' })
-
-/** A session that is held when it has locked this batch to delete it, before it comes to others. */
-async function holdDelete(t: TestContext, { client, address, waiting }: Race, batchId: string) {
-  await client.query(`
-    CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-      IF current_setting('application_name') = 'carillon held' AND OLD.batch_id = '${batchId}' THEN
-        PERFORM pg_advisory_xact_lock(77);
-      END IF;
-      RETURN OLD;
-    END $$;
-    CREATE TRIGGER hold BEFORE DELETE ON batches FOR EACH ROW EXECUTE FUNCTION hold()`)
-  await client.query('SELECT pg_advisory_lock(77)')
-  return {
-    session: openSession(t, address, 'held'),
-    reached: () => waiting(),
-    resume: () => client.query('SELECT pg_advisory_unlock(77)'),
-  }
-}
 
 for (const version of POSTGRES_VERSIONS) {
   const race = (title: string, body: (given: Race, t: TestContext) => Promise<void>) =>

@@ -59,7 +59,7 @@ const endings: Record<string, { of: (s: Race['s']) => Ending; status: string }> 
   'has ended': { of: (s) => s.succeeded(), status: 'SUCCEEDED' },
   'is to be retried': { of: (s) => s.failedForNow(), status: 'CANCELLED' },
   'was handed back': { of: () => ({ kind: 'unstarted', host: null }), status: 'CANCELLED' },
-  'goes on': { of: (s) => ({ kind: 'running', startedAt: s.at(1) }), status: 'CANCELLING' },
+  'goes on': { of: (s) => s.running(), status: 'CANCELLING' },
 }
 
 async function answersOf({ slots }: Session, slot: SlotToFire): Promise<string[]> {
@@ -67,7 +67,7 @@ async function answersOf({ slots }: Session, slot: SlotToFire): Promise<string[]
 }
 
 const orderOf = (workerId: string) => ({
-  ...{ workerId, route: serverRoute, hosts: [], batchesMax: 5 },
+  ...{ workerId, routes: [serverRoute], hosts: [], batchesMax: 5 },
   lanes: [{ lane: sharedLane, count: 10 }],
 })
 

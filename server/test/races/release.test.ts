@@ -148,7 +148,7 @@ for (const version of POSTGRES_VERSIONS) {
       const executionId = await s.trigger(job)
       const workerId = await s.addWorker()
       const { batchId, fence } = await s.claimBatch(workerId)
-      const ending = finishes ? s.succeeded() : ({ kind: 'running', startedAt: s.at(1) } as const)
+      const ending = finishes ? s.succeeded() : s.running()
       const held = first.holdAfter(finishBatches)
       const report = [{ batchId, fence, endings: [{ position: 0, ending }] }]
       const finishing = first.queue.finishBatches(workerId, report)
@@ -179,7 +179,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { live } = await s.claim(workerId)
     assert.deepEqual(
       live.map(({ attempt, fence }) => [attempt, fence]),
-      new Array(3).fill([2, 1]),
+      new Array(3).fill([2, 2]),
     )
     await assertWhole(client)
   })

@@ -5,23 +5,26 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { planRelease } from '../../src/domain/release.ts'
-import { serverRoute } from '../../src/domain/route.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import type { Sql } from '../../src/lib/sql.ts'
 import { realTimers } from '../../src/lib/timers.ts'
 import type { Released } from '../../src/ports/upkeep.ts'
+import { StoredAttempts } from '../../src/store/attempts.ts'
 import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { Database, type Queries, type Rows } from '../../src/store/database.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
+import { StoredLogs } from '../../src/store/logs.ts'
 import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
+import { StoredRoutes } from '../../src/store/routes.ts'
+import { StoredSecrets } from '../../src/store/secrets.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
@@ -69,6 +72,10 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
     jobs: new StoredJobs(database),
     slots: new StoredSlots(database),
     queue: new StoredQueue(database),
+    attempts: new StoredAttempts(database),
+    logs: new StoredLogs(database),
+    routes: new StoredRoutes(database),
+    secrets: new StoredSecrets(database),
     upkeep: new StoredUpkeep(database),
     leases: workers,
     workers,
@@ -93,7 +100,7 @@ export function releaseAll(
 ): Promise<Released> {
   return upkeep.release(jobIds, (job, keys) => {
     const plan = planRelease(job, keys)
-    const place = { route: serverRoute, lane: sharedLane, priority: job.priority }
+    const place = { lane: sharedLane, priority: job.priority }
     const executions = (plan.owed?.slots ?? []).map(() => ({ executionId: ids.nextBatch(), ...place }))
     return { ...plan, executions }
   })

@@ -15,7 +15,7 @@ import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { nextSlot } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { Random } from '../../src/ports/random.ts'
-import { type UnderWay, unendedOf } from '../../src/store/memory/cancel.ts'
+import { isRunning, type UnderWay, unendedOf } from '../../src/store/memory/cancel.ts'
 import type { JobRow } from '../../src/store/memory/rows.ts'
 import { versionAfter } from '../conformance/changes.ts'
 import { drawMs, drawWaitMs } from './faults.ts'
@@ -207,14 +207,12 @@ class Changer {
 
 function pendingOf(job: JobRow): string[] {
   return unendedOf(job)
-    .filter((one) => (one.place === 'batch' ? one.batch.workerId === null : one.row.state !== 'running'))
+    .filter((one) => !isRunning(one))
     .map(idOf)
 }
 
 function runningOf(job: JobRow): string[] {
-  return unendedOf(job)
-    .filter((one) => (one.place === 'batch' ? one.batch.workerId !== null : one.row.state === 'running'))
-    .map(idOf)
+  return unendedOf(job).filter(isRunning).map(idOf)
 }
 
 function idOf(one: UnderWay): string {

@@ -55,6 +55,8 @@ function checkEnd({ evidence, say }: Context, { version }: CheckedJob, execution
     MAX_RETRIES_EXCEEDED: spent === max_retries + 1 && last.outcome !== 'lost',
     NOT_RETRYABLE: spent === 1 && last.httpStatus === 404,
     WORKER_LOST: lost === lossesMax && last.outcome === 'lost',
+    // No job of the workload limits it.
+    TOTAL_TIMEOUT: false,
   }[letter.reason]
   if (!isRight)
     say('I18', `${executionId} is dead by ${letter.reason} after ${spent} attempts and ${lost} losses`)

@@ -40,7 +40,8 @@ function checkCoverage({ say, plain, wasFaulty }: Context, execution: RecordedEx
   const extra = new Set(execution.calls)
   for (const { attempt, outcome, startedAt } of attempts) {
     if (outcome === 'lost' || (outcome === 'cancelled' && startedAt === null)) continue
-    const own = execution.calls.find((call) => call.attempt === attempt && call.at === startedAt)
+    // Of one that its target ended before its worker had written anything, nobody knew when it started.
+    const own = execution.calls.find((call) => call.attempt === attempt && call.at === (startedAt ?? call.at))
     if (own === undefined)
       say('I15', `attempt ${attempt} of ${executionId} is ${outcome} and no call of it is known`)
     else extra.delete(own)

@@ -10,6 +10,7 @@ import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { AttemptRow, JobRow } from '../../src/store/memory/rows.ts'
 import type { MemoryStore } from '../../src/store/memory/store.ts'
 import type { VirtualHttp } from '../virtual-world.ts'
+import type { Word } from './async-targets.ts'
 import type { Change } from './changes.ts'
 import { checkAttempts } from './check-attempts.ts'
 import { checkCalls } from './check-calls.ts'
@@ -17,6 +18,7 @@ import { checkChanges, isHeldBack, isSuperseded } from './check-changes.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkOverlap } from './check-overlap.ts'
 import { checkSlots } from './check-slots.ts'
+import { checkWords } from './check-words.ts'
 import type { Fault } from './faults.ts'
 
 export interface Evidence {
@@ -26,6 +28,8 @@ export interface Evidence {
   senders: readonly string[]
   faults: readonly Fault[]
   changes: readonly Change[]
+  /** What targets said later. */
+  words: readonly Word[]
   /** The instant of ms 0 of `sent` and `faults`. */
   startAt: number
   /** No slot lies later. */
@@ -92,6 +96,8 @@ export interface Context {
   /** Nothing went wrong: nothing may be late or skipped for no reason. */
   plain: boolean
   say: (invariant: string, what: string) => void
+  /** What the target of an execution said of its attempts. */
+  wordsOf: (executionId: string) => readonly Word[]
   /** Whether something went wrong, for this server or for all, between two instants. */
   wasFaulty: (server: string | null, from: number, to: number) => boolean
 }
@@ -104,10 +110,12 @@ export interface Verdict {
 
 export function checkAll(evidence: Evidence): Verdict {
   const violations: Violation[] = []
+  const words = Map.groupBy(evidence.words, ({ executionId }) => executionId)
   const context: Context = {
     evidence,
     plain: evidence.faults.length === 0,
     say: (invariant, what) => void violations.push({ invariant, what }),
+    wordsOf: (executionId) => words.get(executionId) ?? [],
     wasFaulty: createFaultIndex(evidence),
   }
   const jobs = gather(evidence)
@@ -117,6 +125,7 @@ export function checkAll(evidence: Evidence): Verdict {
     checkAttempts(context, job)
     checkCalls(context, job)
     checkOverlap(context, job)
+    checkWords(context, job)
   }
   checkLeftovers(context, jobs)
   checkLimits(context, jobs)
@@ -270,7 +279,7 @@ function createFaultIndex({ faults, startAt }: Evidence): Context['wasFaulty'] {
   }
   for (const fault of faults) {
     // A failed call of another loop explains nothing about executions and slots.
-    if (fault.method !== null && !/^(queue|leases|slots)\./.test(fault.method)) continue
+    if (fault.method !== null && !/^(queue|leases|slots|attempts)\./.test(fault.method)) continue
     add(fault.server, fault)
     if (fault.server !== null) add('any', fault)
   }
@@ -307,6 +316,7 @@ function countSeen({ evidence }: Context, jobs: readonly CheckedJob[]): Record<s
   }
   for (const { reason } of store.deadLetters.values()) seen[reason] = (seen[reason] ?? 0) + 1
   for (const { kind } of faults) seen[kind] = (seen[kind] ?? 0) + 1
+  for (const { answer } of evidence.words) seen[`word ${answer}`] = (seen[`word ${answer}`] ?? 0) + 1
   for (const { kind } of evidence.changes) seen[`job ${kind}`] = (seen[`job ${kind}`] ?? 0) + 1
   return seen
 }

@@ -22,7 +22,8 @@ test('a day of crashes, pauses, outages and lost replies: every slot has one rec
   const ends = ['lost', 'overlap', 'misfire', 'exclusion', 'MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE'] as const
   const changes = ['edit', 'reschedule', 'pause', 'resume', 'delete', 'cancel'].map((kind) => `job ${kind}`)
   const stops = ['paused', 'edited', 'deleted', 'cancelled', 'superseded'] as const
-  for (const what of [...kinds, ...ends, ...changes, ...stops])
+  const words = ['word taken', 'word over'] as const
+  for (const what of [...kinds, ...ends, ...changes, ...stops, ...words])
     assert.ok(seen[what]! > 0, `never met: ${what}`)
   assert.ok(seen['executions']! > 15_000, `only ${seen['executions']} executions`)
 })

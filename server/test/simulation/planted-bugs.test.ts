@@ -60,10 +60,38 @@ test('a fire that is applied twice is found', async () => {
 test('a finish that is dropped silently is found', async () => {
   const broken = await findBroken(() => {
     const isDue = everySo(50)
-    const answer = { missing: [], cancelled: [] }
+    const answer = { missing: [], cancelled: [], left: [] }
     return async (name, method, args) => (/^queue\.finish/.test(name) && isDue() ? answer : method(...args))
   })
   assert.ok(broken.has('I14'), `only ${[...broken]}`)
+})
+
+test('a word of a target that is taken and not written is found', async () => {
+  const broken = await findBroken(() => {
+    const isDue = everySo(5)
+    const answer = { refused: [], cancelled: [] }
+    return async (name, method, args) => (name === 'attempts.report' && isDue() ? answer : method(...args))
+  })
+  assert.ok(broken.has('I22'), `only ${[...broken]}`)
+})
+
+test('a word of a target that is refused though it came in time is found', async () => {
+  const broken = await findBroken(() => {
+    const isDue = everySo(5)
+    return async (name, method, args) => (name === 'attempts.find' && isDue() ? [] : method(...args))
+  })
+  assert.ok(broken.has('I13'), `only ${[...broken]}`)
+})
+
+test('an attempt that is timed out before its time is found', async () => {
+  const broken = await findBroken(({ store }) => async (name, method, args) => {
+    if (name === 'upkeep.findOverdue') {
+      const awaiting = [...store.live.values()].filter(({ state }) => state === 'awaiting')
+      for (const row of awaiting.slice(0, 1)) store.changeLive(row, { deadline: store.now() })
+    }
+    return method(...args)
+  })
+  assert.ok(broken.has('I5'), `only ${[...broken]}`)
 })
 
 test('a claim that is handed to two workers is found', async () => {

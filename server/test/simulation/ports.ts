@@ -1,10 +1,13 @@
 // The stored ports as one simulated server reaches them: every call takes its time, and may fail before or after it
 // was carried out. One wrapper for every method of every port, so that no call is forgotten.
 import { Unavailable } from '../../src/lib/unavailable.ts'
+import type { Attempts } from '../../src/ports/attempts.ts'
 import type { Leases } from '../../src/ports/leases.ts'
+import type { Logs } from '../../src/ports/logs.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
 import type { Queue } from '../../src/ports/queue.ts'
 import type { Random } from '../../src/ports/random.ts'
+import type { Secrets } from '../../src/ports/secrets.ts'
 import type { Slots } from '../../src/ports/slots.ts'
 import type { Upkeep } from '../../src/ports/upkeep.ts'
 import type { VirtualTimers } from '../virtual-world.ts'
@@ -14,6 +17,9 @@ import type { Gate } from './gate.ts'
 export interface StoredPorts {
   slots: Slots
   queue: Queue
+  attempts: Attempts
+  logs: Logs
+  secrets: Secrets
   upkeep: Upkeep
   leases: Leases
   partitions: Partitions
@@ -24,10 +30,13 @@ export type Method = (...args: unknown[]) => Promise<unknown>
 export type Caller = (name: string, method: Method, args: unknown[]) => Promise<unknown>
 
 export function wrapPorts(ports: StoredPorts, call: Caller): StoredPorts {
-  const { slots, queue, upkeep, leases, partitions } = ports
+  const { slots, queue, attempts, logs, secrets, upkeep, leases, partitions } = ports
   return {
     slots: wrapPort('slots', slots, call),
     queue: wrapPort('queue', queue, call),
+    attempts: wrapPort('attempts', attempts, call),
+    logs: wrapPort('logs', logs, call),
+    secrets: wrapPort('secrets', secrets, call),
     upkeep: wrapPort('upkeep', upkeep, call),
     leases: wrapPort('leases', leases, call),
     partitions: wrapPort('partitions', partitions, call),

@@ -47,6 +47,7 @@ export async function run(given: RunOptions): Promise<Run> {
     senders: sim.senders,
     faults: sim.faults,
     changes: sim.changes,
+    words: sim.words,
     startAt,
     untilAt: startAt + forMs,
     retryAfterMs: retryAfterSeconds * 1_000,

@@ -12,7 +12,9 @@ import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/s
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../../src/upkeep/reclaim-lost.ts'
 import { lookForWaitingEveryMs, Releaser } from '../../src/upkeep/release-waiting.ts'
+import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from '../../src/upkeep/time-out.ts'
 import { wakeEveryMs, wakeReady } from '../../src/upkeep/wake-ready.ts'
+import { refreshKeysEveryMs } from '../../src/worker/call-signer.ts'
 import { claimEveryMs } from '../../src/worker/claim.ts'
 import { lookForCancelsEveryMs, Worker } from '../../src/worker/worker.ts'
 import { SeededRandom, type VirtualWorld } from '../virtual-world.ts'
@@ -85,13 +87,17 @@ export class SimulatedServer {
   }
 
   async #startWorker(): Promise<void> {
-    const { queue, leases } = this.#deps.ports
+    const { queue, attempts, logs, secrets, leases } = this.#deps.ports
     const { capacity, pollFactor } = this.#options
     const worker = new Worker(
       {
         ...this.#world,
         version: '1.0.0',
+        publicUrl: () => 'https://carillon.example',
         queue,
+        attempts,
+        logs,
+        secrets,
         leases,
         onEnded: () => finish.wake(),
         onTaken: () => tend.wake(),
@@ -110,6 +116,7 @@ export class SimulatedServer {
     const tend = this.#startLoop('tend executions', tendIdleMs * pollFactor, () => worker.tend())
     const claim = this.#startLoop('claim executions', claimEveryMs * pollFactor, () => worker.claim())
     const cancels = this.#startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
+    this.#startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
     this.#listeners.set('queue', () => claim.wake())
     this.#listeners.set('cancels', () => cancels.wake())
   }
@@ -172,6 +179,19 @@ export class SimulatedServer {
       releaser.step(),
     )
     this.#listeners.set('waiting', () => waiting.wake())
+    const calm = new Calm()
+    const timeOutDeps = {
+      ...this.#world,
+      upkeep,
+      onTimedOut: ({ retries: hasRetries, running }: AfterTimeOut) => {
+        this.#send('waiting')
+        if (hasRetries) this.#send('retries')
+        if (running) this.#send('cancels')
+      },
+    }
+    this.#startLoop('time out what is overdue', timeOutEveryMs * watchFactor, () =>
+      timeOutOverdue(timeOutDeps, calm),
+    )
   }
 
   #startLoop(name: string, idleMs: number, step: Step): Loop {

@@ -1,5 +1,5 @@
 // A hundred jobs of every kind and the targets they call: quick ones, slow ones, some that fail sometimes and some
-// that always do. Jobs are planned as the API plans them, most at the start, a few in the course of the day.
+// that always do, some that answer later. Jobs are planned as the API plans them, most at the start, a few in the course of the day.
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { ApiError } from '../../src/api/api-error.ts'
 import { planJob } from '../../src/api/new-job.ts'
@@ -10,7 +10,8 @@ import { unlimitedTier } from '../../src/domain/tenant.ts'
 import { epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import type { HttpRequest } from '../../src/ports/http.ts'
 import type { Random } from '../../src/ports/random.ts'
-import type { ScriptedAnswer, VirtualHttp } from '../virtual-world.ts'
+import type { ScriptedAnswer } from '../virtual-world.ts'
+import { answerLater } from './async-targets.ts'
 import { startChanges } from './changes.ts'
 import { drawMs } from './faults.ts'
 import type { Simulation } from './world.ts'
@@ -29,10 +30,26 @@ export const retryAfterSeconds = 7
 
 type Schedule = Exclude<JobRequest['schedule'], string>
 
-const TARGETS = ['quick', 'quick', 'quick', 'flaky', 'busy', 'slow', 'broken', 'refusing', 'wrong'] as const
+const TARGETS = [
+  'quick',
+  'quick',
+  'quick',
+  'flaky',
+  'busy',
+  'slow',
+  'broken',
+  'refusing',
+  'wrong',
+  'later',
+  'later',
+] as const
 type Target = (typeof TARGETS)[number]
 const hostsPerTarget = 4
-const TENANTS = ['tenant-a', 'tenant-b', 'tenant-c'] as const
+const TENANTS = [
+  '00000000-0000-7000-8000-00000000000a',
+  '00000000-0000-7000-8000-00000000000b',
+  '00000000-0000-7000-8000-00000000000c',
+] as const
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe'] as const
 /** Shared by a tenant's jobs. */
 const KEYS = [
@@ -48,7 +65,7 @@ const denseRuns = 1_200
 export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   const random = sim.randomOf('workload')
   const create = createCreator(sim)
-  setTargets(sim.world.http, sim.randomOf('targets'))
+  setTargets(sim)
   const count = options.jobs ?? 100
   for (let i = 0; i < count; i++) {
     const share = i / count
@@ -199,7 +216,8 @@ function drawLimits(random: Random, target: Target, schedule: Schedule): Partial
   }
 }
 
-function setTargets(http: VirtualHttp, random: Random): void {
+function setTargets(sim: Simulation): void {
+  const random = sim.randomOf('targets')
   const answers: Record<Target, ((request: HttpRequest) => ScriptedAnswer) | null> = {
     quick: () => ({ status: 200, body: 'done', afterMs: drawMs(random, 1, 150) }),
     flaky: () => ({ status: random.next() < 0.3 ? 503 : 200, afterMs: drawMs(random, 1, 400) }),
@@ -211,11 +229,12 @@ function setTargets(http: VirtualHttp, random: Random): void {
     broken: () => ({ status: 500, body: 'no', afterMs: drawMs(random, 1, 50) }),
     refusing: null,
     wrong: () => ({ status: 404, afterMs: drawMs(random, 1, 50) }),
+    later: answerLater(sim),
   }
   for (const target of new Set(TARGETS)) {
     const answer = answers[target]
     if (answer === null) continue
-    for (let i = 1; i <= hostsPerTarget; i++) http.answer(`https://${target}-${i}.example`, answer)
+    for (let i = 1; i <= hostsPerTarget; i++) sim.world.http.answer(`https://${target}-${i}.example`, answer)
   }
 }
 

@@ -7,6 +7,8 @@ import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
 import { createVirtualWorld, SeededRandom, type VirtualWorld } from '../virtual-world.ts'
+import { SimulatedApi } from './api.ts'
+import type { Word } from './async-targets.ts'
 import type { Change } from './changes.ts'
 import { drawMs, drawWaitMs, type Fault, type FaultKind, type FaultRates, noFaults } from './faults.ts'
 import { Gate } from './gate.ts'
@@ -45,6 +47,10 @@ export class Simulation {
   readonly faults: Fault[] = []
   /** What people did to jobs, in order. */
   readonly changes: Change[] = []
+  /** What targets said of attempts that they had taken. */
+  readonly words: Word[] = []
+  /** Where they say it. */
+  readonly api: SimulatedApi
   /** Steps that failed though nothing was wrong with the store. */
   readonly failures: LoopFailure[] = []
   /** For each entry of `world.http.sent`, the server that made the call. */
@@ -66,6 +72,7 @@ export class Simulation {
     this.#linkRandom = new SeededRandom(this.seedOf('link'))
     this.#hash = options.traced ? createHash('sha256') : null
     this.#rates = options.rates
+    this.api = this.#openApi()
     for (let i = 0; i < options.servers; i++) this.#boot(`server-${String.fromCharCode(97 + i)}`)
     this.#plan(
       () => this.#rates.outageEveryMs,
@@ -130,21 +137,31 @@ export class Simulation {
     return jobs.values().every(({ cursor }) => cursor.status === 'COMPLETED' || cursor.status === 'DELETED')
   }
 
-  #boot(name: string): void {
-    const { world, faults } = this
-    const gate = new Gate(world.timers)
-    const note = (kind: FaultKind, method: string) => {
-      faults.push({ kind, server: name, fromMs: this.nowMs, toMs: this.nowMs, method })
+  /** It is never down: somewhere one is up. */
+  #openApi(): SimulatedApi {
+    const { clock } = this.world
+    const ports = this.#linkPorts('api', new Gate(this.world.timers))
+    // To the server it runs in, and a moment later to the others.
+    const send = (topic: WakeupTopic) => {
+      const [own] = this.#servers.values()
+      own?.hear([topic])
+      this.#sendOn(own ?? null, [topic])
     }
+    return new SimulatedApi({ clock, ports, random: this.randomOf('api decisions'), wakeup: { send } })
+  }
+
+  /** The way to the store of one of them. */
+  #linkPorts(name: string, gate: Gate): StoredPorts {
     const { tamper, onEvent } = this.options
-    const ports = tamper?.(this.tables) ?? this.tables
     const link = createLink({
-      timers: world.timers,
+      timers: this.world.timers,
       gate,
       random: this.#linkRandom,
       shares: () => this.#rates,
       isAway: () => this.#away,
-      onFault: note,
+      onFault: (kind: FaultKind, method: string) => {
+        this.faults.push({ kind, server: name, fromMs: this.nowMs, toMs: this.nowMs, method })
+      },
       onEvent:
         this.#hash === null && onEvent === undefined
           ? null
@@ -153,11 +170,17 @@ export class Simulation {
               onEvent?.(this.nowMs, name, what, args)
             },
     })
+    return wrapPorts(tamper?.(this.tables) ?? this.tables, link)
+  }
+
+  #boot(name: string): void {
+    const { world } = this
+    const gate = new Gate(world.timers)
     const server = new SimulatedServer(
       {
         world,
         gate,
-        ports: wrapPorts(ports, link),
+        ports: this.#linkPorts(name, gate),
         seed: this.seedOf(`${name} ${this.#incarnations++}`),
         onSend: () => void this.senders.push(name),
         onFailure: (failure) => this.#judge(failure),
@@ -243,7 +266,7 @@ export class Simulation {
     for (const name of [...this.#servers.keys()]) this.#crash(name, downMs + drawMs(this.#random, 0, 5_000))
   }
 
-  #sendOn(from: SimulatedServer, topics: readonly WakeupTopic[]): void {
+  #sendOn(from: SimulatedServer | null, topics: readonly WakeupTopic[]): void {
     if (this.#away) return
     for (const server of this.#servers.values()) {
       if (server === from || this.#linkRandom.next() < hintLostShare) continue

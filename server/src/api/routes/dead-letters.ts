@@ -5,7 +5,6 @@ import {
   DeadLetterListQuery,
   DeadLetterPatch,
 } from '@carillon/contract/dead-letter.ts'
-import { jobDefaults } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
@@ -15,7 +14,7 @@ import { toDeadLetter } from '../execution-shape.ts'
 import { toLetterFilter } from '../job-filter.ts'
 import { noParameters, problemResponses, security } from '../openapi.ts'
 import { readId } from '../path-id.ts'
-import { checkPayload, requireDeadLetters } from '../tier-limits.ts'
+import { checkPayload, methodOf, requireDeadLetters } from '../tier-limits.ts'
 import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../write.ts'
 
 export interface DeadLetterDeps extends WriteDeps {
@@ -97,7 +96,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
         const letter = await stores.deadLetters.get(tenantId, executionId)
         if (letter === null) throw notFound(executionId)
         const job = await stores.jobs.get(tenantId, letter.jobId)
-        const method = job?.execution.method ?? jobDefaults.method
+        const method = methodOf(job?.execution)
         checkPayload(body.payload, { pointer: '/payload', method, tier: caller.tier })
         const edited = await stores.deadLetters.edit(tenantId, executionId, body.payload)
         if (edited === null) throw notFound(executionId)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { assertProblem, runAll, setupApp, testWorkerId } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp, testWorker, testWorkerId } from '../../../test/app.ts'
 import { sharedLane } from '../../domain/lane.ts'
 import { epochMs } from '../../lib/epoch.ts'
 import { executionsCancelled } from '../../telemetry/events.ts'
@@ -115,9 +115,9 @@ test('what runs is being cancelled, and the answer stays the same when it has en
   const executionId = await trigger()
   const { leases, queue } = memory
   const workerId = testWorkerId
-  await leases.register({ workerId, host: 'a', version: '1', labels: [], capacity: 50 })
+  await leases.register(testWorker())
   const lanes = [{ lane: sharedLane, count: 10 }]
-  const { live } = await queue.claim({ workerId, route: 'server', lanes, hosts: [], batchesMax: 10 })
+  const { live } = await queue.claim({ workerId, routes: ['server'], lanes, hosts: [], batchesMax: 10 })
   const answer = await cancel(executionId)
   assert.equal(answer.statusCode, 202, answer.body)
   assert.deepEqual(answer.json(), { execution_id: executionId, job_id: jobId, status: 'CANCELLING' })

@@ -1,6 +1,5 @@
 // POST /api/v1/executions/{execution_id}/retry: do it again. POST …/cancel: do not do it.
 import { CancelReply, RetryReply, RetryRequest } from '@carillon/contract/execution.ts'
-import { jobDefaults } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import type { LaneChooser } from '../../domain/lane.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -13,7 +12,7 @@ import { toScheduledTime } from '../execution-shape.ts'
 import { takeNoBody } from '../json-body.ts'
 import { noFields, problemResponses, security } from '../openapi.ts'
 import { executionNotFound, readExecutionId } from '../path-id.ts'
-import { checkPayload } from '../tier-limits.ts'
+import { checkPayload, methodOf } from '../tier-limits.ts'
 import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../write.ts'
 
 export interface ExecutionControlDeps extends WriteDeps {
@@ -51,7 +50,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
       const executionId = readExecutionId(request.params)
       const payload = body.payload_override
       if (payload !== undefined) {
-        const method = await methodOf(deps, tenantId, executionId)
+        const method = await findMethod(deps, tenantId, executionId)
         checkPayload(payload, { pointer: '/payload_override', method, tier: caller.tier })
       }
       return answerWrite<RetryReply>(deps, request, reply, async ({ control }) => {
@@ -111,14 +110,14 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
   )
 }
 
-async function methodOf(
+async function findMethod(
   { jobs, history }: ExecutionControlDeps,
   tenantId: string,
   executionId: string,
-): Promise<string> {
+): Promise<string | null> {
   const execution = await history.getExecution(tenantId, executionId)
   if (execution === null) throw executionNotFound(executionId)
-  return (await jobs.get(tenantId, execution.jobId))?.execution.method ?? jobDefaults.method
+  return methodOf((await jobs.get(tenantId, execution.jobId))?.execution)
 }
 
 function requireRetried(outcome: RetryOutcome, executionId: string) {

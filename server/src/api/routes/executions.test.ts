@@ -43,7 +43,8 @@ test('an execution is shown from pending to its end, with every attempt', async 
     scheduled_time: '2026-01-01T00:00:01Z',
     enqueued_at: '2026-01-01T00:00:01.500Z',
   }
-  const rest = { job_id: jobId, idempotency_key: key, callback_url: 'http://127.0.0.1:7420/echo' }
+  const called = { executor: 'http', callback_url: 'http://127.0.0.1:7420/echo', progress: null }
+  const rest = { job_id: jobId, idempotency_key: key, ...called }
   const fixed = { ...common, ...rest, metadata: { team: 'a' }, payload: null, retry_of: null }
   assert.deepEqual(pending, {
     ...fixed,

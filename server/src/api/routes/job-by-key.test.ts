@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
+import type { HttpExecution } from '../../domain/job.ts'
 import { defaultTenantId } from '../../domain/tenant.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
@@ -63,7 +64,7 @@ test('header values that are shown stand for those that are stored', async (t) =
   const { job_id: jobId } = (await put(withHeaders({ 'X-A': 'secret' }))).json()
   assert.equal((await put(withHeaders({ 'X-A': '***' }))).json().version, 1)
   await put(withHeaders({ 'x-a': '***', 'X-B': 'b' }))
-  const { headers } = (await memory.jobs.get(defaultTenantId, jobId))!.execution
+  const { headers } = (await memory.jobs.get(defaultTenantId, jobId))!.execution as HttpExecution
   assert.deepEqual(headers, { 'x-a': 'secret', 'X-B': 'b' })
   assertProblem(await put(withHeaders({ 'X-C': '***' })), 'INVALID_REQUEST', '/execution/headers/X-C')
 })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, setupApp } from '../../../test/app.ts'
+import type { HttpExecution } from '../../domain/job.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 const callbackUrl = 'http://127.0.0.1:7420/echo'
@@ -23,7 +24,7 @@ async function setup(t: TestContext, changes: Record<string, unknown> = {}) {
   }
   const storedHeaders = async () => {
     const job = await parts.memory.jobs.get(parts.memory.store.jobs.get(jobId)!.tenantId, jobId)
-    return job!.execution.headers
+    return (job!.execution as HttpExecution).headers
   }
   return { ...parts, created, jobId, send, patch, storedHeaders }
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { assertProblem, runAll, setupApp, testWorkerId } from '../../../test/app.ts'
+import { assertProblem, runAll, setupApp, testWorker, testWorkerId } from '../../../test/app.ts'
 import { sharedLane } from '../../domain/lane.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
@@ -99,9 +99,9 @@ for (const { query, status, wake } of [
       ...{ go: [executionId], owed: null, cancel: null, next: null, executions: [] },
     }))
     const workerId = testWorkerId
-    await memory.leases.register({ workerId, host: 'a', version: '1', labels: [], capacity: 50 })
+    await memory.leases.register(testWorker())
     const lanes = [{ lane: sharedLane, count: 10 }]
-    const order = { workerId, route: 'server', lanes, hosts: [], batchesMax: 10 }
+    const order = { workerId, routes: ['server'], lanes, hosts: [], batchesMax: 10 }
     const { live } = await memory.queue.claim(order)
     assert.equal(live.length, 1)
     woken.length = 0

@@ -8,6 +8,7 @@ import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
 import { type Answer, type NowFacts, whyNow, whyUnended } from '../../domain/why.ts'
 import { whyNoSlot, whySlot } from '../../domain/why-slot.ts'
+import { canRun } from '../../domain/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { History } from '../../ports/history.ts'
@@ -23,7 +24,7 @@ export interface JobWhyDeps extends LedgerDeps {
   clock: Clock
   jobs: Pick<Jobs, 'get'>
   history: Pick<History, 'listSlots' | 'listSkips' | 'countSlots' | 'getExecution' | 'underWay'>
-  workers: Workers
+  workers: Pick<Workers, 'list'>
 }
 
 interface Question {
@@ -149,14 +150,14 @@ async function factsOfNow(deps: JobWhyDeps, { ledger, now }: Question): Promise<
   const { job, schedule } = ledger
   const [underWay, workers, last, after] = await Promise.all([
     deps.history.underWay(job.tenantId, job.jobId),
-    deps.workers.list(),
+    deps.workers.list({ tenantId: null }),
     findBefore(ledger, epochMs(now + 1)),
     findAfter(ledger, now),
   ])
   // With its jitter the latest slot may not be due yet.
   const next = last?.status === 'SCHEDULED' ? last : after
   if (underWay === null) throw new Error(`the job ${job.jobId} is gone`)
-  const active = workers.filter(({ status }) => status === 'ACTIVE')
+  const active = workers.filter((one) => one.status === 'ACTIVE' && canRun(one, job))
   const free = active.reduce((sum, one) => sum + Math.max(0, one.capacity - one.currentLoad), 0)
   const run = schedule === null || next === null ? null : nextRun(schedule, epochMs(next.slot - 1))
   const isOut = next?.reason === 'exclusion'

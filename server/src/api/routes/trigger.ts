@@ -1,5 +1,5 @@
 // POST /api/v1/jobs/{job_id}/trigger: run it now.
-import { jobDefaults, TriggerReply, TriggerRequest } from '@carillon/contract/job.ts'
+import { TriggerReply, TriggerRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import type { LaneChooser } from '../../domain/lane.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -9,7 +9,7 @@ import { toScheduledTime } from '../execution-shape.ts'
 import { takeNoBody } from '../json-body.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
-import { checkPayload } from '../tier-limits.ts'
+import { checkPayload, methodOf } from '../tier-limits.ts'
 import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../write.ts'
 
 export interface TriggerDeps extends WriteDeps {
@@ -50,7 +50,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
           const order: TriggerOrder = { tenantId, jobId, executionId, lane }
           if (body.payload_override !== undefined) {
             order.payloadOverride = body.payload_override
-            const method = (await jobs.get(tenantId, jobId))?.execution.method ?? jobDefaults.method
+            const method = methodOf((await jobs.get(tenantId, jobId))?.execution)
             checkPayload(body.payload_override, { pointer: '/payload_override', method, tier: caller.tier })
           }
           const { enqueuedAt } = requireTriggered(await jobs.trigger(order), jobId)

@@ -1,8 +1,10 @@
-// Zone tables: every change of UTC offset of an IANA zone, read once through Temporal and kept as numbers, so
-// that no search asks Temporal or Intl again. Nothing here reads the host's own zone.
+// Zone tables: every change of UTC offset of an IANA zone, read once through Temporal (or Intl, where that is missing)
+// and kept as numbers, so that no search asks them again. Nothing here reads the host's own zone.
 import { FIRST_SECOND, LAST_SECOND } from './civil.ts'
 import { type Result, refuse } from './schedule-error.ts'
+import { readByIntl } from './zone-intl.ts'
 import { suggestZones } from './zone-names.ts'
+import { readByTemporal, type ZoneReading } from './zone-temporal.ts'
 
 export interface Zone {
   /** The IANA name as the database spells it; a link (`US/Eastern`) keeps its own name. */
@@ -26,9 +28,9 @@ const bucketBits = 23 // 97 days
 const bucketSeconds = 2 ** bucketBits
 /** Read on first use; later years are read when a search first walks past this second (2101-01-01). */
 const eagerUntil = 4_133_980_800
-// No zone has had more than 4 changes a year; the guard stops a wrong answer of Temporal from looping.
-const transitionsMax = 2_000
 
+// The server refuses to run without Temporal; the SDK's test kit runs on Node 20.
+const read = typeof Temporal === 'object' ? readByTemporal : readByIntl
 const zones = new Map<string, Zone>()
 
 export function findZone(name: string): Result<Zone> {
@@ -67,7 +69,7 @@ export function offsetAt(zone: Zone, second: number): number {
 /** Grows the table to the end of the engine's range, if it does not reach it; true if it grew. No answer changes. */
 export function extendZone(zone: Zone): boolean {
   if (zone.starts[zone.starts.length - 1]! >= LAST_SECOND) return false
-  fill(zone, LAST_SECOND)
+  fill(zone, read(zone.id)!, LAST_SECOND)
   return true
 }
 
@@ -82,42 +84,21 @@ function unknownZone(name: string): Result<never> {
 }
 
 function readZone(name: string): Zone | null {
-  let first: Temporal.ZonedDateTime
-  try {
-    first = Temporal.Instant.fromEpochMilliseconds(FIRST_SECOND).toZonedDateTimeISO(name)
-  } catch {
-    return null
-  }
-  const fixed = first.getTimeZoneTransition('next') === null
+  const reading = read(name)
+  if (reading === null) return null
   const zone: Zone = {
-    id: first.timeZoneId,
-    fixedOffset: fixed ? first.offsetNanoseconds / 1e9 : null,
+    id: reading.id,
+    fixedOffset: reading.isFixed ? reading.segments(LAST_SECOND).offsets[0]! : null,
     starts: new Float64Array(0),
     offsets: new Int32Array(0),
     firstInBucket: new Uint16Array(0),
   }
-  fill(zone, fixed ? LAST_SECOND : eagerUntil)
+  fill(zone, reading, reading.isFixed ? LAST_SECOND : eagerUntil)
   return zone
 }
 
-function fill(zone: Zone, until: number): void {
-  let at = Temporal.Instant.fromEpochMilliseconds(FIRST_SECOND).toZonedDateTimeISO(zone.id)
-  const starts = [FIRST_SECOND]
-  const offsets = [at.offsetNanoseconds / 1e9]
-  for (let read = 0; read < transitionsMax; read++) {
-    const next = at.getTimeZoneTransition('next')
-    if (next === null) break
-    const start = next.epochMilliseconds / 1000
-    const offset = next.offsetNanoseconds / 1e9
-    // boa-dev/temporal#602: engines have answered with the same instant or an unchanged offset.
-    if (start <= at.epochMilliseconds / 1000 || start >= until) break
-    if (offset !== offsets.at(-1)) {
-      starts.push(start)
-      offsets.push(offset)
-    }
-    at = next
-  }
-  starts.push(until)
+function fill(zone: Zone, reading: ZoneReading, until: number): void {
+  const { starts, offsets } = reading.segments(until)
   const firstInBucket = new Uint16Array(Math.floor(until / bucketSeconds) + 1)
   for (let bucket = 0, k = 0; bucket < firstInBucket.length; bucket++) {
     while (starts[k + 1]! <= bucket * bucketSeconds) k++

@@ -1,6 +1,7 @@
 // Cancelling in memory. What does not run ends at once, and its record says why; what runs is flagged, and ends when
 // its worker gives it back.
 import { batchIdOf, executionIdAt } from '../../domain/execution.ts'
+import { soonerForCancel } from './deadlines.ts'
 import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
 import type { BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
@@ -28,8 +29,7 @@ export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: str
   if (found.place === 'batch') {
     const { batch, entry } = found
     if (batch.workerId === null) {
-      batch.entries = batch.entries.filter((other) => other !== entry)
-      if (batch.entries.length === 0) store.deleteBatch(batch)
+      store.removeEntry(batch, entry)
       recordAttempt(store, leaveBatch(store, batch, entry), null, cancelledEnd(store, message))
       return false
     }
@@ -37,12 +37,15 @@ export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: str
     return true
   }
   const { row } = found
-  if (row.state !== 'running') {
+  if (!isRunning(found)) {
     store.deleteLive(row)
     recordAttempt(store, row, null, cancelledEnd(store, message))
     return false
   }
-  if (row.cancelledAt === null) Object.assign(row, { cancelledAt: store.now(), cancelMessage: message })
+  if (row.cancelledAt === null) {
+    const deadline = soonerForCancel(store, row.deadline)
+    store.changeLive(row, { cancelledAt: store.now(), cancelMessage: message, deadline })
+  }
   return true
 }
 
@@ -70,6 +73,8 @@ export function isCancelled(found: UnderWay): boolean {
     : found.row.cancelledAt !== null
 }
 
-function isRunning(found: UnderWay): boolean {
-  return found.place === 'batch' ? found.batch.workerId !== null : found.row.state === 'running'
+/** Whether an attempt is under way: in the hands of a worker, or of a target that will say how it ended. */
+export function isRunning(found: UnderWay): boolean {
+  if (found.place === 'batch') return found.batch.workerId !== null
+  return found.row.state === 'running' || found.row.state === 'awaiting'
 }

@@ -1,5 +1,7 @@
 // Claiming in memory: whole batches while they fit, then single executions out of the next.
+import { suspectHost } from '../../domain/route.ts'
 import type { Claimed, ClaimedBatch, ClaimedLive, ClaimOrder } from '../../ports/queue.ts'
+import { deadlinesOf } from './deadlines.ts'
 import { leaveBatch } from './record-attempt.ts'
 import type { BatchRow, LeaseRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
@@ -9,22 +11,20 @@ export function claim(store: MemoryStore, order: ClaimOrder): Claimed {
   const taken: Claimed = { batches: [], live: [] }
   for (const { lane, count } of order.lanes) claimLane(store, order, { lane, count }, taken)
   for (const { host, count } of order.hosts) {
-    const ready = store.claimable.host(order.route, host)?.take(count) ?? []
-    for (const row of ready) taken.live.push(claimLive(store, row, leaseOf(store, order.workerId)))
+    for (const row of store.claimable.readyFor(order.routes, host, count))
+      taken.live.push(claimLive(store, row, leaseOf(store, order.workerId)))
   }
   return taken
 }
 
 function claimLane(
   store: MemoryStore,
-  { workerId, route, batchesMax }: ClaimOrder,
+  { workerId, routes, batchesMax }: ClaimOrder,
   { lane, count }: { lane: string; count: number },
   taken: Claimed,
 ): void {
-  const queue = store.claimable.lane(route, lane)
-  if (queue === undefined) return
-  const batches = queue.batches.take(Math.min(batchesMax, count))
-  const live = queue.live.take(count)
+  const batches = store.claimable.batchesOf(routes, lane, Math.min(batchesMax, count))
+  const live = store.claimable.liveOf(routes, lane, count)
   let free = count
   while (free > 0) {
     const batch = batches[0]
@@ -60,12 +60,13 @@ function leaseOf(store: MemoryStore, workerId: string): LeaseRow {
 }
 
 function claimLive(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  store.changeLive(row, { state: 'running', workerId, fence: row.fence + 1, attempt: row.attempt + 1 })
+  const next = { fence: row.fence + 1, attempt: row.attempt + 1 }
+  store.changeLive(row, { state: 'running', workerId, ...next, ...deadlinesOf(store, row) })
   return claimedLive(row)
 }
 
 function claimOut(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1 })
+  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1, ...deadlinesOf(store, row) })
   store.addLive(row)
   return claimedLive(row)
 }
@@ -101,5 +102,8 @@ function claimedLive(row: LiveRow): ClaimedLive {
     losses,
     ...('payloadOverride' in row ? { payloadOverride: row.payloadOverride } : {}),
     idempotencyKey: row.idempotencyKey,
+    ...('checkpoint' in row ? { checkpoint: row.checkpoint } : {}),
+    totalDeadline: row.totalDeadline,
+    suspect: row.host === suspectHost,
   }
 }

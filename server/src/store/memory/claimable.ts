@@ -1,10 +1,10 @@
 // What can be claimed, in the order it is claimed in: batches and single executions by lane, and single executions
 // that wait for a host. The twin of the partial indexes on `batches` and `live`.
 import type { BatchRow, LiveRow } from './rows.ts'
-import { compareText, SortedSet } from './sorted-set.ts'
+import { type Compare, compareText, SortedSet } from './sorted-set.ts'
 
 class LaneQueue {
-  readonly batches = new SortedSet<BatchRow>((a, b) => a.rank - b.rank || compareText(a.batchId, b.batchId))
+  readonly batches = new SortedSet<BatchRow>(byBatchRank)
   readonly live = new SortedSet<LiveRow>(byRank)
 
   get size(): number {
@@ -21,8 +21,7 @@ export class Claimable {
   }
 
   deleteBatch(batch: BatchRow): void {
-    const queue = this.lane(batch.route, batch.lane)
-    queue?.batches.delete(batch)
+    this.#lanes.get(batch.route)?.get(batch.lane)?.batches.delete(batch)
     dropIfEmpty(this.#lanes.get(batch.route), batch.lane)
   }
 
@@ -33,28 +32,42 @@ export class Claimable {
 
   deleteLive(row: LiveRow): void {
     if (row.host === null) {
-      this.lane(row.route, row.lane)?.live.delete(row)
+      this.#lanes.get(row.route)?.get(row.lane)?.live.delete(row)
       dropIfEmpty(this.#lanes.get(row.route), row.lane)
     } else {
-      this.host(row.route, row.host)?.delete(row)
+      this.#hosts.get(row.route)?.get(row.host)?.delete(row)
       dropIfEmpty(this.#hosts.get(row.route), row.host)
     }
   }
 
-  lane(route: string, lane: string): LaneQueue | undefined {
-    return this.#lanes.get(route)?.get(lane)
+  /** The first batches of a lane, whichever of the routes they are on. */
+  batchesOf(routes: readonly string[], lane: string, limit: number): BatchRow[] {
+    return firstOf(over(this.#lanes, routes, lane), ({ batches }) => batches, byBatchRank, limit)
   }
 
-  host(route: string, host: string): SortedSet<LiveRow> | undefined {
-    return this.#hosts.get(route)?.get(host)
+  /** The first single executions of a lane. */
+  liveOf(routes: readonly string[], lane: string, limit: number): LiveRow[] {
+    return firstOf(over(this.#lanes, routes, lane), ({ live }) => live, byRank, limit)
   }
 
-  lanes(route: string): string[] {
-    return [...(this.#lanes.get(route)?.keys() ?? [])].toSorted(compareText)
+  /** The first that wait for a host. */
+  readyFor(routes: readonly string[], host: string, limit: number): LiveRow[] {
+    return firstOf(over(this.#hosts, routes, host), (ready) => ready, byRank, limit)
   }
 
-  hosts(route: string): string[] {
-    return [...(this.#hosts.get(route)?.keys() ?? [])].toSorted(compareText)
+  lanes(routes: readonly string[]): string[] {
+    return namesIn(this.#lanes, routes)
+  }
+
+  hosts(routes: readonly string[]): string[] {
+    return namesIn(this.#hosts, routes)
+  }
+
+  /** Those that have something to claim and begin so, in order. */
+  routesFrom(prefix: string): string[] {
+    const filled = [...this.#lanes, ...this.#hosts].filter(([, names]) => names.size > 0)
+    const routes = new Set(filled.map(([route]) => route))
+    return [...routes].filter((route) => route.startsWith(prefix)).toSorted(compareText)
   }
 
   #openLane({ route, lane }: { route: string; lane: string }): LaneQueue {
@@ -64,6 +77,37 @@ export class Claimable {
 
 export function byRank(a: LiveRow, b: LiveRow): number {
   return a.rank - b.rank || compareText(a.executionId, b.executionId)
+}
+
+function byBatchRank(a: BatchRow, b: BatchRow): number {
+  return a.rank - b.rank || compareText(a.batchId, b.batchId)
+}
+
+function over<T>(
+  by: ReadonlyMap<string, ReadonlyMap<string, T>>,
+  routes: readonly string[],
+  name: string,
+): T[] {
+  return [...new Set(routes)].flatMap((route) => by.get(route)?.get(name) ?? [])
+}
+
+/** Of several queues the first ones, as if they were one. */
+function firstOf<Q, T>(
+  queues: readonly Q[],
+  of: (queue: Q) => SortedSet<T>,
+  compare: Compare<T>,
+  limit: number,
+): T[] {
+  const [queue, ...others] = queues
+  if (queue === undefined) return []
+  if (others.length === 0) return of(queue).take(limit)
+  const all = queues.flatMap((one) => of(one).take(limit))
+  return all.toSorted(compare).slice(0, limit)
+}
+
+function namesIn(by: ReadonlyMap<string, ReadonlyMap<string, unknown>>, routes: readonly string[]): string[] {
+  const names = new Set(routes.flatMap((route) => [...(by.get(route)?.keys() ?? [])]))
+  return [...names].toSorted(compareText)
 }
 
 const newRanked = () => new SortedSet<LiveRow>(byRank)

@@ -1,7 +1,7 @@
 // Executions stopped and repeated, in memory.
 import { type ExecutionStatus, idempotencyKeyOf, statusOfOutcome } from '../../domain/execution.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
-import { serverRoute } from '../../domain/route.ts'
+import { routeOf } from '../../domain/route.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../../ports/control.ts'
 import type { ExecutionQuery } from '../../ports/history.ts'
 import { cancelUnderWay, findUnderWay, type UnderWay } from './cancel.ts'
@@ -92,7 +92,7 @@ export class MemoryControl implements Control {
       tenantId,
       kind: 'retry',
       ...entryState(version, { isFree: false }),
-      route: serverRoute,
+      route: routeOf(version),
       lane: order.lane,
       priority,
       slot,

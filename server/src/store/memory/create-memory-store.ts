@@ -1,15 +1,20 @@
 // Every stored port on one in-memory state, for simulation and for tests of the edge.
 import type { Clock } from '../../ports/clock.ts'
 import { MemoryApiKeys } from './api-keys.ts'
+import { MemoryArtifacts } from './artifacts.ts'
+import { MemoryAttempts } from './attempts.ts'
 import { MemoryCalendars } from './calendars.ts'
 import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
 import { MemoryHistory } from './history.ts'
 import { MemoryJobs } from './jobs.ts'
+import { MemoryLogs } from './logs.ts'
 import { MemoryOperations } from './operations.ts'
 import { MemoryPartitions } from './partitions.ts'
 import { MemoryQueue } from './queue.ts'
 import { MemoryRequests } from './requests.ts'
+import { MemoryRoutes } from './routes.ts'
+import { MemorySecrets } from './secrets.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
 import { MemoryTenants } from './tenants.ts'
@@ -29,6 +34,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     tenants,
     apiKeys: new MemoryApiKeys(store, tenants),
     calendars: new MemoryCalendars(store),
+    artifacts: new MemoryArtifacts(store),
   }
   return {
     /** The tables themselves: to count what was recorded, or to give a tenant another weight. */
@@ -37,6 +43,10 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     requests: new MemoryRequests(store, stores),
     slots: new MemorySlots(store),
     queue: new MemoryQueue(store),
+    attempts: new MemoryAttempts(store),
+    logs: new MemoryLogs(store),
+    routes: new MemoryRoutes(store),
+    secrets: new MemorySecrets(store),
     upkeep: new MemoryUpkeep(store),
     leases: workers,
     workers,

@@ -1,7 +1,7 @@
 // Dead letters in memory.
 import type { LetterFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
-import { serverRoute } from '../../domain/route.ts'
+import { routeOf } from '../../domain/route.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import type {
   DeadLetter,
@@ -108,7 +108,7 @@ export class MemoryDeadLetters implements DeadLetters {
         tenantId,
         kind: 'redrive',
         ...entryState(version, { isFree: false }),
-        route: serverRoute,
+        route: routeOf(version),
         lane,
         priority,
         slot,

@@ -1,12 +1,13 @@
 // What lists show of an execution in memory, wherever it is.
 import { executionIdAt, statusOfLive, statusOfOutcome } from '../../domain/execution.ts'
-import type { AttemptView, ExecutionSummary } from '../../ports/history.ts'
+import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/history.ts'
 import type { AttemptRow, BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
 export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummary {
   // Between two attempts it shows what the last one did.
-  const last = row.state === 'running' ? undefined : store.log.of(row.executionId).at(-1)
+  const isRunning = row.state === 'running' || row.state === 'awaiting'
+  const last = isRunning ? undefined : store.log.of(row.executionId).at(-1)
   return {
     executionId: row.executionId,
     jobId: row.jobId,
@@ -20,7 +21,7 @@ export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummar
     startedAt: row.startedAt ?? last?.startedAt ?? null,
     finishedAt: last?.finishedAt ?? null,
     durationMs: last?.durationMs ?? null,
-    workerId: row.workerId ?? last?.workerId ?? null,
+    workerId: row.workerId ?? row.callerId ?? last?.workerId ?? null,
     httpStatus: last?.httpStatus ?? null,
     error: last?.error ?? null,
     deadLetter: false,
@@ -78,12 +79,23 @@ export function summaryOfFinal(store: MemoryStore, row: AttemptRow): ExecutionSu
   }
 }
 
-/** What ended an execution between attempts is no attempt. */
+/** What an execution that has not ended said last. */
+export function saidOf(row: LiveRow | undefined): Pick<ExecutionView, 'progress' | 'checkpoint'> {
+  if (row === undefined) return { progress: null }
+  const { heardAt, progress: fraction, progressText: message } = row
+  return {
+    progress: heardAt === null ? null : { fraction, message, at: heardAt },
+    ...('checkpoint' in row ? { checkpoint: row.checkpoint } : {}),
+  }
+}
+
 export function attemptsOf(store: MemoryStore, executionId: string): AttemptView[] {
-  const rows = store.log.of(executionId)
-  return rows
-    .filter(({ outcome, startedAt }) => outcome !== 'cancelled' || startedAt !== null)
-    .map(attemptView)
+  return store.log.of(executionId).filter(isAttempt).map(attemptView)
+}
+
+/** What ended an execution between attempts is no attempt: a cancel, or the time of all attempts together. */
+function isAttempt({ outcome, startedAt, workerId }: AttemptRow): boolean {
+  return startedAt !== null || (outcome === 'timed_out' ? workerId !== null : outcome !== 'cancelled')
 }
 
 function attemptView(row: AttemptRow): AttemptView {

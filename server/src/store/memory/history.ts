@@ -18,7 +18,7 @@ import {
   type UnderWay,
 } from '../../ports/history.ts'
 import { findInBatch } from './cancel.ts'
-import { attemptsOf, summaryOfEntry, summaryOfFinal, summaryOfLive } from './execution-summary.ts'
+import { attemptsOf, saidOf, summaryOfEntry, summaryOfFinal, summaryOfLive } from './execution-summary.ts'
 import { hasText } from './jobs.ts'
 import type { AttemptRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
@@ -79,8 +79,8 @@ export class MemoryHistory implements History {
       ...(found.row !== null && 'payloadOverride' in found.row
         ? { payloadOverride: found.row.payloadOverride }
         : {}),
-      callbackUrl: execution.callback_url,
-      ...('payload' in execution ? { payload: execution.payload } : {}),
+      execution,
+      ...saidOf(this.#store.live.get(executionId)),
       metadata,
       attempts: attemptsOf(this.#store, executionId),
     }
@@ -146,8 +146,10 @@ export class MemoryHistory implements History {
 
   /** Drops executions that ended before an instant, and slots before it that no decision looks at any more. */
   prune(before: EpochMs): void {
-    for (const row of this.#store.log.dropBefore(before))
-      this.#store.jobs.get(row.jobId)!.ended.delete(row.executionId)
+    for (const { jobId, executionId } of this.#store.log.dropBefore(before)) {
+      this.#store.jobs.get(jobId)!.ended.delete(executionId)
+      this.#store.logs.delete(executionId)
+    }
     for (const job of this.#store.jobs.values()) {
       const { decidedTo } = job.cursor
       for (const [slot, row] of job.slots) {

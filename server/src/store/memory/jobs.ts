@@ -1,9 +1,9 @@
 // Jobs in memory.
-import { isLimited, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
+import { hasOwnRows, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/job-change.ts'
 import type { JobFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
-import { serverRoute } from '../../domain/route.ts'
+import { routeOf } from '../../domain/route.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../../domain/window.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
@@ -63,9 +63,9 @@ export class MemoryJobs implements Jobs {
     const version = job.versions.get(1)!
     const { priority } = version
     const identity = { executionId, jobId, version: 1, slot }
-    const place = { route: serverRoute, lane, priority }
+    const place = { route: routeOf(version), lane, priority }
     this.#store.addSlot(job, { slot, executionId, reason: null })
-    if (!isLimited(version)) {
+    if (!hasOwnRows(version)) {
       this.#store.enqueue(identity, place)
       return
     }
@@ -133,7 +133,7 @@ export class MemoryJobs implements Jobs {
         tenantId,
         kind: 'trigger',
         ...entryState(version, { isFree: !this.#store.isBlocked(job) }),
-        route: serverRoute,
+        route: routeOf(version),
         lane,
         priority,
         slot: epochMs(now - (now % 1_000)),
@@ -158,7 +158,7 @@ export class MemoryJobs implements Jobs {
       // In the order in which they were given.
       const rank = epochMs(rankOf(enqueuedAt, priority) + index)
       const identity = { executionId, jobId, version: job.version, tenantId, slot, operationId } as const
-      const place = { route: serverRoute, lane, priority, enqueuedAt, rank }
+      const place = { route: routeOf(version), lane, priority, enqueuedAt, rank }
       const state = entryState(version, { isFree: false })
       this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...place, ...state }))
     }

@@ -9,21 +9,33 @@ export function makeLive(given: Pick<LiveRow, Identity | Place> & Partial<LiveRo
   return {
     state: 'ready',
     readyAt: null,
-    workerId: null,
     fence: 0,
     attempt: 0,
     losses: 0,
     host: null,
-    startedAt: null,
     idempotencyKey: null,
     retryOf: null,
     concurrencyKey: null,
     operationId: null,
     cancelledAt: null,
     cancelMessage: null,
+    ...atRest,
+    totalDeadline: null,
     ...given,
   }
 }
+
+/** What belongs to an attempt alone: it is gone once the attempt is over. */
+export const atRest = {
+  workerId: null,
+  callerId: null,
+  startedAt: null,
+  deadline: null,
+  silentAt: null,
+  heardAt: null,
+  progress: null,
+  progressText: null,
+} as const
 
 /** Whether an execution of this version that is made now may go at once; `isFree`: nothing of the job is in its way. */
 export function entryState(

@@ -11,7 +11,7 @@ import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
 import type { Operations, OperationWork } from '../../ports/operations.ts'
 import type { WriteStores } from '../../ports/requests.ts'
-import { cancelUnderWay } from './cancel.ts'
+import { cancelUnderWay, isRunning } from './cancel.ts'
 import type { OperationRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -77,8 +77,9 @@ export class MemoryOperations implements Operations {
   /** What runs already goes on. */
   #cancelExecutions({ operationId }: Operation): void {
     for (const row of [...this.#store.live.values()]) {
-      const isOurs = row.operationId === operationId && row.state !== 'running'
-      if (isOurs) cancelUnderWay(this.#store, { place: 'live', row }, backfillCancelledMessage)
+      const found = { place: 'live', row } as const
+      if (row.operationId === operationId && !isRunning(found))
+        cancelUnderWay(this.#store, found, backfillCancelledMessage)
     }
   }
 

@@ -33,6 +33,22 @@ test('what is pruned is gone from history and still counted', async () => {
   assert.deepEqual([store.log.ended, store.log.counts.succeeded], [2, 2])
 })
 
+test('the log of an execution goes with it', async () => {
+  const { s, world, prune } = await setup()
+  const job = await s.createJob()
+  const executionId = await s.fire(job, 0)
+  const part = { tenantId: job.tenantId, executionId, attempt: 1, firstLine: 0 }
+  await s.logs.append([{ ...part, lines: [{ at: s.at(1), level: 'info', message: 'hello' }] }])
+  const read = () => s.logs.read({ ...part, attempt: null, after: null, limit: 10 })
+  await world.advance(1)
+  prune()
+  assert.equal((await read()).length, 1)
+  await s.runAll()
+  await world.advance(1)
+  prune()
+  assert.deepEqual(await read(), [])
+})
+
 test('an execution between two attempts keeps those before', async () => {
   const { s, world, prune } = await setup()
   const executionId = await s.fire(await s.createJob(), 0)

@@ -2,13 +2,11 @@
 import { executionIdAt } from '../../domain/execution.ts'
 import { sharedLane } from '../../domain/lane.ts'
 import type {
-  AttemptEnd,
   AttemptKey,
   Claimed,
   ClaimOrder,
   Definition,
   DefinitionKey,
-  Ending,
   FinishAnswer,
   FinishedBatch,
   FinishedLive,
@@ -17,8 +15,7 @@ import type {
   Waiting,
 } from '../../ports/queue.ts'
 import { claim } from './claim.ts'
-import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
-import type { LiveRow } from './rows.ts'
+import { leaveClaimed, settle } from './settle.ts'
 import type { MemoryStore } from './store.ts'
 
 /** Of the tier `unlimited`. */
@@ -31,13 +28,13 @@ export class MemoryQueue implements Queue {
     this.#store = store
   }
 
-  async waiting(route: string, limit: number): Promise<Waiting> {
+  async waiting(routes: readonly string[], limit: number): Promise<Waiting> {
     const { claimable, weights } = this.#store
     const weightOf = (lane: string) => (lane === sharedLane ? 1 : (weights.get(lane) ?? weightDefault))
-    const lanes = claimable.lanes(route).slice(0, limit)
+    const lanes = claimable.lanes(routes).slice(0, limit)
     return {
       lanes: lanes.map((lane) => ({ lane, weight: weightOf(lane) })),
-      hosts: claimable.hosts(route).slice(0, limit),
+      hosts: claimable.hosts(routes).slice(0, limit),
     }
   }
 
@@ -69,40 +66,12 @@ export class MemoryQueue implements Queue {
     this.#store.deleteBatch(batch)
     const byPosition = new Map(endings.map(({ position, ending }) => [position, ending]))
     for (const entry of batch.entries) {
-      const row = leaveBatch(this.#store, batch, entry)
-      const cancelMessage = batch.cancels.get(entry.position)
-      if (cancelMessage !== undefined) Object.assign(row, { cancelledAt: this.#store.now(), cancelMessage })
+      const row = leaveClaimed(this.#store, batch, entry)
       const ending = byPosition.get(entry.position) ?? { kind: 'unstarted', host: null }
-      if (this.#leave(row, workerId, ending) === 'cancelled') answer.cancelled.push(row.executionId)
+      byPosition.delete(entry.position)
+      if (settle(this.#store, row, ending) === 'cancelled') answer.cancelled.push(row.executionId)
     }
-  }
-
-  #leave(row: LiveRow, workerId: string, ending: Ending): 'cancelled' | null {
-    if (ending.kind === 'running') {
-      Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1, startedAt: ending.startedAt })
-    } else if (row.cancelMessage !== null) {
-      this.#recordCancelled({ ...row, attempt: 1 }, workerId, ending)
-      return 'cancelled'
-    } else if (ending.kind === 'unstarted') {
-      row.host = ending.host
-    } else {
-      row.attempt = 1
-      this.#record(row, workerId, ending.end)
-      if (ending.end.retryAt === null) return null
-      Object.assign(row, { state: 'retrying', readyAt: ending.end.retryAt })
-    }
-    this.#store.addLive(row)
-    return null
-  }
-
-  #record(row: LiveRow, workerId: string, end: AttemptEnd): void {
-    recordAttempt(this.#store, row, workerId, { ...end, final: end.retryAt === null })
-  }
-
-  /** What the target answered stays on the attempt, and changes nothing. */
-  #recordCancelled(row: LiveRow, workerId: string, ending: FinishedLive['ending']): void {
-    const said = ending.kind === 'ended' ? ending.end : {}
-    recordAttempt(this.#store, row, workerId, cancelledEnd(this.#store, row.cancelMessage!, said))
+    for (const position of byPosition.keys()) answer.left.push(executionIdAt(batchId, position))
   }
 
   async finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer> {
@@ -115,23 +84,8 @@ export class MemoryQueue implements Queue {
     const row = this.#store.live.get(executionId)
     if (row?.workerId !== workerId || row.fence !== fence) {
       answer.missing.push(executionId)
-    } else if (row.cancelMessage !== null) {
-      this.#store.deleteLive(row)
-      this.#recordCancelled(row, workerId, ending)
+    } else if (settle(this.#store, row, ending) === 'cancelled') {
       answer.cancelled.push(executionId)
-    } else if (ending.kind === 'unstarted') {
-      this.#store.changeLive(row, handedBack(row, ending.host))
-    } else {
-      this.#record(row, workerId, ending.end)
-      this.#endAttempt(row, ending.end)
-    }
-  }
-
-  #endAttempt(row: LiveRow, { retryAt }: AttemptEnd): void {
-    if (retryAt === null) this.#store.deleteLive(row)
-    else {
-      const between = { workerId: null, host: null, startedAt: null, readyAt: retryAt }
-      this.#store.changeLive(row, { state: 'retrying', ...between })
     }
   }
 
@@ -150,7 +104,11 @@ export class MemoryQueue implements Queue {
       const rows = this.#store.log.of(executionId)
       if (rows.some((row) => row.attempt === attempt && row.workerId === workerId && row.outcome !== 'lost'))
         return [{ executionId, state: 'recorded' }]
-      return this.#store.live.get(executionId)?.workerId === workerId ? [{ executionId, state: 'held' }] : []
+      const live = this.#store.live.get(executionId)
+      if (live?.workerId === workerId) return [{ executionId, state: 'held' }]
+      // That it awaits its end is what this worker said of it.
+      const isAwaited = live?.callerId === workerId && live.attempt === attempt
+      return isAwaited ? [{ executionId, state: 'recorded' }] : []
     })
   }
 
@@ -176,10 +134,5 @@ export class MemoryQueue implements Queue {
 }
 
 function emptyAnswer(): FinishAnswer {
-  return { missing: [], cancelled: [] }
-}
-
-/** No attempt was spent; the rank is kept. */
-function handedBack(row: LiveRow, host: string | null): Partial<LiveRow> {
-  return { state: 'ready', workerId: null, attempt: row.attempt - 1, startedAt: null, host }
+  return { missing: [], cancelled: [], left: [] }
 }

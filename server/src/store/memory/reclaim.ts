@@ -2,8 +2,11 @@
 // after too many losses, or end because somebody had cancelled them.
 import type { Beat } from '../../domain/lease-watch.ts'
 import { lossesMax, workerLostMessage } from '../../domain/retry.ts'
-import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
+import { serverRoute, suspectHost } from '../../domain/route.ts'
+import { atRest } from './make-live.ts'
+import { cancelledEnd, recordAttempt } from './record-attempt.ts'
 import type { LiveRow } from './rows.ts'
+import { leaveClaimed } from './settle.ts'
 import type { MemoryStore } from './store.ts'
 
 export function reclaim(store: MemoryStore, { workerId, beats }: Beat): 'reclaimed' | 'alive' {
@@ -11,19 +14,20 @@ export function reclaim(store: MemoryStore, { workerId, beats }: Beat): 'reclaim
   if (lease?.beats !== beats) return 'alive'
   for (const batch of [...lease.batches]) {
     store.deleteBatch(batch)
-    for (const entry of batch.entries) {
-      const row = { ...leaveBatch(store, batch, entry), attempt: 1, losses: 1 }
-      const cancelMessage = batch.cancels.get(entry.position) ?? null
-      if (!recordLost(store, { ...row, cancelMessage }, workerId)) store.addLive(row)
-    }
+    for (const entry of batch.entries) leaveClaimed(store, batch, entry)
   }
   for (const row of [...lease.live]) {
     const losses = row.losses + 1
     if (recordLost(store, { ...row, losses }, workerId)) store.deleteLive(row)
-    else store.changeLive(row, { state: 'ready', workerId: null, startedAt: null, losses })
+    else store.changeLive(row, { ...atRest, state: 'ready', losses, host: hostAfter(row) })
   }
   store.leases.delete(workerId)
   return 'reclaimed'
+}
+
+/** What may have killed its worker is from now on kept apart from others. */
+function hostAfter({ route, host }: LiveRow): string | null {
+  return route === serverRoute ? host : suspectHost
 }
 
 /** Returns whether that is its end. */

@@ -1,7 +1,8 @@
 // How an attempt ends in memory: its record, and the dead letter if it was the last one and in vain.
+
+import type { AttemptEnd, DeadReason } from '../../domain/attempt.ts'
 import { executionIdAt, idempotencyKeyOf } from '../../domain/execution.ts'
 import { epochMs } from '../../lib/epoch.ts'
-import type { AttemptEnd, DeadReason } from '../../ports/queue.ts'
 import { makeLive } from './make-live.ts'
 import type { AttemptRow, BatchEntry, BatchRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
@@ -86,14 +87,14 @@ function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): vo
   })
 }
 
-/** An execution as it leaves its batch: ready, no attempt spent, its rank kept. */
+/** An execution as it leaves its batch: ready, no attempt spent, its rank and fence kept. */
 export function leaveBatch(store: MemoryStore, batch: BatchRow, entry: BatchEntry): LiveRow {
-  const { route, lane, priority, enqueuedAt, rank } = batch
+  const { route, lane, priority, enqueuedAt, rank, fence } = batch
   const { jobId, version, slot } = entry
   const executionId = executionIdAt(batch.batchId, entry.position)
   const job = store.jobs.get(jobId)!
   const { tenantId } = job
   const place = { route, lane, priority, enqueuedAt, rank }
   job.batched.delete(entry)
-  return makeLive({ executionId, jobId, version, tenantId, kind: 'slot', slot, ...place })
+  return makeLive({ executionId, jobId, version, tenantId, kind: 'slot', slot, ...place, fence })
 }

@@ -7,6 +7,7 @@ import {
   type WaitingJob,
   waitingMax,
 } from '../../domain/release.ts'
+import { routeOf } from '../../domain/route.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Released, ReleaseOrder } from '../../ports/upkeep.ts'
 import { cancelUnderWay, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
@@ -88,11 +89,18 @@ function releaseOwed(
   done: Released,
 ): void {
   const { jobId, tenantId, version } = job
-  const { concurrencyKey } = job.versions.get(version)!
+  const definition = job.versions.get(version)!
+  const { concurrencyKey } = definition
   const enqueuedAt = store.now()
   for (const [index, slot] of owed.slots.entries()) {
-    const { executionId, route, lane, priority } = executions[index]!
-    const place = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
+    const { executionId, lane, priority } = executions[index]!
+    const place = {
+      route: routeOf(definition),
+      lane,
+      priority,
+      enqueuedAt,
+      rank: rankOf(enqueuedAt, priority),
+    }
     const identity = { executionId, jobId, version, tenantId, kind: 'slot', slot } as const
     store.addSlot(job, { slot, executionId, reason: null })
     store.addLive(makeLive({ ...identity, ...place, state: owed.state, concurrencyKey }))

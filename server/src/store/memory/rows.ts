@@ -2,6 +2,7 @@
 import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../domain/execution.ts'
 import type { ConcurrencyKey, JobStatus, JobVersion, Pause } from '../../domain/job.ts'
 import type { SkippedRange } from '../../domain/job-change.ts'
+import type { LogLine } from '../../domain/log.ts'
 import type { Operation } from '../../domain/operation.ts'
 import type { OwedSlots } from '../../domain/release.ts'
 import type { ErrorType } from '../../domain/retry.ts'
@@ -110,9 +111,20 @@ export interface LiveRow {
   concurrencyKey: ConcurrencyKey | null
   /** The backfill it belongs to. */
   operationId: string | null
-  /** Of a running one: it ends cancelled, whatever its worker says. */
+  /** Of a running or awaiting one: it ends cancelled, whatever is said of it. */
   cancelledAt: EpochMs | null
   cancelMessage: string | null
+  /** Who made the call whose end is awaited. */
+  callerId: string | null
+  /** When upkeep ends the attempt: its time is over, it was silent for too long, or all attempts took too long. */
+  deadline: EpochMs | null
+  silentAt: EpochMs | null
+  totalDeadline: EpochMs | null
+  /** What the attempt said last, and when. The checkpoint is for the next attempt too. */
+  heardAt: EpochMs | null
+  progress: number | null
+  progressText: string | null
+  checkpoint?: unknown
 }
 
 export interface AttemptRow {
@@ -154,6 +166,20 @@ export interface LeaseRow extends Worker {
   beatAt: EpochMs
   batches: Set<BatchRow>
   live: Set<LiveRow>
+}
+
+/** The log of one attempt. */
+export interface LogRow {
+  tenantId: string
+  /** By number. */
+  lines: Map<number, LogLine>
+  bytes: number
+}
+
+export interface SigningKeyRow {
+  key: Uint8Array
+  createdAt: EpochMs
+  previous: { key: Uint8Array; until: EpochMs }
 }
 
 export interface CalendarRow {

@@ -3,6 +3,7 @@ import { bufferMax, bufferRoom, hasOwnRows, isLimited } from '../../domain/job.t
 import type { SkippedRange } from '../../domain/job-change.ts'
 import { latePlansOf } from '../../domain/late-plan.ts'
 import { rankOf } from '../../domain/rank.ts'
+import { routeOf } from '../../domain/route.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
 import {
   type Cursor,
@@ -118,7 +119,7 @@ export class MemorySlots implements Slots {
       const room = isBlocked ? bufferRoom[item.overlapPolicy] : bufferMax
       return countWaitingSlots(job) < room ? this.#buffer(job, item) : this.#skip(job, item, 'overlap')
     }
-    if (hasOwnRows(job.versions.get(item.version)!)) {
+    if (item.ownRow) {
       this.#addLive(job, item, 'ready')
       return 'fired'
     }
@@ -217,11 +218,13 @@ function cursorOf(store: MemoryStore, { cursor, versions, latest }: JobRow): Cur
     schedule,
     anchorAt,
     priority,
+    route: routeOf(definition),
     overlapPolicy,
     misfirePolicy,
     misfireWindowSeconds,
     jitterSeconds,
     limited: isLimited(definition),
+    ownRows: hasOwnRows(definition),
     runs,
     calendars: calendarsOf(store, definition),
   }

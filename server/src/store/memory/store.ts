@@ -10,6 +10,7 @@ import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { byRank, Claimable } from './claimable.ts'
+import { overdueAt } from './deadlines.ts'
 import type {
   BatchEntry,
   BatchRow,
@@ -19,8 +20,10 @@ import type {
   JobRow,
   LeaseRow,
   LiveRow,
+  LogRow,
   OperationRow,
   RequestRow,
+  SigningKeyRow,
   SlotRow,
 } from './rows.ts'
 import { compareText, SortedSet } from './sorted-set.ts'
@@ -39,6 +42,10 @@ export class MemoryStore {
   readonly retrying = new SortedSet<LiveRow>(
     (a, b) => a.readyAt! - b.readyAt! || compareText(a.executionId, b.executionId),
   )
+  /** Executions that have a deadline, by the first of them. */
+  readonly overdue = new SortedSet<LiveRow>(
+    (a, b) => overdueAt(a)! - overdueAt(b)! || compareText(a.executionId, b.executionId),
+  )
   /** Jobs that have a waiting execution or owed slots, or await an end before their next slot is known. */
   readonly waitingJobs = new SortedSet<string>(compareText)
   /** Executions that wait for a concurrency key, longest first. */
@@ -51,6 +58,10 @@ export class MemoryStore {
   readonly operations = new Map<string, OperationRow>()
   /** By tenant and name, with a space between. */
   readonly calendars = new Map<string, CalendarRow>()
+  /** What attempts said, by execution and the number of the attempt. */
+  readonly logs = new Map<string, Map<number, LogRow>>()
+  /** By tenant; one that is not here has the key it began with. */
+  readonly signingKeys = new Map<string, SigningKeyRow>()
   /** By tenant and key. */
   readonly requests = new Map<string, RequestRow>()
   /** Schedulers and their counters. */
@@ -172,10 +183,20 @@ export class MemoryStore {
     return batch
   }
 
+  versionOf({ jobId, version }: { jobId: string; version: number }): JobVersion {
+    return this.jobs.get(jobId)!.versions.get(version)!
+  }
+
+  /** The execution is no longer in its batch; one that is empty is gone. */
+  removeEntry(batch: BatchRow, entry: BatchEntry): void {
+    batch.entries = batch.entries.filter((other) => other !== entry)
+    if (batch.entries.length === 0) this.deleteBatch(batch)
+  }
+
   holdBatch(batch: BatchRow, lease: LeaseRow): void {
     this.claimable.deleteBatch(batch)
     batch.workerId = lease.workerId
-    batch.fence += 1
+    batch.fence = 1
     lease.batches.add(batch)
   }
 
@@ -204,6 +225,7 @@ export class MemoryStore {
   }
 
   #index(row: LiveRow): void {
+    if (overdueAt(row) !== null) this.overdue.add(row)
     if (row.state === 'waiting') {
       const job = this.jobs.get(row.jobId)!
       job.waiting.add(row)
@@ -214,10 +236,11 @@ export class MemoryStore {
     this.#countKey(row, 1)
     if (row.state === 'ready') this.claimable.addLive(row)
     else if (row.state === 'retrying') this.retrying.add(row)
-    else this.leases.get(row.workerId!)!.live.add(row)
+    else if (row.state === 'running') this.leases.get(row.workerId!)!.live.add(row)
   }
 
   #unindex(row: LiveRow): void {
+    if (overdueAt(row) !== null) this.overdue.delete(row)
     if (row.state === 'waiting') {
       const job = this.jobs.get(row.jobId)!
       job.waiting.delete(row)
@@ -228,7 +251,7 @@ export class MemoryStore {
     this.#countKey(row, -1)
     if (row.state === 'ready') this.claimable.deleteLive(row)
     else if (row.state === 'retrying') this.retrying.delete(row)
-    else this.leases.get(row.workerId!)!.live.delete(row)
+    else if (row.state === 'running') this.leases.get(row.workerId!)!.live.delete(row)
   }
 
   #countKey({ tenantId, concurrencyKey }: LiveRow, by: 1 | -1): void {

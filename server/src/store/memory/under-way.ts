@@ -6,11 +6,11 @@ import type { JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-const order: readonly LiveState[] = ['running', 'retrying', 'ready', 'waiting']
+const order: Record<LiveState, number> = { running: 0, awaiting: 0, retrying: 1, ready: 2, waiting: 3 }
 
 export function underWayOf(store: MemoryStore, job: JobRow): UnderWay {
   const all = [...inBatches(store, job), ...[...job.live].map((row) => ofLive(store, row))]
-  const place = ({ state }: UnendedExecution) => order.indexOf(state)
+  const place = ({ state }: UnendedExecution) => order[state]
   const sorted = all.toSorted(
     (a, b) =>
       place(a.one) - place(b.one) || a.rank - b.rank || compareText(a.one.executionId, b.one.executionId),

@@ -3,9 +3,12 @@ import type { Beat } from '../../domain/lease-watch.ts'
 import { rankOf } from '../../domain/rank.ts'
 import { KeyCounts, type WaitingJob } from '../../domain/release.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
-import type { Released, ReleaseOrder, Upkeep } from '../../ports/upkeep.ts'
+import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../../ports/upkeep.ts'
+import { isRunning } from './cancel.ts'
+import { overdueAt, overdueOf } from './deadlines.ts'
 import { applyRelease, waitingJobOf } from './release.ts'
 import type { JobRow } from './rows.ts'
+import { settle } from './settle.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 import { MemoryWorkers } from './workers.ts'
@@ -63,6 +66,28 @@ export class MemoryUpkeep implements Upkeep {
       all.more ||= one.more
     }
     return all
+  }
+
+  async findOverdue(limit: number): Promise<Overdue[]> {
+    const now = this.#store.now()
+    const found = this.#store.overdue.takeAfter(null, limit, (row) => overdueAt(row)! <= now)
+    return found.map((row) => overdueOf(this.#store, row))
+  }
+
+  async timeOut(ends: readonly TimedOut[]): Promise<string[]> {
+    const now = this.#store.now()
+    return ends.flatMap(({ executionId, attempt, fence, end }) => {
+      const row = this.#store.live.get(executionId)
+      if (row?.attempt !== attempt || row.fence !== fence) return []
+      // It may have been heard of meanwhile.
+      if ((overdueAt(row) ?? Infinity) > now) return []
+      const isHeld = isRunning({ place: 'live', row })
+      // What ran when it was found and waits by now was recorded as lost: only that its whole time is over ends it too.
+      if (!isHeld && end.deadReason !== 'TOTAL_TIMEOUT') return []
+      const rest = isHeld ? {} : { startedAt: null, durationMs: null }
+      settle(this.#store, row, { kind: 'ended', end: { ...end, ...rest } })
+      return [executionId]
+    })
   }
 
   /** Whose execution has waited longest comes first: it is to have the key. */

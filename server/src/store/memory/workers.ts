@@ -12,6 +12,7 @@ import type { Leases } from '../../ports/leases.ts'
 import type { Upkeep } from '../../ports/upkeep.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { reclaim } from './reclaim.ts'
+import type { LeaseRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import { MemoryStore } from './store.ts'
 
@@ -58,14 +59,21 @@ export class MemoryWorkers implements Leases, Workers, Pick<Upkeep, 'watch' | 'r
     return reclaim(this.#store, lease)
   }
 
-  async list(): Promise<WorkerView[]> {
-    const deadBefore = this.#store.now() - workerLeaseMs
+  async list({ tenantId }: { tenantId: string | null }): Promise<WorkerView[]> {
     return [...this.#store.leases.values()]
+      .filter((lease) => tenantId === null || lease.tenantId === tenantId)
       .toSorted((a, b) => a.registeredAt - b.registeredAt || compareText(a.workerId, b.workerId))
       .slice(0, workersMax)
-      .map(({ beats: _beats, batches: _batches, live: _live, ...lease }) => ({
-        ...lease,
-        status: lease.beatAt < deadBefore ? 'DEAD' : lease.status,
-      }))
+      .map((lease) => this.#viewOf(lease))
+  }
+
+  async find(tenantId: string, workerId: string): Promise<WorkerView | null> {
+    const lease = this.#store.leases.get(workerId)
+    return lease?.tenantId === tenantId ? this.#viewOf(lease) : null
+  }
+
+  #viewOf({ beats: _beats, batches: _batches, live: _live, ...lease }: LeaseRow): WorkerView {
+    const deadBefore = this.#store.now() - workerLeaseMs
+    return { ...lease, status: lease.beatAt < deadBefore ? 'DEAD' : lease.status }
   }
 }

@@ -1,86 +1,15 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { executionId, type Given, jobId, origin, setup, slot } from '../../../test/http-attempt.ts'
 import { createVirtualWorld, type ScriptedAnswer } from '../../../test/virtual-world.ts'
-import type { HttpExecution } from '../../domain/job.ts'
 import type { RetryPolicy } from '../../domain/retry.ts'
 import { epochMs } from '../../lib/epoch.ts'
-import type { Http, HttpErrorType, HttpRequest } from '../../ports/http.ts'
-import type { Task } from '../task.ts'
-import { createSpanIds, prepareHttp, runHttp } from './http.ts'
+import type { HttpErrorType } from '../../ports/http.ts'
+import { createSpanIds } from './http.ts'
 
-const origin = 'https://example.com:8443'
-const jobId = '019b7a00-4c00-7000-8000-000000000001'
-const executionId = '019b7a00-4c00-7000-8000-0000000000a7'
-const slot = epochMs(Date.UTC(2026, 0, 25, 10))
 // By `printf %s 'job:time' | sha256sum`, and of 'job:execution': the first 32 digits.
 const keyOfSlot = '849bf95ed4d85f81c96ee1adc14744ba'
 const keyOfExecution = '6fa3632594f3cbb992967ccb4e632fd0'
-
-interface Given {
-  execution?: Partial<HttpExecution>
-  retryPolicy?: Partial<RetryPolicy>
-  task?: Partial<Task>
-}
-
-function setup(given: Given = {}) {
-  const world = createVirtualWorld()
-  // In the middle: delays are what the policy says.
-  const random = { ...world.random, next: () => 0.5 }
-  const execution: HttpExecution = {
-    type: 'http',
-    callback_url: `${origin}/hook?a=1`,
-    method: 'PUT',
-    headers: {},
-    timeout_seconds: 30,
-    ...given.execution,
-  }
-  const retryPolicy: RetryPolicy = {
-    ...{ max_retries: 3, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
-    ...given.retryPolicy,
-  }
-  const definition = {
-    jobId,
-    version: 1,
-    tenantId: 't',
-    name: 'report',
-    execution,
-    retryPolicy,
-    priority: 5,
-    jitterSeconds: 0,
-  }
-  const prepared = prepareHttp(definition, '1.2.3')
-  const task: Task = {
-    ...{ executionId, jobId, version: 1, kind: 'slot', lane: 'shared', slot, enqueuedAt: slot },
-    ...{ attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
-    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
-    ...{ end: null, abort: null, cancelledMs: null, leaving: false },
-    ...given.task,
-  }
-  function start(http: Http = world.http) {
-    const deps = { clock: world.clock, http, random, spanId: () => '00f067aa0ba902b7', version: '1.2.3' }
-    const abort = new AbortController()
-    return { abort, ended: runHttp(deps, task, abort.signal) }
-  }
-  /** Runs the attempt to its end, however long that takes. */
-  async function run(http: Http = world.http) {
-    const { ended } = start(http)
-    await world.advance(3_600_000)
-    return ended
-  }
-  /** Runs it against a target that answers so. */
-  async function answered(answer: ScriptedAnswer) {
-    world.http.answer(origin, () => answer)
-    return (await run()).end!
-  }
-  async function failed(type: HttpErrorType, message = 'as the client says it') {
-    return (await run({ send: async () => ({ kind: 'failed', type, message }) })).end
-  }
-  async function sent(): Promise<HttpRequest> {
-    await answered({ status: 200 })
-    return world.http.sent[0]!.request
-  }
-  return { world, task, prepared, start, run, answered, failed, sent, startAt: world.clock.databaseNow() }
-}
 
 test('an attempt sends the headers of the specification, and these only', async () => {
   const { headers } = await setup({ task: { attempt: 3 } }).sent()
@@ -93,6 +22,10 @@ test('an attempt sends the headers of the specification, and these only', async 
     'x-job-id': jobId,
     'x-attempt-number': '3',
     'x-scheduled-time': '2026-01-25T10:00:00Z',
+    'webhook-id': executionId,
+    'webhook-timestamp': '1767225600',
+    'webhook-signature': `signature of ${executionId}.1767225600.`,
+    'x-carillon-token': `token of t ${executionId} 3`,
   })
   assert.equal(traceparent, '00-019b7a004c00700080000000000000a7-00f067aa0ba902b7-01')
 })
@@ -132,7 +65,10 @@ test('the job’s own headers are sent, and replace ours of convenience in any c
 })
 
 test('no header of a job takes the place of ours, in whatever case it was stored', async () => {
-  const headers = { 'X-Execution-ID': 'forged', 'x-JOB-id': 'forged', Traceparent: 'forged' }
+  const headers = {
+    ...{ 'X-Execution-ID': 'forged', 'x-JOB-id': 'forged', Traceparent: 'forged' },
+    ...{ 'Webhook-Signature': 'forged', 'X-Carillon-Token': 'forged', 'x-carillon-anything': 'forged' },
+  }
   const sent = await setup({ execution: { headers } }).sent()
   const values = Object.entries(sent.headers).map(([name, value]) => [name.toLowerCase(), value])
   assert.deepEqual(
@@ -354,5 +290,5 @@ test('an attempt starts when its request is handed to a connection', async () =>
       return { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
     },
   })
-  assert.deepEqual([end!.startedAt - startAt, end!.durationMs, end!.finishedAt - startAt], [400, 30, 430])
+  assert.deepEqual([end!.startedAt! - startAt, end!.durationMs, end!.finishedAt - startAt], [400, 30, 430])
 })

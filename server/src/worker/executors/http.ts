@@ -1,63 +1,42 @@
 // The HTTP executor: what is the same for every attempt of a job version is prepared once; an attempt adds its own
 // headers and makes one call. 2xx succeeds.
 import { STATUS_CODES } from 'node:http'
+import { type AttemptEnd, endAttempt, messageLengthMax, previewBytesMax } from '../../domain/attempt.ts'
 import { idempotencyKeyOf } from '../../domain/execution.ts'
-import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from '../../domain/retry.ts'
+import type { HttpExecution } from '../../domain/job.ts'
+import { isOwnHeader } from '../../domain/own-headers.ts'
+import type { ErrorType } from '../../domain/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
+import { storable } from '../../lib/storable.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
-import type { AttemptEnd, Definition } from '../../ports/queue.ts'
 import type { Random } from '../../ports/random.ts'
-import { endCancelled, type Task } from '../task.ts'
+import type { CallSigner } from '../call-signer.ts'
+import type { PreparedAny, PreparedHttp } from '../prepare.ts'
+import { endCancelled, type Task, timeoutMsOf } from '../task.ts'
 
 export interface HttpExecutorDeps {
   clock: Clock
   http: Http
   random: Random
+  signer: Pick<CallSigner, 'sign'>
   /** Of each attempt, for its trace. */
   spanId: () => string
-  /** Of the program: goes into the User-Agent. */
-  version: string
+  /** Where targets reach our API; null: nobody has said. */
+  publicUrl: () => string | null
 }
 
-/** What every attempt of one job version shares. */
-export interface Prepared {
-  /** Host and port: what the cap and the circuit breaker count. */
-  readonly host: string
-  readonly url: string
-  readonly target: { origin: string; path: string }
-  readonly method: string
-  readonly headers: Readonly<Record<string, string>>
-  /** Null: no body is sent. */
-  readonly body: string | null
-  readonly timeoutMs: number
-  readonly retryPolicy: RetryPolicy
-  readonly jitterSeconds: number
-  /** About how much memory it takes. */
-  readonly bytes: number
-}
-
-/** Of every attempt; a job's own in another spelling would go out beside them. */
-const ours: ReadonlySet<string> = new Set([
-  'x-idempotency-key',
-  'x-execution-id',
-  'x-job-id',
-  'x-attempt-number',
-  'x-scheduled-time',
-  'traceparent',
-])
-const previewBytesMax = 4_096
 const responseBytesMax = 1024 * 1024
-const messageLengthMax = 1_024
 
+/** `version`: of the program; it goes into the User-Agent. */
 export function prepareHttp(
-  { execution, retryPolicy, jitterSeconds }: Pick<Definition, 'execution' | 'retryPolicy' | 'jitterSeconds'>,
+  execution: HttpExecution,
   version: string,
-): Prepared {
+): Omit<PreparedHttp, keyof PreparedAny> {
   const url = new URL(execution.callback_url)
-  const body = 'payload' in execution ? JSON.stringify(execution.payload) : null
   const given = Object.keys(execution.headers).map((name) => name.toLowerCase())
   return {
+    executor: 'http',
     host: url.host,
     url: execution.callback_url,
     target: { origin: url.origin, path: url.pathname + url.search },
@@ -66,62 +45,90 @@ export function prepareHttp(
       ...(!given.includes('user-agent') && { 'user-agent': `carillon/${version}` }),
       ...(!given.includes('content-type') && { 'content-type': 'application/json' }),
       ...Object.fromEntries(
-        Object.entries(execution.headers).filter(([name]) => !ours.has(name.toLowerCase())),
+        // Ours of every attempt; a job's own in another spelling would go out beside them.
+        Object.entries(execution.headers).filter(([name]) => !isOwnHeader(name.toLowerCase())),
       ),
     },
-    body,
-    timeoutMs: execution.timeout_seconds * 1_000,
-    retryPolicy,
-    jitterSeconds,
-    bytes: 1_000 + 2 * (execution.callback_url.length + (body?.length ?? 0)),
   }
 }
 
-/** One attempt. Null: it was aborted because it is no longer ours, and nobody can say how it ended. */
+/**
+ * One attempt. Without an end: its target has taken it (then the task says until when it may take), or the call was
+ * aborted because it is no longer ours, and nobody can say how it ended.
+ */
 export async function runHttp(
   deps: HttpExecutorDeps,
   task: Task,
+  prepared: PreparedHttp,
   signal: AbortSignal,
 ): Promise<{ end: AttemptEnd | null; outcome: HttpOutcome }> {
   const { clock, http } = deps
-  const { prepared } = task
   const body = task.bodyOverride ?? prepared.body
   let startedMs = clock.monotonicMs()
-  task.startedAt = clock.databaseNow()
+  let startedAt = clock.databaseNow()
+  task.startedAt = startedAt
   const request: HttpRequest = {
     method: prepared.method,
     url: prepared.url,
     target: prepared.target,
-    headers: headersOf(deps.spanId(), task),
-    timeoutMs: prepared.timeoutMs,
+    headers: headersOf(deps, task, prepared, body),
+    timeoutMs: timeoutMsOf(task, startedAt),
     responseBytesMax,
     previewBytesMax,
     onStarted() {
       startedMs = clock.monotonicMs()
-      task.startedAt = clock.databaseNow()
+      startedAt = clock.databaseNow()
+      task.startedAt = startedAt
     },
   }
   if (body !== null) request.body = body
   const outcome = await http.send(request, signal)
-  const times = { startedAt: task.startedAt, durationMs: Math.max(0, clock.monotonicMs() - startedMs) }
+  if (isTaken(outcome)) {
+    task.awaitingUntil = epochMs(startedAt + timeoutMsOf(task, startedAt))
+    return { end: null, outcome }
+  }
+  const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
   if (outcome.kind === 'answered' || outcome.type !== 'CANCELLED')
-    return { end: judge(deps, task, outcome, times), outcome }
-  const wasCancelled = task.cancelledMs !== null
-  return { end: wasCancelled ? endCancelled(times.startedAt, times.durationMs) : null, outcome }
+    return { end: judge(deps, task, outcome, { startedAt, durationMs }), outcome }
+  return { end: task.cancelledMs === null ? null : endCancelled(startedAt, durationMs), outcome }
 }
 
-function headersOf(spanId: string, task: Task): Record<string, string> {
-  const { executionId, jobId, kind, slot } = task
-  return {
-    ...task.prepared.headers,
+/** Whether the target will say later how it ended. */
+function isTaken(outcome: HttpOutcome): boolean {
+  return (
+    outcome.kind === 'answered' && outcome.status === 202 && outcome.headers['x-carillon-async'] === 'true'
+  )
+}
+
+function headersOf(
+  { clock, signer, spanId, publicUrl }: HttpExecutorDeps,
+  task: Task,
+  prepared: PreparedHttp,
+  body: string | null,
+): Record<string, string> {
+  const { executionId, jobId, kind, slot, attempt } = task
+  const { tenantId } = prepared
+  // The receiver's limit on the age of a call is in minutes: our estimate of the database's clock is good enough.
+  const timestamp = Math.floor(clock.databaseNow() / 1_000)
+  const { token, signature } = signer.sign({ tenantId, executionId, attempt, timestamp, body: body ?? '' })
+  const headers: Record<string, string> = {
+    ...prepared.headers,
     'x-idempotency-key': task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
     'x-execution-id': executionId,
     'x-job-id': jobId,
-    'x-attempt-number': String(task.attempt),
+    'x-attempt-number': String(attempt),
     'x-scheduled-time': toRfc3339(slot),
     // The execution is the trace, the attempt a span of it.
-    traceparent: `00-${executionId.replaceAll('-', '')}-${spanId}-01`,
+    traceparent: `00-${executionId.replaceAll('-', '')}-${spanId()}-01`,
+    'webhook-id': executionId,
+    'webhook-timestamp': String(timestamp),
+    'webhook-signature': signature,
+    'x-carillon-token': token,
   }
+  const reachedAt = publicUrl()
+  if (reachedAt !== null)
+    headers['x-carillon-completion-url'] = `${reachedAt}/api/v1/executions/${executionId}/complete`
+  return headers
 }
 
 /** Unique, not secret: a random half for each four billion, and a count. */
@@ -139,33 +146,27 @@ function judge(
   { clock, random }: HttpExecutorDeps,
   task: Task,
   outcome: HttpOutcome,
-  times: { startedAt: EpochMs; durationMs: number },
+  { startedAt, durationMs }: { startedAt: EpochMs; durationMs: number },
 ): AttemptEnd {
-  const end: AttemptEnd = {
-    outcome: 'succeeded',
-    ...times,
-    finishedAt: epochMs(times.startedAt + times.durationMs),
-    httpStatus: outcome.kind === 'answered' ? outcome.status : null,
-    error: null,
-    preview: outcome.kind === 'answered' ? previewText(outcome.preview) : null,
-    retryAt: null,
-    deadReason: null,
-  }
-  const error = errorOf(outcome)
-  if (error === null) return end
-  end.error = error
-  end.outcome = error.type === 'TIMEOUT' ? 'timed_out' : 'failed'
-  const { retryPolicy } = task.prepared
-  const attempt = task.attempt - task.losses
-  if (!isRetried(error.type, end.httpStatus)) end.deadReason = 'NOT_RETRYABLE'
-  else if (attempt > retryPolicy.max_retries) end.deadReason = 'MAX_RETRIES_EXCEEDED'
-  else {
-    const now = clock.databaseNow()
-    const retryAfterMs =
-      outcome.kind === 'answered' ? retryAfterOf(outcome.headers['retry-after'], now) : null
-    end.retryAt = epochMs(now + retryDelayMs(retryPolicy, { attempt, random: random.next(), retryAfterMs }))
-  }
-  return end
+  const { attempt, losses, totalDeadline } = task
+  const now = clock.databaseNow()
+  const isAnswered = outcome.kind === 'answered'
+  return endAttempt(
+    {
+      startedAt,
+      finishedAt: epochMs(startedAt + durationMs),
+      durationMs,
+      httpStatus: isAnswered ? outcome.status : null,
+      preview: isAnswered ? previewText(outcome.preview) : null,
+      error: errorOf(outcome),
+      retryAfterMs: isAnswered ? retryAfterOf(outcome.headers['retry-after'], now) : null,
+    },
+    {
+      ...{ attempt, losses, totalDeadline, now },
+      retryPolicy: task.prepared.retryPolicy,
+      random: random.next(),
+    },
+  )
 }
 
 function errorOf(outcome: HttpOutcome): AttemptEnd['error'] {
@@ -196,10 +197,4 @@ function previewText(preview: Uint8Array): string | null {
   return preview.length === 0
     ? null
     : storable(Buffer.from(preview.buffer, preview.byteOffset, preview.length).toString())
-}
-
-/** PostgreSQL's text holds neither NUL nor half a surrogate pair. */
-function storable(text: string): string {
-  const whole = text.toWellFormed()
-  return whole.includes('\0') ? whole.replaceAll('\0', '\ufffd') : whole
 }

@@ -1,0 +1,29 @@
+// Reading the log of an execution. What is sent to it and what comes back is in worker.ts.
+import Type from 'typebox'
+
+export const logPageMax = 1_000
+export const logPageDefault = 200
+
+export const LogListQuery = Type.Object(
+  {
+    attempt: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 32_767, description: 'Only of this attempt; left out: of all.' }),
+    ),
+    limit: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: logPageMax,
+        default: logPageDefault,
+        description: 'Lines, at most.',
+      }),
+    ),
+    cursor: Type.Optional(
+      Type.String({
+        maxLength: 256,
+        description: 'The `next_cursor` of the answer before, as it was given.',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+export type LogListQuery = Type.Static<typeof LogListQuery>

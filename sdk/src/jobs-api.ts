@@ -1,0 +1,157 @@
+// client.jobs: definitions, and running them.
+import type { ExecutionItem, ExecutionList, ExecutionListQuery, SkippedSlot } from '#contract/execution.ts'
+import type {
+  CreatedJob,
+  Job,
+  JobDetails,
+  JobList,
+  JobListQuery,
+  JobRequest,
+  JobState,
+  PauseRequest,
+  TriggerReply,
+  TriggerRequest,
+} from '#contract/job.ts'
+import type { BackfillRequest, BulkRequest, Operation } from '#contract/operation.ts'
+import type { SlotItem, SlotList, SlotListQuery, WhyQuery, WhyReply } from '#contract/slot.ts'
+import type { Call, CallOptions, PostOptions, WriteOptions } from './call.ts'
+import type { JobTaking } from './define-job.ts'
+import { toJobRequest } from './job-request.ts'
+import { createList, type List } from './list.ts'
+
+/** What the client knows of the job: its `version`, or `*` to override whatever others did. */
+export type IfMatch = number | '*'
+
+export interface ChangeOptions extends WriteOptions {
+  /** Refused with VERSION_STALE when the job has another version by now. */
+  ifMatch?: IfMatch
+}
+
+export interface JobsApi {
+  create(job: JobRequest, options?: PostOptions): Promise<CreatedJob>
+  get(jobId: string, options?: CallOptions): Promise<JobDetails>
+  /** Newest first. */
+  list(query?: JobListQuery, options?: CallOptions): List<Job, JobList>
+  /** A JSON merge patch: what is named replaces, null takes away, what is not named stays. */
+  patch(
+    jobId: string,
+    patch: Record<string, unknown>,
+    options: WriteOptions & { ifMatch: IfMatch },
+  ): Promise<Job>
+  /** The job of this key shall be so: creates it or replaces it. */
+  putByKey(key: string, job: JobRequest, options?: ChangeOptions & { ifNoneMatch?: '*' }): Promise<CreatedJob>
+  pause(jobId: string, request?: PauseRequest, options?: ChangeOptions): Promise<JobState>
+  resume(jobId: string, options?: ChangeOptions): Promise<JobState>
+  delete(jobId: string, options?: ChangeOptions & { cancelRunning?: boolean }): Promise<JobState>
+  /** Runs it now. Without `payload_override` it is called with its own payload. */
+  trigger(jobId: string, request?: TriggerRequest, options?: PostOptions): Promise<TriggerReply>
+  /** Runs a job made by defineJob once, now, with this payload: a job of type IMMEDIATE for its handler. */
+  start<Input>(
+    job: JobTaking<Input>,
+    payload: Input,
+    options?: PostOptions,
+  ): Promise<CreatedJob & { execution_id: string }>
+  /** Runs the slots of a past range. */
+  backfill(jobId: string, request: BackfillRequest, options?: PostOptions): Promise<Operation>
+  /** Pauses, resumes, deletes or triggers all jobs that match. */
+  bulk(request: BulkRequest, options?: PostOptions): Promise<Operation>
+  /** Its executions, newest first; with status SKIPPED its slots that have none. */
+  executions(
+    jobId: string,
+    query?: ExecutionListQuery,
+    options?: CallOptions,
+  ): List<ExecutionItem | SkippedSlot, ExecutionList>
+  /** What became of every slot, oldest first. */
+  slots(jobId: string, query?: SlotListQuery, options?: CallOptions): List<SlotItem, SlotList>
+  /** One sentence why it ran or did not. */
+  why(jobId: string, query?: WhyQuery, options?: CallOptions): Promise<WhyReply>
+}
+
+export function createJobsApi(call: Call): JobsApi {
+  return {
+    create: (body, options) => call({ method: 'POST', path: root, body, repeat: 'keyed' }, options),
+    get: (jobId, options) => call({ path: pathOf(jobId), repeat: 'same' }, options),
+    list: (query, options) =>
+      createList(
+        (cursor) =>
+          call<JobList>({ path: root, query: { ...query, ...at(cursor) }, repeat: 'same' }, options),
+        ({ jobs }) => jobs,
+      ),
+    // After a lost answer the version has moved on: the repeat would be refused though the change was made.
+    patch: (jobId, body, options) =>
+      call({ method: 'PATCH', path: pathOf(jobId), body, ...ifMatch(options) }, options),
+    putByKey: (key, body, options = {}) => {
+      const { headers, repeat } = ifMatch(options)
+      const isBound = options.ifNoneMatch !== undefined
+      return call(
+        {
+          method: 'PUT',
+          path: `${root}/by-key/${encodeURIComponent(key)}`,
+          body,
+          headers: isBound ? { ...headers, 'if-none-match': '*' } : headers,
+          repeat: isBound ? 'once' : repeat,
+        },
+        options,
+      )
+    },
+    pause: (jobId, body = {}, options) =>
+      call({ method: 'PATCH', path: pathOf(jobId, 'pause'), body, ...ifMatch(options) }, options),
+    resume: (jobId, options) =>
+      call({ method: 'PATCH', path: pathOf(jobId, 'resume'), ...ifMatch(options) }, options),
+    delete: (jobId, options = {}) => {
+      const query = options.cancelRunning === true ? { cancel_running: true } : {}
+      return call({ method: 'DELETE', path: pathOf(jobId), query, ...ifMatch(options) }, options)
+    },
+    trigger: (jobId, body = {}, options) =>
+      call({ method: 'POST', path: pathOf(jobId, 'trigger'), body, repeat: 'keyed' }, options),
+    start: (job, payload, options) => {
+      const body = toJobRequest({ ...job, schedule: { type: 'IMMEDIATE' }, payload })
+      return call({ method: 'POST', path: root, body, repeat: 'keyed' }, options)
+    },
+    backfill: (jobId, body, options) =>
+      call({ method: 'POST', path: pathOf(jobId, 'backfill'), body, repeat: 'keyed' }, options),
+    bulk: (body, options) => call({ method: 'POST', path: `${root}/bulk`, body, repeat: 'keyed' }, options),
+    executions: (jobId, query, options) =>
+      createList(
+        (cursor) =>
+          call<ExecutionList>(
+            { path: pathOf(jobId, 'executions'), query: { ...query, ...at(cursor) }, repeat: 'same' },
+            options,
+          ),
+        ({ executions }) => executions,
+      ),
+    slots: (jobId, query, options) =>
+      createList(
+        (cursor) =>
+          call<SlotList>(
+            { path: pathOf(jobId, 'slots'), query: { ...query, ...at(cursor) }, repeat: 'same' },
+            options,
+          ),
+        ({ slots }) => slots,
+      ),
+    why: (jobId, query = {}, options) => call({ path: pathOf(jobId, 'why'), query, repeat: 'same' }, options),
+  }
+}
+
+const root = '/api/v1/jobs'
+
+function pathOf(jobId: string, verb?: string): string {
+  const path = `${root}/${encodeURIComponent(jobId)}`
+  return verb === undefined ? path : `${path}/${verb}`
+}
+
+function at(cursor: string | undefined): { cursor?: string } {
+  return cursor === undefined ? {} : { cursor }
+}
+
+function ifMatch(options: { ifMatch?: IfMatch } = {}): {
+  headers: Record<string, string>
+  repeat: 'same' | 'once'
+} {
+  const { ifMatch: known } = options
+  if (known === undefined) return { headers: {}, repeat: 'same' }
+  return {
+    headers: { 'if-match': known === '*' ? '*' : `"${known}"` },
+    repeat: known === '*' ? 'same' : 'once',
+  }
+}

@@ -1,0 +1,41 @@
+// An execution in the test kit, as a test sees it.
+import type { LogLevel } from './run-job.ts'
+
+export type RunStatus =
+  | 'PENDING'
+  | 'RUNNING'
+  | 'RETRYING'
+  | 'SUCCEEDED'
+  | 'FAILED'
+  | 'TIMED_OUT'
+  | 'CANCELLED'
+  | 'SKIPPED'
+
+export interface TestAttempt {
+  readonly attempt: number
+  readonly startedAt: Date
+  /** Null while it runs. */
+  finishedAt: Date | null
+  outcome: 'running' | 'succeeded' | 'failed' | 'timed_out' | 'cancelled'
+  error: { type: string; message: string } | null
+}
+
+/** An execution, as it stands now. */
+export interface TestRun {
+  readonly executionId: string
+  readonly key: string
+  readonly kind: 'slot' | 'trigger'
+  readonly scheduledTime: Date
+  readonly payload: unknown
+  readonly status: RunStatus
+  /** What the handler returned, as JSON would bring it. */
+  readonly result: unknown
+  /** Of the latest attempt that ended. */
+  readonly error: { type: string; message: string } | null
+  /** When the next attempt starts; null unless RETRYING. */
+  readonly retryAt: Date | null
+  readonly attempts: readonly TestAttempt[]
+  readonly checkpoint: unknown
+  readonly progress: { fraction: number; text: string | null } | null
+  readonly logs: readonly { attempt: number; at: Date; level: LogLevel; message: string }[]
+}

@@ -1,0 +1,176 @@
+// One attempt in the hands of a worker: its time, why it was stopped, and what it has said that the server does not know.
+import type { ClaimedExecution } from '#contract/worker.ts'
+import { AttemptLog } from './attempt-log.ts'
+import type { JobListener, LogLevel } from './run-job.ts'
+
+export type StopCause = 'timeout' | 'cancelled' | 'lost' | 'draining'
+
+const reasons: Record<StopCause, { name: string; message: string }> = {
+  timeout: { name: 'TimeoutError', message: 'The time of this attempt is over.' },
+  cancelled: { name: 'AbortError', message: 'Somebody cancelled this execution.' },
+  lost: { name: 'AbortError', message: 'This execution is not this worker’s any more.' },
+  draining: { name: 'AbortError', message: 'The worker stops.' },
+}
+
+/** What there was to say when a heartbeat was made; `heard` when the server has it. */
+export interface AttemptNews {
+  json: string
+  heard(): void
+  /** It did not arrive: to be said again. */
+  unheard(): void
+  /** The server does not take it: not to be said again. */
+  refused(why: string): void
+}
+
+export class Attempt implements JobListener {
+  readonly claim: ClaimedExecution
+  readonly log = (level: LogLevel, message: string): void => {
+    this.logLines.add(level, message)
+    // A line is a sign of life, too; but only where somebody waits for one is it worth a write.
+    this.#isAlive ||= this.claim.heartbeat_timeout_seconds !== null
+    if (this.logLines.waiting > linesWaitingMax) this.#urge()
+  }
+  readonly logLines = new AttemptLog()
+  readonly startedMs = performance.now()
+  /** Resolves when it was told to stop and has not for so long that its place goes to others. */
+  readonly abandoned: Promise<void>
+  /** Its handler has ended; only its report is still to come. */
+  isOver = false
+  readonly #controller = new AbortController()
+  readonly #urge: () => void
+  #abandon!: () => void
+  #stopCause: StopCause | null = null
+  #timers: NodeJS.Timeout[] = []
+  #isAlive = false
+  #progress: { progress?: number; message?: string } | null = null
+  #checkpoint: string | null = null
+  #waiters: { resolve: () => void; reject: (error: Error) => void }[] = []
+
+  /** `urge` asks for a heartbeat soon. */
+  constructor(claim: ClaimedExecution, urge: () => void) {
+    this.claim = claim
+    this.#urge = urge
+    this.abandoned = new Promise((resolve) => {
+      this.#abandon = resolve
+    })
+    this.#after(claim.timeout_seconds * 1_000, () => this.stop('timeout', timeoutGraceMs))
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  get stopCause(): StopCause | null {
+    return this.#stopCause
+  }
+
+  get hasCheckpoint(): boolean {
+    return this.#checkpoint !== null
+  }
+
+  /** Not to be kept for the next heartbeat in its own time. */
+  get hasUrgentNews(): boolean {
+    return this.#checkpoint !== null || this.logLines.waiting > linesWaitingMax
+  }
+
+  /** The first cause counts, except that what is lost is nobody's to report. */
+  stop(cause: StopCause, graceMs: number): void {
+    if (this.isOver || this.#stopCause === cause) return
+    if (this.#stopCause === null || cause === 'lost') this.#stopCause = cause
+    const { name, message } = reasons[cause]
+    this.#controller.abort(new DOMException(message, name))
+    this.#after(graceMs, this.#abandon)
+    if (cause === 'lost') this.#refuseWaiters()
+  }
+
+  /** The handler has ended, or was abandoned. */
+  end(): void {
+    this.isOver = true
+    for (const timer of this.#timers) clearTimeout(timer)
+  }
+
+  note(said: { progress?: number; message?: string }): void {
+    this.#isAlive = true
+    if (said.progress !== undefined) this.#progress = said
+  }
+
+  saveCheckpoint(json: string): Promise<void> {
+    if (this.#stopCause === 'lost') return Promise.reject(lostError())
+    this.#isAlive = true
+    this.#checkpoint = json
+    this.#urge()
+    const saved = new Promise<void>((resolve, reject) => {
+      // Who waits for an older one is served by this one, too; many that nobody awaits must not pile up.
+      if (this.#waiters.length < waitersMax) this.#waiters.push({ resolve, reject })
+      else reject(new RangeError(`${waitersMax} checkpoints wait to be saved: await them.`))
+    })
+    // It is also sent when nobody awaits it; that it was lost with its worker is then no surprise.
+    saved.catch(() => {})
+    return saved
+  }
+
+  /** For a heartbeat; what it says is kept until `heard`. Without `lengthLeft` only that it runs. */
+  news(lengthLeft: number): AttemptNews {
+    const parts = [markOf(this.claim), `"running_ms":${Math.round(performance.now() - this.startedMs)}`]
+    const [progress, checkpoint, isAlive] = [this.#progress, this.#checkpoint, this.#isAlive]
+    const waiters = this.#waiters.length
+    if (isAlive) parts.push('"alive":true')
+    if (progress !== null) parts.push(JSON.stringify(progress).slice(1, -1))
+    const hasCheckpoint = checkpoint !== null && checkpoint.length <= lengthLeft
+    if (hasCheckpoint) parts.push(`"checkpoint":${checkpoint}`)
+    const logLength = lengthLeft - (hasCheckpoint ? checkpoint.length : 0)
+    const logs = logLength < logLengthMin ? null : this.logLines.next(linesMax, logLength - logLengthMin)
+    if (logs !== null) parts.push(`"logs":${logs.json}`)
+    // While this is under way the handler may say more.
+    this.#isAlive = false
+    return {
+      json: `{${parts.join(',')}}`,
+      heard: () => {
+        if (this.#progress === progress) this.#progress = null
+        if (hasCheckpoint) {
+          if (this.#checkpoint === checkpoint) this.#checkpoint = null
+          for (const { resolve } of this.#waiters.splice(0, waiters)) resolve()
+        }
+        if (logs !== null) this.logLines.forget(logs.lines)
+      },
+      unheard: () => {
+        this.#isAlive ||= isAlive
+      },
+      refused: (why) => {
+        if (this.#progress === progress) this.#progress = null
+        if (logs !== null) this.logLines.forget(logs.lines)
+        if (!hasCheckpoint) return
+        if (this.#checkpoint === checkpoint) this.#checkpoint = null
+        const error = new Error(`The checkpoint was not saved: ${why}`)
+        for (const { reject } of this.#waiters.splice(0, waiters)) reject(error)
+      },
+    }
+  }
+
+  #refuseWaiters(): void {
+    for (const { reject } of this.#waiters.splice(0)) reject(lostError())
+  }
+
+  #after(ms: number, action: () => void): void {
+    this.#timers.push(setTimeout(action, Math.min(ms, timerMsMax)))
+  }
+}
+
+/** `"execution_id":…,"attempt_number":…,"fence":…` */
+export function markOf({ execution_id: id, attempt_number: attempt, fence }: ClaimedExecution): string {
+  return `"execution_id":"${id}","attempt_number":${attempt},"fence":${fence}`
+}
+
+function lostError(): Error {
+  return new Error('The checkpoint was not saved: this execution is not this worker’s any more.')
+}
+
+/** Lines of one part, at most. */
+export const linesMax = 1_000
+const linesWaitingMax = 500
+/** The longest line and what goes around it: with less room none is sent. */
+const logLengthMin = 64 * 1024
+const waitersMax = 1_000
+const timerMsMax = 2_147_483_647
+/** A handler that is out of time may clean up for so long before others get its place. */
+const timeoutGraceMs = 10_000

@@ -1,0 +1,262 @@
+// One registration of a worker, from its first claim to its end: claims while there is room, runs what it claimed, and has
+// it reported. When the server takes the worker for dead everything stops, and whoever made the session makes another.
+import type { ClaimedExecution, ClaimReply, ClaimRequest, Registered } from '#contract/worker.ts'
+import { backoffMs, type Call, pause } from './call.ts'
+import { CarillonError, ConnectionError } from './carillon-error.ts'
+import type { AnyJob } from './define-job.ts'
+import { runJob } from './run-job.ts'
+import { Wake } from './wake.ts'
+import { Attempt, linesMax } from './worker-attempt.ts'
+import { Beats } from './worker-beats.ts'
+import type { WorkerListener } from './worker-events.ts'
+import { Reports } from './worker-reports.ts'
+import { resultOf } from './worker-result.ts'
+
+export interface SessionDeps {
+  call: Call
+  jobs: ReadonlyMap<string, AnyJob>
+  concurrency: number
+  outageMs: number
+  /** Attempts whose handlers still run, over all sessions: a handler that does not stop keeps its place for a while. */
+  busy: Set<Attempt>
+  emit: WorkerListener
+}
+
+const claimMax = 1_000
+const claimWaitSeconds = 20
+/** Results that wait for the server, besides what runs: then nothing more is claimed. */
+const resultsWaitingMax = 1_000
+/** After 30 s the server ends what was cancelled whether it has stopped or not. */
+const cancelGraceMs = 25_000
+const lostGraceMs = 30_000
+
+export class Session {
+  readonly workerId: string
+  /** Resolves when there is nothing to do for it any more. */
+  readonly over: Promise<'lost' | 'ended'>
+  readonly #deps: SessionDeps
+  readonly #beats: Beats
+  readonly #reports: Reports
+  /** By execution: claimed, and its result not accepted yet. */
+  readonly #attempts = new Map<string, Attempt>()
+  readonly #claiming = new AbortController()
+  readonly #wake = new Wake()
+  readonly #idle = new Wake()
+  #isDraining = false
+  #isLost = false
+  #isEnded = false
+  #isUnreachable = false
+
+  constructor(deps: SessionDeps, { worker_id: workerId, heartbeat_seconds: everySeconds }: Registered) {
+    this.#deps = deps
+    this.workerId = workerId
+    const { call, outageMs } = deps
+    const watch = {
+      call,
+      workerId,
+      onError: (error: unknown) => this.#onError(error),
+      onAnswer: () => this.#onAnswer(),
+    }
+    this.#beats = new Beats({
+      ...watch,
+      everyMs: everySeconds * 1_000,
+      attempts: () => this.#attempts.values(),
+      isDraining: () => this.#isDraining,
+      onCancelled: (attempt) => attempt.stop('cancelled', cancelGraceMs),
+      onLost: (attempt) => this.#lose(attempt),
+    })
+    this.#reports = new Reports({
+      ...watch,
+      outageMs,
+      onSettled: (attempt, reason) => this.#settle(attempt, reason),
+    })
+    this.over = Promise.all([this.#beats.run(), this.#reports.run(), this.#claimLoop()]).then(() =>
+      this.#isLost ? 'lost' : 'ended',
+    )
+  }
+
+  /** Executions in hand. */
+  get running(): number {
+    return this.#attempts.size
+  }
+
+  /** Claims no more; resolves when everything in hand has been reported, or the time is over. */
+  async drain(drainMs: number): Promise<void> {
+    this.#isDraining = true
+    this.#claiming.abort()
+    this.#wake.wake()
+    this.#beats.hurry()
+    await this.#untilIdle(drainMs)
+  }
+
+  /** Stops what is left and hands it back; what ends of itself meanwhile is reported as it ended. */
+  async release(graceMs: number, reportMs: number): Promise<void> {
+    for (const attempt of this.#attempts.values()) attempt.stop('draining', graceMs)
+    await this.#untilIdle(graceMs + reportMs)
+  }
+
+  end(): void {
+    if (this.#isEnded) return
+    this.#isEnded = true
+    this.#claiming.abort()
+    this.#wake.wake()
+    this.#idle.wake()
+    this.#beats.end()
+    this.#reports.end()
+    for (const attempt of [...this.#attempts.values()]) this.#lose(attempt)
+  }
+
+  async #untilIdle(ms: number): Promise<void> {
+    const endMs = performance.now() + ms
+    while (this.#attempts.size > 0 && !this.#isEnded) {
+      const leftMs = endMs - performance.now()
+      if (leftMs <= 0) return
+      await this.#idle.wait(leftMs)
+    }
+  }
+
+  async #claimLoop(): Promise<void> {
+    const { signal } = this.#claiming
+    for (let failures = 0; !signal.aborted; ) {
+      const room = this.#room()
+      if (room < 1) {
+        await this.#wake.wait()
+        continue
+      }
+      try {
+        const claimed = await this.#claim(room, failures > 0, signal)
+        this.#onAnswer()
+        failures = 0
+        for (const one of claimed) this.#start(one)
+      } catch (error) {
+        if (signal.aborted || this.#onError(error) === 'lost') return
+        const askedMs = error instanceof CarillonError ? (error.retryAfterMs ?? 0) : 0
+        await pause(Math.max(askedMs, backoffMs(failures++)), signal).catch(() => {})
+      }
+    }
+  }
+
+  #room(): number {
+    if (this.#reports.waiting >= resultsWaitingMax) return 0
+    return Math.min(claimMax, this.#deps.concurrency - this.#deps.busy.size)
+  }
+
+  async #claim(
+    limit: number,
+    afterFailure: boolean,
+    signal: AbortSignal,
+  ): Promise<readonly ClaimedExecution[]> {
+    const body: ClaimRequest = { worker_id: this.workerId, limit, wait_seconds: claimWaitSeconds }
+    // An answer that was lost may have had executions in it: what is not named here goes to others.
+    if (afterFailure) body.running = [...this.#attempts.keys()]
+    const { executions } = await this.#deps.call<ClaimReply>(
+      { method: 'POST', path: '/api/v1/workers/claim', body, repeat: 'once' },
+      { signal, timeoutMs: (claimWaitSeconds + 15) * 1_000 },
+    )
+    return executions
+  }
+
+  #start(claim: ClaimedExecution): void {
+    const { execution_id: executionId, handler, attempt_number: attempt } = claim
+    // It was ours before and is again, so the claim before is over.
+    const before = this.#attempts.get(executionId)
+    if (before !== undefined) this.#lose(before)
+    const held = new Attempt(claim, () => this.#beats.hurry())
+    this.#attempts.set(executionId, held)
+    const job = this.#deps.jobs.get(handler)
+    if (this.#isDraining || job === undefined) {
+      held.end()
+      this.#reports.add(resultOf(held, { status: 'released' }))
+      return
+    }
+    this.#deps.busy.add(held)
+    this.#deps.emit({ type: 'started', executionId, handler, attempt })
+    void this.#run(held, job)
+  }
+
+  async #run(attempt: Attempt, job: AnyJob): Promise<void> {
+    const { claim } = attempt
+    const end = await Promise.race([
+      runJob(
+        job,
+        {
+          executionId: claim.execution_id,
+          jobId: claim.job_id,
+          attempt: claim.attempt_number,
+          scheduledTime: claim.scheduled_time,
+          idempotencyKey: claim.idempotency_key,
+          payload: claim.payload,
+          checkpoint: claim.checkpoint,
+        },
+        attempt,
+      ),
+      attempt.abandoned.then(() => null),
+    ])
+    attempt.end()
+    this.#deps.busy.delete(attempt)
+    this.#wake.wake()
+    const said = { executionId: claim.execution_id, handler: claim.handler, attempt: claim.attempt_number }
+    const durationMs = Math.round(performance.now() - attempt.startedMs)
+    if (end === null && attempt.stopCause !== 'draining') this.#deps.emit({ type: 'abandoned', ...said })
+    if (attempt.stopCause === 'lost') {
+      this.#deps.emit({ type: 'ended', ...said, status: 'lost', durationMs, message: null })
+      return
+    }
+    let result = resultOf(attempt, end)
+    const { status, message } = result
+    this.#deps.emit({ type: 'ended', ...said, status, durationMs, message })
+    // The next attempt needs the checkpoint, so it goes ahead of the report; so do lines that a report has no room for.
+    const mustWait = () =>
+      (attempt.hasCheckpoint && status !== 'succeeded') || attempt.logLines.waiting > linesMax
+    while (mustWait() && this.#isHeld(attempt)) {
+      await this.#beats.soon()
+      result = resultOf(attempt, end)
+    }
+    if (this.#isHeld(attempt)) this.#reports.add(result)
+  }
+
+  #isHeld(attempt: Attempt): boolean {
+    return !this.#isEnded && this.#attempts.get(attempt.claim.execution_id) === attempt
+  }
+
+  #lose(attempt: Attempt): void {
+    if (this.#attempts.get(attempt.claim.execution_id) === attempt) {
+      this.#attempts.delete(attempt.claim.execution_id)
+    }
+    attempt.stop('lost', lostGraceMs)
+    this.#idle.wake()
+  }
+
+  #settle(attempt: Attempt, reason: string | null): void {
+    const { execution_id: executionId, handler, attempt_number: number } = attempt.claim
+    if (this.#attempts.get(executionId) === attempt) this.#attempts.delete(executionId)
+    if (reason !== null) {
+      this.#deps.emit({ type: 'refused', executionId, handler, attempt: number, reason })
+    }
+    this.#wake.wake()
+    this.#idle.wake()
+  }
+
+  #onError(error: unknown): 'lost' | 'retry' {
+    if (error instanceof CarillonError && error.code === 'WORKER_LOST') {
+      if (!this.#isEnded) {
+        this.#isLost = true
+        this.#deps.emit({ type: 'lost', workerId: this.workerId, running: this.#attempts.size })
+        this.end()
+      }
+      return 'lost'
+    }
+    if (!this.#isUnreachable && !this.#isEnded) {
+      this.#isUnreachable = true
+      const told = error instanceof Error ? error : new ConnectionError(String(error))
+      this.#deps.emit({ type: 'unreachable', error: told })
+    }
+    return 'retry'
+  }
+
+  #onAnswer(): void {
+    if (!this.#isUnreachable) return
+    this.#isUnreachable = false
+    this.#deps.emit({ type: 'reachable' })
+  }
+}

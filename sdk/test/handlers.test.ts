@@ -1,0 +1,89 @@
+// `carillon start --handlers FILE`: handlers in the server's own worker, in a process of their own.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { cleanUp } from '../../server/test/cleanup.ts'
+import { until } from '../../server/test/e2e/api.ts'
+import { describeProcess, kill, launcher, makeDataDir, Program } from '../../server/test/e2e/program.ts'
+import { createClient } from '../src/client.ts'
+import { defineJob } from '../src/define-job.ts'
+
+const handlersFile = `
+import { defineJob } from '${import.meta.resolve('@carillon/sdk')}'
+
+export const tick = defineJob({ key: 'tick', schedule: '* * * * * *', run: () => 'tock' })
+
+export const copy = defineJob({
+  key: 'copy',
+  async run({ rows }, ctx) {
+    if (ctx.checkpoint === undefined) {
+      ctx.log.info('begins')
+      await ctx.saveCheckpoint({ row: 3 })
+      ctx.progress(0.5, 'half')
+      await new Promise(() => setInterval(() => {}, 1_000))
+    }
+    return { rows, from: ctx.checkpoint.row, attempt: ctx.attempt }
+  },
+})
+`
+
+async function setup(t: TestContext, text: string) {
+  const dir = await mkdtemp(join(tmpdir(), 'carillon-handlers-'))
+  cleanUp(t, () => rm(dir, { recursive: true }))
+  const file = join(dir, 'handlers.ts')
+  await writeFile(file, text)
+  const command = [process.execPath, launcher, 'start', '--handlers', file]
+  const program = new Program(t, { command, dataDir: await makeDataDir(t) })
+  return { program }
+}
+
+test('handlers of a file run in the server, on their schedule and when asked, and go on after kill -9', async (t) => {
+  const { program } = await setup(t, handlersFile)
+  const url = await program.ready()
+  const client = createClient({ url, key: program.key() })
+  const worker = await until(async () => {
+    const { workers } = await client.workers.list()
+    return workers.find(({ handlers }) => handlers.includes('copy')) ?? null
+  }, 'a worker runs the handlers')
+  assert.deepEqual(worker.handlers.toSorted(), ['copy', 'tick'])
+
+  const ticked = await until(async () => {
+    const { executions } = await client.executions.search({ status: 'SUCCEEDED', kind: 'slot' }).page()
+    return executions[0] ?? null
+  }, 'the scheduled one ran')
+  const { attempts } = await client.executions.get(ticked.execution_id)
+  assert.equal(attempts[0]!.response_preview, '"tock"')
+
+  const copy = defineJob<{ rows: number }>({ key: 'copy', run() {} })
+  const { execution_id: id } = await client.jobs.start(copy, { rows: 9 })
+  await until(async () => ((await client.executions.get(id)).checkpoint === undefined ? null : true), 'saved')
+  const [pid] = program.tree().filter((one) => describeProcess(one).includes('further-process.ts handlers'))
+  kill(pid!, 'SIGKILL')
+  const done = await until(async () => {
+    const execution = await client.executions.get(id)
+    return execution.status === 'SUCCEEDED' ? execution : null
+  }, 'the next attempt ended')
+  assert.deepEqual(
+    done.attempts.map(({ outcome, response_preview: preview }) => [outcome, preview]),
+    [
+      ['lost', null],
+      ['succeeded', '{"rows":9,"from":3,"attempt":2}'],
+    ],
+  )
+  const lines: string[] = []
+  for await (const line of client.executions.logs(id)) lines.push(line.message)
+  assert.deepEqual(lines, ['begins'])
+})
+
+test('a file that is not there, or has no handlers, is told in one sentence', async (t) => {
+  const missing = new Program(t, {
+    command: [process.execPath, launcher, 'start', '--handlers', '/no/such/file.ts'],
+    dataDir: await makeDataDir(t),
+  })
+  assert.equal(await missing.exit, 1, missing.said())
+  assert.match(missing.stderr, /There is no file \/no\/such\/file\.ts/)
+  const { program } = await setup(t, 'export const nothing = 1')
+  await until(() => (/exports nothing that defineJob made/.test(program.stderr) ? true : null), 'it is told')
+})

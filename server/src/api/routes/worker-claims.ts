@@ -1,0 +1,148 @@
+// POST /api/v1/workers/claim: executions for a worker of the user's own, now or as soon as there are any.
+import { ClaimReply, ClaimRequest } from '@carillon/contract/worker.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { batchIdOf } from '../../domain/execution.ts'
+import { Unavailable } from '../../lib/unavailable.ts'
+import type { Attempts } from '../../ports/attempts.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Claimed, Definition, Queue } from '../../ports/queue.ts'
+import type { Wakeup } from '../../ports/wakeup.ts'
+import type { Workers } from '../../ports/workers.ts'
+import { ApiError } from '../api-error.ts'
+import type { ClaimDesk } from '../claim-desk.ts'
+import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from '../claimed-executions.ts'
+import { type OwnWorker, requireWorker, workerLost } from '../find-worker.ts'
+import type { KnownDefinitions } from '../known-definitions.ts'
+import { noParameters, problemResponses, security } from '../openapi.ts'
+
+export interface ClaimRouteDeps {
+  clock: Clock
+  workers: Pick<Workers, 'find'>
+  queue: Pick<Queue, 'returnUnknown'>
+  attempts: Pick<Attempts, 'report'>
+  definitions: KnownDefinitions
+  desk: ClaimDesk
+  wakeup: Wakeup
+}
+
+const limitDefault = 50
+/** Of the payloads and checkpoints in one answer; what lies beyond is handed back for the next claim. */
+const answerBytesMax = 8 * 1024 * 1024
+
+export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): void {
+  const { clock, workers, definitions, desk } = deps
+  app.addHook('preClose', async () => desk.close())
+
+  app.post<{ Body: ClaimRequest }>(
+    '/workers/claim',
+    {
+      config: { scope: 'operate', counted: 'apart' },
+      schema: {
+        tags: ['workers'],
+        security,
+        summary: 'Claim executions to run',
+        description:
+          'What is claimed is the worker’s until it reports or dies. Not to be repeated blindly: after a lost answer send `running`.',
+        querystring: noParameters,
+        body: ClaimRequest,
+        response: { 200: ClaimReply, ...problemResponses },
+      },
+    },
+    async ({ tenantId, body }, reply): Promise<ClaimReply> => {
+      const worker = await requireWorker(workers, tenantId, body.worker_id)
+      if (worker.status === 'DEAD') throw workerLost(worker.workerId)
+      const limit = await roomOf(deps, worker, body)
+      if (worker.status === 'DRAINING' || limit <= 0) return { executions: [] }
+      const handBack = (claimed: readonly OneClaimed[]) => void returnThese(deps, worker, claimed)
+      const signal = closeSignal(reply)
+      const claimed = await claim(deps, worker, {
+        limit,
+        waitMs: (body.wait_seconds ?? 0) * 1_000,
+        signal,
+        onUnclaimed: (late) => handBack(listClaimed(late)),
+      })
+      const all = listClaimed(claimed)
+      try {
+        const definitionOf = await definitions.load(all)
+        const { taken, left } = cutToSize(signal.aborted ? [] : all, definitionOf)
+        handBack(signal.aborted ? all : left)
+        // The answer is on its way; whoever asked may be gone before it arrives.
+        let isSent = false
+        reply.raw.once('finish', () => {
+          isSent = true
+        })
+        reply.raw.once('close', () => {
+          if (!isSent) handBack(taken)
+        })
+        const now = clock.databaseNow()
+        return { executions: taken.map((one) => toClaimedExecution(one, definitionOf(one)!, now)) }
+      } catch (error) {
+        handBack(all)
+        throw error
+      }
+    },
+  )
+}
+
+/** How many it may take; what it is thought to hold and does not know of goes back first. */
+async function roomOf(
+  { queue, wakeup }: ClaimRouteDeps,
+  { workerId, capacity }: OwnWorker,
+  { limit = limitDefault, running }: ClaimRequest,
+): Promise<number> {
+  if (running === undefined) return Math.min(limit, capacity)
+  const executionIds = [...new Set(running.map((id) => id.toLowerCase()))]
+  const batchIds = [...new Set(executionIds.map(batchIdOf))]
+  if ((await queue.returnUnknown(workerId, { batchIds, executionIds })) > 0) wakeup.send('queue')
+  return Math.min(limit, capacity - executionIds.length)
+}
+
+async function claim(
+  { desk, workers }: ClaimRouteDeps,
+  worker: OwnWorker,
+  wish: Omit<Parameters<ClaimDesk['claim']>[0], 'worker'>,
+): Promise<Claimed> {
+  try {
+    return await desk.claim({ ...wish, worker })
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof Unavailable) throw error
+    // A worker that was declared dead while it waited cannot hold anything: the store refuses its name.
+    await requireWorker(workers, worker.tenantId, worker.workerId)
+    throw error
+  }
+}
+
+function cutToSize(
+  all: readonly OneClaimed[],
+  definitionOf: (one: OneClaimed) => Definition | undefined,
+): { taken: OneClaimed[]; left: OneClaimed[] } {
+  let bytes = 0
+  const end = all.findIndex((one, at) => {
+    const payload = 'payloadOverride' in one ? one.payloadOverride : definitionOf(one)!.execution.payload
+    bytes += sizeOf(payload) + sizeOf(one.checkpoint)
+    return at > 0 && bytes > answerBytesMax
+  })
+  return end === -1 ? { taken: [...all], left: [] } : { taken: all.slice(0, end), left: all.slice(end) }
+}
+
+function sizeOf(value: unknown): number {
+  return value === undefined ? 0 : JSON.stringify(value).length
+}
+
+/** When this fails too they are the worker's until it dies, or until it says what it holds. */
+async function returnThese(
+  { attempts, wakeup }: ClaimRouteDeps,
+  { workerId }: OwnWorker,
+  claimed: readonly OneClaimed[],
+): Promise<void> {
+  if (claimed.length === 0) return
+  await attempts.report(toHandBack(workerId, claimed)).catch(() => {})
+  wakeup.send('queue')
+}
+
+/** Of the response, not of its connection, which may serve many more. */
+function closeSignal(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController()
+  reply.raw.once('close', () => closed.abort())
+  return closed.signal
+}

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { createSecretKey } from 'node:crypto'
+import test from 'node:test'
+import { attemptTokenOf, readAttemptToken } from './attempt-token.ts'
+
+const key = createSecretKey(Buffer.alloc(32, 1))
+const one = {
+  tenantId: '00000000-0000-7000-8000-000000000001',
+  executionId: '0192abcd-ef01-7000-8000-000000000001',
+  attempt: 3,
+}
+
+test('a token tells its attempt and its tenant', () => {
+  assert.deepEqual(readAttemptToken(key, one.executionId, attemptTokenOf(key, one)), one)
+})
+
+test('a token is good for its own execution, attempt and tenant, and under its own key', () => {
+  const token = attemptTokenOf(key, one)
+  const [, tenant, mac] = token.split('.')
+  const other = '0192abcd-ef01-7000-8000-000000000002'
+  assert.equal(readAttemptToken(key, other, token), null)
+  assert.equal(readAttemptToken(key, one.executionId, `4.${tenant}.${mac}`), null)
+  assert.equal(readAttemptToken(key, one.executionId, `3.${other.replaceAll('-', '')}.${mac}`), null)
+  assert.equal(readAttemptToken(createSecretKey(Buffer.alloc(32, 2)), one.executionId, token), null)
+})
+
+test('what is no token is none, whatever it is', () => {
+  const token = attemptTokenOf(key, one)
+  const odd = [
+    '',
+    '.',
+    '3',
+    '3..',
+    `0${token}`,
+    `${token}A`,
+    token.slice(0, -1),
+    token.toUpperCase(),
+    ` ${token}`,
+  ]
+  for (const text of odd) assert.equal(readAttemptToken(key, one.executionId, text), null, text)
+})

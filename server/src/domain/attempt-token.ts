@@ -1,0 +1,36 @@
+// The token of an attempt: whoever was called with it may say how the attempt goes and ends, and nothing else. It is
+// derived, not stored, so that it is good from the moment the call is sent, wherever the execution is just then. It
+// names the tenant, because an execution that has ended is found by its tenant.
+import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto'
+
+export interface AttemptOfTenant {
+  tenantId: string
+  executionId: string
+  attempt: number
+}
+
+/** Of base64url: 18 bytes. */
+const macLength = 24
+const form = /^([1-9]\d{0,4})\.([0-9a-f]{32})\.([\w-]{24})$/
+
+export function attemptTokenOf(key: KeyObject, one: AttemptOfTenant): string {
+  const tenant = one.tenantId.replaceAll('-', '')
+  return `${one.attempt}.${tenant}.${macOf(key, one)}`
+}
+
+/** Null: it is not a token of this execution. */
+export function readAttemptToken(key: KeyObject, executionId: string, token: string): AttemptOfTenant | null {
+  const match = form.exec(token)
+  if (match === null) return null
+  const attempt = Number(match[1])
+  const tenantId = match[2]!.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-')
+  const one = { tenantId, executionId, attempt }
+  return timingSafeEqual(Buffer.from(match[3]!), Buffer.from(macOf(key, one))) ? one : null
+}
+
+function macOf(key: KeyObject, { tenantId, executionId, attempt }: AttemptOfTenant): string {
+  return createHmac('sha256', key)
+    .update(`${executionId}:${attempt}:${tenantId}`)
+    .digest('base64url')
+    .slice(0, macLength)
+}

@@ -1,0 +1,69 @@
+// Attempts under way, as those who run them outside our own workers speak of them: SDK workers, and HTTP targets that
+// answered 202. What they say is believed only under the fence of the claim it was said of.
+import type { AttemptEnd } from '../domain/attempt.ts'
+import type { ExecutionKind } from '../domain/execution.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import type { AttemptKey } from './queue.ts'
+
+export interface Attempts {
+  /** Those of the executions that run or await their end, in a batch or alone. */
+  find(executionIds: readonly string[]): Promise<HeldAttempt[]>
+  /** Ends attempts, or hands executions back, wherever they are held; the others of their batch stay in it. */
+  report(reports: readonly AttemptReport[]): Promise<ReportAnswer>
+  /** Signs of life. An execution that is in its batch leaves it; what it leaves with is kept there. */
+  note(notes: readonly AttemptNote[]): Promise<NoteAnswer[]>
+}
+
+export interface HeldAttempt {
+  executionId: string
+  tenantId: string
+  jobId: string
+  version: number
+  kind: ExecutionKind
+  slot: EpochMs
+  attempt: number
+  losses: number
+  fence: number
+  /** Null: it awaits the word of its target. */
+  workerId: string | null
+  startedAt: EpochMs | null
+  totalDeadline: EpochMs | null
+  /** Somebody has cancelled it: however it ends, it ends cancelled. */
+  cancelled: boolean
+  checkpoint?: unknown
+}
+
+/** Which attempt is meant. */
+export interface AttemptMark extends AttemptKey {
+  fence: number
+  /** It must be held by this worker; null: by anyone, or by none while it awaits its end. */
+  workerId: string | null
+}
+
+export interface AttemptReport extends AttemptMark {
+  ending: { kind: 'ended'; end: AttemptEnd } | { kind: 'unstarted' }
+}
+
+export interface ReportAnswer {
+  /** Executions that are not held so, and whose end is not on record as this one either. */
+  refused: string[]
+  /** Executions that ended CANCELLED, whatever was said of them. */
+  cancelled: string[]
+}
+
+export interface AttemptNote extends AttemptMark {
+  /** The attempt itself has been heard of, not only its worker: its heartbeat timeout begins anew. */
+  alive: boolean
+  startedAt?: EpochMs
+  /** 0 to 1. Absent: as it was. */
+  progress?: number
+  message?: string
+  /** Absent: as it was. */
+  checkpoint?: unknown
+}
+
+export interface NoteAnswer {
+  executionId: string
+  /** cancelled: it is to stop. gone: it is not held so any more, and what comes of it counts for nothing. */
+  state: 'noted' | 'cancelled' | 'gone'
+}

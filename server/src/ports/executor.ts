@@ -1,0 +1,46 @@
+// What runs an attempt on this machine: a shell command, an artifact, a handler. (HTTP calls have their own, leaner way.)
+// The worker keeps the time, the lease and the records; an executor only runs, and stops when it is told to.
+import type { AttemptError } from '../domain/attempt.ts'
+import type { ExecutionKind } from '../domain/execution.ts'
+import type { Execution } from '../domain/job.ts'
+import type { LogLevel } from '../domain/log.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+
+export interface LocalExecutor {
+  /** Never rejects. When the signal aborts it stops and resolves; what it says then counts for nothing. */
+  run(call: LocalCall, context: CallContext): Promise<CallWord>
+}
+
+export interface LocalCall {
+  execution: Execution
+  tenantId: string
+  jobId: string
+  jobName: string
+  executionId: string
+  kind: ExecutionKind
+  slot: EpochMs
+  attempt: number
+  idempotencyKey: string
+  /** JSON; null: it has none. */
+  payload: string | null
+  /** What the attempt before left; absent: nothing. */
+  checkpoint?: unknown
+  timeoutMs: number
+}
+
+export interface CallContext {
+  /** The time is over, somebody cancelled it, or it is not ours any more. */
+  signal: AbortSignal
+  log(level: LogLevel, message: string): void
+  /** A sign of life, perhaps with how far it is and what the next attempt would need. */
+  note(said: { progress?: number; message?: string; checkpoint?: unknown }): void
+}
+
+export interface CallWord {
+  /** Null: it succeeded. */
+  error: AttemptError | null
+  /** Head of the result, at most `previewBytesMax`. */
+  preview: string | null
+  isFinal?: boolean
+  retryAfterMs?: number
+}

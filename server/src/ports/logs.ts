@@ -1,0 +1,32 @@
+// What attempts say while they run. Bounded: of each attempt the first `logBytesMax` are kept.
+import type { LogLine } from '../domain/log.ts'
+
+export interface Logs {
+  /** Safe to repeat: lines that are there are not written again. */
+  append(parts: readonly LogPart[]): Promise<void>
+  /** In order of attempts and lines, behind `after`. */
+  read(query: LogQuery): Promise<LogEntry[]>
+}
+
+export interface LogPart {
+  tenantId: string
+  executionId: string
+  attempt: number
+  /** The number of its first line in the log of the attempt, from 0. */
+  firstLine: number
+  lines: readonly LogLine[]
+}
+
+export interface LogQuery {
+  tenantId: string
+  executionId: string
+  /** Only of this attempt; null: of all. */
+  attempt: number | null
+  after: { attempt: number; line: number } | null
+  limit: number
+}
+
+export interface LogEntry extends LogLine {
+  attempt: number
+  line: number
+}

@@ -1,0 +1,80 @@
+// What callbacks are signed with, and the tokens of their attempts. The keys of a tenant are fetched with the first claim
+// of something of it and then anew every minute, so that a new key is used soon and a call costs no question.
+import assert from 'node:assert/strict'
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { type AttemptOfTenant, attemptTokenOf } from '../domain/attempt-token.ts'
+import { signWebhook } from '../domain/webhook-signature.ts'
+import { HmacSha256 } from '../lib/hmac.ts'
+import type { Secrets } from '../ports/secrets.ts'
+
+export interface CallToSign extends AttemptOfTenant {
+  /** In seconds. */
+  timestamp: number
+  body: string
+}
+
+interface TenantKeys {
+  keys: readonly HmacSha256[]
+  /** Since the last refresh. */
+  isUsed: boolean
+}
+
+export const refreshKeysEveryMs = 60_000
+/** Tenants in one question. */
+const tenantsMax = 1_000
+
+export class CallSigner {
+  readonly #secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
+  readonly #byTenant = new Map<string, TenantKeys>()
+  #tokenKey: KeyObject | null = null
+
+  constructor(secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>) {
+    this.#secrets = secrets
+  }
+
+  /** Makes sure that calls of these tenants can be signed. */
+  async load(tenantIds: ReadonlySet<string>): Promise<void> {
+    this.#tokenKey ??= createSecretKey(await this.#secrets.tokenKey())
+    const missing = [...tenantIds].filter((tenantId) => {
+      const known = this.#byTenant.get(tenantId)
+      if (known !== undefined) known.isUsed = true
+      return known === undefined
+    })
+    await this.#fetch(missing)
+  }
+
+  /** Fetches the keys that are in use anew and forgets the others. When it fails, those that are there are used on. */
+  async refresh(): Promise<'idle'> {
+    for (const [tenantId, { isUsed }] of this.#byTenant) if (!isUsed) this.#byTenant.delete(tenantId)
+    const used = [...this.#byTenant.keys()]
+    await this.#fetch(used)
+    // Only now: as long as it fails, nothing that is in use may be forgotten.
+    for (const tenantId of used) this.#byTenant.get(tenantId)!.isUsed = false
+    return 'idle'
+  }
+
+  /** After `load` of its tenant. */
+  sign({ timestamp, body, ...attempt }: CallToSign): { token: string; signature: string } {
+    const known = this.#byTenant.get(attempt.tenantId)
+    assert(known !== undefined && this.#tokenKey !== null, 'a call was made before its keys were loaded')
+    known.isUsed = true
+    return {
+      token: attemptTokenOf(this.#tokenKey, attempt),
+      signature: signWebhook(known.keys, { id: attempt.executionId, timestamp, body }),
+    }
+  }
+
+  async #fetch(tenantIds: readonly string[]): Promise<void> {
+    for (let i = 0; i < tenantIds.length; i += tenantsMax) {
+      const asked = tenantIds.slice(i, i + tenantsMax)
+      const found = await this.#secrets.signingKeys(asked)
+      const keysOf = new Map(found.map(({ tenantId, keys }) => [tenantId, keys]))
+      for (const tenantId of asked) {
+        // One that is gone has none: its last calls go out unsigned, which a receiver refuses.
+        const keys = (keysOf.get(tenantId) ?? []).map((key) => new HmacSha256(key))
+        const isUsed = this.#byTenant.get(tenantId)?.isUsed ?? true
+        this.#byTenant.set(tenantId, { keys, isUsed })
+      }
+    }
+  }
+}

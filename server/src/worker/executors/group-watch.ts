@@ -1,0 +1,54 @@
+// What process groups use, looked at twice a second for as long as there are any; who is told of a breach ends it. A
+// group may use more between two looks.
+import { readGroupUse } from '../../lib/process-groups.ts'
+import type { Timers } from '../../ports/timers.ts'
+
+export interface GroupLimits {
+  memoryBytesMax: number
+  cpuSecondsMax: number
+}
+
+export type Breach = 'memory' | 'cpu'
+
+interface Watched extends GroupLimits {
+  group: number
+  onBreach: (breach: Breach) => void
+}
+
+const lookEveryMs = 500
+
+export class GroupWatch {
+  readonly #timers: Timers
+  readonly #watched = new Set<Watched>()
+  #looking = false
+
+  constructor(timers: Timers) {
+    this.#timers = timers
+  }
+
+  add(group: number, limits: GroupLimits, onBreach: (breach: Breach) => void): Disposable {
+    const one = { group, ...limits, onBreach }
+    this.#watched.add(one)
+    if (!this.#looking) void this.#keepLooking()
+    return { [Symbol.dispose]: () => void this.#watched.delete(one) }
+  }
+
+  async #keepLooking(): Promise<void> {
+    this.#looking = true
+    while (this.#watched.size > 0) {
+      await this.#timers.wait(lookEveryMs)
+      this.#look()
+    }
+    this.#looking = false
+  }
+
+  #look(): void {
+    const uses = readGroupUse(new Set([...this.#watched].map(({ group }) => group)))
+    for (const { group, memoryBytesMax, cpuSecondsMax, onBreach } of this.#watched) {
+      const use = uses?.get(group)
+      if (use === undefined) continue
+      if (use.memoryBytes > memoryBytesMax) onBreach('memory')
+      else if (use.cpuSeconds > cpuSecondsMax) onBreach('cpu')
+    }
+  }
+}

@@ -1,0 +1,130 @@
+// Runs handlers of the user's own file inside our worker (`carillon start --handlers FILE`): what defineJob of the SDK
+// made, run by the SDK's own code, so that a job is the same thing here and in a worker of the user's own.
+import { access } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+// By its path and not by a package name: the SDK's test kit is built on our schedule engine, and two packages that depend on
+// each other could not be installed one by one.
+import { createClient } from '../../../../sdk/src/client.ts'
+import { type AnyJob, isDefinedJob } from '../../../../sdk/src/define-job.ts'
+import { putJobs } from '../../../../sdk/src/put-jobs.ts'
+import { type JobEnd, runJob } from '../../../../sdk/src/run-job.ts'
+import { messageLengthMax, previewBytesMax } from '../../domain/attempt.ts'
+import { handlersMax } from '../../domain/worker.ts'
+import { OperatingError } from '../../lib/operating-error.ts'
+import type { CallContext, CallWord, LocalCall, LocalExecutor } from '../../ports/executor.ts'
+
+export interface LoadedHandlers {
+  names: string[]
+  executor: LocalExecutor
+  /** As the file defines them. */
+  jobs: readonly AnyJob[]
+}
+
+/** Imports the file; what is wrong with it is said in one sentence. */
+export async function loadHandlers(file: string): Promise<LoadedHandlers> {
+  const jobs = listJobs(file, await importFile(file))
+  const byName = new Map(jobs.map((job) => [job.key, job]))
+  return {
+    names: [...byName.keys()],
+    jobs,
+    executor: { run: (call, context) => run(byName, call, context) },
+  }
+}
+
+/** Puts those that have a schedule into the API, as a worker of the user's own does. Job ids by key. */
+export function putHandlerJobs(
+  jobs: readonly AnyJob[],
+  api: { url: string; key: string },
+): Promise<Map<string, string>> {
+  return putJobs(createClient(api), jobs)
+}
+
+async function importFile(file: string): Promise<Record<string, unknown>> {
+  const path = resolve(file)
+  try {
+    await access(path)
+  } catch (cause) {
+    throw new OperatingError(`There is no file ${path} to take handlers from.`, { cause })
+  }
+  try {
+    return (await import(pathToFileURL(path).href)) as Record<string, unknown>
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    throw new OperatingError(`The handlers in ${path} could not be loaded: ${reason}`, { cause })
+  }
+}
+
+function listJobs(file: string, exported: Record<string, unknown>): AnyJob[] {
+  const { default: main, ...named } = exported
+  const found = [...new Set([...(Array.isArray(main) ? main : [main]), ...Object.values(named)])].filter(
+    isDefinedJob,
+  )
+  if (found.length === 0) {
+    throw new OperatingError(
+      `${file} exports nothing that defineJob made. Export each job, or an array of them as default.`,
+    )
+  }
+  if (found.length > handlersMax) {
+    throw new OperatingError(`${file} exports ${found.length} jobs; ${handlersMax} at most.`)
+  }
+  const keys = new Set<string>()
+  for (const { key } of found) {
+    if (keys.has(key)) throw new OperatingError(`${file} exports two jobs with the key ${key}.`)
+    keys.add(key)
+  }
+  return found
+}
+
+async function run(
+  jobs: ReadonlyMap<string, AnyJob>,
+  call: LocalCall,
+  context: CallContext,
+): Promise<CallWord> {
+  const { execution } = call
+  const job = execution.type === 'worker' ? jobs.get(execution.handler) : undefined
+  // Only what it registered for is claimed; the file may have been another one when the process before died.
+  if (job === undefined) {
+    return { error: { type: 'HANDLER_ERROR', message: 'This worker has no such handler.' }, preview: null }
+  }
+  const { executionId, jobId, attempt, slot, idempotencyKey, payload, checkpoint } = call
+  const end = await runJob(
+    job,
+    {
+      executionId,
+      jobId,
+      attempt,
+      scheduledTime: slot,
+      idempotencyKey,
+      payload: payload === null ? undefined : JSON.parse(payload),
+      checkpoint,
+    },
+    {
+      signal: context.signal,
+      log: (level, message) => context.log(level, message),
+      note: (said) => context.note(said),
+      // With the worker it is safe from what its handler does, not from the death of this process: it is written within
+      // a second.
+      saveCheckpoint: async (json) => context.note({ checkpoint: JSON.parse(json) }),
+    },
+  )
+  return toWord(end)
+}
+
+function toWord(end: JobEnd): CallWord {
+  if (end.kind === 'succeeded') {
+    return { error: null, preview: end.result === null ? null : headOf(end.result) }
+  }
+  const { message, isFinal, retryAfterMs } = end
+  return {
+    error: { type: 'HANDLER_ERROR', message: message.slice(0, messageLengthMax) },
+    preview: null,
+    ...(isFinal && { isFinal }),
+    ...(retryAfterMs !== null && { retryAfterMs }),
+  }
+}
+
+/** Whole characters only. */
+function headOf(json: string): string {
+  return new TextDecoder().decode(Buffer.from(json).subarray(0, previewBytesMax), { stream: true })
+}

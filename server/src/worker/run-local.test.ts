@@ -1,0 +1,197 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { jobId, makeLocalTask, slot } from '../../test/local-task.ts'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import type { ShellExecution } from '../domain/job.ts'
+import type { RetryPolicy } from '../domain/retry.ts'
+import { epochMs } from '../lib/epoch.ts'
+import type { CallContext, CallWord, LocalCall } from '../ports/executor.ts'
+import { runLocal, stopMsMax } from './run-local.ts'
+import type { Task } from './task.ts'
+
+interface Given {
+  task?: Partial<Task>
+  execution?: Partial<ShellExecution>
+  retryPolicy?: Partial<RetryPolicy>
+  /** How long after the abort it stops; null: never. */
+  stopsAfterMs?: number | null
+}
+
+/** One attempt that ends when a test says so. */
+function setup({ task: changes, execution, retryPolicy, stopsAfterMs = 0 }: Given = {}) {
+  const world = createVirtualWorld()
+  const { task, prepared } = makeLocalTask(changes, execution, retryPolicy)
+  const said: unknown[] = []
+  const ended: Task[] = []
+  let seen: { call: LocalCall; context: CallContext; end: (word: CallWord) => void } | null = null
+  const executor = {
+    run(call: LocalCall, context: CallContext): Promise<CallWord> {
+      return new Promise((resolve) => {
+        seen = { call, context, end: resolve }
+        context.signal.addEventListener('abort', () => {
+          if (stopsAfterMs !== null)
+            world.timers.schedule(stopsAfterMs, () => resolve({ error: null, preview: 'too late' }))
+        })
+      })
+    },
+  }
+  const notes = {
+    log: (_: Task, level: string, message: string) => void said.push([level, message]),
+    note: (_: Task, note: object) => void said.push(note),
+    end: (one: Task) => void ended.push(one),
+  }
+  const abort = new AbortController()
+  // In the middle: delays are what the policy says.
+  const random = { ...world.random, next: () => 0.5 }
+  const deps = { clock: world.clock, timers: world.timers, random, executors: { shell: executor }, notes }
+  const ran = runLocal(deps, task, prepared, abort.signal)
+  assert(seen !== null)
+  const { call, context, end } = seen as {
+    call: LocalCall
+    context: CallContext
+    end: (word: CallWord) => void
+  }
+  return { world, task, said, ended, abort, call, context, end, ran, startAt: world.clock.databaseNow() }
+}
+
+test('an executor gets what the job says, and what the attempt before left', () => {
+  const { call } = setup({
+    task: { attempt: 2, checkpoint: { value: { row: 7 } } },
+    execution: { payload: { a: 1 }, args: ['x'] },
+  })
+  const { execution, executionId, ...others } = call
+  assert.deepEqual(others, {
+    ...{ tenantId: 'a tenant', jobId, jobName: 'report', kind: 'slot', slot, attempt: 2 },
+    ...{ idempotencyKey: '849bf95ed4d85f81c96ee1adc14744ba', payload: '{"a":1}', timeoutMs: 30_000 },
+    checkpoint: { row: 7 },
+  })
+  assert(execution.type === 'shell')
+  assert.deepEqual([execution.command, execution.args], ['/bin/true', ['x']])
+  assert.match(executionId, /^execution/)
+})
+
+test('what is not there is absent: a checkpoint, a payload', () => {
+  const { call } = setup()
+  assert.equal('checkpoint' in call, false)
+  assert.equal(call.payload, null)
+  assert.equal('checkpoint' in setup({ task: { checkpoint: { value: null } } }).call, true, 'null is one')
+  const override = setup({ task: { bodyOverride: '{"b":2}' }, execution: { payload: 1 } })
+  assert.equal(override.call.payload, '{"b":2}')
+})
+
+test('one that ends well succeeds, with its times', async () => {
+  const { world, end, ran, startAt, ended, task } = setup()
+  await world.advance(400)
+  end({ error: null, preview: 'done' })
+  assert.deepEqual(await ran, {
+    end: {
+      ...{ outcome: 'succeeded', startedAt: startAt, finishedAt: epochMs(startAt + 400), durationMs: 400 },
+      ...{ httpStatus: null, error: null, preview: 'done', retryAt: null, deadReason: null },
+    },
+    outcome: null,
+  })
+  assert.equal(task.startedAt, startAt)
+  assert.deepEqual(ended, [task], 'it says nothing more')
+  assert.equal(world.timers.pending, 0)
+})
+
+for (const { name, word, retryAfter, deadReason } of [
+  { name: 'an error is retried', word: {}, retryAfter: 1_000, deadReason: null },
+  { name: 'not before it says', word: { retryAfterMs: 9_000 }, retryAfter: 9_000, deadReason: null },
+  {
+    name: 'unless it says that it is no use',
+    word: { isFinal: true },
+    retryAfter: null,
+    deadReason: 'NOT_RETRYABLE',
+  },
+]) {
+  test(name, async () => {
+    const { end, ran, startAt } = setup()
+    end({ error: { type: 'EXIT_CODE', message: 'Exited with code 3' }, preview: null, ...word })
+    const { end: how } = await ran
+    assert.deepEqual([how!.outcome, how!.error!.type], ['failed', 'EXIT_CODE'])
+    assert.equal(how!.retryAt, retryAfter === null ? null : startAt + retryAfter)
+    assert.equal(how!.deadReason, deadReason)
+  })
+}
+
+test('what the store cannot hold is replaced, and a message of any length is cut', async () => {
+  const { end, ran } = setup()
+  end({ error: { type: 'HANDLER_ERROR', message: `\0${'x'.repeat(5_000)}` }, preview: 'a\ud800' })
+  const { error, preview } = (await ran).end!
+  assert.deepEqual([error!.message[0], error!.message.length, preview], ['\ufffd', 1_024, 'a\ufffd'])
+})
+
+test('when its time is over it is stopped, timed out and retried', async () => {
+  const { world, ran, context, startAt } = setup({ stopsAfterMs: 2_000 })
+  await world.advance(29_999)
+  assert.equal(context.signal.aborted, false)
+  await world.advance(1)
+  assert.equal(context.signal.aborted, true)
+  await world.advance(2_000)
+  const { end } = await ran
+  assert.deepEqual([end!.outcome, end!.preview], ['timed_out', null])
+  assert.deepEqual(end!.error, { type: 'TIMEOUT', message: 'took longer than 30 s' })
+  assert.deepEqual([end!.durationMs, end!.retryAt], [32_000, startAt + 33_000])
+  assert.equal(world.timers.pending, 0)
+})
+
+test('its time is at most what all attempts together have left', async () => {
+  const totalDeadline = epochMs(Date.UTC(2026, 0, 1, 0, 0, 5))
+  const { world, ran, call } = setup({ task: { totalDeadline } })
+  assert.equal(call.timeoutMs, 5_000)
+  await world.advance(5_000)
+  const { end } = await ran
+  assert.deepEqual([end!.outcome, end!.deadReason], ['timed_out', 'TOTAL_TIMEOUT'])
+})
+
+test('one that was cancelled is stopped and ends as that, whatever it says then', async () => {
+  const { world, task, abort, ran, context } = setup({ stopsAfterMs: 1_000 })
+  await world.advance(400)
+  task.cancelledMs = world.clock.monotonicMs()
+  abort.abort()
+  assert.equal(context.signal.aborted, true)
+  await world.advance(1_000)
+  const { end } = await ran
+  assert.deepEqual([end!.outcome, end!.durationMs, end!.preview], ['cancelled', 1_400, null])
+})
+
+test('one that was cancelled shortly before its time was over is cancelled', async () => {
+  const { world, task, abort, ran } = setup({ stopsAfterMs: 10_000 })
+  await world.advance(29_000)
+  task.cancelledMs = world.clock.monotonicMs()
+  abort.abort()
+  await world.advance(10_000)
+  assert.equal((await ran).end!.outcome, 'cancelled')
+})
+
+test('one that is not ours any more is stopped, and nobody says how it ended', async () => {
+  const { world, abort, ran, context } = setup()
+  abort.abort()
+  await world.advance(0)
+  assert.equal(context.signal.aborted, true)
+  assert.deepEqual(await ran, { end: null, outcome: null })
+})
+
+for (const why of ['timeout', 'cancel', 'loss'] as const) {
+  test(`one that does not stop is over after 30 s: ${why}`, async () => {
+    const { world, task, abort, ran, ended } = setup({ stopsAfterMs: null })
+    if (why === 'cancel') task.cancelledMs = 0
+    if (why === 'timeout') await world.advance(30_000)
+    else abort.abort()
+    await world.advance(stopMsMax - 1)
+    assert.deepEqual(ended, [])
+    await world.advance(1)
+    const expected = { timeout: 'timed_out', cancel: 'cancelled', loss: undefined }
+    assert.equal((await ran).end?.outcome, expected[why])
+    assert.deepEqual(ended, [task])
+    assert.equal(world.timers.pending, 0)
+  })
+}
+
+test('what it says on its way is passed on', () => {
+  const { context, said } = setup()
+  context.log('warn', 'slow')
+  context.note({ progress: 0.5 })
+  assert.deepEqual(said, [['warn', 'slow'], { progress: 0.5 }])
+})

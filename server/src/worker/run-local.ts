@@ -1,0 +1,142 @@
+// An attempt that runs on this machine: by a handler, a command or an artifact. The executor only runs and stops; here
+// the time is kept, and whatever it was stopped for decides what is said of the attempt.
+import assert from 'node:assert/strict'
+import { type AttemptEnd, type AttemptError, endAttempt, messageLengthMax } from '../domain/attempt.ts'
+import { idempotencyKeyOf } from '../domain/execution.ts'
+import type { Executor } from '../domain/job.ts'
+import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import { storable } from '../lib/storable.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { CallWord, LocalCall, LocalExecutor } from '../ports/executor.ts'
+import type { Random } from '../ports/random.ts'
+import type { Timer, Timers } from '../ports/timers.ts'
+import type { CallNotes } from './call-notes.ts'
+import type { Ran } from './hand.ts'
+import type { PreparedLocal } from './prepare.ts'
+import { endCancelled, type Task, timeoutMsOf } from './task.ts'
+
+export type LocalExecutors = Partial<Record<Exclude<Executor, 'http'>, LocalExecutor>>
+
+export interface LocalDeps {
+  clock: Clock
+  timers: Timers
+  random: Random
+  executors: LocalExecutors
+  notes: Pick<CallNotes, 'log' | 'note' | 'end'>
+}
+
+/** How long one that was told to stop may take for it; then the attempt is over, whatever it still does. */
+export const stopMsMax = 30_000
+
+/** Without an end: it was stopped because it is no longer ours, and nobody can say how it ended. */
+export async function runLocal(
+  deps: LocalDeps,
+  task: Task,
+  prepared: PreparedLocal,
+  signal: AbortSignal,
+): Promise<Ran> {
+  const { clock } = deps
+  const executor = deps.executors[prepared.executor]
+  assert(executor !== undefined, `this worker claimed an execution of ${prepared.executor}`)
+  const startedMs = clock.monotonicMs()
+  const startedAt = clock.databaseNow()
+  task.startedAt = startedAt
+  const timeoutMs = timeoutMsOf(task, startedAt)
+  const { word, isLate } = await runUntil(deps, { executor, task, prepared, timeoutMs }, signal)
+  deps.notes.end(task)
+  const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
+  if (word !== null) return { end: endWith(deps, task, { word, startedAt, durationMs }), outcome: null }
+  if (task.cancelledMs !== null) return { end: endCancelled(startedAt, durationMs), outcome: null }
+  if (!isLate) return { end: null, outcome: null }
+  const error: AttemptError = { type: 'TIMEOUT', message: `took longer than ${timeoutMs / 1_000} s` }
+  return {
+    end: endWith(deps, task, { word: { error, preview: null }, startedAt, durationMs }),
+    outcome: null,
+  }
+}
+
+interface LocalRun {
+  executor: LocalExecutor
+  task: Task
+  prepared: PreparedLocal
+  timeoutMs: number
+}
+
+/** A word only from one that was not told to stop. */
+function runUntil(
+  { timers, notes }: LocalDeps,
+  { executor, task, prepared, timeoutMs }: LocalRun,
+  signal: AbortSignal,
+): Promise<{ word: CallWord | null; isLate: boolean }> {
+  return new Promise((resolve) => {
+    const stop = new AbortController()
+    let isLate = false
+    let forced: Timer | null = null
+    const end = (word: CallWord | null) => {
+      timer.cancel()
+      forced?.cancel()
+      signal.removeEventListener('abort', onAbort)
+      resolve({ word, isLate })
+    }
+    const stopIt = () => {
+      if (stop.signal.aborted) return
+      forced = timers.schedule(stopMsMax, () => end(null))
+      stop.abort()
+    }
+    const onAbort = () => stopIt()
+    const timer = timers.schedule(timeoutMs, () => {
+      // One that was cancelled before its time was over is cancelled.
+      isLate = !stop.signal.aborted
+      stopIt()
+    })
+    signal.addEventListener('abort', onAbort)
+    const context = {
+      signal: stop.signal,
+      log: notes.log.bind(notes, task),
+      note: notes.note.bind(notes, task),
+    }
+    void executor
+      .run(callOf(task, prepared, timeoutMs), context)
+      .then((word) => end(stop.signal.aborted ? null : word))
+  })
+}
+
+function callOf(task: Task, prepared: PreparedLocal, timeoutMs: number): LocalCall {
+  const { executionId, jobId, kind, slot, attempt, checkpoint } = task
+  return {
+    execution: prepared.execution,
+    tenantId: prepared.tenantId,
+    jobId,
+    jobName: prepared.jobName,
+    executionId,
+    kind,
+    slot,
+    attempt,
+    idempotencyKey: task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
+    payload: task.bodyOverride ?? prepared.body,
+    ...(checkpoint !== null && { checkpoint: checkpoint.value }),
+    timeoutMs,
+  }
+}
+
+function endWith(
+  { clock, random }: LocalDeps,
+  { attempt, losses, totalDeadline, prepared }: Task,
+  { word, startedAt, durationMs }: { word: CallWord; startedAt: EpochMs; durationMs: number },
+): AttemptEnd {
+  const { error, preview, isFinal = false, retryAfterMs = null } = word
+  return endAttempt(
+    {
+      ...{ startedAt, durationMs, httpStatus: null, isFinal, retryAfterMs },
+      finishedAt: epochMs(startedAt + durationMs),
+      preview: preview === null ? null : storable(preview),
+      error: error && { ...error, message: storable(error.message.slice(0, messageLengthMax)) },
+    },
+    {
+      ...{ attempt, losses, totalDeadline },
+      retryPolicy: prepared.retryPolicy,
+      now: clock.databaseNow(),
+      random: random.next(),
+    },
+  )
+}

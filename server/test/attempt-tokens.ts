@@ -1,0 +1,21 @@
+// Tokens of attempts, as the targets of a running server are sent them.
+import { createSecretKey } from 'node:crypto'
+import pg from 'pg'
+import { attemptTokenOf } from '../src/domain/attempt-token.ts'
+import { addressOf, type DatabaseAddress } from '../src/store/database.ts'
+
+export async function connectTo(address: DatabaseAddress): Promise<pg.Client> {
+  const client = new pg.Client(addressOf(address))
+  await client.connect()
+  return client
+}
+
+/** Of executions of a tenant; by default of the first attempt. */
+export async function tokensOf(
+  client: pg.Client,
+  tenantId: string,
+): Promise<(executionId: string, attempt?: number) => string> {
+  const { rows } = await client.query('SELECT token_key FROM installation')
+  const key = createSecretKey(rows[0].token_key)
+  return (executionId, attempt = 1) => attemptTokenOf(key, { tenantId, executionId, attempt })
+}

@@ -1,0 +1,101 @@
+// What a test needs to run real commands: a call, a context that keeps what is said, and the groups that were started.
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import type { Execution } from '../src/domain/job.ts'
+import { epochMs } from '../src/lib/epoch.ts'
+import { realTimers } from '../src/lib/timers.ts'
+import type { CallContext, LocalCall } from '../src/ports/executor.ts'
+import type { Groups } from '../src/worker/executors/command-process.ts'
+import { cleanUp } from './cleanup.ts'
+
+export async function setupCommands(t: TestContext) {
+  const base = await mkdtemp(join(tmpdir(), 'carillon-commands-'))
+  cleanUp(t, () => rm(base, { recursive: true, force: true }))
+  const known = new Set<number>()
+  const all: number[] = []
+  const groups: Groups & { inHaste: boolean } = {
+    inHaste: false,
+    async started(group) {
+      known.add(group)
+      all.push(group)
+    },
+    ended: (group) => void known.delete(group),
+  }
+  cleanUp(t, () => assert.deepEqual(all.flatMap(membersOf), [], 'nothing of any group is left'))
+  const variables = { PATH: '/usr/local/bin:/usr/bin:/bin' }
+  const deps = { timers: realTimers, groups, base, variables }
+  const script = async (name: string, text: string) => {
+    const file = join(base, name)
+    await writeFile(file, `#!/bin/sh\n${text}\n`)
+    await chmod(file, 0o755)
+    return file
+  }
+  return { deps, base, groups, known, all, script }
+}
+
+/** Processes of a group that have not ended. */
+export function membersOf(group: number): number[] {
+  const lines = execFileSync('ps', ['-eo', 'pid=,pgid=,stat=']).toString().trim().split('\n')
+  return lines
+    .map((line) => line.trim().split(/\s+/))
+    .filter(([, pgid, stat]) => Number(pgid) === group && !stat!.startsWith('Z'))
+    .map(([pid]) => Number(pid))
+}
+
+export function callOf(execution: Execution, changes: Partial<LocalCall> = {}): LocalCall {
+  return {
+    execution,
+    tenantId: '00000000-0000-7000-8000-000000000001',
+    jobId: '00000000-0000-7000-8000-00000000000a',
+    jobName: 'a job',
+    executionId: '00000000-0000-7000-8000-00000000000e',
+    kind: 'slot',
+    slot: epochMs(Date.UTC(2026, 0, 1)),
+    attempt: 2,
+    idempotencyKey: 'k'.repeat(32),
+    payload: null,
+    timeoutMs: 60_000,
+    ...changes,
+  }
+}
+
+type Note = Parameters<CallContext['note']>[0]
+
+/** Keeps what is said, and lets a test wait for it. */
+export function createListener() {
+  const stop = new AbortController()
+  const lines: [string, string][] = []
+  const notes: Note[] = []
+  const waiting = new Set<() => void>()
+  const told = () => {
+    for (const look of waiting) look()
+  }
+  const context: CallContext = {
+    signal: stop.signal,
+    log(level, message) {
+      lines.push([level, message])
+      told()
+    },
+    note(said) {
+      notes.push(said)
+      told()
+    },
+  }
+  /** Resolves with the first line that matches, as soon as it is there. */
+  const says = (words: RegExp) =>
+    new Promise<string>((resolve) => {
+      const look = () => {
+        const line = lines.find(([, message]) => words.test(message))
+        if (line === undefined) return
+        waiting.delete(look)
+        resolve(line[1])
+      }
+      waiting.add(look)
+      look()
+    })
+  return { context, lines, notes, says, stop: () => stop.abort() }
+}

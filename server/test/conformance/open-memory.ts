@@ -1,0 +1,28 @@
+// The store in memory as the suites see it: its clock moves when a suite says so.
+import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { createVirtualWorld } from '../virtual-world.ts'
+import type { StoreBundle } from './stores.ts'
+
+export function openMemory(): StoreBundle {
+  // Not on a whole second: as little as a real clock is.
+  const world = createVirtualWorld({ startAt: Date.UTC(2026, 0, 1) + 123 })
+  const { store, ...ports } = createMemoryStore(world.clock)
+  return {
+    ...ports,
+    ids: world.ids,
+    now: async () => world.clock.databaseNow(),
+    tick: () => world.advance(1),
+    async addTenant(weight) {
+      const tenantId = world.ids.next()
+      store.weights.set(tenantId, weight)
+      return tenantId
+    },
+    ageLeases: (ms) => world.advance(ms),
+    ageHistory: (days) => world.advance(days * 86_400_000),
+    foldStats: async () => {},
+    ageRequests: (ms) => world.advance(ms),
+    ageOperations: (ms) => world.advance(ms),
+    ageDeadlines: (ms) => world.advance(ms),
+    canUndo: false,
+  }
+}

@@ -1,0 +1,40 @@
+// An execution that runs on this machine, in a worker's hands, for tests of how it is run and what it says.
+import assert from 'node:assert/strict'
+import type { ShellExecution } from '../src/domain/job.ts'
+import type { RetryPolicy } from '../src/domain/retry.ts'
+import { epochMs } from '../src/lib/epoch.ts'
+import { type PreparedLocal, prepare } from '../src/worker/prepare.ts'
+import type { Task } from '../src/worker/task.ts'
+import { shell } from './worker-scene.ts'
+
+export const jobId = '019b7a00-4c00-7000-8000-000000000001'
+export const slot = epochMs(Date.UTC(2026, 0, 25, 10))
+let made = 0
+
+export function makeLocalTask(
+  changes: Partial<Task> = {},
+  execution: Partial<ShellExecution> = {},
+  retryPolicy: Partial<RetryPolicy> = {},
+): { task: Task; prepared: PreparedLocal } {
+  const prepared = prepare(
+    {
+      ...{ jobId, version: 1, tenantId: 'a tenant', name: 'report', priority: 5, jitterSeconds: 0 },
+      execution: { ...shell, ...execution },
+      retryPolicy: {
+        ...{ max_retries: 3, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
+        ...retryPolicy,
+      },
+    },
+    '1.2.3',
+  )
+  assert(prepared.executor !== 'http')
+  const task: Task = {
+    ...{ executionId: `execution ${++made}`, jobId, version: 1, kind: 'slot', lane: 'shared', slot },
+    ...{ enqueuedAt: slot, attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
+    ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
+    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
+    ...{ end: null, abort: null, cancelledMs: null, leaving: false },
+    ...changes,
+  }
+  return { task, prepared }
+}

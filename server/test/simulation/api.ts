@@ -1,0 +1,90 @@
+// The API as a target reaches it that was called and says later how it went: by the token it was called with, through
+// the code that ends attempts for the real one. It keeps nothing: a word whose answer was lost is said again.
+import assert from 'node:assert/strict'
+import { createSecretKey, type KeyObject } from 'node:crypto'
+import { endAttempts } from '../../src/api/end-attempts.ts'
+import { KnownDefinitions } from '../../src/api/known-definitions.ts'
+import type { AttemptWord } from '../../src/domain/attempt.ts'
+import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/attempt-token.ts'
+import type { HeldAttempt } from '../../src/ports/attempts.ts'
+import type { Clock } from '../../src/ports/clock.ts'
+import type { Random } from '../../src/ports/random.ts'
+import type { Wakeup } from '../../src/ports/wakeup.ts'
+import type { StoredPorts } from './ports.ts'
+
+export interface ApiDeps {
+  clock: Clock
+  random: Random
+  wakeup: Wakeup
+  ports: Pick<StoredPorts, 'attempts' | 'queue' | 'secrets'>
+}
+
+/** Whose attempt it is, as the target heard it. */
+export interface Called {
+  executionId: string
+  token: string
+}
+
+// As in `api/routes/attempt-words.ts`.
+const looksMax = 5
+const acceptedStatus = 202
+
+export class SimulatedApi {
+  readonly #deps: ApiDeps
+  readonly #definitions: KnownDefinitions
+  #key: KeyObject | null = null
+
+  constructor(deps: ApiDeps) {
+    this.#deps = deps
+    this.#definitions = new KnownDefinitions(deps.ports.queue)
+  }
+
+  /** How the attempt ended. Rejects when the store did not answer. */
+  async complete(called: Called, status: 'succeeded' | 'failed'): Promise<'taken' | 'over'> {
+    const { clock, random, wakeup, ports } = this.#deps
+    const attempt = await this.#read(called)
+    const deps = { clock, random, wakeup, attempts: ports.attempts, definitions: this.#definitions }
+    for (let looks = 0; looks < looksMax; looks++) {
+      const held = await this.#find(attempt)
+      if (held === null) return 'over'
+      const word = toWord(held, status, clock)
+      const { refused } = await endAttempts(deps, [{ held, workerId: null, word }])
+      if (refused.length === 0) return 'taken'
+    }
+    return 'over'
+  }
+
+  /** A sign of life. */
+  async note(called: Called, progress: number): Promise<'noted' | 'cancelled' | 'gone'> {
+    const held = await this.#find(await this.#read(called))
+    if (held === null) return 'gone'
+    const { executionId, jobId, attempt, fence } = held
+    const mark = { executionId, jobId, attempt, fence, workerId: null }
+    const [answer] = await this.#deps.ports.attempts.note([{ ...mark, alive: true, progress }])
+    return answer!.state
+  }
+
+  async #read({ executionId, token }: Called): Promise<AttemptOfTenant> {
+    this.#key ??= createSecretKey(await this.#deps.ports.secrets.tokenKey())
+    const attempt = readAttemptToken(this.#key, executionId, token)
+    assert(attempt !== null, `${token} is not a token of ${executionId}`)
+    return attempt
+  }
+
+  async #find({ executionId, attempt }: AttemptOfTenant): Promise<HeldAttempt | null> {
+    const [held] = await this.#deps.ports.attempts.find([executionId])
+    return held?.attempt === attempt ? held : null
+  }
+}
+
+function toWord({ startedAt }: HeldAttempt, status: 'succeeded' | 'failed', clock: Clock): AttemptWord {
+  const now = clock.databaseNow()
+  return {
+    startedAt,
+    finishedAt: now,
+    durationMs: startedAt === null ? null : now - startedAt,
+    httpStatus: acceptedStatus,
+    preview: null,
+    error: status === 'failed' ? { type: 'HANDLER_ERROR', message: 'It did not work.' } : null,
+  }
+}
