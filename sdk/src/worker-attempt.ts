@@ -15,6 +15,10 @@ const reasons: Record<StopCause, { name: string; message: string }> = {
 /** What there was to say when a heartbeat was made; `heard` when the server has it. */
 export interface AttemptNews {
   json: string
+  /** Of what it says besides that it runs. */
+  length: number
+  /** There was more to say than there was room for. */
+  isCut: boolean
   heard(): void
   /** It did not arrive: to be said again. */
   unheard(): void
@@ -32,6 +36,8 @@ export class Attempt implements JobListener {
   }
   readonly logLines = new AttemptLog()
   readonly startedMs = performance.now()
+  /** When the server last heard more than that it runs: who has waited longest speaks first. */
+  heardMs = this.startedMs
   /** Resolves when it was told to stop and has not for so long that its place goes to others. */
   readonly abandoned: Promise<void>
   /** Its handler has ended; only its report is still to come. */
@@ -109,24 +115,37 @@ export class Attempt implements JobListener {
     return saved
   }
 
-  /** For a heartbeat; what it says is kept until `heard`. Without `lengthLeft` only that it runs. */
-  news(lengthLeft: number): AttemptNews {
+  /** For a heartbeat; what it says is kept until `heard`. Without `lengthMax` only that it runs. */
+  news(lengthMax: number): AttemptNews {
     const parts = [markOf(this.claim), `"running_ms":${Math.round(performance.now() - this.startedMs)}`]
     const [progress, checkpoint, isAlive] = [this.#progress, this.#checkpoint, this.#isAlive]
     const waiters = this.#waiters.length
     if (isAlive) parts.push('"alive":true')
-    if (progress !== null) parts.push(JSON.stringify(progress).slice(1, -1))
-    const hasCheckpoint = checkpoint !== null && checkpoint.length <= lengthLeft
-    if (hasCheckpoint) parts.push(`"checkpoint":${checkpoint}`)
-    const logLength = lengthLeft - (hasCheckpoint ? checkpoint.length : 0)
-    const logs = logLength < logLengthMin ? null : this.logLines.next(linesMax, logLength - logLengthMin)
-    if (logs !== null) parts.push(`"logs":${logs.json}`)
+    let length = 0
+    const add = (part: string): boolean => {
+      if (length + part.length > lengthMax) return false
+      length += part.length
+      parts.push(part)
+      return true
+    }
+    const hasProgress = progress !== null && add(JSON.stringify(progress).slice(1, -1))
+    const hasCheckpoint = checkpoint !== null && add(`"checkpoint":${checkpoint}`)
+    const logLength = lengthMax - length - logLengthMin
+    const logs = logLength < 0 ? null : this.logLines.next(linesMax, logLength)
+    if (logs !== null) add(`"logs":${logs.json}`)
+    const isCut =
+      hasProgress !== (progress !== null) ||
+      hasCheckpoint !== (checkpoint !== null) ||
+      (logs?.lines ?? 0) < Math.min(linesMax, this.logLines.waiting)
     // While this is under way the handler may say more.
     this.#isAlive = false
     return {
       json: `{${parts.join(',')}}`,
+      length,
+      isCut,
       heard: () => {
-        if (this.#progress === progress) this.#progress = null
+        if (length > 0) this.heardMs = performance.now()
+        if (hasProgress && this.#progress === progress) this.#progress = null
         if (hasCheckpoint) {
           if (this.#checkpoint === checkpoint) this.#checkpoint = null
           for (const { resolve } of this.#waiters.splice(0, waiters)) resolve()
@@ -137,7 +156,7 @@ export class Attempt implements JobListener {
         this.#isAlive ||= isAlive
       },
       refused: (why) => {
-        if (this.#progress === progress) this.#progress = null
+        if (hasProgress && this.#progress === progress) this.#progress = null
         if (logs !== null) this.logLines.forget(logs.lines)
         if (!hasCheckpoint) return
         if (this.#checkpoint === checkpoint) this.#checkpoint = null

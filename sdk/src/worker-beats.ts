@@ -11,8 +11,13 @@ const gapMs = 250
 const retryMs = 1_000
 /** A heartbeat that takes longer would be no sign of life any more. */
 const timeoutMs = 5_000
-/** Of the text of one heartbeat, under the megabyte that the server takes, should every letter be two bytes. */
+/**
+ * Of what the attempts say in one heartbeat besides that they run. Should every letter be three bytes, and 6,000 attempts
+ * be in hand, it is still far under the 4 MiB that the server takes.
+ */
 const lengthMax = 400_000
+/** Of that, what has ended may use so much: its report waits for it, but those that run want to be heard, too. */
+const endedLengthMax = 200_000
 
 export interface BeatDeps {
   call: Call
@@ -75,12 +80,7 @@ export class Beats {
     const waiters = this.#waiters
     this.#waiters = []
     const attempts = [...this.#deps.attempts()]
-    let lengthLeft = lengthMax
-    const news = attempts.map((attempt) => {
-      const one = attempt.news(lengthLeft)
-      lengthLeft = Math.max(0, lengthLeft - one.json.length)
-      return one
-    })
+    const news = gatherNews(attempts)
     const status = isDraining() ? 'DRAINING' : 'ACTIVE'
     const json = `{"worker_id":"${workerId}","status":"${status}","running":[${news.map((one) => one.json).join(',')}]}`
     try {
@@ -119,6 +119,26 @@ export class Beats {
       if (attempt !== undefined) this.#deps.onCancelled(attempt)
     }
   }
+}
+
+/** All say that they run; who has waited longest says the rest first, and nobody passes one that had to wait. */
+function gatherNews(attempts: readonly Attempt[]): AttemptNews[] {
+  const ordered = attempts.toSorted((one, other) => one.heardMs - other.heardMs)
+  const sayIn = (lengthMax: number, some: readonly Attempt[]) => {
+    let lengthLeft = lengthMax
+    return some.map((attempt) => {
+      const one = attempt.news(lengthLeft)
+      lengthLeft = one.isCut ? 0 : lengthLeft - one.length
+      return one
+    })
+  }
+  const ended = sayIn(
+    endedLengthMax,
+    ordered.filter(({ isOver }) => isOver),
+  )
+  const used = ended.reduce((sum, { length }) => sum + length, 0)
+  const running = ordered.filter(({ isOver }) => !isOver)
+  return [...ended, ...sayIn(lengthMax - used, running)]
 }
 
 /** Those that the problem document points at, such as `/running/3/checkpoint`; all, when it points at none. */

@@ -23,6 +23,8 @@ export interface ReportDeps {
   onAnswer(): void
   /** Null: it was accepted. */
   onSettled(attempt: Attempt, refusedBecause: string | null): void
+  /** It is not sent any more, and the server still takes the execution for this worker's. */
+  onGivenUp(attempt: Attempt, why: string): void
 }
 
 const resultsMax = 1_000
@@ -123,7 +125,7 @@ export class Reports {
       this.#queue.unshift({ ...first!, json: first!.plainJson })
     } else {
       this.#aloneLeft = Math.max(0, this.#aloneLeft - 1)
-      this.#deps.onSettled(first!.attempt, error.message)
+      this.#deps.onGivenUp(first!.attempt, error.message)
     }
     return true
   }
@@ -132,7 +134,7 @@ export class Reports {
     const oldestMs = performance.now() - this.#deps.outageMs
     const isOld = (one: Result) => one.madeMs < oldestMs
     for (const { attempt } of results.filter(isOld)) {
-      this.#deps.onSettled(attempt, 'the server was away for too long')
+      this.#deps.onGivenUp(attempt, 'the server was away for too long')
     }
     this.#queue.unshift(...results.filter((one) => !isOld(one)))
   }

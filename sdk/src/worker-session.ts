@@ -46,6 +46,8 @@ export class Session {
   #isLost = false
   #isEnded = false
   #isUnreachable = false
+  /** The server may take more for ours than we hold: the next claim says what we do. */
+  #mustTellHeld = false
 
   constructor(deps: SessionDeps, { worker_id: workerId, heartbeat_seconds: everySeconds }: Registered) {
     this.#deps = deps
@@ -69,6 +71,10 @@ export class Session {
       ...watch,
       outageMs,
       onSettled: (attempt, reason) => this.#settle(attempt, reason),
+      onGivenUp: (attempt, why) => {
+        this.#mustTellHeld = true
+        this.#settle(attempt, why)
+      },
     })
     this.over = Promise.all([this.#beats.run(), this.#reports.run(), this.#claimLoop()]).then(() =>
       this.#isLost ? 'lost' : 'ended',
@@ -117,6 +123,7 @@ export class Session {
 
   async #claimLoop(): Promise<void> {
     const { signal } = this.#claiming
+    let isInDoubt = false
     for (let failures = 0; !signal.aborted; ) {
       const room = this.#room()
       if (room < 1) {
@@ -124,12 +131,22 @@ export class Session {
         continue
       }
       try {
-        const claimed = await this.#claim(room, failures > 0, signal)
+        const claimed = await this.#claim(room, signal)
         this.#onAnswer()
         failures = 0
+        isInDoubt = false
         for (const one of claimed) this.#start(one)
       } catch (error) {
-        if (signal.aborted || this.#onError(error) === 'lost') return
+        if (signal.aborted) return
+        this.#mustTellHeld = true
+        if (isWorkerLost(error) && !isInDoubt) {
+          // After an outage a claim may come before the heartbeat that would have kept us alive. What runs and what waits
+          // to be reported is not given up before that was said, too.
+          isInDoubt = true
+          await this.#beats.soon()
+          continue
+        }
+        if (this.#onError(error) === 'lost') return
         const askedMs = error instanceof CarillonError ? (error.retryAfterMs ?? 0) : 0
         await pause(Math.max(askedMs, backoffMs(failures++)), signal).catch(() => {})
       }
@@ -137,18 +154,17 @@ export class Session {
   }
 
   #room(): number {
-    if (this.#reports.waiting >= resultsWaitingMax) return 0
+    // Also those whose checkpoints and lines must go ahead of their reports.
+    const ended = Math.max(this.#reports.waiting, this.#attempts.size - this.#deps.busy.size)
+    if (ended >= resultsWaitingMax) return 0
     return Math.min(claimMax, this.#deps.concurrency - this.#deps.busy.size)
   }
 
-  async #claim(
-    limit: number,
-    afterFailure: boolean,
-    signal: AbortSignal,
-  ): Promise<readonly ClaimedExecution[]> {
+  async #claim(limit: number, signal: AbortSignal): Promise<readonly ClaimedExecution[]> {
     const body: ClaimRequest = { worker_id: this.workerId, limit, wait_seconds: claimWaitSeconds }
     // An answer that was lost may have had executions in it: what is not named here goes to others.
-    if (afterFailure) body.running = [...this.#attempts.keys()]
+    if (this.#mustTellHeld) body.running = [...this.#attempts.keys()]
+    this.#mustTellHeld = false
     const { executions } = await this.#deps.call<ClaimReply>(
       { method: 'POST', path: '/api/v1/workers/claim', body, repeat: 'once' },
       { signal, timeoutMs: (claimWaitSeconds + 15) * 1_000 },
@@ -202,17 +218,13 @@ export class Session {
       this.#deps.emit({ type: 'ended', ...said, status: 'lost', durationMs, message: null })
       return
     }
-    let result = resultOf(attempt, end)
-    const { status, message } = result
+    const { status, message } = resultOf(attempt, end)
     this.#deps.emit({ type: 'ended', ...said, status, durationMs, message })
     // The next attempt needs the checkpoint, so it goes ahead of the report; so do lines that a report has no room for.
     const mustWait = () =>
       (attempt.hasCheckpoint && status !== 'succeeded') || attempt.logLines.waiting > linesMax
-    while (mustWait() && this.#isHeld(attempt)) {
-      await this.#beats.soon()
-      result = resultOf(attempt, end)
-    }
-    if (this.#isHeld(attempt)) this.#reports.add(result)
+    while (mustWait() && this.#isHeld(attempt)) await this.#beats.soon()
+    if (this.#isHeld(attempt)) this.#reports.add(resultOf(attempt, end))
   }
 
   #isHeld(attempt: Attempt): boolean {
@@ -238,7 +250,7 @@ export class Session {
   }
 
   #onError(error: unknown): 'lost' | 'retry' {
-    if (error instanceof CarillonError && error.code === 'WORKER_LOST') {
+    if (isWorkerLost(error)) {
       if (!this.#isEnded) {
         this.#isLost = true
         this.#deps.emit({ type: 'lost', workerId: this.workerId, running: this.#attempts.size })
@@ -259,4 +271,8 @@ export class Session {
     this.#isUnreachable = false
     this.#deps.emit({ type: 'reachable' })
   }
+}
+
+function isWorkerLost(error: unknown): boolean {
+  return error instanceof CarillonError && error.code === 'WORKER_LOST'
 }

@@ -77,6 +77,34 @@ test('handlers of a file run in the server, on their schedule and when asked, an
   assert.deepEqual(lines, ['begins'])
 })
 
+test('a handler that never lets go of the thread costs its process, not the others', async (t) => {
+  const { program } = await setup(
+    t,
+    `
+import { defineJob } from '${import.meta.resolve('@carillon/sdk')}'
+
+export const spin = defineJob({
+  key: 'spin',
+  run(_payload, ctx) {
+    while (ctx.attempt === 1) {}
+    return ctx.attempt
+  },
+})
+`,
+  )
+  const url = await program.ready()
+  const client = createClient({ url, key: program.key() })
+  const { execution_id: id } = await client.jobs.start(defineJob({ key: 'spin', run() {} }), undefined)
+  const done = await until(async () => {
+    const execution = await client.executions.get(id)
+    return execution.status === 'SUCCEEDED' ? execution : null
+  }, 'another process ran it')
+  assert.deepEqual(
+    done.attempts.map(({ outcome }) => outcome),
+    ['lost', 'succeeded'],
+  )
+})
+
 test('a file that is not there, or has no handlers, is told in one sentence', async (t) => {
   const missing = new Program(t, {
     command: [process.execPath, launcher, 'start', '--handlers', '/no/such/file.ts'],

@@ -9,4 +9,11 @@ export type ProcessTask =
   | { kind: 'handlers'; file: string; api: { url: string; key: string } | null }
 
 /** From a further process. What it started ends with it, and what it held runs elsewhere at once. */
-export type ProcessWord = { workerId: string } | { groupStarted: number } | { groupEnded: number }
+export type ProcessWord =
+  | { workerId: string }
+  | { groupStarted: number }
+  | { groupEnded: number }
+  | { alive: true }
+
+/** How often a further process says that it lives. */
+export const aliveEveryMs = 2_000

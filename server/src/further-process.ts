@@ -7,8 +7,9 @@ import { furtherRoles, readConfig } from './config/read.ts'
 import { sayError } from './console.ts'
 import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
 import { reachSocketDir } from './engines/embedded/postmaster.ts'
-import type { ProcessTask, ProcessWord } from './further-order.ts'
+import { aliveEveryMs, type ProcessTask, type ProcessWord } from './further-order.ts'
 import { killGroup } from './lib/process-groups.ts'
+import { realTimers } from './lib/timers.ts'
 import { workerRegistered } from './telemetry/events.ts'
 import { startLog } from './telemetry/log.ts'
 import { type ServerOptions, startServer } from './wire.ts'
@@ -63,6 +64,8 @@ const told = await Promise.race([once(process, 'message'), stopped])
 // Nothing has begun yet.
 if (typeof told === 'string') process.exit(0)
 const task = told[0] as ProcessTask
+// A handler that never lets go of the thread silences it, and the first process ends us.
+sayAlive()
 try {
   const address =
     config.databaseUrl === null
@@ -97,4 +100,9 @@ function optionsOf(task: ProcessTask): Pick<ServerOptions, 'roles' | 'createTask
     }
   }
   return { roles: ['worker'], createTask: (deps) => createHandlersTask(deps, task) }
+}
+
+function sayAlive(): void {
+  tell({ alive: true }).catch(() => {})
+  realTimers.schedule(aliveEveryMs, sayAlive)
 }

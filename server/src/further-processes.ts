@@ -6,11 +6,11 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { ProcessTask, ProcessWord } from './further-order.ts'
+import { aliveEveryMs, type ProcessTask, type ProcessWord } from './further-order.ts'
 import { withDeadline } from './lib/deadline.ts'
 import { killGroup } from './lib/process-groups.ts'
 import type { Clock } from './ports/clock.ts'
-import type { Timers } from './ports/timers.ts'
+import type { Timer, Timers } from './ports/timers.ts'
 import { processExited } from './telemetry/events.ts'
 
 export interface FurtherDeps {
@@ -32,6 +32,9 @@ const restartMs = 1_000
 /** One that dies at once, again and again, is given more time each time. */
 const restartMsMax = 30_000
 const livedMs = 10_000
+/** One that has not said that it lives for so many times is stuck: its lease is lost by then. */
+const missedMax = 8
+const stuckReason = `no sign of life for ${(missedMax * aliveEveryMs) / 1_000} s`
 
 interface Place {
   number: number
@@ -44,6 +47,8 @@ interface Running {
   task: ProcessTask
   workerIds: Set<string>
   groups: Set<number>
+  /** Signs of life that did not come, counted here: when we stood still ourselves, they come in first. */
+  missed: number
 }
 
 export class FurtherProcesses {
@@ -95,8 +100,14 @@ export class FurtherProcesses {
     } catch (error) {
       return { pid: 0, reason: (error as Error).message }
     }
-    const child = fork(join(import.meta.dirname, 'further-process.ts'), [kind], { stdio: 'inherit' })
-    const running: Running = { child, task, workerIds: new Set(), groups: new Set() }
+    let child: ChildProcess
+    try {
+      child = fork(join(import.meta.dirname, 'further-process.ts'), [kind], { stdio: 'inherit' })
+    } catch (error) {
+      await this.#cleanUp({ task, groups: new Set(), workerIds: new Set() })
+      return { pid: 0, reason: (error as Error).message }
+    }
+    const running: Running = { child, task, workerIds: new Set(), groups: new Set(), missed: 0 }
     this.#running.add(running)
     child.on('error', () => {}) // followed by `exit`, or by our own end
     child.on('message', (word) => note(running, word as ProcessWord))
@@ -104,10 +115,24 @@ export class FurtherProcesses {
     child.send(task, () => {}) // one that died meanwhile has ended
     // Asked to stop while it was being made.
     if (this.#stop.signal.aborted) child.kill('SIGTERM')
+    const watch = kind === 'roles' ? null : this.#watch(running)
     const reason = await over
+    watch?.cancel()
     await this.#cleanUp(running)
     this.#running.delete(running)
-    return { pid: child.pid ?? 0, reason }
+    return { pid: child.pid ?? 0, reason: running.missed > missedMax ? stuckReason : reason }
+  }
+
+  /** Code of others runs in it, and may never let go of its thread. */
+  #watch(running: Running): { cancel(): void } {
+    let timer: Timer
+    const look = () => {
+      running.missed += 1
+      if (running.missed > missedMax) running.child.kill('SIGKILL')
+      else timer = this.#deps.timers.schedule(aliveEveryMs, look)
+    }
+    timer = this.#deps.timers.schedule(aliveEveryMs, look)
+    return { cancel: () => timer.cancel() }
   }
 
   async #makeTask(kind: ProcessTask['kind']): Promise<ProcessTask> {
@@ -116,7 +141,7 @@ export class FurtherProcesses {
   }
 
   /** First what it started, then what it held: nothing may run twice at once. */
-  async #cleanUp({ task, groups, workerIds }: Running): Promise<void> {
+  async #cleanUp({ task, groups, workerIds }: Omit<Running, 'child' | 'missed'>): Promise<void> {
     for (const group of groups) killGroup(group, 'SIGKILL')
     if (task.kind === 'commands') await rm(task.base, { recursive: true, force: true }).catch(() => {})
     if (this.#stop.signal.aborted) return
@@ -138,10 +163,15 @@ async function ended(child: ChildProcess): Promise<string> {
     await closed
     return String(signal ?? `exit code ${code}`)
   })
-  return Promise.race([exited, failed])
+  // One that could not be started ends by `failed`; these two then reject.
+  for (const promise of [closed, exited]) promise.catch(() => {})
+  return Promise.race([exited.catch(() => failed), failed])
 }
 
-function note({ workerIds, groups }: Running, word: ProcessWord): void {
+function note(running: Running, word: ProcessWord): void {
+  const { workerIds, groups } = running
+  running.missed = 0
+  if ('alive' in word) return
   if ('workerId' in word) workerIds.add(word.workerId)
   else if ('groupStarted' in word) groups.add(word.groupStarted)
   else groups.delete(word.groupEnded)

@@ -28,6 +28,7 @@ export interface RoleDeps {
   wakeup: DatabaseWakeup
   /** Where targets reach the API; null: not known. */
   publicUrl: () => string | null
+  isStopping: () => boolean
   startLoop: (name: string, idleMs: number, step: Step) => Loop
 }
 
@@ -64,11 +65,13 @@ export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void
   return () => scheduler.lease.leave()
 }
 
-function startUpkeep({ world, database, wakeup, startLoop }: RoleDeps): void {
+function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDeps): void {
   const upkeep = new StoredUpkeep(database)
   const onReady = () => wakeup.send('queue')
   const watch = createLeaseWatch()
   startLoop('reclaim lost workers', reclaimEveryMs, async () => {
+    // SDK workers may have nobody else to beat to: whoever goes on working decides who is dead.
+    if (isStopping()) return 'idle'
     const reclaimed = await reclaimLost({ clock: world.clock, upkeep }, watch)
     if (reclaimed > 0) onReady()
     return 'idle'

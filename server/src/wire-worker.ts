@@ -77,8 +77,10 @@ export async function startWorker(
   const tend = startLoop('tend executions', tendIdleMs, () => worker.tend())
   const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())
   const cancels = startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
-  if (task.kind === 'http') startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
-  else startLoop('send notes', sendNotesEveryMs, () => worker.sendNotes())
+  if (task.kind === 'http') {
+    const keys = startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
+    wakeup.on('keys', () => keys.wake())
+  } else startLoop('send notes', sendNotesEveryMs, () => worker.sendNotes())
   wakeup.on('queue', () => claim.wake())
   wakeup.on('cancels', () => cancels.wake())
   return {

@@ -93,7 +93,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 
   let url: string | null = null
   const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)
-  const roleDeps = { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl }
+  let stopping = false
+  const isStopping = () => stopping
+  const roleDeps = { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isStopping }
   let worker: RunningWorker | null = null
   if (roles.includes('worker')) {
     resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
@@ -105,7 +107,6 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     leave = await startScheduler(roleDeps)
   }
 
-  let stopping = false
   let drainedByMs = 0
   if (roles.includes('api')) {
     const metrics = resources.use(
@@ -127,7 +128,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       wakeup,
       operatorKey: options.api.operatorKey,
       homePage: options.api.homePage,
-      isStopping: () => stopping,
+      isStopping,
       health: {
         version,
         roles,

@@ -10,12 +10,12 @@ export async function connectTo(address: DatabaseAddress): Promise<pg.Client> {
   return client
 }
 
-/** Of executions of a tenant; by default of the first attempt. */
+/** Of executions of a tenant; by default of the first attempt. Nothing was handed back: each claim is a new attempt. */
 export async function tokensOf(
   client: pg.Client,
   tenantId: string,
 ): Promise<(executionId: string, attempt?: number) => string> {
   const { rows } = await client.query('SELECT token_key FROM installation')
   const key = createSecretKey(rows[0].token_key)
-  return (executionId, attempt = 1) => attemptTokenOf(key, { tenantId, executionId, attempt })
+  return (executionId, attempt = 1) => attemptTokenOf(key, { tenantId, executionId, attempt, fence: attempt })
 }

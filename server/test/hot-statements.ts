@@ -35,6 +35,7 @@ import * as searchStatements from '../src/store/search.sql.ts'
 import { fireSlots, loadCursors, loadNoted, lockCursors, takeNotes } from '../src/store/slots.sql.ts'
 import {
   countHeldKeys,
+  leaveForgotten,
   reclaimBatches,
   reclaimLive,
   releaseWaiting,
@@ -154,6 +155,7 @@ export const hotStatements: HotStatement[] = [
   },
   { statement: reportLive, values: [endings(`'e', md5('live' || n)::uuid`)], types: 'json' },
   { statement: timeOutLive, values: [endings(`'e', md5('live' || n)::uuid`)], types: 'json' },
+  { statement: leaveForgotten, values: ['SELECT 50'], types: 'bigint' },
   { statement: selectOverdue, values: ['SELECT 500'], types: 'bigint' },
   {
     statement: selectHeld,

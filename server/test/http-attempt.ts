@@ -22,8 +22,8 @@ export interface Given {
 }
 
 /** Says what it was asked to sign. */
-const sign = ({ tenantId, executionId: id, attempt, timestamp, body }: CallToSign) => ({
-  token: `token of ${tenantId} ${id} ${attempt}`,
+const sign = ({ tenantId, executionId: id, attempt, fence, timestamp, body }: CallToSign) => ({
+  token: `token of ${tenantId} ${id} ${attempt} ${fence}`,
   signature: `signature of ${id}.${timestamp}.${body}`,
 })
 

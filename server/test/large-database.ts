@@ -19,10 +19,11 @@ export const fillDatabase = `
   INSERT INTO slots SELECT job_id, date_trunc('second', now()) - (n % 80000) * interval '1 second',
     execution_at(md5('batch' || n / 100)::uuid, (n % 100)::int)
     FROM (SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs) j;
-  INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, worker_id, fence, positions, job_ids, versions,
-    slots_ms)
+  INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, worker_id, claimed_at, fence, positions,
+    job_ids, versions, slots_ms)
     SELECT batch_of(md5('batch' || b)::uuid), 'server', 'shared', 5, now(), now() + b * interval '1 ms',
-      CASE WHEN b % 10 = 0 THEN md5('worker' || b % 7)::uuid END, 1, array_agg(n % 100 ORDER BY n),
+      CASE WHEN b % 10 = 0 THEN md5('worker' || b % 7)::uuid END,
+      CASE WHEN b % 10 = 0 THEN now() - b * interval '1 s' END, 1, array_agg(n % 100 ORDER BY n),
       array_agg(job_id ORDER BY n), array_agg(1), array_agg(1)
     FROM (SELECT job_id, n, n / 100 AS b FROM (
       SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs, generate_series(1, 2)) j) j GROUP BY b;

@@ -60,11 +60,11 @@ export async function triggerMany(
   return { jobId, executionIds }
 }
 
-/** What its target was sent. */
+/** What its target was sent; without a fence: nothing was handed back, so each claim is a new attempt. */
 export async function tokenOf(
   { memory }: Pick<App, 'memory'>,
-  one: Omit<AttemptOfTenant, 'tenantId'> & { tenantId?: string },
+  one: Omit<AttemptOfTenant, 'tenantId' | 'fence'> & { tenantId?: string; fence?: number },
 ): Promise<string> {
   const key = createSecretKey(Buffer.from(await memory.secrets.tokenKey()))
-  return attemptTokenOf(key, { tenantId: defaultTenantId, ...one })
+  return attemptTokenOf(key, { tenantId: defaultTenantId, fence: one.attempt, ...one })
 }

@@ -75,6 +75,16 @@ test('a stopping server refuses with 503 and Retry-After', async (t) => {
   assert.equal(answer.headers['retry-after'], '1')
 })
 
+test('a stopping server still hears how it goes with what is under way', async (t) => {
+  const { call } = await setupApp(t, { isStopping: () => true })
+  const id = '00000000-0000-7000-8000-00000000000f'
+  assertProblem(await call('POST', '/workers/heartbeat', { worker_id: id }), 'WORKER_LOST')
+  assertProblem(await call('DELETE', `/workers/${id}`), 'WORKER_LOST')
+  for (const what of ['complete', 'heartbeat', 'logs'])
+    assertProblem(await call('POST', `/executions/${id}/${what}`, {}), 'INVALID_TOKEN')
+  assertProblem(await call('POST', '/workers/claim', { worker_id: id }), 'UNAVAILABLE')
+})
+
 test('the API wants a key, and says how to send it', async (t) => {
   const { get } = await setupApp(t)
   for (const header of [

@@ -73,6 +73,7 @@ import { workerClaimRoutes } from './routes/worker-claims.ts'
 import { workerReportRoutes } from './routes/worker-reports.ts'
 import { workerRoutes } from './routes/workers.ts'
 import { checkScope, demandScopes } from './scope.ts'
+import { isServedToTheEnd } from './serve-to-the-end.ts'
 import { createValidatorCompiler } from './validators.ts'
 
 export interface AppDeps {
@@ -144,7 +145,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('MALFORMED_REQUEST', 'The Host header is missing.')
     }
-    if (deps.isStopping()) throw new ApiError('UNAVAILABLE', 'This server is stopping.')
+    if (deps.isStopping() && !isServedToTheEnd(request))
+      throw new ApiError('UNAVAILABLE', 'This server is stopping.')
   })
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'none'

@@ -64,6 +64,7 @@ const malformed: [string, string][] = [
   ['CARILLON_PROCESSES', '0'],
   ['CARILLON_DRAIN_SECONDS', '-1'],
   ['CARILLON_OUTAGE_SECONDS', 'soon'],
+  ['CARILLON_OUTAGE_SECONDS', '9'],
   ['CARILLON_MISFIRE_AFTER_SECONDS', '0'],
   ['CARILLON_ALLOW_PRIVATE_TARGETS', '10.0.0.0/33'],
   ['CARILLON_ALLOW_PRIVATE_TARGETS', 'yes'],
@@ -115,6 +116,8 @@ test('a misspelt variable is refused with the near name', () => {
   assert.deepEqual(problemsOf({ CARILLON_SOMETHING_ELSE: '1' }), [
     'CARILLON_SOMETHING_ELSE is not a setting.',
   ])
+  // Of clients, in the shell of whoever tries both.
+  assert.doesNotThrow(() => readConfig({ CARILLON_URL: 'http://127.0.0.1:7420' }))
 })
 
 test('all problems are reported at once and no secret is repeated', () => {

@@ -133,11 +133,14 @@ export function isRunByNpm(env: Environment = process.env): boolean {
   return env['npm_lifecycle_event'] !== undefined
 }
 
+/** Where clients find us: set in the shell of whoever tries both. */
+const clientVariable = 'CARILLON_URL'
+
 // A misspelt variable that is silently ignored is a setting its owner believes in: refuse it.
 function findUnknown(env: Environment): string[] {
   const known = Object.keys(SETTINGS)
   return Object.keys(env)
-    .filter((name) => name.startsWith('CARILLON_') && !known.includes(name))
+    .filter((name) => name.startsWith('CARILLON_') && !known.includes(name) && name !== clientVariable)
     .map((name) => {
       // One wrong letter in four may be a misspelling; more is another word.
       const limit = 2 + Math.floor((name.length - 'CARILLON_'.length) / 4)

@@ -69,8 +69,9 @@ export const SETTINGS = {
   },
   CARILLON_OUTAGE_SECONDS: {
     fallback: '300',
-    meaning: 'How long running attempts may go on while the database is away. 0 to 86400.',
-    parse: wholeNumber(0, 86_400),
+    meaning: 'How long running attempts may go on while the database is away. 10 to 86400.',
+    // Less than a worker's term would give up whatever a beat came late for.
+    parse: wholeNumber(10, 86_400),
   },
   CARILLON_MISFIRE_AFTER_SECONDS: {
     fallback: '60',

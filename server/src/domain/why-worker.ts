@@ -28,8 +28,8 @@ export function nobodyText(execution: Execution): string {
       return `no worker runs the handler ${handler}${wanted}`
     }
     case 'shell':
-      return 'no worker may run shell commands; set CARILLON_SHELL_COMMANDS'
+      return 'no worker that may run shell commands is up; CARILLON_SHELL_COMMANDS allows them'
     case 'artifact':
-      return 'no worker may run artifacts; set CARILLON_ARTIFACTS=on'
+      return 'no worker that may run artifacts is up; CARILLON_ARTIFACTS=on allows them'
   }
 }

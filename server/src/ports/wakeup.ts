@@ -1,7 +1,15 @@
 // Hints that work may exist: safe to lose, safe to repeat. Polling is the guarantee.
 
-/** queue: something to claim. changes: a job is new or changed. waiting: something may be released. retries: a retry was planned. operations: one was asked for. cancels: a running execution was cancelled. */
-export const WAKEUP_TOPICS = ['queue', 'changes', 'waiting', 'retries', 'operations', 'cancels'] as const
+/** queue: something to claim. changes: a job is new or changed. waiting: something may be released. retries: a retry was planned. operations: one was asked for. cancels: a running execution was cancelled. keys: a signing key was changed. */
+export const WAKEUP_TOPICS = [
+  'queue',
+  'changes',
+  'waiting',
+  'retries',
+  'operations',
+  'cancels',
+  'keys',
+] as const
 export type WakeupTopic = (typeof WAKEUP_TOPICS)[number]
 
 export interface Wakeup {

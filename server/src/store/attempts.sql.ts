@@ -1,7 +1,7 @@
 // The statements on attempts under way, for those who run them outside our own workers. An execution is in a claimed
 // batch or in `live`; what leaves one goes to the other, never back, so batches are always asked first.
 import { fragment, sql } from '../lib/sql.ts'
-import { cancelGrace, deadlineAfter, endingFields, endLive, endPlaces, takePlaces } from './end-attempts.ts'
+import { endingFields, endLive, endPlaces, leaveRunning, takePlaces } from './end-attempts.ts'
 
 export const selectHeld = sql('selectHeld')`
   SELECT x.e AS execution_id, h.* FROM (SELECT DISTINCT e FROM unnest($1::uuid[]) AS x(e)) x CROSS JOIN LATERAL (
@@ -61,18 +61,7 @@ export const noteBatched = sql('noteBatched')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT x.*, ${isSaid} AS is_said, ${placeOf} FROM ${notes}
   ), ${takePlaces(fragment`b.worker_id = ANY ($2::uuid[])`)}
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    worker_id, fence, attempt, started_at, deadline, cancelled_at, cancel_message, heard_at, progress, progress_text,
-    checkpoint)
-  SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot', 'running', h.route, h.lane, h.priority, h.slot,
-    h.enqueued_at, h.rank, h.worker_id, 1, 1, from_ms(h.s),
-    least(${deadlineAfter(fragment`coalesce(from_ms(h.s), m.at)`)},
-      CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END),
-    CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, CASE WHEN h.is_said THEN m.at END, h.progress, h.said,
-    h.checkpoint::json
-  FROM held h CROSS JOIN moment m LEFT JOIN LATERAL (
-    SELECT v.timeout_seconds FROM job_versions v WHERE v.job_id = h.job_id AND v.version = h.version LIMIT 1
-  ) v ON true
+  ${leaveRunning(fragment`coalesce(from_ms(h.s), m.at)`)}
   RETURNING execution_id, cancelled_at IS NOT NULL AS cancelled`
 
 // Rows are written, and locked, only where something is to be kept: a worker that beats for all it holds writes nothing.

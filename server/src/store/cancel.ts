@@ -22,6 +22,16 @@ export async function cancelById(
   return [...batched.rows, ...live.rows].map(toCancelled)
 }
 
+/** The same for those that are known to be rows of their own: no batch is locked. */
+export async function cancelLiveById(
+  queries: Queries,
+  executionIds: readonly string[],
+  message: string,
+): Promise<Cancelled[]> {
+  const { rows } = await queries.query<CancelledRow>(statements.cancelLiveById, [message, true, executionIds])
+  return rows.map(toCancelled)
+}
+
 /** A job, and what is said of its executions. */
 export interface CancelledJob {
   jobId: string

@@ -40,7 +40,7 @@ export const stopRedrives = sql('stopRedrives')`
   UPDATE dead_letters SET redrive_at = NULL WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`
 
 export const selectDueLetters = sql('selectDueLetters')`
-  SELECT tenant_id, execution_id FROM dead_letters WHERE redrive_at <= clock_timestamp() ORDER BY redrive_at LIMIT $1`
+  SELECT tenant_id, execution_id FROM dead_letters WHERE redrive_at <= (SELECT clock_timestamp()) ORDER BY redrive_at LIMIT $1`
 
 export const discardDeadLetter = sql('discardDeadLetter')`
   DELETE FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`

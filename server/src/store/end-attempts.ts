@@ -90,6 +90,21 @@ export const takePlaces = (which: Fragment): Fragment => fragment`
       SELECT batch_id FROM held EXCEPT SELECT batch_id FROM rest))
   )`
 
+/** Places that were taken out of their batches run on as rows, with what was noted of each; `start`: of its time. */
+export const leaveRunning = (start: Fragment): Fragment => fragment`
+  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+    worker_id, fence, attempt, started_at, deadline, cancelled_at, cancel_message, heard_at, progress, progress_text,
+    checkpoint)
+  SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot', 'running', h.route, h.lane, h.priority, h.slot,
+    h.enqueued_at, h.rank, h.worker_id, 1, 1, from_ms(h.s),
+    least(${deadlineAfter(start)},
+      CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END),
+    CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, CASE WHEN h.is_said THEN m.at END, h.progress, h.said,
+    h.checkpoint::json
+  FROM held h CROSS JOIN moment m LEFT JOIN LATERAL (
+    SELECT v.timeout_seconds FROM job_versions v WHERE v.job_id = h.job_id AND v.version = h.version LIMIT 1
+  ) v ON true`
+
 // Of rows of live. $1: what is said of each; `which`: the rows (l) of which it may be said, by what is said (x). What waits
 // or is between attempts ends here only when its time is over: then no attempt of it is told to have started.
 export const endLive = (name: string, which: Fragment): Sql => sql(name)`

@@ -120,7 +120,7 @@ export const countJobsByStatus = sql('countJobsByStatus')`
   ) c`
 
 export const selectResumable = sql('selectResumable')`
-  SELECT tenant_id, job_id, resume_at FROM jobs WHERE resume_at <= clock_timestamp() ORDER BY resume_at LIMIT $1`
+  SELECT tenant_id, job_id, resume_at FROM jobs WHERE resume_at <= (SELECT clock_timestamp()) ORDER BY resume_at LIMIT $1`
 
 /** Those of them that nobody else has locked. */
 export const lockFreeJobs = sql('lockFreeJobs')`

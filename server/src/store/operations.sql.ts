@@ -24,7 +24,7 @@ export const cancelOperation = sql('cancelOperation')`
 
 /** Whoever has it locked is at work on it. */
 export const takeOperation = sql('takeOperation')`
-  SELECT * FROM operations WHERE status = 'RUNNING' AND next_at <= clock_timestamp()
+  SELECT * FROM operations WHERE status = 'RUNNING' AND next_at <= (SELECT clock_timestamp())
   ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 export const advanceOperation = sql('advanceOperation')`

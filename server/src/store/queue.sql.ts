@@ -1,7 +1,7 @@
 // The statements of the worker: what waits, claim, finish. Every write names the worker and the fence of its claim,
 // and takes what it records from the row it deletes or changes.
 import { fragment, sql } from '../lib/sql.ts'
-import { atRest, deadlineAfter, endingFields, endLive, endPlaces } from './end-attempts.ts'
+import { atRest, deadlineAfter, endingFields, endLive, endPlaces, takePlaces } from './end-attempts.ts'
 
 // Distinct lanes and hosts of each route by skipping through the index: the cost follows their number, not that of what
 // waits.
@@ -37,12 +37,16 @@ export const selectWaiting = sql('selectWaiting')`
 // worker has just split would give the same executions twice. Keys go into the updates as arrays: joined, the planner
 // takes the lists for 118,000 rows and reads the whole backlog. Of each route ($2) as many are locked as may be taken of
 // all, because only then is it known which of them come first; the others are free again with the commit.
+// The worker is locked first, as reclaim does: lanes and hosts come with its lock, and nothing is locked without them. Taken
+// with the update, while rows are locked that others wait for, it would deadlock. One that is gone fails at the update.
 // A row of its own gets its deadlines here. Workers keep the time of an attempt themselves; a minute later upkeep does.
 export const claimWork = sql('claimWork')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), lane AS MATERIALIZED (
-    SELECT x.l AS lane, x.n FROM json_to_recordset($3::json) AS x(l text, n int)
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
+    SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
+  ), lane AS MATERIALIZED (
+    SELECT x.l AS lane, x.n FROM json_to_recordset($3::json) AS x(l text, n int) LEFT JOIN holder ON true
   ), host AS MATERIALIZED (
-    SELECT x.h AS host, x.n FROM json_to_recordset($4::json) AS x(h text, n int)
+    SELECT x.h AS host, x.n FROM json_to_recordset($4::json) AS x(h text, n int) LEFT JOIN holder ON true
   ), batch AS MATERIALIZED (
     SELECT c.* FROM lane CROSS JOIN unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
       SELECT b.*, cardinality(b.positions) AS size FROM batches b
@@ -71,7 +75,7 @@ export const claimWork = sql('claimWork')`
       UNION ALL SELECT execution_id, lane, rank, 1, false FROM single
     ) o
   ), whole AS (
-    UPDATE batches b SET worker_id = $1, fence = b.fence + 1
+    UPDATE batches b SET worker_id = $1, fence = b.fence + 1, claimed_at = m.at FROM moment m
     WHERE b.batch_id = ANY (ARRAY(
       SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE o.is_batch AND o.upto <= lane.n))
     RETURNING b.*
@@ -179,19 +183,15 @@ export const findOwn = sql('findOwn')`
     )) AS state
   FROM json_to_recordset($2::json) AS x(e uuid, n int, j uuid)`
 
-// What somebody has cancelled meanwhile is not handed back: it ends here.
+// $2: executions that it knows; a batch of which it knows some stays, with these. What somebody has cancelled meanwhile is
+// not handed back: it ends here.
 export const returnBatches = sql('returnBatches')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), locked AS MATERIALIZED (
-    SELECT batch_id FROM batches WHERE worker_id = $1 AND batch_id <> ALL ($2::uuid[]) ORDER BY batch_id FOR UPDATE
-  ), gone AS (
-    DELETE FROM batches WHERE batch_id = ANY (ARRAY(SELECT batch_id FROM locked)) RETURNING *
-  ), held AS MATERIALIZED (
-    SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, execution_at(g.batch_id, u.place) AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel
-    FROM gone g
-    CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
-    JOIN jobs j ON j.job_id = u.job_id
-  ), recorded AS (
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
+    SELECT x.*, b.fence AS f, b.worker_id AS u FROM batches b CROSS JOIN LATERAL (
+      SELECT execution_at(b.batch_id, place) AS e, 1 AS n, b.batch_id AS b, place AS p FROM unnest(b.positions) AS y(place)
+    ) x
+    WHERE b.worker_id = $1 AND x.e NOT IN (SELECT y FROM unnest($2::uuid[]) AS y)
+  ), ${takePlaces(fragment`b.worker_id = $1`)}, recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, finished_at, worker_id, error_type, error_message)
     SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, true, 'slot', 'cancelled', h.slot, h.enqueued_at,

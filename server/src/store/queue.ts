@@ -154,12 +154,12 @@ export class StoredQueue implements Queue {
 
   async returnUnknown(
     workerId: string,
-    known: { batchIds: readonly string[]; executionIds: readonly string[] },
+    { executionIds }: { batchIds: readonly string[]; executionIds: readonly string[] },
   ): Promise<number> {
     return withDays(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
-        const batches = await queries.query(statements.returnBatches, [workerId, known.batchIds])
-        const live = await queries.query(statements.returnLive, [workerId, known.executionIds])
+        const batches = await queries.query(statements.returnBatches, [workerId, executionIds])
+        const live = await queries.query(statements.returnLive, [workerId, executionIds])
         return batches.count + live.count
       }),
     )

@@ -12,7 +12,7 @@ import type { EpochMs } from '../lib/epoch.ts'
 import type { CursorCalendars } from '../ports/slots.ts'
 import type { Released, ReleaseOrder } from '../ports/upkeep.ts'
 import { lockLive } from './cancel.sql.ts'
-import { cancelBatchedOfJobs, cancelById, cancelLiveOfJobs } from './cancel.ts'
+import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
 import { lockCursors } from './slots.sql.ts'
@@ -114,7 +114,7 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
   const live = await cancelLiveOfJobs(queries, jobs, { running: true, waiting })
   for (const plan of plans) {
     if (plan.underWay) continue
-    live.push(...(await cancelById(queries, plan.waiting, supersededMessage(plan.bySlot))))
+    live.push(...(await cancelLiveById(queries, plan.waiting, supersededMessage(plan.bySlot))))
   }
   const older = new Set(waiting)
   return [...batched, ...live].map((one) => ({ ...one, wasUnderWay: !older.has(one.executionId) }))

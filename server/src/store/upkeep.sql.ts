@@ -1,10 +1,11 @@
 // The statements of upkeep: return what a dead worker held, end what takes too long, wake retries, release what waits.
 import { fragment, sql } from '../lib/sql.ts'
-import { atRest, endLive } from './end-attempts.ts'
+import { atRest, endLive, leaveRunning, takePlaces } from './end-attempts.ts'
 import { calendarsOfVersion } from './fragments.ts'
 
-// What may have killed its worker waits apart from others, one to a worker; an HTTP call kills none.
-const hostAfterLoss = fragment`CASE WHEN route = 'server' THEN host ELSE 'suspect' END`
+// What was lost twice may have killed its workers: it waits apart from others, one to a worker. An HTTP call kills none,
+// and one loss is no reason: many innocent ones would be called one after the other.
+const hostAfterLoss = fragment`CASE WHEN l.route = 'server' OR l.losses = 0 THEN l.host ELSE 'suspect' END`
 
 /** A claim in flight holds a key-share lock on this row, so it is seen or it fails. */
 export const lockSilentWorker = sql('lockSilentWorker')`
@@ -30,10 +31,9 @@ export const reclaimBatches = sql('reclaimBatches')`
     FROM held h CROSS JOIN moment m
   )
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    fence, attempt, losses, host)
-  SELECT execution_id, job_id, version, tenant_id, 'slot', 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1,
-    ${hostAfterLoss}
-  FROM (SELECT h.*, NULL::text AS host FROM held h) h WHERE cancel IS NULL`
+    fence, attempt, losses)
+  SELECT execution_id, job_id, version, tenant_id, 'slot', 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1
+  FROM held WHERE cancel IS NULL`
 
 export const reclaimLive = sql('reclaimLive')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), held AS MATERIALIZED (
@@ -72,6 +72,25 @@ export const reclaimLive = sql('reclaimLive')`
   FROM held h WHERE l.execution_id = h.execution_id AND NOT h.dead AND h.cancelled_at IS NULL`
 
 export const deleteReclaimed = sql('deleteReclaimed')`DELETE FROM workers WHERE worker_id = $1`
+
+// Of batches that were claimed a minute ago; our own workers and those who beat have ended or left theirs long before. The
+// worker is locked first, as reclaim does; one that is being reclaimed is left to that.
+export const leaveForgotten = sql('leaveForgotten')`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), forgotten AS MATERIALIZED (
+    SELECT b.batch_id, b.worker_id FROM batches b
+    WHERE b.claimed_at <= (SELECT clock_ms() - interval '60 seconds')
+    ORDER BY b.claimed_at LIMIT $1
+  ), holder AS MATERIALIZED (
+    SELECT w.worker_id FROM workers w WHERE w.worker_id = ANY (ARRAY(SELECT worker_id FROM forgotten))
+    ORDER BY w.worker_id FOR KEY SHARE SKIP LOCKED
+  ), report AS MATERIALIZED (
+    SELECT execution_at(b.batch_id, u.place) AS e, 1 AS n, b.fence AS f, b.worker_id AS u, b.batch_id AS b, u.place AS p,
+      b.claimed_at, NULL::float8 AS s, false AS is_said, NULL::float8 AS progress, NULL::text AS said,
+      NULL::text AS checkpoint
+    FROM batches b CROSS JOIN LATERAL unnest(b.positions) AS u(place)
+    WHERE b.batch_id = ANY (ARRAY(SELECT f.batch_id FROM forgotten f JOIN holder USING (worker_id)))
+  ), ${takePlaces(fragment`num_nonnulls(b.worker_id) = 1`)}
+  ${leaveRunning(fragment`h.claimed_at`)}`
 
 // As the index has it.
 const overdueAt = fragment`least(l.deadline, l.silent_at, l.total_deadline)`

@@ -16,6 +16,8 @@ import * as statements from './upkeep.sql.ts'
 import { selectBeats } from './workers.sql.ts'
 
 const noJob = '00000000-0000-0000-0000-000000000000'
+/** Batches of which what nobody spoke of leaves in one step. */
+const forgottenMax = 50
 
 export class StoredUpkeep implements Upkeep {
   readonly #database: Database
@@ -74,6 +76,8 @@ export class StoredUpkeep implements Upkeep {
   }
 
   async findOverdue(limit: number): Promise<Overdue[]> {
+    // A batch has no deadline: what is left in one gets it first.
+    await this.#database.query(statements.leaveForgotten, [forgottenMax])
     const { rows } = await this.#database.query<OverdueRow>(statements.selectOverdue, [limit])
     return rows.map(toOverdue)
   }

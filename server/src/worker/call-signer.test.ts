@@ -34,7 +34,7 @@ function setup() {
       })
     },
   })
-  const call = { executionId, attempt: 2, timestamp: 1_767_225_600, body: '{}' }
+  const call = { executionId, attempt: 2, fence: 3, timestamp: 1_767_225_600, body: '{}' }
   return {
     ...{ keys, asked, signer },
     tokenKeysAsked: () => tokenKeys,
@@ -58,7 +58,7 @@ test('a call is signed with the keys of its tenant, and has the token of its att
   assert.equal(signature, expected(Buffer.alloc(32, 3), Buffer.alloc(32, 1)))
   assert.equal(sign(tenantB).signature, expected(Buffer.alloc(32, 2)))
   assert.deepEqual(readAttemptToken(createSecretKey(tokenKey), executionId, token), {
-    ...{ tenantId: tenantA, executionId, attempt: 2 },
+    ...{ tenantId: tenantA, executionId, attempt: 2, fence: 3 },
   })
 })
 

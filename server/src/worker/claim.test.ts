@@ -282,6 +282,63 @@ test('an uncertain claimer hands back first, and claims nothing while it cannot'
   assert.equal(await claimer.step(), 'more')
 })
 
+test('a doubt that comes while it claims or hands back is not forgotten', async () => {
+  const { claimer, createJobs, fireBatch, link, real, hand, ids } = await setup()
+  const first = await fireBatch(await createJobs(2), 0)
+  await claimer.step()
+  /** As a worker that gives up everything in hand. */
+  const abandon = () => {
+    hand.abandon()
+    claimer.doubt()
+  }
+  const second = await fireBatch(await createJobs(2), 1)
+  const { claim } = link
+  link.claim = async (order) => {
+    const claimed = await real.claim(order)
+    abandon()
+    return claimed
+  }
+  await claimer.step()
+  assert.deepEqual(ids(), second.executionIds.toSorted())
+  link.claim = claim
+  link.returnUnknown = async (...args) => {
+    link.returnUnknown = (...again) => real.returnUnknown(...again)
+    const count = await real.returnUnknown(...args)
+    abandon()
+    return count
+  }
+  await claimer.step()
+  assert.deepEqual(ids(), first.executionIds.toSorted())
+  await claimer.step()
+  assert.deepEqual(ids(), [...first.executionIds, ...second.executionIds].toSorted())
+})
+
+test('after a time without a lease it asks for nothing that it does not know of, once', async () => {
+  const { claimer, createJobs, fireBatch, link, real, ids, setWorker, addWorker } = await setup()
+  const workerId = await addWorker()
+  setWorker(workerId)
+  let returns = 0
+  link.returnUnknown = (...args) => {
+    returns += 1
+    return real.returnUnknown(...args)
+  }
+  const { executionIds } = await fireBatch(await createJobs(2), 0)
+  await claimer.step()
+  // A claim of ours that the store got to only after its answer had been given up.
+  const late = await fireBatch(await createJobs(2), 1)
+  const lanes = [{ lane: 'shared', count: 10 }]
+  await real.claim({ workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 10 })
+  await claimer.step()
+  assert.deepEqual([ids(), returns], [executionIds.toSorted(), 0])
+  setWorker(null)
+  await claimer.step()
+  await claimer.step()
+  setWorker(workerId)
+  await claimer.step()
+  await claimer.step()
+  assert.deepEqual([ids(), returns], [[...executionIds, ...late.executionIds].toSorted(), 1])
+})
+
 test('without a lease nothing is claimed, and what was claimed under a lease that is gone is not taken', async () => {
   const { claimer, createJobs, fireBatch, link, real, hand, orders, setWorker, addWorker } = await setup()
   await fireBatch(await createJobs(2), 0)

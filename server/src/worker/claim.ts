@@ -34,25 +34,33 @@ const batchesMax = 100
 export class Claimer {
   readonly #deps: ClaimDeps
   readonly #share = new FairShare()
-  /** The store may think that we hold more than we know: a claim whose answer was lost. */
-  #uncertain = false
+  /**
+   * Reasons why the store may think that we hold more than we know, as a claim whose answer was lost. Counted, because
+   * one may come while another is being dealt with.
+   */
+  #doubts = 0
 
   constructor(deps: ClaimDeps) {
     this.#deps = deps
   }
 
-  /** After everything in hand was given up: the store may still think that we hold it. */
+  /** As after everything in hand was given up: the store may still think that we hold it. */
   doubt(): void {
-    this.#uncertain = true
+    this.#doubts += 1
   }
 
   async step(): Promise<'more' | 'idle'> {
     const { queue, hand, definitions } = this.#deps
     const workerId = this.#deps.workerId()
-    if (workerId === null) return 'idle'
-    if (this.#uncertain) {
+    if (workerId === null) {
+      // After a silence the store may still have got to a claim that we had given up.
+      this.doubt()
+      return 'idle'
+    }
+    const doubts = this.#doubts
+    if (doubts > 0) {
       await queue.returnUnknown(workerId, hand.known())
-      this.#uncertain = false
+      this.#doubts -= doubts
     }
     const ahead = Math.max(aheadMin, hand.endedRecently) - hand.queued
     const free = Math.min(hand.capacity - hand.size, ahead)
@@ -74,7 +82,7 @@ export class Claimer {
     const lanes = this.#share.split(waiting.lanes, places)
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
     // Until the claim is in hand, its answer counts as lost.
-    this.#uncertain = true
+    this.doubt()
     const claimed = await queue.claim({ workerId, routes, lanes, hosts, batchesMax })
     definitions.prune()
     await definitions.load(keysOf(claimed))
@@ -84,7 +92,7 @@ export class Claimer {
     if (this.#deps.workerId() !== workerId) return 'idle'
     this.#count(claimed)
     hand.take(tasks)
-    this.#uncertain = false
+    this.#doubts -= 1
     return tasks.length > 0 ? 'more' : 'idle'
   }
 

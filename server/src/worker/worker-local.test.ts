@@ -205,6 +205,10 @@ test('a worker has one suspect in hand at a time; what is not suspected runs bes
   await s.turn(dying)
   const [lease] = await s.upkeep.watch()
   await s.upkeep.reclaim(lease!)
+  // And with another: one loss makes no suspect.
+  const lost = await s.addWorker()
+  assert.equal((await s.claimOn(lost, ['shell'])).live.length, 3)
+  await s.upkeep.reclaim({ workerId: lost, beats: 0 })
   s.runs.length = 0
   const fresh = await s.fire(await s.createShell(), 0)
   const worker = await s.startShell()

@@ -104,4 +104,26 @@ export function testQueueLeft(name: string, setup: Setup): void {
     assert.deepEqual(await report(s, [late], s.succeeded()), { ...allTaken, refused: executionIds })
     assert.equal(await s.statusOf(executionIds[0]!), 'RUNNING')
   })
+
+  test(`${name}: places of a batch that its worker does not know go back, the others stay in it`, async (t) => {
+    const s = await setup(t)
+    const { executionIds, batchId, workerId, finish } = await holdBatch(s, 4)
+    await cancelHeld(s, executionIds[1]!)
+    await cancelHeld(s, executionIds[2]!)
+    const known = { batchIds: [batchId], executionIds: [executionIds[0]!, executionIds[2]!] }
+    // One goes back, one ends: it was cancelled.
+    assert.equal(await s.queue.returnUnknown(workerId, known), 1)
+    assert.equal(await s.queue.returnUnknown(workerId, known), 0)
+    const statuses = []
+    for (const id of executionIds) statuses.push(await s.statusOf(id))
+    assert.deepEqual(statuses, ['RUNNING', 'CANCELLED', 'CANCELLING', 'PENDING'])
+    const again = await s.claimLive(await s.addWorker())
+    assert.deepEqual([again.executionId, again.attempt, again.fence], [executionIds[3], 1, 2])
+    assert.deepEqual(await s.queue.findCancelled(workerId), [executionIds[2]])
+    const answer = await finish([s.succeeded(), s.succeeded(), s.succeeded(), s.succeeded()])
+    assert.deepEqual([answer.missing, answer.cancelled], [[], [executionIds[2]]])
+    assert.deepEqual(answer.left.toSorted(), [executionIds[1], executionIds[3]].toSorted())
+    assert.equal(await s.statusOf(executionIds[0]!), 'SUCCEEDED')
+    assert.equal(await s.statusOf(executionIds[3]!), 'RUNNING')
+  })
 }

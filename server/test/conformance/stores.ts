@@ -53,7 +53,7 @@ export interface StoreBundle extends StorePorts {
   ageRequests(ms: number): Promise<void>
   /** Makes the next steps of operations due this much sooner. */
   ageOperations(ms: number): Promise<void>
-  /** Makes the deadlines of executions come this much sooner. */
+  /** Makes the deadlines of executions come this much sooner, and claims of batches look this much older. */
   ageDeadlines(ms: number): Promise<void>
   /** Whether what was done can be undone: a dry run, a step that failed. */
   canUndo: boolean
@@ -132,6 +132,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
       const sooner = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
       const columns = ['deadline', 'silent_at', 'total_deadline'].map(sooner)
       await client.query(`UPDATE live SET ${columns.join(', ')}`, [ms])
+      await client.query(`UPDATE batches SET ${sooner('claimed_at')}`, [ms])
     },
     canUndo: true,
   }

@@ -107,8 +107,7 @@ function testAttempt(name: string, setup: Setup): void {
   test(`${name}: an attempt that left its batch has a deadline, one in its batch has none`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, finish } = await holdBatch(s, 3)
-    await note(s, marks[0]!, { startedAt: await s.now() })
-    await s.ageDeadlines(91_000)
+    await note(s, marks[0]!, { startedAt: epochMs((await s.now()) - 91_000) })
     assert.equal((await findOverdue(s)).executionId, executionIds[0])
     await timeOut(s, await findOverdue(s))
     await finish([s.succeeded(), s.running(s.at(1)), s.succeeded()])

@@ -95,7 +95,7 @@ test('a command that kills its worker dies alone: its neighbours succeed, and no
   for (const id of others) {
     const { status, attempts } = await ended(s.api, id)
     assert.equal(status, 'SUCCEEDED')
-    assert(attempts.filter(({ outcome }) => outcome === 'lost').length <= 1, JSON.stringify(attempts))
+    assert(attempts.filter(({ outcome }) => outcome === 'lost').length <= 2, JSON.stringify(attempts))
   }
   const { status, dead_letter: isDead, attempts } = await ended(s.api, killer!)
   assert.deepEqual([status, isDead], ['FAILED', true])

@@ -5,7 +5,7 @@ import { deleteJob } from '../../src/domain/job-change.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
 import { cancelBatchedById } from '../../src/store/cancel.sql.ts'
-import { reclaimLive, releaseWaiting } from '../../src/store/upkeep.sql.ts'
+import { lockSilentWorker, reclaimLive, releaseWaiting } from '../../src/store/upkeep.sql.ts'
 import { change, edit } from '../conformance/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
@@ -119,6 +119,28 @@ for (const version of POSTGRES_VERSIONS) {
       assert.deepEqual(await cancelling, { cancelled: 2, cancelling: 0 })
     },
   )
+
+  race('reclaim×claim×cancelMany: a claim in the name of the lost worker has no batch yet', async (given) => {
+    const { s, first, second, waiting } = given
+    const ids = [s.ids.nextBatch(), s.ids.nextBatch()].toSorted()
+    await s.fire(await s.createJob(), 0, { executionId: ids[0]! })
+    const workerId = await s.addWorker()
+    await s.claimBatch(workerId)
+    await s.fire(await s.createJob(), 0, { executionId: ids[1]! })
+    await s.trigger(await s.createJob())
+    const held = first.holdAfter(lockSilentWorker)
+    const reclaiming = first.upkeep.reclaim({ workerId, beats: 0 })
+    await held.reached
+    const lanes = [{ lane: sharedLane, count: 10 }]
+    const order = { workerId, routes: ['server'], lanes, hosts: [], batchesMax: 10 }
+    const claiming = assert.rejects(second.queue.claim(order), /foreign key/)
+    await waiting(1)
+    // It would have the held batch, and wait for the one that the claim had locked.
+    assert.deepEqual(await cancelMany(second, ids), { cancelled: 1, cancelling: 1 })
+    held.resume()
+    assert.equal(await reclaiming, 'reclaimed')
+    await claiming
+  })
 
   race('return×cancelMany: batches that come back in another order than by id', async (given, t) => {
     const { second, waiting } = given

@@ -71,9 +71,9 @@ export class SimulatedApi {
     return attempt
   }
 
-  async #find({ executionId, attempt }: AttemptOfTenant): Promise<HeldAttempt | null> {
+  async #find({ executionId, attempt, fence }: AttemptOfTenant): Promise<HeldAttempt | null> {
     const [held] = await this.#deps.ports.attempts.find([executionId])
-    return held?.attempt === attempt ? held : null
+    return held?.attempt === attempt && held.fence === fence ? held : null
   }
 }
 

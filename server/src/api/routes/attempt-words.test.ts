@@ -30,7 +30,7 @@ async function setup(t: TestContext, changes: object = {}) {
     const { missing } = await memory.queue.finishLive(testWorkerId, [{ executionId, fence, attempt, ending }])
     assert.deepEqual(missing, [])
   }
-  const token = (attempt = 1) => tokenOf(parts, { executionId, attempt })
+  const token = (attempt = 1, fence = attempt) => tokenOf(parts, { executionId, attempt, fence })
   /** With the token alone. */
   const say = async (what: string, body?: unknown, headers: Record<string, string> | null = null) => {
     const url = `/api/v1/executions/${executionId}/${what}`
@@ -99,6 +99,29 @@ test('a failure is retried, and a late word about the first attempt is not for t
   assert.equal((await show()).status, 'RUNNING')
   const second = { 'x-carillon-token': await token(2) }
   assert.equal((await say('complete', succeeded, second)).json().status, 'SUCCEEDED')
+})
+
+test('a word about a call that was handed back is not for the next call of the same attempt', async (t) => {
+  const { claim, await202, say, show, memory, token } = await setup(t)
+  const first = await claim()
+  // As a worker that drains: it has called the target, and hands the execution back.
+  const nothing = { batchIds: [], executionIds: [] }
+  await memory.queue.returnUnknown(testWorkerId, nothing)
+  const old = { 'x-carillon-token': await token(1, first.fence) }
+  assertProblem(await say('complete', succeeded, old), 'ATTEMPT_OVER')
+  const second = await claim()
+  assert.deepEqual([second.attempt, second.fence], [first.attempt, first.fence + 1])
+  for (const settle of [async () => {}, () => await202(second)]) {
+    await settle()
+    assertProblem(await say('complete', succeeded, old), 'ATTEMPT_OVER')
+    assertProblem(await say('heartbeat', { progress: 0.5 }, old), 'ATTEMPT_OVER')
+    assertProblem(await say('logs', { first_line: 0, lines: [{ message: 'a' }] }, old), 'ATTEMPT_OVER')
+  }
+  assert.equal((await show()).status, 'RUNNING')
+  const current = { 'x-carillon-token': await token(1, second.fence) }
+  assert.equal((await say('heartbeat', {}, current)).statusCode, 200)
+  assert.equal((await say('complete', succeeded, current)).json().status, 'SUCCEEDED')
+  assert.equal((await say('complete', succeeded, current)).json().status, 'SUCCEEDED')
 })
 
 test('a failure that is final is not retried', async (t) => {

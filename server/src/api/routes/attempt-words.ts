@@ -127,13 +127,16 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): 
   )
 }
 
-/** Null: this attempt is not under way, or is just moving. */
+/** Null: this attempt is not under way, or is just moving. Refused: it is, under a later claim than the token's. */
 async function findHeld(
   attempts: Pick<Attempts, 'find'>,
-  { tenantId, executionId, attempt }: AttemptOfTenant,
+  attemptOf: AttemptOfTenant,
 ): Promise<HeldAttempt | null> {
+  const { tenantId, executionId, attempt, fence } = attemptOf
   const [held] = await attempts.find([executionId])
-  return held?.attempt === attempt && held.tenantId === tenantId ? held : null
+  if (held?.attempt !== attempt || held.tenantId !== tenantId) return null
+  if (held.fence !== fence) throw attemptOver(attemptOf)
+  return held
 }
 
 function markOf({ executionId, jobId, attempt, fence }: HeldAttempt) {

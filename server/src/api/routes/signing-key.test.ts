@@ -4,7 +4,7 @@ import { addKey, addTenant } from '../../../test/access.ts'
 import { assertProblem, setupApp } from '../../../test/app.ts'
 
 test('each tenant has a signing key of its own, which it may change', async (t) => {
-  const { call, world } = await setupApp(t)
+  const { call, world, woken } = await setupApp(t)
   const { headers } = await addKey(call, await addTenant(call, 'sales'))
   const first = (await call('GET', '/signing-key')).json()
   assert.match(first.key, /^whsec_[A-Za-z0-9+/]{43}=$/)
@@ -19,6 +19,7 @@ test('each tenant has a signing key of its own, which it may change', async (t) 
     ['2026-01-01T00:00:01Z', '2026-01-02T00:00:01Z'],
   )
   assert.deepEqual((await call('GET', '/signing-key')).json(), changed)
+  assert.ok(woken.includes('keys'), 'workers sign with it at once')
 })
 
 test('a change whose answer was lost is not made again unless it is forced', async (t) => {

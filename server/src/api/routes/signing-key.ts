@@ -6,6 +6,7 @@ import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Random } from '../../ports/random.ts'
 import type { Secrets } from '../../ports/secrets.ts'
+import type { Wakeup } from '../../ports/wakeup.ts'
 import { ApiError } from '../api-error.ts'
 import { takeNoBody } from '../json-body.ts'
 import { noParameters, problemResponses, security } from '../openapi.ts'
@@ -14,6 +15,7 @@ export interface SigningKeyDeps {
   clock: Clock
   random: Random
   secrets: Pick<Secrets, 'signingKeys' | 'rotateSigningKey'>
+  wakeup: Wakeup
 }
 
 const tags = ['operations']
@@ -21,7 +23,8 @@ const keyBytes = 32
 /** How long receivers have to learn the new key. */
 const bothMs = 86_400_000
 
-export function signingKeyRoutes(app: FastifyInstance, { clock, random, secrets }: SigningKeyDeps): void {
+export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): void {
+  const { clock, random, secrets, wakeup } = deps
   app.get(
     '/signing-key',
     {
@@ -47,7 +50,7 @@ export function signingKeyRoutes(app: FastifyInstance, { clock, random, secrets 
         security,
         summary: 'Sign callbacks with a new key',
         description:
-          'For a day they are signed with the one before, too. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
+          'Within moments, a minute at the latest, they are signed with both, for a day. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
         querystring: noParameters,
         body: RotateRequest,
         response: { 200: SigningKey, ...problemResponses },
@@ -61,6 +64,7 @@ export function signingKeyRoutes(app: FastifyInstance, { clock, random, secrets 
       }
       const previousUntil = epochMs(now + bothMs)
       await secrets.rotateSigningKey({ tenantId, key: random.bytes(keyBytes), previousUntil })
+      wakeup.send('keys')
       return readKey(secrets, tenantId, now)
     },
   )

@@ -11,7 +11,7 @@ import type { Workers } from '../../ports/workers.ts'
 import { ApiError } from '../api-error.ts'
 import type { ClaimDesk } from '../claim-desk.ts'
 import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from '../claimed-executions.ts'
-import { type OwnWorker, requireWorker, workerLost } from '../find-worker.ts'
+import { type OwnWorker, requireWorker } from '../find-worker.ts'
 import type { KnownDefinitions } from '../known-definitions.ts'
 import { noParameters, problemResponses, security } from '../openapi.ts'
 
@@ -50,7 +50,6 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
     },
     async ({ tenantId, body }, reply): Promise<ClaimReply> => {
       const worker = await requireWorker(workers, tenantId, body.worker_id)
-      if (worker.status === 'DEAD') throw workerLost(worker.workerId)
       const limit = await roomOf(deps, worker, body)
       if (worker.status === 'DRAINING' || limit <= 0) return { executions: [] }
       const handBack = (claimed: readonly OneClaimed[]) => void returnThese(deps, worker, claimed)

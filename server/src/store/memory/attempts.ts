@@ -11,7 +11,8 @@ import type {
   ReportAnswer,
 } from '../../ports/attempts.ts'
 import { findUnderWay, isRunning, type UnderWay } from './cancel.ts'
-import { deadlineFrom, silentAtOf, soonerForCancel } from './deadlines.ts'
+import { silentAtOf } from './deadlines.ts'
+import { leaveRunning } from './leave.ts'
 import type { LiveRow } from './rows.ts'
 import { settle, takeOut } from './settle.ts'
 import type { MemoryStore } from './store.ts'
@@ -82,11 +83,7 @@ export class MemoryAttempts implements Attempts {
   }
 
   #leave(found: UnderWay, { startedAt }: AttemptNote): LiveRow {
-    const row = this.#alone(found)
-    const deadline = deadlineFrom(this.#store, row, startedAt ?? this.#store.now())
-    const by = row.cancelledAt === null ? deadline : soonerForCancel(this.#store, deadline)
-    this.#store.changeLive(row, { deadline: by })
-    return row
+    return leaveRunning(this.#store, this.#alone(found), startedAt ?? this.#store.now())
   }
 
   #saidIn(note: AttemptNote, row: LiveRow): Partial<LiveRow> {

@@ -15,7 +15,8 @@ import type {
   Waiting,
 } from '../../ports/queue.ts'
 import { claim } from './claim.ts'
-import { leaveClaimed, settle } from './settle.ts'
+import type { BatchEntry } from './rows.ts'
+import { leaveClaimed, settle, takeOut } from './settle.ts'
 import type { MemoryStore } from './store.ts'
 
 /** Of the tier `unlimited`. */
@@ -118,18 +119,19 @@ export class MemoryQueue implements Queue {
   ): Promise<number> {
     const lease = this.#store.leases.get(workerId)
     if (lease === undefined) return 0
-    const batchIds = new Set(known.batchIds)
     const executionIds = new Set(known.executionIds)
+    // A batch of which it knows some stays, with these.
+    for (const batch of [...lease.batches]) {
+      const isKnown = ({ position }: BatchEntry) => executionIds.has(executionIdAt(batch.batchId, position))
+      for (const entry of batch.entries.filter((one) => !isKnown(one))) takeOut(this.#store, batch, entry)
+    }
     const live = [...lease.live].filter(({ executionId }) => !executionIds.has(executionId))
-    const batches = [...lease.batches].filter(({ batchId }) => !batchIds.has(batchId))
     const answer = emptyAnswer()
     for (const row of live) {
       const ending = { kind: 'unstarted', host: row.host } as const
       this.#finishLive(workerId, { ...row, ending }, answer)
     }
-    for (const batch of batches) this.#finishBatch(workerId, { ...batch, endings: [] }, answer)
-    const all = live.length + batches.reduce((sum, { entries }) => sum + entries.length, 0)
-    return all - answer.cancelled.length
+    return live.length - answer.cancelled.length
   }
 }
 

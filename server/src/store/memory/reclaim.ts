@@ -25,9 +25,9 @@ export function reclaim(store: MemoryStore, { workerId, beats }: Beat): 'reclaim
   return 'reclaimed'
 }
 
-/** What may have killed its worker is from now on kept apart from others. */
-function hostAfter({ route, host }: LiveRow): string | null {
-  return route === serverRoute ? host : suspectHost
+/** What was lost before and may have killed both its workers is from now on kept apart from others. */
+function hostAfter({ route, host, losses }: LiveRow): string | null {
+  return route === serverRoute || losses === 0 ? host : suspectHost
 }
 
 /** Returns whether that is its end. */

@@ -71,6 +71,7 @@ export interface BatchRow {
   enqueuedAt: EpochMs
   rank: EpochMs
   workerId: string | null
+  claimedAt: EpochMs | null
   fence: number
   entries: BatchEntry[]
   /** Of a claimed one: positions that somebody has cancelled, each with a message. */

@@ -176,7 +176,7 @@ export class MemoryStore {
   #openBatch(place: Pick<BatchRow, 'batchId' | 'route' | 'lane' | 'priority'>): BatchRow {
     const enqueuedAt = this.now()
     const rank = rankOf(enqueuedAt, place.priority)
-    const fresh = { workerId: null, fence: 0, entries: [], cancels: new Map() }
+    const fresh = { workerId: null, claimedAt: null, fence: 0, entries: [], cancels: new Map() }
     const batch = { ...place, enqueuedAt, rank, ...fresh }
     this.batches.set(batch.batchId, batch)
     this.claimable.addBatch(batch)
@@ -196,6 +196,7 @@ export class MemoryStore {
   holdBatch(batch: BatchRow, lease: LeaseRow): void {
     this.claimable.deleteBatch(batch)
     batch.workerId = lease.workerId
+    batch.claimedAt = this.now()
     batch.fence = 1
     lease.batches.add(batch)
   }

@@ -6,6 +6,7 @@ import type { EpochMs } from '../../lib/epoch.ts'
 import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../../ports/upkeep.ts'
 import { isRunning } from './cancel.ts'
 import { overdueAt, overdueOf } from './deadlines.ts'
+import { leaveForgotten } from './leave.ts'
 import { applyRelease, waitingJobOf } from './release.ts'
 import type { JobRow } from './rows.ts'
 import { settle } from './settle.ts'
@@ -69,6 +70,7 @@ export class MemoryUpkeep implements Upkeep {
   }
 
   async findOverdue(limit: number): Promise<Overdue[]> {
+    leaveForgotten(this.#store)
     const now = this.#store.now()
     const found = this.#store.overdue.takeAfter(null, limit, (row) => overdueAt(row)! <= now)
     return found.map((row) => overdueOf(this.#store, row))

@@ -17,6 +17,12 @@ ALTER TABLE job_versions ALTER route DROP DEFAULT, ALTER own_rows DROP DEFAULT;
 ALTER TABLE batches ALTER route TYPE text COLLATE "C";
 ALTER TABLE live ALTER route TYPE text COLLATE "C";
 
+-- What nobody has spoken of for long after its claim leaves its batch, so that it has a deadline.
+ALTER TABLE batches ADD claimed_at timestamptz(3);
+UPDATE batches SET claimed_at = clock_ms() WHERE worker_id IS NOT NULL;
+-- Not by the worker, which would imply it: the planner would read all of it for the batches of some workers.
+CREATE INDEX batches_claimed ON batches (claimed_at) WHERE claimed_at IS NOT NULL;
+
 -- Null: one of ours. `executors`: the kinds it runs; `handlers`: by name.
 ALTER TABLE workers ADD tenant_id uuid REFERENCES tenants, ADD executors text[] NOT NULL DEFAULT '{http}',
   ADD handlers text[] NOT NULL DEFAULT '{}';

@@ -25,7 +25,7 @@ test('an attempt sends the headers of the specification, and these only', async 
     'webhook-id': executionId,
     'webhook-timestamp': '1767225600',
     'webhook-signature': `signature of ${executionId}.1767225600.`,
-    'x-carillon-token': `token of t ${executionId} 3`,
+    'x-carillon-token': `token of t ${executionId} 3 1`,
   })
   assert.equal(traceparent, '00-019b7a004c00700080000000000000a7-00f067aa0ba902b7-01')
 })

@@ -106,11 +106,12 @@ function headersOf(
   prepared: PreparedHttp,
   body: string | null,
 ): Record<string, string> {
-  const { executionId, jobId, kind, slot, attempt } = task
+  const { executionId, jobId, kind, slot, attempt, fence } = task
   const { tenantId } = prepared
   // The receiver's limit on the age of a call is in minutes: our estimate of the database's clock is good enough.
   const timestamp = Math.floor(clock.databaseNow() / 1_000)
-  const { token, signature } = signer.sign({ tenantId, executionId, attempt, timestamp, body: body ?? '' })
+  const called = { tenantId, executionId, attempt, fence }
+  const { token, signature } = signer.sign({ ...called, timestamp, body: body ?? '' })
   const headers: Record<string, string> = {
     ...prepared.headers,
     'x-idempotency-key': task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
