@@ -63,7 +63,8 @@ test('a finish that is dropped silently is found', async () => {
     const answer = { missing: [], cancelled: [], left: [] }
     return async (name, method, args) => (/^queue\.finish/.test(name) && isDue() ? answer : method(...args))
   })
-  assert.ok(broken.has('I14'), `only ${[...broken]}`)
+  // Nothing is stuck for it: upkeep ends what nobody ends. But then it is called again for no reason.
+  assert.ok(broken.has('I15'), `only ${[...broken]}`)
 })
 
 test('a word of a target that is taken and not written is found', async () => {
