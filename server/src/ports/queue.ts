@@ -22,10 +22,7 @@ export interface Queue {
   /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
   findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
   /** Hands back what the store thinks this worker holds and the worker does not know, as after a lost reply. */
-  returnUnknown(
-    workerId: string,
-    known: { batchIds: readonly string[]; executionIds: readonly string[] },
-  ): Promise<number>
+  returnUnknown(workerId: string, known: readonly string[]): Promise<number>
 }
 
 export interface Waiting {

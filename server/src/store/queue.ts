@@ -152,14 +152,11 @@ export class StoredQueue implements Queue {
     )
   }
 
-  async returnUnknown(
-    workerId: string,
-    { executionIds }: { batchIds: readonly string[]; executionIds: readonly string[] },
-  ): Promise<number> {
+  async returnUnknown(workerId: string, known: readonly string[]): Promise<number> {
     return withDays(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
-        const batches = await queries.query(statements.returnBatches, [workerId, executionIds])
-        const live = await queries.query(statements.returnLive, [workerId, executionIds])
+        const batches = await queries.query(statements.returnBatches, [workerId, known])
+        const live = await queries.query(statements.returnLive, [workerId, known])
         return batches.count + live.count
       }),
     )

@@ -113,7 +113,7 @@ async function setup(t: TestContext) {
   /** Nothing of it is left: not in hand, not at its host, not to be written. A host that failed is remembered. */
   function assertNothingLeft(worker: Worker, hostsRemembered = 0): void {
     assert.deepEqual([worker.isIdle, worker.hand.size, worker.hand.queued], [true, 0, 0])
-    assert.deepEqual(worker.hand.known(), { batchIds: [], executionIds: [] })
+    assert.deepEqual(worker.hand.known(), [])
     assert.equal(worker.hand.gate.size, hostsRemembered)
     assert.equal(world.timers.pending, 0)
   }
@@ -179,7 +179,7 @@ test('one that waits for its host in its batch does not start any more, and is n
   assert.equal(worker.hand.queued, 0)
   await s.pass(worker, 200)
   assert.equal(await s.statusOf(cancelled!), 'CANCELLED')
-  assert.deepEqual(worker.hand.known(), { batchIds: [], executionIds: [running] })
+  assert.deepEqual(worker.hand.known(), [running])
   const [told] = s.told
   assert.deepEqual([told!.executionId, told!.outcome], [cancelled, 'cancelled'])
   assert.deepEqual([told!.delayMs, told!.durationMs], [null, null], 'it did not run')

@@ -79,11 +79,8 @@ export class Hand {
   }
 
   /** Until they are recorded, so that nothing of ours is taken for a claim whose answer was lost. */
-  known(): { batchIds: string[]; executionIds: string[] } {
-    return {
-      batchIds: [...this.#batches].map(({ batchId }) => batchId),
-      executionIds: [...this.#tasks].map(({ executionId }) => executionId),
-    }
+  known(): string[] {
+    return [...this.#tasks].map(({ executionId }) => executionId)
   }
 
   tasks(): Iterable<Task> {

@@ -206,7 +206,7 @@ export class Worker {
     await this.sendNotes().catch(() => {})
     this.hand.abandon()
     this.#finisher.clear()
-    await this.#deps.queue.returnUnknown(this.lease.workerId, { batchIds: [], executionIds: [] })
+    await this.#deps.queue.returnUnknown(this.lease.workerId, [])
     await this.lease.release()
   }
 

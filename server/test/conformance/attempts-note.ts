@@ -29,7 +29,7 @@ export function testAttemptsNote(name: string, setup: Setup): void {
 function testLeave(name: string, setup: Setup): void {
   test(`${name}: an execution of which something is heard leaves its batch, and stays with its worker`, async (t) => {
     const s = await setup(t)
-    const { executionIds, marks, workerId, batchId } = await holdBatch(s, 3)
+    const { executionIds, marks, workerId } = await holdBatch(s, 3)
     const executionId = executionIds[1]!
     assert.equal(await note(s, marks[1]!, { startedAt: s.at(300) }), 'noted')
     const held = await findHeld(s, executionId)
@@ -42,13 +42,7 @@ function testLeave(name: string, setup: Setup): void {
       ['RUNNING', s.at(300)],
     )
     // It has left: what the worker does not know of it, it hands back.
-    assert.equal(
-      await s.queue.returnUnknown(workerId, {
-        batchIds: [batchId],
-        executionIds: [executionIds[0]!, executionIds[2]!],
-      }),
-      1,
-    )
+    assert.equal(await s.queue.returnUnknown(workerId, [executionIds[0]!, executionIds[2]!]), 1)
     assert.deepEqual(
       (await s.attempts.find(executionIds)).map((one) => one.executionId).toSorted(),
       [executionIds[0], executionIds[2]].toSorted(),

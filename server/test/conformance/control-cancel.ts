@@ -114,7 +114,7 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
     const s = await setup(t)
     const { job, executionId, workerId } = await hold(s)
     await cancel(s, executionId)
-    assert.equal(await s.queue.returnUnknown(workerId, { batchIds: [], executionIds: [] }), 0)
+    assert.equal(await s.queue.returnUnknown(workerId, []), 0)
     await assertCancelled(s, { job, executionId, workerId })
   })
 }

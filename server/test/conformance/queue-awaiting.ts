@@ -48,7 +48,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
         [['awaiting', 'RUNNING']],
       )
       assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
-      assert.equal(await s.queue.returnUnknown(workerId, { batchIds: [], executionIds: [] }), 0)
+      assert.equal(await s.queue.returnUnknown(workerId, []), 0)
       await s.leases.unregister(workerId)
       assert.equal(await s.statusOf(executionId), 'RUNNING')
     })

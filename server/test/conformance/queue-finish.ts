@@ -338,10 +338,10 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     const [known, unknown] = [await s.trigger(await s.createJob()), await s.trigger(await s.createJob())]
     assert.equal((await s.claim(workerId)).live.length, 2)
     const bystander = await claimFired(s, 1)
-    const all = { batchIds: [batch.batchId], executionIds: [...executionIds, known, unknown] }
+    const all = [...executionIds, known, unknown]
     assert.equal(await s.queue.returnUnknown(workerId, all), 0)
-    assert.equal(await s.queue.returnUnknown(workerId, { batchIds: [], executionIds: [known] }), 3)
-    assert.equal(await s.queue.returnUnknown(workerId, { batchIds: [], executionIds: [known] }), 0)
+    assert.equal(await s.queue.returnUnknown(workerId, [known]), 3)
+    assert.equal(await s.queue.returnUnknown(workerId, [known]), 0)
     assert.equal(await s.statusOf(bystander.executionIds[0]!), 'RUNNING')
     const { live, batches } = await s.claim(await s.addWorker())
     assert.deepEqual(batches, [])

@@ -109,7 +109,7 @@ export function testSuspects(name: string, setup: Setup): void {
     await s.finishLive(workerId, first!, { kind: 'unstarted', host: null })
     const [second] = await claimSuspects(s, workerId)
     assert.equal(second!.suspect, true)
-    assert.equal(await s.queue.returnUnknown(workerId, { batchIds: [], executionIds: [] }), 1)
+    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
     const [third] = await claimSuspects(s, workerId)
     const { executionId, jobId, attempt, fence } = third!
     const mark = { executionId, jobId, attempt, fence, workerId }

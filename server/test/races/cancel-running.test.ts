@@ -208,8 +208,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.equal(await cancel(second, executionId), 'cancelling')
     })
 
-    const returning = ({ queue }: Session, workerId: string) =>
-      queue.returnUnknown(workerId, { batchIds: [], executionIds: [] })
+    const returning = ({ queue }: Session, workerId: string) => queue.returnUnknown(workerId, [])
 
     race(`return×cancel ${where}: what its worker did not know is cancelled at once`, async (given) => {
       const { first, second, waiting } = given

@@ -154,7 +154,7 @@ for (const version of POSTGRES_VERSIONS) {
     await s.claim(workerId, 2)
     await assert.rejects(s.leases.unregister(workerId), { code: '23503' })
     assert.equal((await client.query('SELECT FROM workers')).rowCount, 1)
-    assert.equal(await s.queue.returnUnknown(workerId, { batchIds: [], executionIds: [] }), 2)
+    assert.equal(await s.queue.returnUnknown(workerId, []), 2)
     await s.leases.unregister(workerId)
     await assertWhole(client)
   })

@@ -111,7 +111,7 @@ async function createWorld(t: TestContext) {
     },
     async returnUnknown({ queue }: Session) {
       const workerId = pick([...inHand.keys()])
-      if (workerId !== undefined) await queue.returnUnknown(workerId, { batchIds: [], executionIds: [] })
+      if (workerId !== undefined) await queue.returnUnknown(workerId, [])
     },
   }
   return { client, address, moves, sessions: [openSession(t, address), openSession(t, address)] as const }

@@ -146,7 +146,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { second, waiting } = given
     const { workerId, ids, batches } = await hold(given)
     const held = await holdDelete(t, given, batches[1]!.batchId)
-    const back = held.session.queue.returnUnknown(workerId, { batchIds: [], executionIds: [] })
+    const back = held.session.queue.returnUnknown(workerId, [])
     await held.reached()
     const cancelling = cancelMany(second, ids)
     await waiting(2)

@@ -18,6 +18,7 @@ export interface Word {
   at: EpochMs
   /** Null: no answer came, however often it was said. */
   answer: 'taken' | 'over' | null
+  answeredAt: EpochMs | null
 }
 
 const answerMsMax = 150
@@ -36,10 +37,18 @@ export function answerLater(sim: Simulation): (request: HttpRequest) => Scripted
     const later = (ms: number, happen: () => void) => void sim.world.timers.schedule(ms, happen)
     const say = (status: Word['status']) => {
       const at = epochMs(sim.world.clock.databaseNow())
-      const word: Word = { executionId: called.executionId, attempt, status, at, answer: null }
+      const word: Word = {
+        executionId: called.executionId,
+        attempt,
+        status,
+        at,
+        answer: null,
+        answeredAt: null,
+      }
       sim.words.push(word)
       void insist(sim, random, async () => {
         word.answer = await sim.api.complete(called, status)
+        word.answeredAt = epochMs(sim.world.clock.databaseNow())
       })
     }
     if (random.next() < 0.3)

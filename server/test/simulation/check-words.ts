@@ -44,7 +44,9 @@ function checkTaken({ say }: Context, one: RecordedExecution, attempt: number, w
   const taken = words.filter(({ answer }) => answer === 'taken')
   const row = one.attempts.find((other) => other.attempt === attempt)
   const name = `attempt ${attempt} of ${one.executionId}`
-  if (taken.length > 1) say('I11', `${name} was ended ${taken.length} times by its target`)
+  // Two that were said at once and say the same are one word to us, like one that was said again for want of an answer.
+  const isLate = ({ at }: Word) => taken.some(({ answeredAt }) => answeredAt !== null && answeredAt < at)
+  if (taken.some(isLate)) say('I11', `${name} was ended ${taken.length} times by its target`)
   for (const { status } of taken) {
     if (row?.outcome !== status && row?.outcome !== 'cancelled')
       say(

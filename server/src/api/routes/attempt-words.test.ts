@@ -105,8 +105,7 @@ test('a word about a call that was handed back is not for the next call of the s
   const { claim, await202, say, show, memory, token } = await setup(t)
   const first = await claim()
   // As a worker that drains: it has called the target, and hands the execution back.
-  const nothing = { batchIds: [], executionIds: [] }
-  await memory.queue.returnUnknown(testWorkerId, nothing)
+  await memory.queue.returnUnknown(testWorkerId, [])
   const old = { 'x-carillon-token': await token(1, first.fence) }
   assertProblem(await say('complete', succeeded, old), 'ATTEMPT_OVER')
   const second = await claim()

@@ -1,7 +1,6 @@
 // POST /api/v1/workers/claim: executions for a worker of the user's own, now or as soon as there are any.
 import { ClaimReply, ClaimRequest } from '@carillon/contract/worker.ts'
 import type { FastifyInstance, FastifyReply } from 'fastify'
-import { batchIdOf } from '../../domain/execution.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -91,8 +90,7 @@ async function roomOf(
 ): Promise<number> {
   if (running === undefined) return Math.min(limit, capacity)
   const executionIds = [...new Set(running.map((id) => id.toLowerCase()))]
-  const batchIds = [...new Set(executionIds.map(batchIdOf))]
-  if ((await queue.returnUnknown(workerId, { batchIds, executionIds })) > 0) wakeup.send('queue')
+  if ((await queue.returnUnknown(workerId, executionIds)) > 0) wakeup.send('queue')
   return Math.min(limit, capacity - executionIds.length)
 }
 

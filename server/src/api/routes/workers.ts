@@ -118,7 +118,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 async function letGo({ leases, queue }: WorkerDeps, workerId: string): Promise<number> {
   let returned = 0
   for (let tries = 1; ; tries++) {
-    returned += await queue.returnUnknown(workerId, { batchIds: [], executionIds: [] })
+    returned += await queue.returnUnknown(workerId, [])
     try {
       await leases.unregister(workerId)
       return returned

@@ -113,13 +113,10 @@ export class MemoryQueue implements Queue {
     })
   }
 
-  async returnUnknown(
-    workerId: string,
-    known: { batchIds: readonly string[]; executionIds: readonly string[] },
-  ): Promise<number> {
+  async returnUnknown(workerId: string, known: readonly string[]): Promise<number> {
     const lease = this.#store.leases.get(workerId)
     if (lease === undefined) return 0
-    const executionIds = new Set(known.executionIds)
+    const executionIds = new Set(known)
     // A batch of which it knows some stays, with these.
     for (const batch of [...lease.batches]) {
       const isKnown = ({ position }: BatchEntry) => executionIds.has(executionIdAt(batch.batchId, position))
