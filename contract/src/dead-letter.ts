@@ -61,6 +61,9 @@ export const DeadLetter = Type.Object(
     ),
     edited_at: instantOrNull('When the payload was edited.'),
     auto_redrive_at: instantOrNull('When it is redriven by itself; null: it is not.'),
+    graph_run_id: textOrNull(
+      'The graph run it belonged to; null: it ran alone. A redrive runs alone: resume the run instead.',
+    ),
   },
   { ...strict, description: 'The dead letter.' },
 )

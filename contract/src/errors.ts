@@ -111,6 +111,11 @@ export const ERRORS = {
     title: 'There is no such operation',
     help: 'Operations are kept for 7 days after their end. `GET /api/v1/operations` lists them.',
   },
+  GRAPH_RUN_NOT_FOUND: {
+    status: 404,
+    title: 'There is no such graph run',
+    help: 'Check the id; `GET /api/v1/graph-runs` lists the runs of the tenant. A run is kept for as long as the history of the tenant reaches.',
+  },
   REQUEST_TIMEOUT: {
     status: 408,
     title: 'The request did not arrive in time',
@@ -156,6 +161,36 @@ export const ERRORS = {
     title: 'Another job has this key',
     help: 'Use another `key`, or change the job that has it: `PUT /api/v1/jobs/by-key/{key}`.',
   },
+  JOB_HAS_DEPENDENTS: {
+    status: 409,
+    title: 'Other jobs run after this one',
+    help: 'Take the job out of the `depends_on` of those that the detail names, or delete them first.',
+  },
+  GRAPH_RUN_FINISHED: {
+    status: 409,
+    title: 'The graph run has ended',
+    help: 'What has ended stays as it ended; `detail` says how. A run that did not succeed can be resumed.',
+  },
+  GRAPH_RUN_NOT_FINISHED: {
+    status: 409,
+    title: 'The graph run has not ended',
+    help: 'Only a run that has ended can be resumed. Wait, or cancel it first.',
+  },
+  NOTHING_TO_RESUME: {
+    status: 409,
+    title: 'The graph run has nothing to resume',
+    help: 'Every job of it succeeded, or was skipped as its dependencies say. Trigger its root for a new run.',
+  },
+  GRAPH_RUN_OVERLAP: {
+    status: 409,
+    title: 'Another run is in the way',
+    help: 'The overlap policy of the root allows one run at a time. Wait until what the detail names has ended, or cancel it; pause the root first if its next slot would come between.',
+  },
+  RESUMED_TOO_OFTEN: {
+    status: 409,
+    title: 'The graph run was resumed too often',
+    help: 'A run is resumed at most 100 times. Trigger its root for a new run.',
+  },
   EXECUTION_FINISHED: {
     status: 409,
     title: 'The execution has ended',
@@ -199,7 +234,7 @@ export const ERRORS = {
   BACKFILL_NOT_POSSIBLE: {
     status: 409,
     title: 'The schedule has no slots in the past',
-    help: 'A schedule of type IMMEDIATE, or one that counts from the end of the last execution, fires at no fixed times that could be made up for. Trigger the job instead.',
+    help: 'A schedule of type IMMEDIATE, or one that counts from the end of the last execution, fires at no fixed times that could be made up for. Trigger the job instead. A job that runs after others is run again by a backfill of the job that its runs start with.',
   },
   VERSION_STALE: {
     status: 412,
@@ -245,6 +280,21 @@ export const ERRORS = {
     status: 422,
     title: 'The range holds too many slots',
     help: 'A backfill runs at most 10,000 slots; the detail says how many there are. Ask for one part of the range after the other.',
+  },
+  DEPENDENCY_NOT_FOUND: {
+    status: 422,
+    title: 'The job would run after one that is not there',
+    help: 'Check the ids in `depends_on`; each must be a job of the same tenant that is not deleted.',
+  },
+  DEPENDENCY_CYCLE: {
+    status: 422,
+    title: 'The jobs would wait for each other for ever',
+    help: 'Take one of the dependencies out of the circle that the detail spells out.',
+  },
+  GRAPH_TOO_LARGE: {
+    status: 422,
+    title: 'Too many jobs would depend on each other',
+    help: 'At most 1,000 jobs with 10,000 dependencies are one graph, counted through all that they depend on and all that depend on them. Split it, or let one job do more.',
   },
   CHECKSUM_MISMATCH: {
     status: 422,

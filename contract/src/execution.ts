@@ -1,21 +1,10 @@
 // Executions: the history of a job, and one execution with its attempts.
 import Type from 'typebox'
+import { EXECUTION_STATUSES } from './execution-status.ts'
+import { NODE_SKIP_REASONS, Parent } from './graph-run.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts, uuidGiven } from './shapes.ts'
 import { EXECUTORS } from './worker.ts'
-
-export const EXECUTION_STATUSES = [
-  'WAITING_DEPENDENCIES',
-  'PENDING',
-  'RUNNING',
-  'RETRYING',
-  'SUCCEEDED',
-  'FAILED',
-  'TIMED_OUT',
-  'CANCELLING',
-  'CANCELLED',
-  'SKIPPED',
-] as const
 
 export const ERROR_TYPES = [
   'TIMEOUT',
@@ -34,7 +23,7 @@ export const ERROR_TYPES = [
 ] as const
 
 export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
-export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill'] as const
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'] as const
 
 const strict = { additionalProperties: false } as const
 const status = Type.Enum([...EXECUTION_STATUSES], { type: 'string' })
@@ -94,12 +83,22 @@ const errorOrNull = Type.Unsafe<Type.Static<typeof error> | null>({
   description: 'Why the latest attempt that ended failed; null when it did not.',
 })
 
+const skipped = Type.Object(
+  {
+    reason: Type.Enum([...NODE_SKIP_REASONS], { type: 'string' }),
+    message: Type.String({ description: 'In words, with the job that it waited for.' }),
+  },
+  strict,
+)
+
 const common = {
   attempt_number: Type.Integer({ description: 'Of the latest attempt; 0 before the first.' }),
   kind,
   job_version: Type.Integer({ description: 'The version of the job that it runs.' }),
   enqueued_at: instant('When it became ready to run.'),
-  started_at: instantOrNull('Of the latest attempt.'),
+  started_at: instantOrNull(
+    'Of the latest attempt; while it runs, when it was claimed if nothing else is known.',
+  ),
   finished_at: instantOrNull('Of the latest attempt.'),
   duration_ms: integerOrNull('Of the latest attempt.'),
   error: errorOrNull,
@@ -109,6 +108,12 @@ const common = {
       'It used up its retries and became a dead letter; true also when that was redriven or discarded since.',
   }),
   retry_at: instantOrNull('When the next attempt may start; null unless RETRYING.'),
+  graph_run_id: textOrNull('The graph run that it belongs to; null: it runs alone.'),
+  skipped: Type.Unsafe<Type.Static<typeof skipped> | null>({
+    ...skipped,
+    type: ['object', 'null'],
+    description: 'Why it did not run when its turn came; null unless SKIPPED.',
+  }),
 }
 const scheduledTime = instant('The slot, or when it was triggered.')
 
@@ -116,9 +121,7 @@ export const ExecutionItem = Type.Object(
   { execution_id: Type.String({ format: 'uuid' }), status, scheduled_time: scheduledTime, ...common },
   strict,
 )
-export type ExecutionItem = Omit<Type.Static<typeof ExecutionItem>, 'status'> & {
-  status: Exclude<Type.Static<typeof status>, 'SKIPPED'>
-}
+export type ExecutionItem = Type.Static<typeof ExecutionItem>
 
 /** A slot that has no execution. */
 export interface SkippedSlot {
@@ -137,7 +140,8 @@ const ListedExecution = Type.Unsafe<ExecutionItem | SkippedSlot>({
     reason: { type: 'string', enum: [...SKIP_REASONS], description: 'Why the slot has no execution.' },
   },
   required: ['execution_id', 'status', 'scheduled_time'],
-  description: 'An execution; with status SKIPPED a slot without one, which has a `reason` and nothing else.',
+  description:
+    'An execution; or a slot without one, whose `execution_id` is null, which has a `reason` and nothing else.',
 })
 
 export const ExecutionList = Type.Object(
@@ -208,7 +212,7 @@ export const Attempt = Type.Object(
     }),
     worker_id: textOrNull('Who ran it.'),
     enqueued_at: instant('When it became ready to run.'),
-    started_at: instantOrNull('When it was claimed.'),
+    started_at: instantOrNull('When it began; if nobody said, when it was claimed.'),
     finished_at: instantOrNull('When it ended.'),
     duration_ms: integerOrNull('How long it took.'),
     http_status: integerOrNull('What the target answered.'),
@@ -262,6 +266,10 @@ export const Execution = Type.Object(
     metadata: texts({ maxProperties: 20, maxLength: 512, description: 'Of the job.' }),
     payload: Type.Optional(anyJson('What it is called with; absent: nothing.')),
     retry_of: textOrNull('The execution that this one repeats.'),
+    parents: Type.Array(Parent, {
+      description:
+        'What it runs after, with their results as far as they have ended; empty: it runs alone, or after nothing.',
+    }),
     attempts: Type.Array(Attempt, { description: 'Those that ended, oldest first.' }),
   },
   { ...strict, description: 'The execution.' },

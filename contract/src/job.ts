@@ -1,10 +1,12 @@
 // Jobs: what is sent to create and change one, what comes back, lists, and triggering one. Fields of the specification that are not
 // built are not here: the server refuses them by name, so that none is ignored.
 import Type from 'typebox'
-import { EXECUTION_STATUSES } from './execution.ts'
+import { EXECUTION_STATUSES } from './execution-status.ts'
 import { ExecutionRequest, executionDefaults, JobExecution } from './executor.ts'
+import { Dependency, DependencyGiven } from './graph-run.ts'
 import { Pagination, pageNumber, pageParameters } from './pagination.ts'
-import { ScheduleObjectSchema, ScheduleSchema } from './schedule.ts'
+import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
+import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
 
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
@@ -13,16 +15,12 @@ export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
 
 /** Serialised, in bytes. */
 export const payloadBytesMax = 256 * 1024
-const delayMsMax = 86_400_000
 export const jobKeyPattern = '^[a-z0-9._-]{1,128}$'
 
 /** What a field is when it is left out. */
 export const jobDefaults = {
   ...executionDefaults,
-  max_retries: 3,
-  backoff: 'EXPONENTIAL',
-  initial_delay_ms: 1_000,
-  max_delay_ms: 60_000,
+  ...retryDefaults,
   priority: 5,
   overlap_policy: 'SKIP',
   misfire_policy: 'FIRE_ONCE',
@@ -30,41 +28,6 @@ export const jobDefaults = {
 } as const
 
 const strict = { additionalProperties: false } as const
-const maxRetries = Type.Integer({
-  minimum: 0,
-  maximum: 100,
-  default: jobDefaults.max_retries,
-  description: 'Attempts after the first one.',
-})
-const backoff = Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], {
-  type: 'string',
-  default: jobDefaults.backoff,
-  description: 'How the delay grows: not at all, by the attempt, or twofold.',
-})
-const initialDelayMs = Type.Integer({
-  minimum: 1,
-  maximum: delayMsMax,
-  default: jobDefaults.initial_delay_ms,
-  description: 'The delay after the first attempt, times 0.75 to 1.25.',
-})
-const maxDelayMs = Type.Integer({ minimum: 1, maximum: delayMsMax, default: jobDefaults.max_delay_ms })
-const autoRedrive = Type.Integer({
-  minimum: 1,
-  maximum: 2_592_000,
-  description: 'A dead letter is redriven once by itself after so long. Left out: only by a person.',
-})
-
-export const RetryPolicyRequest = Type.Object(
-  {
-    max_retries: Type.Optional(maxRetries),
-    backoff: Type.Optional(backoff),
-    initial_delay_ms: Type.Optional(initialDelayMs),
-    max_delay_ms: Type.Optional(maxDelayMs),
-    auto_redrive_after_seconds: Type.Optional(autoRedrive),
-  },
-  strict,
-)
-
 const name = Type.String({ minLength: 1, maxLength: 255 })
 const key = Type.String({
   pattern: jobKeyPattern,
@@ -125,12 +88,26 @@ const metadata = texts({
   description: 'Yours; not interpreted. Names of 1 to 64 characters.',
 })
 
+/** Jobs of one graph are at most 1,000. */
+const dependenciesMax = 999
+const schedule = Type.Unsafe<string | ScheduleObject>({
+  ...ScheduleSchema,
+  description: `${scheduleText} Needed unless \`depends_on\` names jobs; with both it is kept and does not fire.`,
+})
+
 export const JobRequest = Type.Object(
   {
     name,
     key: Type.Optional(key),
     description: Type.Optional(Type.String({ maxLength: 4_096 })),
-    schedule: ScheduleSchema,
+    schedule: Type.Optional(schedule),
+    depends_on: Type.Optional(
+      Type.Array(DependencyGiven, {
+        maxItems: dependenciesMax,
+        description:
+          'The jobs that it runs after, each once, in runs that start with the first of them. It has no slots of its own then.',
+      }),
+    ),
     execution: ExecutionRequest,
     retry_policy: Type.Optional(RetryPolicyRequest),
     priority: Type.Optional(priority),
@@ -179,6 +156,11 @@ export const JobRequest = Type.Object(
           heartbeat_timeout_seconds: 60,
         },
       },
+      {
+        name: 'Load what was extracted',
+        depends_on: [{ job_id: '0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00', on: 'success' }],
+        execution: { callback_url: 'http://127.0.0.1:7420/echo' },
+      },
     ],
   },
 )
@@ -195,7 +177,18 @@ const pause = Type.Object(
 )
 
 const nextRunText =
-  'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, or none is known yet.'
+  'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, none is known yet, or it runs after others.'
+
+const storedSchedule = Type.Object(
+  {
+    ...ScheduleObjectSchema.properties,
+    type: Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' }),
+    runs: Type.Optional(Type.Integer({ description: 'Slots that ran, of `max_runs`.' })),
+    next_run_at: instantOrNull(nextRunText),
+    last_run_at: instantOrNull('The latest slot that became an execution.'),
+  },
+  strict,
+)
 
 export const Job = Type.Object(
   {
@@ -212,27 +205,16 @@ export const Job = Type.Object(
       type: ['object', 'null'],
       description: 'Null unless PAUSED.',
     }),
-    schedule: Type.Object(
-      {
-        ...ScheduleObjectSchema.properties,
-        type: Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' }),
-        runs: Type.Optional(Type.Integer({ description: 'Slots that ran, of `max_runs`.' })),
-        next_run_at: instantOrNull(nextRunText),
-        last_run_at: instantOrNull('The latest slot that became an execution.'),
-      },
-      strict,
-    ),
+    schedule: Type.Unsafe<Type.Static<typeof storedSchedule> | null>({
+      ...storedSchedule,
+      type: ['object', 'null'],
+      description: 'Null: it has none, and runs after others only.',
+    }),
+    depends_on: Type.Array(Dependency, {
+      description: 'What it runs after; empty: it has slots of its own.',
+    }),
     execution: JobExecution,
-    retry_policy: Type.Object(
-      {
-        max_retries: Type.Integer(),
-        backoff: Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], { type: 'string' }),
-        initial_delay_ms: Type.Integer(),
-        max_delay_ms: Type.Integer(),
-        auto_redrive_after_seconds: Type.Optional(Type.Integer()),
-      },
-      strict,
-    ),
+    retry_policy: RetryPolicy,
     priority: Type.Integer(),
     tags,
     overlap_policy: Type.Enum([...OVERLAP_POLICIES], { type: 'string' }),
@@ -283,7 +265,7 @@ export const JobPatch = Type.Unsafe<Record<string, unknown>>({
   ...mergePatchOf(JobRequest),
   minProperties: 1,
   description:
-    'A JSON merge patch: what is named replaces, null takes a value away (its default comes back), what is not named stays. A schedule given as text, or of another type, replaces the old one as a whole; so does an execution of another type.',
+    'A JSON merge patch: what is named replaces, null takes a value away (its default comes back), what is not named stays. A schedule given as text, or of another type, replaces the old one as a whole; so do an execution of another type and `depends_on`.',
   examples: [{ priority: 3, tags: ['reporting'] }, { schedule: { cron_expression: '0 9 * * 1-5' } }],
 })
 
@@ -332,9 +314,20 @@ export const JobList = Type.Object(
 )
 export type JobList = Type.Static<typeof JobList>
 
+const warnings = Type.Array(Type.String(), {
+  description: 'What was taken, and may not be what was meant. Absent: nothing.',
+})
+
+/** The answer to a change. */
+export const ChangedJob = Type.Object(
+  { ...Job.properties, warnings: Type.Optional(warnings) },
+  { ...strict, description: 'The job as it is now.' },
+)
+export type ChangedJob = Type.Static<typeof ChangedJob>
+
 export const CreatedJob = Type.Object(
   {
-    ...Job.properties,
+    ...ChangedJob.properties,
     execution_id: Type.Optional(
       Type.String({ format: 'uuid', description: 'The one execution of an IMMEDIATE job.' }),
     ),
@@ -359,6 +352,9 @@ export const TriggerReply = Type.Object(
     job_id: Type.String({ format: 'uuid' }),
     status: Type.Literal('PENDING'),
     scheduled_time: instant('Now.'),
+    graph_run_id: textOrNull(
+      'The graph run that it starts, with all that runs after the job; null: it runs alone.',
+    ),
   },
   { ...strict, description: 'The execution that was made.' },
 )

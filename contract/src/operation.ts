@@ -44,7 +44,9 @@ export const CancelManyRequest = Type.Object(
     filter: Type.Object(
       {
         ...unendedConditions,
-        status: Type.Optional(Type.Enum(['PENDING', 'RUNNING', 'RETRYING'], { type: 'string' })),
+        status: Type.Optional(
+          Type.Enum(['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING'], { type: 'string' }),
+        ),
       },
       {
         ...strict,

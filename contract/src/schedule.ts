@@ -52,14 +52,16 @@ export const ScheduleObjectSchema = Type.Object(
 )
 export type ScheduleObject = Static<typeof ScheduleObjectSchema>
 
+export const scheduleText =
+  'Cron, an ISO 8601 interval, or English such as "every day at 10:00 AM in London"; or an object with the fields below.'
+
 /** A text or an object, as one schema: keywords for texts say nothing about objects, and the other way round. */
 export const ScheduleSchema = Type.Unsafe<string | ScheduleObject>({
   ...ScheduleObjectSchema,
   type: ['string', 'object'],
   minLength: 1,
   maxLength: 256,
-  description:
-    'Cron, an ISO 8601 interval, or English such as "every day at 10:00 AM in London"; or an object with the fields below.',
+  description: scheduleText,
 })
 
 export const SchedulePreviewRequestSchema = Type.Object(

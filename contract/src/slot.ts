@@ -1,6 +1,7 @@
 // The slot ledger: what became of every slot of a job. And one sentence why it ran or did not.
 import Type from 'typebox'
-import { EXECUTION_STATUSES, SKIP_REASONS } from './execution.ts'
+import { SKIP_REASONS } from './execution.ts'
+import { EXECUTION_STATUSES } from './execution-status.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { instant } from './shapes.ts'
 
@@ -27,6 +28,7 @@ export const WHY_REASONS = [
   'suspect',
   'queued',
   'after_completion',
+  'dependency',
 ] as const
 export type WhyReason = (typeof WHY_REASONS)[number]
 

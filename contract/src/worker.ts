@@ -1,6 +1,7 @@
 // Workers, and the protocol of a worker in the user's own process: it registers, claims executions of its handlers,
 // says every few seconds that it lives and how they go, and reports how they ended. Other languages generate from this.
 import Type from 'typebox'
+import { Parent } from './graph-run.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
 export const EXECUTORS = ['http', 'worker', 'shell', 'artifact'] as const
@@ -122,6 +123,10 @@ export const ClaimedExecution = Type.Object(
     heartbeat_timeout_seconds: integerOrNull('For how long the attempt may be silent; null: for ever.'),
     payload: Type.Optional(anyJson('Absent: it has none.')),
     checkpoint: Type.Optional(anyJson('What the attempt before left for this one; absent: nothing.')),
+    graph_run_id: textOrNull('The graph run it belongs to; null: it runs alone.'),
+    parents: Type.Optional(
+      Type.Array(Parent, { description: 'What it runs after, and how that ended; absent: nothing.' }),
+    ),
   },
   strict,
 )

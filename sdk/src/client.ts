@@ -20,6 +20,7 @@ import { type ArtifactsApi, createArtifactsApi } from './artifacts-api.ts'
 import { type Call, type CallOptions, createCaller, type PostOptions, type WriteOptions } from './call.ts'
 import { createDeadLettersApi, type DeadLettersApi } from './dead-letters-api.ts'
 import { createExecutionsApi, type ExecutionsApi } from './executions-api.ts'
+import { createGraphRunsApi, type GraphRunsApi } from './graph-runs-api.ts'
 import { createJobsApi, type JobsApi } from './jobs-api.ts'
 import { createList, type List } from './list.ts'
 import { type Send, sendByFetch } from './send.ts'
@@ -42,6 +43,8 @@ export interface Client {
   ready(options?: CallOptions): Promise<Ready>
   readonly jobs: JobsApi
   readonly executions: ExecutionsApi
+  /** Jobs that ran after each other, as one. */
+  readonly graphRuns: GraphRunsApi
   readonly deadLetters: DeadLettersApi
   /** Long work that a request asked for. */
   readonly operations: {
@@ -101,6 +104,7 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
     ready: (given) => call<Ready>({ path: '/readyz', alsoExpected: [503], repeat: 'same' }, given),
     jobs: createJobsApi(call),
     executions: createExecutionsApi(call),
+    graphRuns: createGraphRunsApi(call),
     deadLetters: createDeadLettersApi(call),
     operations: {
       get: (id, given) => get(`/api/v1/operations/${encodeURIComponent(id)}`, given),

@@ -34,6 +34,8 @@ const call: JobCall = {
   idempotencyKey: 'i',
   payload: undefined,
   checkpoint: { row: 7 },
+  graphRunId: null,
+  parents: [],
 }
 
 async function run(job: AnyJob, payload?: unknown) {

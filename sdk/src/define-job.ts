@@ -1,5 +1,7 @@
 // defineJob: a handler with its key, the type of its payload, and when and how it runs.
+import type { Parent } from '#contract/graph-run.ts'
 import type { JobRequest } from '#contract/job.ts'
+import { type JobDependency, readDependencies } from './dependencies.ts'
 import type { Duration } from './duration.ts'
 import { toJobRequest } from './job-request.ts'
 import type { InputOf, OutputOf, StandardSchema } from './standard-schema.ts'
@@ -36,6 +38,22 @@ export interface JobContext {
   heartbeat(): void
   /** Kept with the attempt, up to 256 KB. */
   readonly log: JobLog
+  /** The graph run it belongs to; null: it runs alone. */
+  readonly graphRunId: string | null
+  /** What it runs after, and what came of that; empty: it runs alone, or after nothing. */
+  readonly parents: readonly JobParent[]
+}
+
+/** What an execution runs after. */
+export interface JobParent {
+  readonly jobId: string
+  /** As `defineJob` was given it; null: the job has none. */
+  readonly jobKey: string | null
+  /** Null: nothing of it had ended. */
+  readonly executionId: string | null
+  readonly status: Parent['status']
+  /** What it returned, if that is JSON, else the first 4 KB as text; absent: nothing, or more than 1 MiB in all. */
+  readonly result?: unknown
 }
 
 export interface RetryOptions {
@@ -56,7 +74,12 @@ export interface JobOptions<Payload, Result> {
   name?: string
   description?: string
   /** When it runs by itself: cron, an ISO 8601 interval, English, or the object of the API. Absent: when it is asked to. */
-  schedule?: JobRequest['schedule']
+  schedule?: NonNullable<JobRequest['schedule']>
+  /**
+   * Jobs that it runs after, each once, in graph runs that start with the first of them; all must have ended as they must,
+   * by default well. Then it has no slots of its own, and needs no schedule: one that it has does not fire.
+   */
+  dependsOn?: readonly JobDependency[]
   /** The IANA zone of a schedule that names none. Default UTC. */
   timezone?: string
   /** What scheduled executions are called with. */
@@ -117,9 +140,15 @@ export function defineJob(
   if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {
     throw new TypeError('schema must be a Standard Schema, such as one of zod, valibot or arktype.')
   }
-  const job = Object.freeze({ ...options, [jobMark]: true as const }) as AnyJob
+  const { dependsOn } = options
+  const job = Object.freeze({
+    ...options,
+    ...(Array.isArray(dependsOn) && { dependsOn: [...dependsOn] }),
+    [jobMark]: true as const,
+  }) as AnyJob
   // What is wrong with it should be said where it is written, not when a worker starts.
   toJobRequest(job)
+  readDependencies(job)
   return job
 }
 

@@ -1,6 +1,7 @@
 // What defineJob says, in the words of the API.
 import type { JobRequest } from '#contract/job.ts'
 import type { JobOptions } from './define-job.ts'
+import { readDependencies } from './dependencies.ts'
 import { durationMs, durationSeconds } from './duration.ts'
 
 type Said = Omit<JobOptions<never, unknown>, 'run'>
@@ -8,7 +9,7 @@ type Said = Omit<JobOptions<never, unknown>, 'run'>
 const keyPattern = /^[a-z0-9._-]{1,128}$/
 const labelPattern = /^[A-Za-z0-9._:/-]{1,64}$/
 
-/** Without a schedule: as if it ran now. The server judges the rest: it knows the tier. */
+/** Alone: without what it runs after, and without a schedule as if it ran now. The server judges the rest: it knows the tier. */
 export function toJobRequest(job: Said): JobRequest {
   const { key, labels = [], priority, tags, metadata, overlap, misfire, jitter, description } = job
   if (typeof key !== 'string' || !keyPattern.test(key)) {
@@ -35,6 +36,30 @@ export function toJobRequest(job: Said): JobRequest {
   if (job.concurrencyLimit !== undefined) request.concurrency_limit = job.concurrencyLimit
   if (job.concurrencyKey !== undefined) request.concurrency_key = job.concurrencyKey
   return request
+}
+
+/** As it is in the API, with what it runs after; `jobIds`: by key, of all that were put before it. */
+export function toPutRequest(job: Said, jobIds: ReadonlyMap<string, string>): JobRequest {
+  const dependencies = readDependencies(job)
+  const { schedule, ...request } = toJobRequest(job)
+  if (dependencies.length === 0) return { ...request, schedule: schedule! }
+  return {
+    ...request,
+    ...(job.schedule !== undefined && { schedule: schedule! }),
+    depends_on: dependencies.map((one) => ({
+      job_id: 'job' in one ? idOf(one.job.key, job.key, jobIds) : one.jobId,
+      on: one.on,
+    })),
+  }
+}
+
+/** The job of the list that has this key may be another one than that which dependsOn names. */
+function idOf(key: string, dependent: string, jobIds: ReadonlyMap<string, string>): string {
+  const jobId = jobIds.get(key)
+  if (jobId !== undefined) return jobId
+  throw new TypeError(
+    `dependsOn of ${dependent}: the job ${key} of the list has neither a schedule nor dependsOn.`,
+  )
 }
 
 function toExecution(job: Said): JobRequest['execution'] {
@@ -68,7 +93,7 @@ function toRetryPolicy({ key, retry }: Said): NonNullable<JobRequest['retry_poli
 }
 
 /** A text stays one unless a zone goes with it: that is a field of the object. */
-export function toSchedule({ key, schedule, timezone }: Said): JobRequest['schedule'] {
+export function toSchedule({ key, schedule, timezone }: Said): NonNullable<JobRequest['schedule']> {
   if (schedule === undefined) return { type: 'IMMEDIATE' }
   if (timezone === undefined) return schedule
   if (typeof schedule !== 'string') return { timezone, ...schedule }

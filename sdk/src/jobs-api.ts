@@ -1,5 +1,6 @@
 // client.jobs: definitions, and running them.
 import type { ExecutionItem, ExecutionList, ExecutionListQuery, SkippedSlot } from '#contract/execution.ts'
+import type { JobGraph } from '#contract/graph-run.ts'
 import type {
   CreatedJob,
   Job,
@@ -45,7 +46,7 @@ export interface JobsApi {
   delete(jobId: string, options?: ChangeOptions & { cancelRunning?: boolean }): Promise<JobState>
   /** Runs it now. Without `payload_override` it is called with its own payload. */
   trigger(jobId: string, request?: TriggerRequest, options?: PostOptions): Promise<TriggerReply>
-  /** Runs a job made by defineJob once, now, with this payload: a job of type IMMEDIATE for its handler. */
+  /** Runs a job made by defineJob once, now and alone, with this payload: a job of type IMMEDIATE for its handler. */
   start<Input>(
     job: JobTaking<Input>,
     payload: Input,
@@ -65,6 +66,8 @@ export interface JobsApi {
   slots(jobId: string, query?: SlotListQuery, options?: CallOptions): List<SlotItem, SlotList>
   /** One sentence why it ran or did not. */
   why(jobId: string, query?: WhyQuery, options?: CallOptions): Promise<WhyReply>
+  /** All jobs that depend on each other, through this one. */
+  graph(jobId: string, options?: CallOptions): Promise<JobGraph>
 }
 
 export function createJobsApi(call: Call): JobsApi {
@@ -130,6 +133,7 @@ export function createJobsApi(call: Call): JobsApi {
         ({ slots }) => slots,
       ),
     why: (jobId, query = {}, options) => call({ path: pathOf(jobId, 'why'), query, repeat: 'same' }, options),
+    graph: (jobId, options) => call({ path: pathOf(jobId, 'graph'), repeat: 'same' }, options),
   }
 }
 

@@ -1,7 +1,7 @@
 // Runs a handler once: checks its payload, gives it its context, and says how it ended. Used by the worker, the test kit
 // and the server's own handlers, so that a job is the same thing in all three. Never rejects.
 import { inspect } from 'node:util'
-import type { AnyJob, JobContext, JobLog } from './define-job.ts'
+import type { AnyJob, JobContext, JobLog, JobParent } from './define-job.ts'
 import { readMarks } from './job-errors.ts'
 import { describeIssue, type StandardSchema } from './standard-schema.ts'
 import { cleanText, toJson } from './to-json.ts'
@@ -24,6 +24,9 @@ export interface JobCall {
   payload: unknown
   /** Undefined: there is none. */
   checkpoint: unknown
+  /** Null: it runs alone. */
+  graphRunId: string | null
+  parents: readonly JobParent[]
 }
 
 /** Where what a handler says goes. */
@@ -71,7 +74,7 @@ function contextOf(call: JobCall, listener: JobListener): JobContext {
     (level: LogLevel) =>
     (message: unknown, ...values: unknown[]) =>
       listener.log(level, [message, ...values].map(sayValue).join(' '))
-  const { executionId, jobId, attempt, idempotencyKey, checkpoint } = call
+  const { executionId, jobId, attempt, idempotencyKey, checkpoint, graphRunId, parents } = call
   return {
     executionId,
     jobId,
@@ -91,6 +94,8 @@ function contextOf(call: JobCall, listener: JobListener): JobContext {
     },
     heartbeat: () => listener.note({}),
     log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    graphRunId,
+    parents,
   }
 }
 

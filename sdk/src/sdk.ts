@@ -9,9 +9,11 @@ export {
   type JobContext,
   type JobLog,
   type JobOptions,
+  type JobParent,
   type JobTaking,
   type RetryOptions,
 } from './define-job.ts'
+export type { DependencyRule, JobDependency } from './dependencies.ts'
 export type { Duration } from './duration.ts'
 export { NonRetriableError, RetryAfterError } from './job-errors.ts'
 export type { List } from './list.ts'

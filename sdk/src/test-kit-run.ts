@@ -5,7 +5,7 @@ import { createHash, randomUUID } from 'node:crypto'
 import { endAttempt } from '../../server/src/domain/attempt.ts'
 import type { ErrorType, RetryPolicy } from '../../server/src/domain/retry.ts'
 import { epochMs } from '../../server/src/lib/epoch.ts'
-import type { AnyJob } from './define-job.ts'
+import type { AnyJob, JobParent } from './define-job.ts'
 import { durationMs } from './duration.ts'
 import { type JobEnd, type LogLevel, runJob } from './run-job.ts'
 import type { RunStatus, TestAttempt, TestRun } from './test-run.ts'
@@ -25,7 +25,7 @@ export const currentAttempt = new AsyncLocalStorage<{
 export class Execution implements TestRun {
   readonly executionId: string = randomUUID()
   readonly key: string
-  readonly kind: 'slot' | 'trigger'
+  readonly kind: TestRun['kind']
   readonly scheduledTime: Date
   readonly payload: unknown
   readonly attempts: TestAttempt[] = []
@@ -38,6 +38,9 @@ export class Execution implements TestRun {
   retryAt: Date | null = null
   checkpoint: unknown
   progress: { fraction: number; text: string | null } | null = null
+  graphRunId: string | null = null
+  parents: readonly JobParent[] = []
+  skipMessage: string | null = null
   readonly #time: VirtualTime
   readonly #onEnd: (run: Execution) => void
   #timers: VirtualTimer[] = []
@@ -66,7 +69,7 @@ export class Execution implements TestRun {
   }
 
   get hasEnded(): boolean {
-    return !this.isLive && this.status !== 'PENDING'
+    return !this.isLive && this.status !== 'PENDING' && this.status !== 'WAITING_DEPENDENCIES'
   }
 
   start(): void {
@@ -96,6 +99,12 @@ export class Execution implements TestRun {
       this.#time.rests(attempt)
       if (attempt.outcome === 'running') this.#finish(end)
     })
+  }
+
+  /** Instead of its start. */
+  skip(message: string | null): void {
+    this.status = 'SKIPPED'
+    this.skipMessage = message
   }
 
   cancel(): void {
@@ -146,6 +155,8 @@ export class Execution implements TestRun {
           idempotencyKey: idempotencyKeyOf(this),
           payload: structuredClone(payload),
           checkpoint: structuredClone(this.checkpoint),
+          graphRunId: this.graphRunId,
+          parents: structuredClone(this.parents),
         },
         {
           signal: this.#controller.signal,

@@ -1,14 +1,16 @@
 // createTestKit: runs jobs made by defineJob on a clock of its own, without a server. Slots come from the server's own
 // schedule engine, attempts and retries from its own rules, handlers from the same code as in a worker.
-import { createHash } from 'node:crypto'
+import { createHash, randomUUID } from 'node:crypto'
 import { slotAfterEnd } from '../../server/src/domain/schedule/after-completion.ts'
 import { compileSchedule, type ScheduleAnswer } from '../../server/src/domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../../server/src/domain/schedule/jitter.ts'
 import { isExcluded, nextRun, nextSlot } from '../../server/src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../server/src/lib/epoch.ts'
-import type { AnyJob, JobTaking } from './define-job.ts'
+import type { AnyJob, JobParent, JobTaking } from './define-job.ts'
+import { hasDependencies, orderJobs } from './dependencies.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { toSchedule } from './job-request.ts'
+import { asParentResult, type GraphMember, Graphs } from './test-kit-graphs.ts'
 import { currentAttempt, Execution, wait } from './test-kit-run.ts'
 import type { TestRun } from './test-run.ts'
 import { VirtualTime } from './virtual-time.ts'
@@ -27,13 +29,29 @@ export interface TestKitOptions {
   realMs?: number
 }
 
+/** What a job is to have run after. */
+export interface TestParent {
+  job: AnyJob | string
+  /** Default SUCCEEDED. */
+  status?: 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT'
+  /** What it returned. */
+  result?: unknown
+}
+
 export interface TestKit {
   readonly now: Date
   /** Lets time pass; whatever is due meanwhile runs. Resolves with the executions that ended or were skipped. */
   advance(duration: Duration): Promise<TestRun[]>
   advanceTo(instant: Date | string | number): Promise<TestRun[]>
-  /** Runs a job now. Resolves when its first attempt has ended, or waits for the clock, or for its turn. */
-  trigger<Input>(job: JobTaking<Input> | string, payload?: Input): Promise<TestRun>
+  /**
+   * Runs a job now; with it, if it is the root of a graph, what runs after it. One that runs after others runs alone, with
+   * the parents that are given. Resolves when all of it has ended, or waits for the clock, or for its turn.
+   */
+  trigger<Input>(
+    job: JobTaking<Input> | string,
+    payload?: Input,
+    options?: { parents?: readonly TestParent[] },
+  ): Promise<TestRun>
   cancel(run: TestRun | string): Promise<void>
   /** What ran and what runs, oldest first: of one job, or of all. */
   runs(job?: AnyJob | string): readonly TestRun[]
@@ -43,9 +61,7 @@ export interface TestKit {
   sleep(duration: Duration, signal?: AbortSignal): Promise<void>
 }
 
-interface Entry {
-  job: AnyJob
-  jobId: string
+interface Entry extends GraphMember {
   schedule: ScheduleAnswer | null
   /** Slots that ran, for `max_runs`. */
   slotsRun: number
@@ -64,6 +80,7 @@ class Kit implements TestKit {
   readonly #time: VirtualTime
   readonly #entries = new Map<string, Entry>()
   readonly #runs: Execution[] = []
+  readonly #graphs: Graphs<Entry>
   readonly #calendars: TestKitOptions['calendars']
 
   constructor({ jobs, now, timezone, calendars, realMs = 10_000 }: TestKitOptions) {
@@ -74,12 +91,23 @@ class Kit implements TestKit {
     for (const job of jobs) {
       if (this.#entries.has(job.key)) throw new TypeError(`jobs has two with the key ${job.key}.`)
       const jobId = jobIdOf(job.key)
-      const schedule = job.schedule === undefined ? null : this.#compile(job, jobId, timezone)
-      const entry: Entry = { job, jobId, schedule, slotsRun: 0, waiting: [] }
-      this.#entries.set(job.key, entry)
-      if (schedule === null) continue
+      const given = job.schedule === undefined ? null : this.#compile(job, jobId, timezone)
+      // One that runs after others has no slots of its own.
+      const schedule = hasDependencies(job) ? null : given
+      this.#entries.set(job.key, { job, jobId, schedule, plannedMs: null, slotsRun: 0, waiting: [] })
+    }
+    orderJobs(jobs)
+    this.#graphs = new Graphs({
+      members: this.#entries,
+      latestOf: (key) => this.#runs.findLast((run) => run.key === key && run.hasEnded && !isSkippedSlot(run)),
+      make: (entry, { scheduledTime }) => this.#make(entry, 'dependency', scheduledTime, entry.job.payload),
+      go: (entry, run) => this.#enqueue(entry, run),
+      onOver: (roots) => this.#onRunOver(roots),
+    })
+    for (const entry of this.#entries.values()) {
+      if (entry.schedule === null) continue
       // A job that runs once at once does so when time first passes.
-      if (schedule.definition.type === 'IMMEDIATE') this.#plan(entry, epochMs(nowMs))
+      if (entry.schedule.definition.type === 'IMMEDIATE') this.#plan(entry, epochMs(nowMs))
       else this.#planAfter(entry, epochMs(nowMs))
     }
   }
@@ -106,12 +134,17 @@ class Kit implements TestKit {
     return this.#runs.filter((run) => run.hasEnded && !before.has(run))
   }
 
-  async trigger<Input>(job: JobTaking<Input> | string, payload?: Input): Promise<TestRun> {
+  async trigger<Input>(
+    job: JobTaking<Input> | string,
+    payload?: Input,
+    { parents = [] }: { parents?: readonly TestParent[] } = {},
+  ): Promise<TestRun> {
     const entry = this.#entryOf(job)
     const given = payload === undefined ? entry.job.payload : payload
     const run = this.#make(entry, 'trigger', this.now, given)
-    entry.waiting.push(run)
-    this.#release(entry)
+    run.parents = parents.map(toJobParent)
+    this.#graphs.start(run)
+    this.#enqueue(entry, run)
     await this.#time.settle()
     return run
   }
@@ -164,16 +197,25 @@ class Kit implements TestKit {
     if (slot !== null) this.#plan(entry, slot)
   }
 
+  #enqueue(entry: Entry, run: Execution): void {
+    entry.waiting.push(run)
+    this.#release(entry)
+  }
+
   #plan(entry: Entry, slot: EpochMs): void {
     const { jobId, job, schedule } = entry
     const { jitter } = job
     const jitterSeconds = jitter === undefined ? 0 : durationMs(jitter, 'jitter') / 1_000
+    entry.plannedMs = slot
     this.#time.at(dueAtOf({ jobId, jitterSeconds }, slot), () => {
       const runsLeft = schedule!.compiled.bounds?.maxRuns ?? Number.POSITIVE_INFINITY
-      if (entry.slotsRun >= runsLeft) return
-      // An interval that counts from an end is planned when there is one.
-      if (schedule!.definition.after_completion !== true) this.#planAfter(entry, slot)
-      if (!isExcluded(schedule!.compiled, slot)) this.#fire(entry, slot)
+      entry.plannedMs = null
+      if (entry.slotsRun < runsLeft) {
+        // An interval that counts from an end is planned when there is one.
+        if (schedule!.definition.after_completion !== true) this.#planAfter(entry, slot)
+        if (!isExcluded(schedule!.compiled, slot)) this.#fire(entry, slot)
+      }
+      this.#graphs.lookFor(entry)
     })
   }
 
@@ -182,7 +224,7 @@ class Kit implements TestKit {
     const overlap = entry.job.overlap ?? 'SKIP'
     const live = this.#runs.filter((one) => one.key === run.key && one.isLive)
     const waitingSlots = entry.waiting.filter(({ kind }) => kind === 'slot').length
-    const isBusy = live.length + entry.waiting.length > 0
+    const isBusy = live.length + entry.waiting.length > 0 || this.#graphs.isUnderWay(run.key)
     const room = {
       ALLOW: bufferMax,
       SKIP: 0,
@@ -191,16 +233,19 @@ class Kit implements TestKit {
       CANCEL_RUNNING: bufferMax,
     }
     if (isBusy && overlap !== 'ALLOW' && waitingSlots >= room[overlap]) {
-      run.status = 'SKIPPED'
+      run.skip(null)
       return
     }
     entry.slotsRun++
-    if (overlap === 'CANCEL_RUNNING') for (const one of [...entry.waiting, ...live]) one.cancel()
-    entry.waiting.push(run)
-    this.#release(entry)
+    if (overlap === 'CANCEL_RUNNING') {
+      this.#graphs.cancelRuns(run.key)
+      for (const one of [...entry.waiting, ...live]) one.cancel()
+    }
+    this.#graphs.start(run)
+    this.#enqueue(entry, run)
   }
 
-  #make(entry: Entry, kind: 'slot' | 'trigger', scheduledTime: Date, payload: unknown): Execution {
+  #make(entry: Entry, kind: TestRun['kind'], scheduledTime: Date, payload: unknown): Execution {
     if (this.#runs.length >= runsMax) throw new RangeError(`The kit has run ${runsMax} executions.`)
     const { job, jobId } = entry
     const run = new Execution(this.#time, { job, jobId, kind, scheduledTime, payload }, (ended) =>
@@ -212,13 +257,22 @@ class Kit implements TestKit {
 
   #onEnd(entry: Entry, ended: Execution): void {
     entry.waiting = entry.waiting.filter((run) => run !== ended)
-    const { schedule, jobId } = entry
-    if (ended.kind === 'slot' && schedule?.definition.after_completion === true) {
-      const slot = slotAfterEnd({ jobId, schedule: schedule.definition }, epochMs(this.#time.nowMs))
-      if (slot !== null) this.#plan(entry, slot)
-    }
+    if (ended.graphRunId === null) this.#planAfterEnd(entry, ended)
+    else this.#graphs.onEnd(ended)
     // Those that share a limit with it may wait for it, too.
     for (const one of this.#entries.values()) this.#release(one)
+  }
+
+  #onRunOver(roots: readonly Execution[]): void {
+    for (const root of roots) this.#planAfterEnd(this.#entryOf(root.key), root)
+    for (const one of this.#entries.values()) this.#release(one)
+  }
+
+  #planAfterEnd(entry: Entry, { kind }: Execution): void {
+    const { schedule, jobId } = entry
+    if (kind !== 'slot' || schedule?.definition.after_completion !== true) return
+    const slot = slotAfterEnd({ jobId, schedule: schedule.definition }, epochMs(this.#time.nowMs))
+    if (slot !== null) this.#plan(entry, slot)
   }
 
   #release(entry: Entry): void {
@@ -228,7 +282,7 @@ class Kit implements TestKit {
   #mayStart({ key, overlap = 'SKIP', concurrencyLimit, concurrencyKey }: AnyJob): boolean {
     const live = this.#runs.filter((run) => run.isLive)
     const own = live.filter((run) => run.key === key).length
-    if (overlap !== 'ALLOW' && own > 0) return false
+    if (overlap !== 'ALLOW' && (own > 0 || this.#graphs.isUnderWay(key))) return false
     if (concurrencyLimit !== undefined && own >= concurrencyLimit) return false
     if (concurrencyKey === undefined) return true
     const sharing = live.filter((run) => run.job.concurrencyKey?.key === concurrencyKey.key)
@@ -241,6 +295,21 @@ class Kit implements TestKit {
     if (entry === undefined) throw new TypeError(`There is no job ${key} in this kit.`)
     return entry
   }
+}
+
+function toJobParent({ job, status = 'SUCCEEDED', result }: TestParent): JobParent {
+  const jobKey = typeof job === 'string' ? job : job.key
+  return {
+    jobId: jobIdOf(jobKey),
+    jobKey,
+    executionId: randomUUID(),
+    status,
+    ...(result !== undefined && { result: asParentResult(result) }),
+  }
+}
+
+function isSkippedSlot({ kind, status }: TestRun): boolean {
+  return kind === 'slot' && status === 'SKIPPED'
 }
 
 /** The same for a key in every test: it decides what H and the jitter become. */

@@ -1,7 +1,9 @@
 // An execution in the test kit, as a test sees it.
+import type { JobParent } from './define-job.ts'
 import type { LogLevel } from './run-job.ts'
 
 export type RunStatus =
+  | 'WAITING_DEPENDENCIES'
   | 'PENDING'
   | 'RUNNING'
   | 'RETRYING'
@@ -24,7 +26,8 @@ export interface TestAttempt {
 export interface TestRun {
   readonly executionId: string
   readonly key: string
-  readonly kind: 'slot' | 'trigger'
+  /** dependency: it runs after others, in a graph run. */
+  readonly kind: 'slot' | 'trigger' | 'dependency'
   readonly scheduledTime: Date
   readonly payload: unknown
   readonly status: RunStatus
@@ -37,5 +40,11 @@ export interface TestRun {
   readonly attempts: readonly TestAttempt[]
   readonly checkpoint: unknown
   readonly progress: { fraction: number; text: string | null } | null
+  /** The graph run it belongs to; null: it runs alone. */
+  readonly graphRunId: string | null
+  /** What it runs after, as its handler gets it; empty before its turn. */
+  readonly parents: readonly JobParent[]
+  /** Why an execution of a graph run was skipped; null: it was not. */
+  readonly skipMessage: string | null
   readonly logs: readonly { attempt: number; at: Date; level: LogLevel; message: string }[]
 }

@@ -60,6 +60,7 @@ test('a heartbeat names thousands of attempts and still has room for what they s
   const claim = {
     ...{ job_id: 'j', job_name: 'j', handler: 'h', kind: 'trigger', scheduled_time: '', attempt_number: 1 },
     ...{ fence: 1, idempotency_key: 'k', timeout_seconds: 300, heartbeat_timeout_seconds: null },
+    graph_run_id: null,
   }
   const attempts = Array.from({ length: 6_000 }, (_, at) => {
     const id = `01941f29-7c00-7000-8000-${String(at).padStart(12, '0')}`

@@ -17,6 +17,26 @@ test('it runs what it claims, several at once, and reports them together', async
   assert(api.reports[0]! > 1, `${api.reports}`)
 })
 
+test('a handler knows its graph run, what it runs after, and what came of that', async (t) => {
+  const { api } = await startWorker(t, (_, { graphRunId, parents }) => ({ graphRunId, parents }))
+  const parents = [
+    { job_id: 'a', job_key: 'extract', execution_id: 'e', status: 'SUCCEEDED', result: { rows: 3 } },
+    { job_id: 'b', job_key: null, execution_id: null, status: 'SKIPPED' },
+  ] as const
+  api.enqueue(1, { kind: 'dependency', graph_run_id: 'r', parents: [...parents] })
+  await until(() => api.results.length === 1)
+  assert.deepEqual(api.results[0]!.result, {
+    graphRunId: 'r',
+    parents: [
+      { jobId: 'a', jobKey: 'extract', executionId: 'e', status: 'SUCCEEDED', result: { rows: 3 } },
+      { jobId: 'b', jobKey: null, executionId: null, status: 'SKIPPED' },
+    ],
+  })
+  api.enqueue(1)
+  await until(() => api.results.length === 2)
+  assert.deepEqual(api.results[1]!.result, { graphRunId: null, parents: [] })
+})
+
 test('it runs no more at once than it was allowed, and asks for no more than it has room for', async (t) => {
   const { run, running, open } = gate()
   const { api, worker } = await startWorker(t, run, { concurrency: 3 })

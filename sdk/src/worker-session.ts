@@ -3,7 +3,7 @@
 import type { ClaimedExecution, ClaimReply, ClaimRequest, Registered } from '#contract/worker.ts'
 import { backoffMs, type Call, pause } from './call.ts'
 import { CarillonError, ConnectionError } from './carillon-error.ts'
-import type { AnyJob } from './define-job.ts'
+import type { AnyJob, JobParent } from './define-job.ts'
 import { runJob } from './run-job.ts'
 import { Wake } from './wake.ts'
 import { Attempt, linesMax } from './worker-attempt.ts'
@@ -203,6 +203,8 @@ export class Session {
           idempotencyKey: claim.idempotency_key,
           payload: claim.payload,
           checkpoint: claim.checkpoint,
+          graphRunId: claim.graph_run_id,
+          parents: (claim.parents ?? []).map(toJobParent),
         },
         attempt,
       ),
@@ -271,6 +273,16 @@ export class Session {
     this.#isUnreachable = false
     this.#deps.emit({ type: 'reachable' })
   }
+}
+
+function toJobParent({
+  job_id: jobId,
+  job_key: jobKey,
+  execution_id: executionId,
+  status,
+  ...rest
+}: NonNullable<ClaimedExecution['parents']>[number]): JobParent {
+  return { jobId, jobKey, executionId, status, ...rest }
 }
 
 function isWorkerLost(error: unknown): boolean {

@@ -15,7 +15,7 @@ import { Session, type SessionDeps } from './worker-session.ts'
 export interface WorkerOptions {
   /** Where the API answers, such as `http://127.0.0.1:7420`. */
   url: string
-  /** An API key with the scope `operate`, and `write` to put jobs that have a schedule. */
+  /** An API key with the scope `operate`, and `write` to put jobs that have a schedule or run after others. */
   key: string
   /** What it runs; at most 200. */
   jobs: readonly AnyJob[]
@@ -23,7 +23,7 @@ export interface WorkerOptions {
   concurrency?: number
   /** Jobs with labels are run only by workers that have them all. */
   labels?: readonly string[]
-  /** Whether jobs that have a schedule are put into the API as they are defined here. Default true. */
+  /** Whether jobs that have a schedule or run after others are put into the API as they are defined here. Default true. */
   register?: boolean
   /** How long `stop` waits for what runs before it is handed back. 0 to 3,600, default 30. */
   drainSeconds?: number

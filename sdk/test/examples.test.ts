@@ -77,3 +77,19 @@ test('a signed callback is verified, answered with 202 and completed later', asy
   assert.equal(await example.exit, 0, example.said())
   assert.equal(example.stdout, 'a stranger gets 401\nthe callback SUCCEEDED\n')
 })
+
+test('jobs run after each other with the results of those before, and a failed run is resumed from there', async (t) => {
+  const { run } = await setup(t)
+  const good = run('pipeline.ts')
+  assert.equal(await good.exit, 0, good.said())
+  assert.equal(good.stdout, 'loaded {"rows":[1,2,3],"sum":6}\nthe run SUCCEEDED, skipped: alert\n')
+  const bad = run('pipeline.ts', 'fail')
+  assert.equal(await bad.exit, 0, bad.said())
+  assert.deepEqual(bad.stdout.split('\n'), [
+    'alert: load FAILED',
+    'the run FAILED, skipped: nothing',
+    'loaded {"rows":[1,2,3],"sum":6}',
+    'resumed, the run SUCCEEDED, skipped: alert',
+    '',
+  ])
+})

@@ -15,6 +15,8 @@ import { defineJob } from '${import.meta.resolve('@carillon/sdk')}'
 
 export const tick = defineJob({ key: 'tick', schedule: '* * * * * *', run: () => 'tock' })
 
+export const after = defineJob({ key: 'after', dependsOn: [tick], run: (_, ctx) => ({ heard: ctx.parents[0].result }) })
+
 export const copy = defineJob({
   key: 'copy',
   async run({ rows }, ctx) {
@@ -47,7 +49,7 @@ test('handlers of a file run in the server, on their schedule and when asked, an
     const { workers } = await client.workers.list()
     return workers.find(({ handlers }) => handlers.includes('copy')) ?? null
   }, 'a worker runs the handlers')
-  assert.deepEqual(worker.handlers.toSorted(), ['copy', 'tick'])
+  assert.deepEqual(worker.handlers.toSorted(), ['after', 'copy', 'tick'])
 
   const ticked = await until(async () => {
     const { executions } = await client.executions.search({ status: 'SUCCEEDED', kind: 'slot' }).page()
@@ -55,6 +57,17 @@ test('handlers of a file run in the server, on their schedule and when asked, an
   }, 'the scheduled one ran')
   const { attempts } = await client.executions.get(ticked.execution_id)
   assert.equal(attempts[0]!.response_preview, '"tock"')
+
+  const heard = await until(async () => {
+    const { executions } = await client.executions.search({ status: 'SUCCEEDED', kind: 'dependency' }).page()
+    return executions[0] ?? null
+  }, 'what runs after it ran')
+  const { attempts: ofHeard, parents } = await client.executions.get(heard.execution_id)
+  assert.equal(ofHeard[0]!.response_preview, '{"heard":"tock"}')
+  assert.deepEqual(
+    parents!.map(({ status, result }) => [status, result]),
+    [['SUCCEEDED', 'tock']],
+  )
 
   const copy = defineJob<{ rows: number }>({ key: 'copy', run() {} })
   const { execution_id: id } = await client.jobs.start(copy, { rows: 9 })

@@ -76,6 +76,7 @@ test(`client, worker, test kit and verifySignature work under Node ${which}, and
   assert.deepEqual(JSON.parse(program.stdout), {
     node: version,
     kit: ['2026-03-28T01:30:00.000Z', '2026-03-29T01:00:00.000Z', '2026-03-30T00:30:00.000Z'],
+    after: ['slot', 'nightly said SUCCEEDED'],
     worker: ['SUCCEEDED', '{"doubled":42}'],
     refused: 'JOB_NOT_FOUND',
     signature: ['msg_p5jXN8AQM9LWM0D4loKWxJek', 'SIGNATURE_MISMATCH'],
@@ -84,6 +85,9 @@ test(`client, worker, test kit and verifySignature work under Node ${which}, and
   const callbacks = new Example(t, { node, cwd: folder, file: `${examples}/signed-callbacks.js`, ...server })
   assert.equal(await callbacks.exit, 0, callbacks.said())
   assert.match(callbacks.stdout, /the callback SUCCEEDED/)
+  const pipeline = new Example(t, { node, cwd: folder, file: `${examples}/pipeline.js`, ...server })
+  assert.equal(await pipeline.exit, 0, pipeline.said())
+  assert.match(pipeline.stdout, /the run SUCCEEDED/)
   const worker = new Example(t, { node, cwd: folder, file: `${examples}/scheduled-worker.js`, ...server })
   await worker.says(/report for support, 2x/)
   worker.child.kill('SIGINT')
@@ -117,6 +121,6 @@ test('the README can be followed from zero', async (t) => {
     env,
   }).catch((error) => assert.fail(`${error.stdout}\n${error.stderr}`))
   assert.match(stdout, /^\{"said":"hello Ada"\}$/m)
-  assert.match(stdout, /^# pass 1$|^ℹ pass 1$/m)
+  assert.match(stdout, /^# pass 2$|^ℹ pass 2$/m)
   assert.match(stdout, /the callback SUCCEEDED/)
 })

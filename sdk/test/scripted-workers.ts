@@ -110,6 +110,7 @@ const execution: ClaimedExecution = {
   idempotency_key: 'a-key',
   timeout_seconds: 300,
   heartbeat_timeout_seconds: null,
+  graph_run_id: null,
 }
 
 function uuid(n: number): string {

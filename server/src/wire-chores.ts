@@ -6,6 +6,7 @@ import { pruneStats, StatsFold } from './store/job-stats.ts'
 import { pruneLogs } from './store/logs.ts'
 import { StoredOperations } from './store/operations.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
+import { StoredRunSteps } from './store/run-steps.ts'
 import { redriveDue, redriveDueEveryMs } from './upkeep/redrive-due.ts'
 import { resumePaused, resumePausedEveryMs } from './upkeep/resume-paused.ts'
 import { runOperation, runOperationsEveryMs } from './upkeep/run-operations.ts'
@@ -19,6 +20,7 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
   const { jobs, deadLetters } = storesOn(database)
   const operations = new StoredOperations(database)
   const requests = new StoredRequests(database)
+  const runSteps = new StoredRunSteps(database)
   const lanes = new LaneChooser()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
@@ -42,9 +44,10 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
   startLoop('forget the old', forgetEveryMs, async () => {
     const answers = await requests.forget(forgottenMax)
     const ended = await operations.forget(operationDaysKept, forgottenMax)
+    const runs = await runSteps.forget(forgottenMax)
     const days = await pruneStats(database)
     const logs = await pruneLogs(database)
-    const isFull = answers === forgottenMax || ended === forgottenMax
+    const isFull = [answers, ended, runs].includes(forgottenMax)
     return isFull || days === 'more' || logs === 'more' ? 'more' : 'idle'
   })
 }

@@ -10,11 +10,13 @@ import { Scheduler } from './scheduler/scheduler.ts'
 import type { Database } from './store/database.ts'
 import { keepDays } from './store/days.ts'
 import { StoredPartitions } from './store/partitions.ts'
+import { StoredRunSteps } from './store/run-steps.ts'
 import { StoredSlots } from './store/slots.ts'
 import { StoredUpkeep } from './store/upkeep.ts'
 import type { DatabaseWakeup } from './store/wakeup.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './upkeep/reclaim-lost.ts'
 import { lookForWaitingEveryMs, Releaser } from './upkeep/release-waiting.ts'
+import { lookForRunsEveryMs, RunStepper } from './upkeep/step-runs.ts'
 import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from './upkeep/time-out.ts'
 import { wakeEveryMs, wakeReady } from './upkeep/wake-ready.ts'
 import { startChores } from './wire-chores.ts'
@@ -68,26 +70,49 @@ export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void
 function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDeps): void {
   const upkeep = new StoredUpkeep(database)
   const onReady = () => wakeup.send('queue')
+  const lanes = new LaneChooser()
   const watch = createLeaseWatch()
   startLoop('reclaim lost workers', reclaimEveryMs, async () => {
     // SDK workers may have nobody else to beat to: whoever goes on working decides who is dead.
     if (isStopping()) return 'idle'
     const reclaimed = await reclaimLost({ clock: world.clock, upkeep }, watch)
-    if (reclaimed > 0) onReady()
+    if (reclaimed > 0) {
+      onReady()
+      // Some of what it held may have ended: lost too often, or cancelled.
+      wakeup.send('waiting')
+    }
     return 'idle'
   })
   const retries = startLoop('wake retries', wakeEveryMs, () => wakeReady({ ...world, upkeep, onReady }))
   wakeup.on('retries', () => retries.wake())
   const releaser = new Releaser({
     ...world,
-    lanes: new LaneChooser(),
+    lanes,
     upkeep,
     onReady,
     onCancelled: () => wakeup.send('cancels'),
     onPlanned: () => wakeup.send('changes'),
   })
-  const waiting = startLoop('release what waits', lookForWaitingEveryMs, () => releaser.step())
+  const waiting = startLoop('release what waits', lookForWaitingEveryMs, async () => {
+    const more = await releaser.step()
+    // What it let go may be the root of a graph, and what it cancelled a run.
+    if (more !== 'idle') runs.wake()
+    return more
+  })
   wakeup.on('waiting', () => waiting.wake())
+  const stepper = new RunStepper({
+    ...world,
+    lanes,
+    runSteps: new StoredRunSteps(database),
+    onReady,
+    onWaiting: () => wakeup.send('waiting'),
+    onCancelled: () => wakeup.send('cancels'),
+    // A backfill goes on when a run of it has ended.
+    onOver: () => wakeup.send('operations'),
+  })
+  const runs = startLoop('step graph runs', lookForRunsEveryMs, () => stepper.step())
+  // Whatever may end what others wait for may also be the end of an execution of a run.
+  wakeup.on('waiting', () => runs.wake())
   const onTimedOut = ({ retries: hasRetries, running }: AfterTimeOut) => {
     wakeup.send('waiting')
     if (hasRetries) wakeup.send('retries')

@@ -3,6 +3,7 @@ import { artifactRoute, shellRoute } from './domain/route.ts'
 import { workerBeatMs } from './domain/worker.ts'
 import type { LocalExecutor } from './ports/executor.ts'
 import { StoredAttempts } from './store/attempts.ts'
+import { StoredGraphRuns } from './store/graph-runs.ts'
 import { StoredLogs } from './store/logs.ts'
 import { StoredQueue } from './store/queue.ts'
 import { StoredRoutes } from './store/routes.ts'
@@ -54,6 +55,7 @@ export async function startWorker(
       version,
       publicUrl,
       queue: new StoredQueue(database),
+      graphRuns: new StoredGraphRuns(database),
       attempts: new StoredAttempts(database),
       logs: new StoredLogs(database),
       secrets: new StoredSecrets(database),

@@ -149,6 +149,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       if (beat === undefined || (await upkeep.reclaim(beat)) === 'alive') return
       workerReclaimed.emit({ workerId, silentMs: 0 })
       wakeup.send('queue')
+      wakeup.send('waiting')
     },
     async stop(drainMs = config.drainMs) {
       if (stopping) return

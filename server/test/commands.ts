@@ -59,6 +59,8 @@ export function callOf(execution: Execution, changes: Partial<LocalCall> = {}): 
     idempotencyKey: 'k'.repeat(32),
     payload: null,
     timeoutMs: 60_000,
+    runId: null,
+    parents: [],
     ...changes,
   }
 }

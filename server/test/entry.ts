@@ -36,6 +36,7 @@ export function cursorOf(expression = everySecond, changes: Partial<Cursor> = {}
     ownRows: false,
     runs: 0,
     calendars: null,
+    graphId: null,
     ...changes,
   }
 }

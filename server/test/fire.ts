@@ -1,4 +1,5 @@
 // Fires slots of a job that the API made, as a scheduler would, for tests of the edge.
+import { runIdOfSlot } from '../src/domain/graph-run.ts'
 import { hasOwnRows } from '../src/domain/job.ts'
 import { sharedLane } from '../src/domain/lane.ts'
 import { routeOf } from '../src/domain/route.ts'
@@ -42,6 +43,8 @@ export async function fireSlot(
     skip: null,
     runs: null,
     calendars: null,
+    graphId: row.cursor.depends ? null : row.cursor.graphId,
+    runId: row.cursor.graphId === null ? null : runIdOfSlot(row.cursor.graphId, slot),
     move: null,
     ...changes,
   }

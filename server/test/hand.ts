@@ -49,6 +49,7 @@ export function setupHand({ capacity = 32, ...options }: Partial<HandOptions> = 
       ...{ slot: epochMs(0), enqueuedAt: epochMs(0), attempt: 1, losses: 0 },
       ...{ prepared: { host } as Prepared, bodyOverride: null, idempotencyKey: null },
       ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
+      ...{ runId: null, parents: [] },
       ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
       ...{ state: 'queued', startedAt: null, end: null, abort: null },
       ...{ cancelledMs: null, leaving: false },

@@ -36,6 +36,7 @@ import { fireSlots, loadCursors, loadNoted, lockCursors, takeNotes } from '../sr
 import {
   countHeldKeys,
   leaveForgotten,
+  noteSuperseded,
   reclaimBatches,
   reclaimLive,
   releaseWaiting,
@@ -111,6 +112,7 @@ export const hotStatements: HotStatement[] = [
         'e', execution_at(md5('new' || n / 100)::uuid, n % 100), 'b', batch_of(md5('new' || n / 100)::uuid), 'o', n % 100,
         'r', 'server', 'l', 'shared', 'p', 5, 'al', n % 7 = 0, 'la', n % 10 = 0, 'li', n % 3 = 0,
         'bm', CASE WHEN n % 2 = 0 THEN 1000 END, 'ro', n % 2 = 0, 'cn', CASE WHEN n % 5 = 0 THEN '["holidays"]'::json END, 'cr', 0,
+        'g', CASE WHEN n % 9 = 0 THEN ${job} END, 'ru', CASE WHEN n % 9 = 0 THEN md5('run' || n)::uuid END,
         'ps', to_ms(date_trunc('second', now())) - 1000)) FROM generate_series(1, 1000) AS n`,
     ],
     types: 'json',
@@ -210,6 +212,11 @@ export const hotStatements: HotStatement[] = [
     types: 'uuid[], int, int',
   },
   {
+    statement: noteSuperseded,
+    values: [goneJobs],
+    types: 'json',
+  },
+  {
     statement: countHeldKeys,
     values: [
       `SELECT json_agg(json_build_object('t', (${tenant}), 'k', 'k' || n)) FROM generate_series(1, 10) AS n`,
@@ -221,7 +228,7 @@ export const hotStatements: HotStatement[] = [
     values: [
       `SELECT array_agg(md5('live' || n)::uuid) FROM generate_series(1, 500) AS n`,
       `SELECT json_agg(json_build_object('j', ${job}, 'v', 1, 's', to_ms(now()), 'e', md5('owed' || n)::uuid,
-        'l', 'shared', 'p', 5, 'st', 'ready')) FROM generate_series(1, 500) AS n`,
+        'l', 'shared', 'p', 5, 'st', 'ready', 'ru', md5('run' || n)::uuid)) FROM generate_series(1, 500) AS n`,
       `SELECT '[]'`,
       `SELECT json_agg(json_build_object('j', ${job}, 'f', to_ms(now()), 'n', to_ms(now())))
         FROM generate_series(1, 500) AS n`,
@@ -342,6 +349,11 @@ export const hotStatements: HotStatement[] = [
     values: [tenant, ...conditions, 'SELECT 10000', tenant],
     types: `${conditionTypes}, bigint, uuid`,
   })),
+  {
+    statement: jobStatements.countBackfill,
+    values: [`SELECT md5('7')::uuid`],
+    types: 'uuid',
+  },
   {
     statement: jobStatements.insertTriggers,
     values: [

@@ -60,6 +60,7 @@ export function setup(given: Given = {}) {
     ...{ executionId, jobId, version: 1, kind: 'slot', lane: 'shared', slot, enqueuedAt: slot },
     ...{ attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
+    ...{ runId: null, parents: [] },
     ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
     ...{ end: null, abort: null, cancelledMs: null, leaving: false },
     ...given.task,

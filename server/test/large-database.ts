@@ -3,6 +3,7 @@ import { defaultTenantId } from '../src/domain/tenant.ts'
 
 // 100,000 jobs with a version, a cursor and a slot each; 2,000 batches of 100, a tenth of them held; 20,000 rows in
 // live, of which 2,000 wait, 2,000 retry and 6,000 are held; 200,000 attempts over four days; 500 jobs owe slots.
+// The first 20,000 jobs are chains of 1,000, each a graph. 10,000 jobs have a run under way that nobody has looked at.
 export const fillDatabase = `
   INSERT INTO workers (worker_id, host, version, labels, capacity, executors, handlers)
     SELECT md5('worker' || n)::uuid, 'a', '1', '{}', 100, '{http}', '{}' FROM generate_series(0, 9) AS n;
@@ -16,6 +17,11 @@ export const fillDatabase = `
   INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at)
     SELECT job_id, '${defaultTenantId}', get_byte(uuid_send(job_id), 15) % 64, 1, 'ACTIVE', at, at FROM (
       SELECT job_id, date_trunc('second', now()) + random() * interval '1 day' AS at FROM jobs) j;
+  UPDATE cursors c SET graph_id = md5((n / 1000)::text)::uuid, depends = n % 1000 > 0,
+    slot_at = CASE WHEN n % 1000 = 0 THEN c.slot_at END, due_at = CASE WHEN n % 1000 = 0 THEN c.due_at END
+    FROM generate_series(1000, 20999) AS n WHERE c.job_id = md5(n::text)::uuid;
+  INSERT INTO job_edges SELECT md5(n::text)::uuid, md5((n - 1)::text)::uuid, 'success' FROM generate_series(1000, 20999) AS n
+    WHERE n % 1000 > 0;
   INSERT INTO slots SELECT job_id, date_trunc('second', now()) - (n % 80000) * interval '1 second',
     execution_at(md5('batch' || n / 100)::uuid, (n % 100)::int)
     FROM (SELECT job_id, row_number() OVER (ORDER BY job_id) - 1 AS n FROM jobs) j;
@@ -36,6 +42,15 @@ export const fillDatabase = `
       CASE WHEN n % 100 < 10 THEN 'k' || n % 10 END, CASE WHEN n % 100 < 10 THEN 5 END
     FROM (SELECT n, (ARRAY['ready', 'ready', 'ready', 'ready', 'ready', 'running', 'running', 'running', 'waiting',
       'retrying'])[n % 10 + 1] AS state FROM generate_series(1, 20000) AS n) n;
+  INSERT INTO graph_runs (run_id, tenant_id, kind, slot, status, job_ids, roles, states, unfired, versions, execution_ids,
+    edges, created_at)
+    SELECT md5('run' || n)::uuid, '${defaultTenantId}', 'slot', now(), 'RUNNING', ARRAY[md5(n::text)::uuid], 'r', 'g', false,
+      '{1}', ARRAY[md5('live' || n)::uuid], '[]', now() FROM generate_series(1, 10000) AS n;
+  INSERT INTO run_roots SELECT md5(n::text)::uuid, md5('run' || n)::uuid, md5('live' || n)::uuid,
+    CASE WHEN n % 10 = 0 THEN md5((n / 100)::text)::uuid END FROM generate_series(1, 10000) AS n;
+  INSERT INTO run_notes (run_id, what, job_id, execution_id, at)
+    SELECT md5('run' || n)::uuid, 'root', md5(n::text)::uuid, md5('live' || n)::uuid, now()
+    FROM generate_series(1, 10000) AS n;
   SELECT make_day('attempts', (now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(2, 4) AS n;
   INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
     enqueued_at)

@@ -29,6 +29,7 @@ export const job: JobView = {
   jitterSeconds: 0,
   concurrencyLimit: null,
   concurrencyKey: null,
+  dependsOn: [],
   metadata: {},
   status: 'ACTIVE',
   pause: null,

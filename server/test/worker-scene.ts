@@ -73,11 +73,11 @@ export async function setupWorker(t: TestContext) {
     changes: Partial<WorkerDeps> = {},
     options: Partial<WorkerOptions> = {},
   ): Promise<Worker> {
-    const { attempts, logs, secrets, leases } = ports
+    const { attempts, logs, secrets, leases, graphRuns } = ports
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', publicUrl: () => null, queue, attempts, logs, secrets, leases },
-        ...{ onEnded() {}, onTaken() {}, onFinished: (one) => void after.push(one) },
+        ...{ graphRuns, onEnded() {}, onTaken() {}, onFinished: (one) => void after.push(one) },
         ...changes,
       },
       { labels: [], capacity: 80, outageMs: 300_000, ...options },

@@ -9,6 +9,7 @@ import type { Attempts } from '../ports/attempts.ts'
 import type { Calendars } from '../ports/calendars.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'
+import type { GraphRuns } from '../ports/graph-runs.ts'
 import type { History } from '../ports/history.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Jobs } from '../ports/jobs.ts'
@@ -54,6 +55,7 @@ import { docsRoutes } from './routes/docs.ts'
 import { echoRoutes } from './routes/echo.ts'
 import { executionControlRoutes } from './routes/execution-control.ts'
 import { executionRoutes } from './routes/executions.ts'
+import { graphRunRoutes } from './routes/graph-runs.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
 import { jobByKeyRoutes } from './routes/job-by-key.ts'
 import { jobChangeRoutes } from './routes/job-changes.ts'
@@ -83,6 +85,7 @@ export interface AppDeps {
   random: Random
   jobs: Jobs
   history: History
+  graphRuns: GraphRuns
   deadLetters: DeadLetters
   operations: Pick<Operations, 'get' | 'list'>
   /** Through which everything is written. */
@@ -205,6 +208,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       jobWhyRoutes(v1, deps)
       executionControlRoutes(v1, withLanes)
       cancelManyRoutes(v1, deps)
+      graphRunRoutes(v1, withLanes)
       deadLetterRoutes(v1, deps)
       redriveRoutes(v1, withLanes)
       operationRoutes(v1, deps)

@@ -26,7 +26,7 @@ export interface WordContext {
   now: EpochMs
   /** Null: nobody has said. */
   durationMs: number | null
-  /** When the store knows of a start; else it follows from the duration. */
+  /** As the store knows it; a duration that was said goes before it. */
   startedAt: EpochMs | null
   httpStatus: number | null
 }
@@ -63,7 +63,8 @@ export function toWord(given: EndGiven, context: WordContext): AttemptWord {
   const startedAt = durationMs === null ? context.startedAt : epochMs(now - durationMs)
   return {
     startedAt,
-    finishedAt: now,
+    // Our clock may be behind the one that wrote the start.
+    finishedAt: epochMs(Math.max(now, startedAt ?? now)),
     durationMs: durationMs ?? (startedAt === null ? null : Math.max(0, now - startedAt)),
     httpStatus,
     preview: result === undefined ? null : cutBytes(JSON.stringify(result), previewBytesMax),

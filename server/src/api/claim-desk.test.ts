@@ -27,7 +27,7 @@ function setup() {
     const times = { slot: epochMs(0), enqueuedAt: epochMs(0), rank: epochMs(made) }
     const job = { jobId: 'j', version: 1, kind: 'trigger', lane: 'shared' } as const
     const rest = { attempt: 1, losses: 0, fence: 1, idempotencyKey: null, totalDeadline: null }
-    return { executionId, ...times, ...job, ...rest, suspect }
+    return { executionId, ...times, ...job, ...rest, suspect, runId: null }
   }
   const deps = {
     clock: world.clock,

@@ -1,4 +1,5 @@
 // What a worker claimed: in the order in which it is to run, in the form of the wire, and how it is handed back.
+import type { Parent } from '@carillon/contract/graph-run.ts'
 import type { ClaimedExecution } from '@carillon/contract/worker.ts'
 import { type ExecutionKind, executionIdAt, idempotencyKeyOf } from '../domain/execution.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -20,11 +21,13 @@ export interface OneClaimed {
   idempotencyKey: string | null
   checkpoint?: unknown
   totalDeadline: EpochMs | null
+  /** The graph run it belongs to; null: it runs alone. */
+  runId: string | null
 }
 
 /** The best rank first. */
 export function listClaimed({ batches, live }: Claimed): OneClaimed[] {
-  const first = { kind: 'slot', attempt: 1, idempotencyKey: null, totalDeadline: null } as const
+  const first = { kind: 'slot', attempt: 1, idempotencyKey: null, totalDeadline: null, runId: null } as const
   const ofBatches = batches.flatMap(({ batchId, fence, rank, positions, jobIds, versions, slots }) =>
     positions.map((position, at) => ({
       ...first,
@@ -39,11 +42,12 @@ export function listClaimed({ batches, live }: Claimed): OneClaimed[] {
   return [...ofBatches, ...live].toSorted((a, b) => a.rank - b.rank)
 }
 
+/** `parents`: undefined: it runs after nothing. */
 export function toClaimedExecution(
   one: OneClaimed,
-  { name, execution }: Definition,
-  now: EpochMs,
+  { definition, parents, now }: { definition: Definition; parents: Parent[] | undefined; now: EpochMs },
 ): ClaimedExecution {
+  const { name, execution } = definition
   const { executionId, jobId, kind, slot, totalDeadline } = one
   const payload = 'payloadOverride' in one ? one.payloadOverride : execution.payload
   const { timeout_seconds: timeout, heartbeat_timeout_seconds: heartbeat = null } = execution
@@ -62,6 +66,8 @@ export function toClaimedExecution(
     heartbeat_timeout_seconds: heartbeat,
     ...(payload === undefined ? {} : { payload }),
     ...(one.checkpoint === undefined ? {} : { checkpoint: one.checkpoint }),
+    graph_run_id: one.runId,
+    ...(parents === undefined ? {} : { parents }),
   }
 }
 

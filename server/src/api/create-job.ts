@@ -1,5 +1,6 @@
 // A job is created, by POST or by PUT.
 import type { CreatedJob, JobRequest } from '@carillon/contract/job.ts'
+import { isGraphRefusal } from '../domain/graph.ts'
 import { isLimited } from '../domain/job.ts'
 import type { LaneChooser } from '../domain/lane.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -7,6 +8,8 @@ import type { Ids } from '../ports/ids.ts'
 import type { WriteStores } from '../ports/requests.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './auth.ts'
+import { warningsOf } from './dependencies.ts'
+import { refuseGraph } from './graph-refusal.ts'
 import { tagOf } from './if-match.ts'
 import { toJob, viewOf } from './job-shape.ts'
 import { calendarsNamed } from './named-calendars.ts'
@@ -22,7 +25,7 @@ export interface CreateDeps {
 export interface CreateOrder {
   caller: Caller
   request: JobRequest
-  stores: Pick<WriteStores, 'jobs' | 'calendars'>
+  stores: Pick<WriteStores, 'jobs' | 'calendars' | 'graphRuns'>
 }
 
 export async function createJob(
@@ -34,8 +37,12 @@ export async function createJob(
   const now = clock.databaseNow()
   const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, clock.monotonicMs()) })
   const job = planJob(request, { jobId: ids.next(), tenantId, tier, by, now, enqueue, calendars })
-  if ((await stores.jobs.create(job)) === 'key_taken') return 'key_taken'
-  const body = toJob(viewOf(job), { now, calendars })
+  const created = await stores.jobs.create(job)
+  if (created === 'key_taken') return 'key_taken'
+  if (isGraphRefusal(created)) throw refuseGraph(created, job.dependsOn)
+  // A new job has no dependents, so of most there is nothing to look at.
+  const warnings = job.dependsOn.length > 0 ? await warningsOf(stores.graphRuns, job) : {}
+  const body = { ...toJob(viewOf(job), { now, calendars }), ...warnings }
   return {
     status: 201,
     headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },

@@ -18,6 +18,7 @@ type List =
   | 'calendars'
   | 'artifacts'
   | 'logs'
+  | 'graph_runs'
 
 export interface PageQuery {
   limit?: number

@@ -1,7 +1,8 @@
 // From a request to a version of a job that can be stored: the rules a schema cannot say, and the defaults. The same
 // for a new job and for one that is changed.
 import type { JobRequest } from '@carillon/contract/job.ts'
-import type { JobVersion } from '../domain/job.ts'
+import type { Dependency } from '../domain/graph.ts'
+import { type JobVersion, noSchedule } from '../domain/job.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
 import type { CompiledSchedule } from '../domain/schedule/next-run.ts'
@@ -11,6 +12,7 @@ import type { Tier } from '../domain/tenant.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { ApiError } from './api-error.ts'
 import { defineExecution } from './define-execution.ts'
+import { dependenciesOf } from './dependencies.ts'
 import { escapePointer, refuseField } from './problem.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 import { checkTier, defaultsOf } from './tier-limits.ts'
@@ -28,19 +30,19 @@ export interface DefinitionContext {
 
 export interface DefinedJob {
   definition: JobVersion
-  compiled: CompiledSchedule
+  /** Null: it has no schedule, and runs after others only. */
+  compiled: CompiledSchedule | null
 }
 
 const metadataNameMax = 64
 
 /** Throws what is wrong with the request. */
 export function defineJob(request: JobRequest, context: DefinitionContext): DefinedJob {
-  const { jobId, tenantId, tier, version, anchorAt, calendars } = context
+  const { jobId, tenantId, tier, version, anchorAt } = context
   const execution = defineExecution(request.execution, tier)
   checkMetadata(request)
-  const answer = compileSchedule(request.schedule, { createdAt: anchorAt, jobId, calendars })
-  if (!answer.ok) throw refuseSchedule(answer.error, request)
-  const { compiled, definition: schedule } = answer.value
+  const dependsOn = dependenciesOf(request.depends_on)
+  const { compiled, schedule } = defineSchedule(request, dependsOn, context)
   const defaults = defaultsOf(tier)
   const definition: JobVersion = {
     jobId,
@@ -60,11 +62,32 @@ export function defineJob(request: JobRequest, context: DefinitionContext): Defi
     jitterSeconds: request.jitter_seconds ?? defaults.jitter_seconds,
     concurrencyLimit: request.concurrency_limit ?? null,
     concurrencyKey: request.concurrency_key ?? null,
+    dependsOn,
     metadata: request.metadata ?? {},
   }
   checkJitter(definition, compiled)
   checkTier(tier, { request, definition, compiled })
   return { definition, compiled }
+}
+
+function defineSchedule(
+  request: JobRequest,
+  dependsOn: readonly Dependency[],
+  { anchorAt, jobId, calendars }: DefinitionContext,
+): { schedule: JobVersion['schedule']; compiled: CompiledSchedule | null } {
+  if (request.schedule === undefined) {
+    if (dependsOn.length > 0) return { schedule: noSchedule, compiled: null }
+    throw refuseField('/schedule', 'is required, unless depends_on names jobs to run after')
+  }
+  const answer = compileSchedule(request.schedule, { createdAt: anchorAt, jobId, calendars })
+  if (!answer.ok) throw refuseSchedule(answer.error, request)
+  const { compiled, definition: schedule } = answer.value
+  if (dependsOn.length > 0 && schedule.type === 'IMMEDIATE')
+    throw refuseField(
+      '/schedule',
+      'cannot be IMMEDIATE with depends_on: the job would run at once, not after',
+    )
+  return { schedule, compiled }
 }
 
 /** A schedule that would never fire. */
@@ -75,7 +98,7 @@ export function refuseOver(request: JobRequest): ApiError {
 
 /** Where a ONE_TIME schedule says its time. */
 export function pointerToTime({ schedule }: JobRequest): string {
-  return typeof schedule === 'string' ? '/schedule' : '/schedule/scheduled_time'
+  return typeof schedule === 'object' ? '/schedule/scheduled_time' : '/schedule'
 }
 
 function checkMetadata({ metadata = {} }: JobRequest): void {
@@ -87,8 +110,8 @@ function checkMetadata({ metadata = {} }: JobRequest): void {
 }
 
 /** A slot fires before the next one comes. */
-function checkJitter({ jitterSeconds, schedule }: JobVersion, compiled: CompiledSchedule): void {
-  if (jitterSeconds === 0) return
+function checkJitter({ jitterSeconds, schedule }: JobVersion, compiled: CompiledSchedule | null): void {
+  if (jitterSeconds === 0 || compiled === null) return
   if (schedule.type === 'IMMEDIATE') throw refuseField('/jitter_seconds', 'must be 0 with IMMEDIATE')
   const gap = shortestGapSeconds(compiled)
   if (jitterSeconds < gap) return

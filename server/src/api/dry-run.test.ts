@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, setupApp } from '../../test/app.ts'
 import { useDatabase } from '../../test/database.ts'
+import { sharedLane } from '../domain/lane.ts'
 import { defaultTenantId } from '../domain/tenant.ts'
 import { DatabaseClock } from '../lib/clock.ts'
 import { UuidV7 } from '../lib/id.ts'
@@ -9,6 +10,7 @@ import { realRandom } from '../lib/random.ts'
 import { startClock } from '../store/clock-sync.ts'
 import { StoredHistory } from '../store/history.ts'
 import { StoredRequests, storesOn } from '../store/requests.ts'
+import { StoredRunSteps } from '../store/run-steps.ts'
 import { executionsCancelled } from '../telemetry/events.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
@@ -19,9 +21,10 @@ async function setup(t: TestContext) {
   const { database, client } = await useDatabase(t)
   const clock = new DatabaseClock()
   await startClock(database, clock)
+  const ids = new UuidV7(() => clock.databaseNow(), realRandom)
   const parts = await setupApp(t, {
     clock,
-    ids: new UuidV7(() => clock.databaseNow(), realRandom),
+    ids,
     ...storesOn(database),
     history: new StoredHistory(database),
     requests: new StoredRequests(database),
@@ -46,7 +49,11 @@ async function setup(t: TestContext) {
     }
     return texts.join('\n')
   }
-  return { ...parts, client, created, path, dump }
+  const runSteps = new StoredRunSteps(database)
+  const tools = { newExecutionId: () => ids.nextBatch(), laneOf: () => sharedLane }
+  /** What was noted of runs is decided. */
+  const step = async () => runSteps.step(await runSteps.findNoted(10, false), tools)
+  return { ...parts, client, created, path, dump, step }
 }
 
 test('a dry run answers as if it were done, and nothing is', async (t) => {
@@ -99,6 +106,34 @@ test('a dry run answers as if it were done, and nothing is', async (t) => {
   assert.equal((await dry('PATCH', path, { schedule, ...limits })).jitter_seconds, 9)
   assert.deepEqual(woken, [])
   assert.equal(await dump(), before)
+})
+
+test('a dry run of dependencies and of their runs leaves all as it was', async (t) => {
+  const { call, created, path, dump, step } = await setup(t)
+  const { key: _key, schedule: _schedule, ...child } = request
+  const after = { depends_on: [{ job_id: created.job_id }] }
+  const { job_id: jobId } = (await call('POST', '/jobs', { ...child, ...after, name: 'b' })).json()
+  const { graph_run_id: runId } = (await call('POST', `${path}/trigger`)).json()
+  await step()
+  const dry = async (method: 'POST' | 'PUT' | 'PATCH' | 'DELETE', to: string, body?: unknown) => {
+    const answer = await call(method, `${to}?dry_run=true`, body, { 'if-match': '*' })
+    assert.equal(answer.statusCode, 200, answer.body)
+    return answer.json()
+  }
+  const before = await dump()
+  assert.equal((await dry('POST', '/jobs', { ...child, ...after, name: 'c' })).depends_on.length, 1)
+  const free = { depends_on: null, schedule: '@daily' }
+  assert.deepEqual((await dry('PATCH', `/jobs/${jobId}`, free)).depends_on, [])
+  assert.equal((await dry('DELETE', `/jobs/${jobId}`)).status, 'DELETED')
+  assert.equal((await dry('POST', `${path}/trigger`)).graph_run_id === null, false)
+  assert.equal((await dry('POST', `/graph-runs/${runId}/cancel`)).status, 'CANCELLED')
+  assertProblem(await call('DELETE', `${path}?dry_run=true`), 'JOB_HAS_DEPENDENTS')
+  assert.equal(await dump(), before)
+  await call('POST', `/graph-runs/${runId}/cancel`)
+  await step()
+  const ended = await dump()
+  assert.equal((await dry('POST', `/graph-runs/${runId}/resume`)).execution_ids.length, 2)
+  assert.equal(await dump(), ended)
 })
 
 test('what a dry run would be refused, it is', async (t) => {

@@ -63,6 +63,7 @@ function isSameDefinition(state: JobState, definition: JobVersion): boolean {
 }
 
 function checkNewSchedule(state: JobState, request: JobRequest, { definition, compiled }: DefinedJob): void {
+  if (compiled === null) return
   const { type } = definition.schedule
   if (type === 'IMMEDIATE')
     throw refuseChange('/schedule', 'cannot become IMMEDIATE: the job is there already')

@@ -5,12 +5,14 @@ import { idempotencyKeyOf } from '../domain/execution.ts'
 import type { Execution as JobExecution } from '../domain/job.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { DeadLetter } from '../ports/dead-letters.ts'
+import type { ParentResult } from '../ports/graph-runs.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../ports/history.ts'
+import { toParents } from './parent-shape.ts'
 
 export function toExecutionItem(one: ExecutionSummary): ExecutionItem {
   return {
     execution_id: one.executionId,
-    status: one.status as ExecutionItem['status'],
+    status: one.status,
     scheduled_time: toScheduledTime(one.slot),
     attempt_number: one.attempt,
     kind: one.kind,
@@ -23,6 +25,8 @@ export function toExecutionItem(one: ExecutionSummary): ExecutionItem {
     worker_id: one.workerId,
     dead_letter: one.deadLetter,
     retry_at: one.status === 'RETRYING' ? instantOf(one.retryAt) : null,
+    graph_run_id: one.runId,
+    skipped: one.skipped,
   }
 }
 
@@ -31,7 +35,8 @@ export function toFoundExecution(one: ExecutionSummary): ExecutionSearch['execut
   return { ...toExecutionItem(one), job_id: one.jobId, job_name: one.jobName }
 }
 
-export function toExecution(one: ExecutionView): Execution {
+/** `parents`: what it runs after. */
+export function toExecution(one: ExecutionView, parents: readonly ParentResult[]): Execution {
   const { executionId, jobId, slot } = one
   const { execution, progress } = one
   const payload = one.payloadOverride === undefined ? execution.payload : one.payloadOverride
@@ -48,6 +53,7 @@ export function toExecution(one: ExecutionView): Execution {
     metadata: { ...one.metadata },
     ...(payload === undefined ? {} : { payload }),
     retry_of: one.retryOf,
+    parents: toParents(parents),
     attempts: one.attempts.map(toAttempt),
   }
 }
@@ -77,6 +83,7 @@ export function toDeadLetter(one: DeadLetter): DeadLetterReply {
     ...(one.payload === undefined ? {} : { payload: one.payload }),
     edited_at: instantOf(one.editedAt),
     auto_redrive_at: instantOf(one.redriveAt),
+    graph_run_id: one.runId,
   }
 }
 

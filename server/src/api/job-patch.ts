@@ -1,7 +1,7 @@
 // What a change makes of a job, before it is judged: the job in the form in which it could be sent, and a JSON merge
 // patch (RFC 7396) applied to it.
 import type { JobRequest } from '@carillon/contract/job.ts'
-import type { Execution, JobView } from '../domain/job.ts'
+import { type Execution, hasSchedule, type JobView } from '../domain/job.ts'
 import { hiddenValue } from './job-shape.ts'
 import { escapePointer, refuseField } from './problem.ts'
 
@@ -30,7 +30,8 @@ function requestOf(job: JobView): JobRequest {
     name: job.name,
     ...(key !== null && { key }),
     ...(description !== null && { description }),
-    schedule: { ...job.schedule },
+    ...(hasSchedule(job) && { schedule: { ...job.schedule } }),
+    depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
     execution: { ...execution } as JobRequest['execution'],
     retry_policy: { ...job.retryPolicy },
     priority: job.priority,

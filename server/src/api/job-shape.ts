@@ -1,6 +1,6 @@
 // A job as clients see it. Values of headers and of the environment are left out: they are secrets more often than not.
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
-import type { Execution, JobView } from '../domain/job.ts'
+import { type Execution, hasSchedule, type JobView } from '../domain/job.ts'
 import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
@@ -20,7 +20,6 @@ export interface ShapeContext {
 }
 
 export function toJob(job: JobView, context: ShapeContext): Job {
-  const { schedule } = job
   return {
     job_id: job.jobId,
     name: job.name,
@@ -28,12 +27,8 @@ export function toJob(job: JobView, context: ShapeContext): Job {
     description: job.description,
     status: job.status,
     pause: pauseOf(job),
-    schedule: {
-      ...schedule,
-      ...(schedule.max_runs === undefined ? {} : { runs: job.runs }),
-      next_run_at: instantOf(nextRunAt(job, context)),
-      last_run_at: instantOf(job.lastRunAt),
-    },
+    schedule: hasSchedule(job) ? showSchedule(job, context) : null,
+    depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
     execution: showExecution(job.execution),
     retry_policy: { ...job.retryPolicy },
     priority: job.priority,
@@ -50,6 +45,16 @@ export function toJob(job: JobView, context: ShapeContext): Job {
     created_by: job.createdBy,
     updated_at: toRfc3339(job.updatedAt),
     updated_by: job.updatedBy,
+  }
+}
+
+function showSchedule(job: JobView, context: ShapeContext): Job['schedule'] {
+  const { schedule } = job
+  return {
+    ...schedule,
+    ...(schedule.max_runs === undefined ? {} : { runs: job.runs }),
+    next_run_at: instantOf(nextRunAt(job, context)),
+    last_run_at: instantOf(job.lastRunAt),
   }
 }
 

@@ -1,14 +1,15 @@
 // From a request to a job that can be created: its first version and its first slot.
 import type { JobRequest } from '@carillon/contract/job.ts'
+import type { JobVersion } from '../domain/job.ts'
 import { misfireWindowMs } from '../domain/misfire.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
-import { isExcluded, nextSlot } from '../domain/schedule/next-run.ts'
+import { type CompiledSchedule, isExcluded, nextSlot } from '../domain/schedule/next-run.ts'
 import { refuse } from '../domain/schedule/schedule-error.ts'
 import type { Tier } from '../domain/tenant.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { ApiError } from './api-error.ts'
-import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './define-job.ts'
+import { defineJob, pointerToTime, refuseOver } from './define-job.ts'
 import { revealValues } from './job-patch.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 
@@ -30,21 +31,28 @@ export function planJob(given: JobRequest, context: NewJobContext): NewJob {
   const { jobId, tenantId, tier, now, calendars = {} } = context
   const request = revealValues(given, null)
   const defined = defineJob(request, { jobId, tenantId, tier, version: 1, anchorAt: now, calendars })
-  const slot = firstSlot(defined, request, now)
-  const immediate = defined.definition.schedule.type === 'IMMEDIATE' ? { ...context.enqueue(), slot } : null
+  const { definition, compiled } = defined
+  const slot = compiled === null ? null : firstSlot({ definition, compiled }, request, now)
+  const isImmediate = definition.schedule.type === 'IMMEDIATE'
+  const immediate = isImmediate && slot !== null ? { ...context.enqueue(), slot } : null
+  const isDependent = definition.dependsOn.length > 0
   return {
-    ...defined.definition,
+    ...definition,
     version: 1,
     key: request.key ?? null,
     createdAt: now,
     createdBy: context.by,
     status: immediate === null ? 'ACTIVE' : 'COMPLETED',
-    slotAt: immediate === null ? slot : null,
+    slotAt: immediate === null && !isDependent ? slot : null,
     immediate,
   }
 }
 
-function firstSlot({ compiled, definition }: DefinedJob, request: JobRequest, now: EpochMs): EpochMs {
+function firstSlot(
+  { compiled, definition }: { compiled: CompiledSchedule; definition: JobVersion },
+  request: JobRequest,
+  now: EpochMs,
+): EpochMs {
   const slot = nextSlot(compiled, compiled.kind === 'once' ? (-1 as EpochMs) : now)
   if (slot === null) throw refuseOver(request)
   if (definition.schedule.type === 'IMMEDIATE' && isExcluded(compiled, slot)) {

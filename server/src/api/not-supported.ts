@@ -5,7 +5,7 @@ import { ApiError } from './api-error.ts'
 
 type Fields = Record<string, unknown>
 
-const jobFields = ['depends_on', 'on_failure', 'on_late', 'region']
+const jobFields = ['on_failure', 'on_late', 'region']
 const executionFields = ['topic', 'key', 'endpoint', 'service_method', 'metadata', 'function']
 const executionTypes = ['kafka', 'grpc', 'lambda']
 

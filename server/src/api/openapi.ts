@@ -27,6 +27,7 @@ export function openapiOptions(version: string): SwaggerOptions {
       tags: [
         { name: 'jobs', description: 'What to run and when.' },
         { name: 'executions', description: 'What ran, and how it went.' },
+        { name: 'graph runs', description: 'Jobs that run after each other, from the first to the last.' },
         { name: 'attempts', description: 'What a target says of an attempt that it was called for.' },
         { name: 'artifacts', description: 'Bundles of code that jobs run.' },
         { name: 'workers', description: 'Who runs attempts, and the protocol of your own workers.' },

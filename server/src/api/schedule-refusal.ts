@@ -6,7 +6,7 @@ import { ApiError } from './api-error.ts'
 
 /** A request that carries a schedule. */
 interface Scheduled {
-  schedule: string | { cron_expression?: string | undefined }
+  schedule?: string | { cron_expression?: string | undefined } | undefined
 }
 
 export function refuseSchedule(error: ScheduleError, body: Scheduled): ApiError {
@@ -26,5 +26,5 @@ function pointerOf(field: string | null, { schedule }: Scheduled): string {
   if (Object.hasOwn(SchedulePreviewRequestSchema.properties, name)) return `/${field}`
   if (typeof schedule === 'string') return '/schedule'
   if (Object.hasOwn(ScheduleObjectSchema.properties, name)) return `/schedule/${field}`
-  return schedule.cron_expression === undefined ? '/schedule' : '/schedule/cron_expression'
+  return schedule?.cron_expression === undefined ? '/schedule' : '/schedule/cron_expression'
 }

@@ -45,7 +45,7 @@ export function methodOf(execution: Execution | undefined): string | null {
 /** Of a job that is about to be stored. */
 export function checkTier(
   tier: Tier,
-  job: { request: JobRequest; definition: JobVersion; compiled: CompiledSchedule },
+  job: { request: JobRequest; definition: JobVersion; compiled: CompiledSchedule | null },
 ): void {
   const { retryPolicy, priority } = job.definition
   if (retryPolicy.max_retries > tier.retriesMax) {
@@ -54,6 +54,7 @@ export function checkTier(
   if (priority < tier.priorityBest) {
     throw refuseTier(tier, '/priority', `must be ${tier.priorityBest} or a larger number`)
   }
+  if (job.compiled === null) return
   const gap = shortestGapSeconds(job.compiled)
   if (gap < tier.intervalSecondsMin) {
     const detail = `has slots ${gap} s apart; at least ${tier.intervalSecondsMin} s are needed`
@@ -74,7 +75,7 @@ function refuseTier({ tier }: Tier, pointer: string, detail: string): ApiError {
 
 /** The field that says how often. */
 function pointerToPace({ schedule }: JobRequest): string {
-  if (typeof schedule === 'string') return '/schedule'
+  if (typeof schedule !== 'object') return '/schedule'
   const field = (['cron_expression', 'every_seconds', 'interval'] as const).find((name) =>
     Object.hasOwn(schedule, name),
   )

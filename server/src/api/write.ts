@@ -2,9 +2,10 @@
 // can forget one. The effect and the answer that a repetition gets are written together.
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RunStatus } from '../domain/graph-run.ts'
 import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../ports/requests.ts'
 import type { Wakeup, WakeupTopic } from '../ports/wakeup.ts'
-import { executionsCancelled } from '../telemetry/events.ts'
+import { executionsCancelled, graphRunFinished } from '../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
 
 export interface WriteDeps {
@@ -23,6 +24,8 @@ export interface WriteAnswer<Body> {
   wake?: readonly WakeupTopic[]
   /** Executions that this ended; told after the commit. */
   cancelled?: number
+  /** Runs of graphs that this ended, by how; told after the commit. */
+  runsOver?: readonly RunStatus[]
 }
 
 /**
@@ -41,9 +44,9 @@ export async function answerWrite<Body>(
   const outcome = await deps.requests.run<ApiError | Written>(terms, async (stores) => {
     const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
     if (done instanceof ApiError) return { value: done, reply: null }
-    const { wake = [], cancelled = 0, ...answer } = done
+    const { wake = [], cancelled = 0, runsOver = [], ...answer } = done
     const written = toReply(answer, reply)
-    return { value: { wake, cancelled, written }, reply: written }
+    return { value: { wake, cancelled, runsOver, written }, reply: written }
   })
   if (outcome.kind === 'in_flight') {
     const errors = [{ pointer: keyHeader, detail: 'is that of a request that is under way' }]
@@ -56,16 +59,18 @@ export async function answerWrite<Body>(
   }
   if (outcome.kind === 'repeated') return send(reply.header('idempotency-replayed', 'true'), outcome.reply)
   if (outcome.value instanceof ApiError) throw outcome.value
-  const { wake, cancelled, written } = outcome.value
+  const { wake, cancelled, runsOver, written } = outcome.value
   if (dryRun) return send(reply.header('x-dry-run', 'true'), asIfDone(written))
   for (const topic of wake) deps.wakeup.send(topic)
   if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
+  for (const status of runsOver) graphRunFinished.emit({ status })
   return send(reply, written)
 }
 
 interface Written {
   wake: readonly WakeupTopic[]
   cancelled: number
+  runsOver: readonly RunStatus[]
   written: Reply
 }
 
@@ -80,7 +85,7 @@ async function refusalOf<T>(work: Promise<T>): Promise<T | ApiError> {
 }
 
 function toReply(
-  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled'>,
+  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled' | 'runsOver'>,
   reply: FastifyReply,
 ): Reply {
   if (status === 204) return { status, headers, body: '' }

@@ -17,18 +17,20 @@ export const EXECUTION_STATUSES = [
 ] as const
 export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
 
-export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill'] as const
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'] as const
 export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
 
-/** How an attempt ended; `cancelled` also ends an execution that has none. */
-export const OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
+export const ATTEMPT_OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
+/** How an attempt ended; `cancelled` also ends an execution that has none, and `skipped` only such a one. */
+export const OUTCOMES = [...ATTEMPT_OUTCOMES, 'skipped'] as const
 export type Outcome = (typeof OUTCOMES)[number]
 
 /**
- * Where a `live` row is: held back by another execution of its job, claimable, claimed, called and awaiting the word of
+ * Where a `live` row is: held back by others of its graph run, held back by another execution of its job, claimable, claimed, called and awaiting the word of
  * its target (which answered 202), or between attempts.
  */
-export const LIVE_STATES = ['waiting', 'ready', 'running', 'awaiting', 'retrying'] as const
+export const LIVE_STATES = ['blocked', 'waiting', 'ready', 'running', 'awaiting', 'retrying'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
 
 /** Why a slot has no execution. */
@@ -49,6 +51,7 @@ export function executionIdAt(batchId: string, position: number): string {
 /** The status a client sees of an execution that has not ended; only a running one can be on its way to cancelled. */
 export function statusOfLive(state: LiveState, attempts: number, isCancelled: boolean): ExecutionStatus {
   if (isCancelled) return 'CANCELLING'
+  if (state === 'blocked') return 'WAITING_DEPENDENCIES'
   if (state === 'running' || state === 'awaiting') return 'RUNNING'
   if (state === 'retrying') return 'RETRYING'
   return attempts === 0 ? 'PENDING' : 'RETRYING'
@@ -58,7 +61,13 @@ export function statusOfLive(state: LiveState, attempts: number, isCancelled: bo
 export function statusOfOutcome(outcome: Outcome): ExecutionStatus {
   if (outcome === 'succeeded') return 'SUCCEEDED'
   if (outcome === 'cancelled') return 'CANCELLED'
+  if (outcome === 'skipped') return 'SKIPPED'
   return outcome === 'timed_out' ? 'TIMED_OUT' : 'FAILED'
+}
+
+/** Whether others of its graph run went before it. A root that is run again there is a retry. */
+export function runsAfterOthers({ kind, runId }: { kind: ExecutionKind; runId: string | null }): boolean {
+  return kind === 'dependency' && runId !== null
 }
 
 /** The same for every attempt of one execution: by the slot for a slot, else by the execution. */

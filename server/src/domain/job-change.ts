@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { SkipReason } from './execution.ts'
-import type { JobStatus, JobVersion, JobView, Pause } from './job.ts'
+import { hasSchedule, type JobStatus, type JobVersion, type JobView, type Pause } from './job.ts'
 import { isAfterCompletion, slotAfterEnd } from './schedule/after-completion.ts'
 import { compileSchedule } from './schedule/compile-schedule.ts'
 import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from './schedule/next-run.ts'
@@ -19,6 +19,8 @@ export interface JobState extends JobView {
   owed: { from: EpochMs; to: EpochMs } | null
   /** What of the owed range is decided already: skips, and slots that ran, in order. */
   owedDecided: readonly { from: EpochMs; to: EpochMs }[]
+  /** The graph it belongs to; null: none. */
+  graphId: string | null
 }
 
 /** Slots that do not run, as one run of equal skips under one version. */
@@ -63,22 +65,39 @@ export interface JobEdit {
   version: JobVersion
 }
 
-/** Not of a deleted job. An edit that leaves the schedule alone keeps the slot; one that changes it plans anew, after now. */
+/**
+ * Not of a deleted job. An edit that leaves the schedule alone keeps the slot; one that changes it plans anew, after now.
+ * So does one that takes on dependencies, with which there is no slot, or takes the last of them away.
+ */
 export function editJob(state: JobState, { by, key, version }: JobEdit): JobWrite {
   assert(state.status !== 'DELETED', 'a deleted job is not edited')
   const kept = { ...stayAs(state, by), key, version }
-  if (isSameSchedule(state, version)) return kept
+  const isSame = isSameSchedule(state, version)
+  if (isSame && isDependent(state) === isDependent(version)) return kept
   const settled = settle(state, state.now, state.status === 'PAUSED' ? 'paused' : 'edited')
-  const schedule = scheduleOf(version)
   // Runs are counted from when the schedule has a limit of them.
-  const runs = state.schedule.max_runs === undefined ? 0 : settled.runs
+  const runs = isSame || state.schedule.max_runs !== undefined ? settled.runs : 0
+  const planned = planSlot(state, version, { decidedTo: settled.decidedTo, runs })
+  return { ...kept, ...settled, runs, ...planned }
+}
+
+/** Where a job stands whose slots are planned anew. */
+function planSlot(
+  state: JobState,
+  version: JobVersion,
+  { decidedTo, runs }: { decidedTo: EpochMs; runs: number },
+): Pick<JobWrite, 'status' | 'slotAt' | 'pause'> {
+  const isPaused = state.status === 'PAUSED'
+  const unended = { status: isPaused ? 'PAUSED' : 'ACTIVE', pause: isPaused ? state.pause : null } as const
+  if (isDependent(version)) return { ...unended, slotAt: null }
+  assert(hasSchedule(version), 'a job without dependencies has a schedule')
   const isOver = runs >= (version.schedule.max_runs ?? Number.POSITIVE_INFINITY)
   // While its last execution is under way, one that counts from that end goes on awaiting it.
   const awaits = !isOver && isAwaiting(state) && isAfterCompletion(version.schedule)
-  const slotAt = schedule === null || isOver || awaits ? null : nextSlot(schedule, settled.decidedTo)
-  const isCompleted = slotAt === null && !awaits
-  const status = isCompleted ? 'COMPLETED' : state.status === 'PAUSED' ? 'PAUSED' : 'ACTIVE'
-  return { ...kept, ...settled, runs, status, slotAt, pause: status === 'PAUSED' ? state.pause : null }
+  const schedule = scheduleOf(version)
+  const slotAt = schedule === null || isOver || awaits ? null : nextSlot(schedule, decidedTo)
+  if (slotAt === null && !awaits) return { status: 'COMPLETED', slotAt, pause: null }
+  return { ...unended, slotAt }
 }
 
 /** Stops new slots. Of a paused job only reason and end change. */
@@ -111,8 +130,10 @@ export function resumeJob(
   if (state.status === 'ACTIVE') return null
   const settled = settle(state, at === null ? state.now : ((at - 1) as EpochMs), 'paused')
   const slotAt = slotAfter(state, settled.decidedTo)
-  // Without a slot one that counts from the end of its last execution awaits that.
-  const status = slotAt === null && !isAfterCompletion(state.schedule) ? 'COMPLETED' : 'ACTIVE'
+  // Without a slot one that counts from the end of its last execution awaits that, and one that runs after others waits
+  // for them.
+  const isOver = slotAt === null && !isAfterCompletion(state.schedule) && !isDependent(state)
+  const status = isOver ? 'COMPLETED' : 'ACTIVE'
   return { ...stayAs(state, by), ...settled, status, slotAt, pause: null }
 }
 
@@ -129,7 +150,8 @@ export function deleteJob(
 
 /** The job as it is after the write; null: as it is. */
 export function applyWrite(state: JobState, write: JobWrite | null): JobView {
-  const { now, decidedTo: _to, recordedAt: _at, owed: _owed, owedDecided: _decided, ...view } = state
+  const { now, decidedTo: _to, recordedAt: _at, owed: _owed, owedDecided: _decided, ...known } = state
+  const { graphId: _graph, ...view } = known
   if (write === null) return view
   const { key, version, status, slotAt, runs, pause, by } = write
   return { ...view, ...version, key, status, slotAt, runs, pause, updatedAt: now, updatedBy: by }
@@ -153,8 +175,15 @@ function stayAs(state: JobState, by: string): JobWrite {
   return { by, key, status, slotAt, decidedTo, runs, pause, ...none }
 }
 
-function isAwaiting({ status, slotAt, schedule }: JobState): boolean {
-  return slotAt === null && (status === 'ACTIVE' || status === 'PAUSED') && isAfterCompletion(schedule)
+function isAwaiting(state: JobState): boolean {
+  const { status, slotAt, schedule } = state
+  const isUnended = status === 'ACTIVE' || status === 'PAUSED'
+  return slotAt === null && isUnended && isAfterCompletion(schedule) && !isDependent(state)
+}
+
+/** Whether it runs after others and so has no slots. */
+function isDependent({ dependsOn }: Pick<JobVersion, 'dependsOn'>): boolean {
+  return dependsOn.length > 0
 }
 
 /** Every slot up to `until` that has no record gets one. */

@@ -1,6 +1,7 @@
 // A job: the durable definition of what to run and when. Versions are append-only; an execution runs the version it
 // was fired with.
 import type { EpochMs } from '../lib/epoch.ts'
+import type { Dependency } from './graph.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { ScheduleAnswer } from './schedule/compile-schedule.ts'
 
@@ -17,6 +18,13 @@ export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
 
 /** As the schedule engine returns it: always an object with its type. */
 export type StoredSchedule = ScheduleAnswer['definition']
+
+/** Of a job that runs only after others. The schedule engine refuses it, so no slot is ever read out of it. */
+export const noSchedule = { type: 'NONE' } as unknown as StoredSchedule
+
+export function hasSchedule({ schedule }: { schedule: StoredSchedule }): boolean {
+  return schedule.type !== noSchedule.type
+}
 
 export const partitionsCount = 64
 
@@ -94,6 +102,8 @@ export interface JobVersion {
   concurrencyLimit: number | null
   /** Executions of all the tenant's jobs with this key that may run at once. */
   concurrencyKey: ConcurrencyKey | null
+  /** What it runs after; while there is any, it has no slots of its own. Each job once. */
+  dependsOn: readonly Dependency[]
   metadata: Readonly<Record<string, string>>
 }
 

@@ -31,6 +31,8 @@ function job(changes: Partial<WaitingJob> = {}): WaitingJob {
     underWay: 0,
     uncancelled: 0,
     underWayOf: null,
+    graphId: null,
+    runsUnderWay: 0,
     waiting: [],
     owed: null,
     owedDecided: [],
@@ -217,4 +219,66 @@ test('CANCEL_RUNNING: of what waits in front of what is owed only the latest sta
   assert.deepEqual([busy.cancel, busy.go], [superseded, []])
   const free = plan({ ...base, waiting })
   assert.deepEqual([free.cancel, free.go, free.owed], [superseded, ['s9'], null])
+})
+
+test('nothing of a root goes while a run of it is under way', () => {
+  const runs = { graphId: 'g', runsUnderWay: 1, uncancelled: 1 }
+  const waiting = [one('person'), slot('s2', 2)]
+  assert.deepEqual(plan({ ...runs, waiting }), nothing)
+  assert.deepEqual(plan({ ...runs, runsUnderWay: 0, waiting }).go, ['person'])
+  assert.deepEqual(plan({ ...runs, owed: owed(10, 12) }), nothing, 'nor what is owed')
+  assert.deepEqual(plan({ ...runs, runsUnderWay: 0, owed: owed(10, 12) }).owed?.slots, [at(10)])
+})
+
+test('where overlap is allowed a run is in nobody’s way', () => {
+  const runs = { graphId: 'g', runsUnderWay: 3, concurrencyLimit: 1, overlapPolicy: 'ALLOW' } as const
+  assert.deepEqual(plan({ ...runs, waiting: [slot('s2', 2)] }).go, ['s2'])
+})
+
+test('a run of a backfill is in the way of all but others of that backfill', () => {
+  const runs = { graphId: 'g', runsUnderWay: 1 }
+  const waiting = [one('next', { kind: 'backfill', operationId: 'o1' })]
+  assert.deepEqual(plan({ ...runs, waiting, underWayOf: 'o1' }).go, ['next'])
+  assert.deepEqual(plan({ ...runs, waiting, underWayOf: 'o2' }).go, [])
+  assert.deepEqual(plan({ ...runs, waiting: [one('person')], underWayOf: 'o1' }).go, [])
+})
+
+test('what is itself part of a run waits for executions of its job, not for runs', () => {
+  const waiting = [one('node', { kind: 'dependency' })]
+  assert.deepEqual(plan({ waiting, runsUnderWay: 1 }).go, ['node'])
+  assert.deepEqual(plan({ waiting, runsUnderWay: 1, underWay: 1 }).go, [])
+})
+
+test('what is itself part of a run passes what a run holds back, and nothing else', () => {
+  const key = { concurrencyKey: { key: 'k', limit: 1 } }
+  const nodes = [
+    one('node', { kind: 'dependency', rank: at(5) }),
+    one('next', { kind: 'dependency', rank: at(6) }),
+  ]
+  const waiting = [one('person'), slot('s20', 20, 1), ...nodes]
+  assert.deepEqual(plan({ waiting }).go, ['person'])
+  assert.deepEqual(plan({ waiting, runsUnderWay: 1 }), { ...nothing, go: ['node'] })
+  assert.deepEqual(plan({ waiting, runsUnderWay: 1, underWay: 1 }), nothing)
+  const behindOwed = { waiting: waiting.slice(1), owed: owed(10, 12) }
+  assert.deepEqual(plan({ ...behindOwed, runsUnderWay: 1 }), { ...nothing, go: ['node'] })
+  assert.deepEqual(
+    plan(behindOwed).owed?.slots,
+    [at(10)],
+    'what is owed comes first, if no run holds it back',
+  )
+  const limited = [one('person', key), one('node', { kind: 'dependency', rank: at(5) })]
+  const held = new KeyCounts([[nameOfKey('acme', 'k'), 1]])
+  assert.deepEqual(
+    planRelease(job({ waiting: limited }), held).go,
+    [],
+    'one that its key holds back is not passed',
+  )
+})
+
+test('CANCEL_RUNNING: a run that goes on after its root has ended makes way too, and is waited for', () => {
+  const base = { overlapPolicy: 'CANCEL_RUNNING', graphId: 'g', waiting: [slot('s3', 3)] } as const
+  const cancel = { waiting: [], underWay: true, bySlot: at(3) }
+  assert.deepEqual(plan({ ...base, runsUnderWay: 1, uncancelled: 1 }), { ...nothing, cancel })
+  assert.deepEqual(plan({ ...base, runsUnderWay: 1, uncancelled: 0 }), nothing, 'it was cancelled before')
+  assert.deepEqual(plan(base).go, ['s3'])
 })

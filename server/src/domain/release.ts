@@ -37,11 +37,21 @@ export interface WaitingJob
   calendars: Calendars | null
   /** Executions that were let go and have not ended, in batches or alone. */
   underWay: number
-  /** Of those, the ones that nobody has cancelled. */
+  /** Of those and of the runs under way, the ones that nobody has cancelled. */
   uncancelled: number
-  /** The backfill that all under way belong to; null: there is none such. */
+  /** The backfill that all under way belong to, runs included; null: there is none such. */
   underWayOf: string | null
-  /** The first by rank and, among slots, the first by slot; at most `waitingMax` of each. */
+  /** Of a root: its graph; null: it is in none. */
+  graphId: string | null
+  /**
+   * Of a root that does not allow overlaps: runs of its graph that were let go and have not ended; those of executions
+   * that wait do not count.
+   */
+  runsUnderWay: number
+  /**
+   * The first by rank and, among slots, the first by slot; at most `waitingMax` of each. While runs are under way also the
+   * first by rank that is part of a run.
+   */
   waiting: readonly WaitingExecution[]
   owed: OwedSlots | null
   /** What of the owed range is decided already: skips, and slots that ran, in order. */
@@ -156,18 +166,30 @@ function letSeveralGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void
 function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
   const cancels = job.overlapPolicy === 'CANCEL_RUNNING'
   const waiting = cancels ? planCancel(job, plan) : job.waiting
-  const [first] = cancels ? slotsFirst(waiting) : inOrder(waiting)
-  if (first !== undefined && !isAfterOwed(first, job.owed)) {
-    // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
-    const isFree = job.underWay === 0 || (first.operationId !== null && first.operationId === job.underWayOf)
-    if (!isFree) return
-    if (first.concurrencyKey !== null && !keys.tryEnter(job.tenantId, first.concurrencyKey)) return
-    plan.go.push(first.executionId)
+  const ordered = cancels ? slotsFirst(waiting) : inOrder(waiting)
+  const [first] = ordered
+  const isFirst = first !== undefined && !isAfterOwed(first, job.owed)
+  // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
+  const isOfSame = isFirst && first.operationId !== null && first.operationId === job.underWayOf
+  const isHeld = isHeldBack(job, isFirst ? first.kind : 'slot') && !isOfSame
+  // Behind one that a run holds back, what is part of a run itself may go.
+  const next = isHeld ? ordered.find(({ kind }) => !isHeldBack(job, kind)) : isFirst ? first : undefined
+  if (next !== undefined) {
+    if (next.concurrencyKey !== null && !keys.tryEnter(job.tenantId, next.concurrencyKey)) return
+    plan.go.push(next.executionId)
     return
   }
-  if (job.underWay > 0) return
+  if (isHeld) return
   const isLimited = job.concurrencyKey !== null
   plan.owed = planOwed(job, 1, isLimited ? 'waiting' : 'ready')
+}
+
+/**
+ * A run of the job is in the way of whatever is not part of a run itself. What is goes as soon as no execution is: two runs
+ * of which each waits for the end of the other would never end, as after an edit that turned their graph round.
+ */
+function isHeldBack({ underWay, runsUnderWay }: WaitingJob, kind: ExecutionKind): boolean {
+  return underWay > 0 || (runsUnderWay > 0 && kind !== 'dependency')
 }
 
 /** People first; slots in their own order, of which what is owed is a part. */

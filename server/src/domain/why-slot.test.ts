@@ -22,6 +22,8 @@ const execution: ExecutionView = {
   error: null,
   deadLetter: false,
   retryAt: null,
+  runId: null,
+  skipped: null,
   idempotencyKey: null,
   retryOf: null,
   execution: job.execution,
@@ -29,7 +31,8 @@ const execution: ExecutionView = {
   metadata: {},
   attempts: [],
 }
-const bare = { blocker: null, instead: null, exclusion: null, version: null, dueAt: at('02:00:00') }
+const nothing = { blocker: null, instead: null, exclusion: null, version: null, again: null }
+const bare = { ...nothing, dueAt: at('02:00:00') }
 const ran = (changes: Partial<ExecutionView>): SlotFacts => {
   const made = { ...execution, ...changes }
   const { status, executionId, slot } = made
@@ -42,6 +45,11 @@ const skipped = (changes: Partial<SlotFacts>): SlotFacts => ({
   ...changes,
 })
 const failed = { type: 'HTTP_ERROR', message: 'Callback returned 503' } as const
+const node = { kind: 'dependency', runId: 'r' } as const
+const unmet = {
+  reason: 'dependency',
+  message: 'It runs on success of "a", which ended FAILED.',
+} as const
 const missed =
   'It was skipped: the slot 2026-01-02T02:00:00Z could not be fired in time, because no scheduler was there'
 const came = 'It was skipped: the slot 2026-01-02T02:00:00Z came'
@@ -64,6 +72,28 @@ const thens: [SlotFacts, string][] = [
     'It was cancelled: the slot 2026-01-02T02:00:00Z ended at 2026-01-02T02:00:02Z: Cancelled by ada (execution x).',
   ],
   [
+    ran({ ...node, status: 'SUCCEEDED' }),
+    'It ran: its part of the graph run of 2026-01-02T02:00:00Z started at 2026-01-02T02:00:01Z and succeeded after 1.2 s (execution x).',
+  ],
+  [
+    ran({ ...node, status: 'SKIPPED', startedAt: null, skipped: unmet }),
+    'It was skipped: its part of the graph run of 2026-01-02T02:00:00Z did not run, because it runs on success of "a", which ended FAILED (execution x).',
+  ],
+  [
+    {
+      ...ran({ ...node, status: 'SKIPPED', startedAt: null, skipped: unmet }),
+      again: { runId: 'r', isEnded: true },
+    },
+    'It was skipped: its part of the graph run of 2026-01-02T02:00:00Z did not run, because it runs on success of "a", which ended FAILED (execution x); POST /api/v1/graph-runs/r/resume runs it again.',
+  ],
+  [
+    {
+      ...ran({ ...node, status: 'FAILED', error: failed, deadLetter: true }),
+      again: { runId: 'r', isEnded: false },
+    },
+    'It ran and failed: its part of the graph run of 2026-01-02T02:00:00Z started at 2026-01-02T02:00:01Z and failed after 1.2 s with HTTP_ERROR: Callback returned 503 (execution x); it is a dead letter; once that run has ended, POST /api/v1/graph-runs/r/resume runs it again.',
+  ],
+  [
     ran({ status: 'RETRYING', error: failed, retryAt: at('02:05:00') }),
     'It is retried: the slot 2026-01-02T02:00:00Z failed with HTTP_ERROR: Callback returned 503; attempt 2 of 4 starts at 2026-01-02T02:05:00Z (execution x).',
   ],
@@ -76,8 +106,12 @@ const thens: [SlotFacts, string][] = [
     'It waits: the slot 2026-01-02T02:00:00Z has its execution since 2026-01-02T02:00:00Z and has not started yet (execution x).',
   ],
   [
-    skipped({ reason: 'overlap', blocker: 'b' }),
+    skipped({ reason: 'overlap', blocker: 'the execution b' }),
     `${came} while the execution b was still under way (overlap_policy SKIP).`,
+  ],
+  [
+    skipped({ reason: 'overlap', blocker: 'the graph run r' }),
+    `${came} while the graph run r was still under way (overlap_policy SKIP).`,
   ],
   [
     skipped({ reason: 'overlap', version: 2 }),

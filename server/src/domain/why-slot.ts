@@ -4,7 +4,8 @@ import type { EpochMs } from '../lib/epoch.ts'
 import type { ExecutionView } from '../ports/history.ts'
 import { bufferMax, type JobView } from './job.ts'
 import type { Answer } from './why.ts'
-import { atText, byText, fateText, pauseText, shorten, tookText } from './why-text.ts'
+import { againText, type RunAgain, skipText } from './why-graph.ts'
+import { atText, byText, fateText, pauseText, shorten, tookText, turnText } from './why-text.ts'
 
 export interface SlotFate {
   slot: EpochMs
@@ -21,17 +22,20 @@ export interface SlotFacts extends SlotFate {
   execution: ExecutionView | null
   /** The version of the job that skipped it; null: none did. */
   version: number | null
-  /** Of an overlap: the execution that was under way then, if it can be told. */
+  /** Of an overlap: what was under way then, if it can be told: `the execution …` or `the graph run …`. */
   blocker: string | null
   /** Of a misfire: the later slot that ran for it. */
   instead: EpochMs | null
   /** Of an exclusion: what it is excluded by, if it can be told. */
   exclusion: string | null
+  /** Of an execution of a run: how to go on, if it did not go well; null: it did, or there is no way. */
+  again: RunAgain | null
 }
 
 export function whySlot(facts: SlotFacts): Answer {
   const { slot, status, reason, executionId, execution } = facts
-  const text = execution === null ? whyWithout(facts) : whatRan(facts, execution)
+  const said = execution === null ? whyWithout(facts) : whatRan(facts, execution)
+  const text = said.replace(/\.$/, `${againText(facts.again)}.`)
   return { text, status, reason, slot, executionId }
 }
 
@@ -49,7 +53,7 @@ export function whyNoSlot(at: EpochMs, around: { before: SlotFate | null; after:
 }
 
 function whatRan({ job, slot }: SlotFacts, one: ExecutionView): string {
-  const at = `the slot ${atText(slot)}`
+  const at = turnText({ kind: one.kind, slot })
   const id = `(execution ${one.executionId})`
   const started = one.startedAt === null ? '' : ` started at ${atText(one.startedAt)} and`
   const tries = one.attempt > 1 ? `, at attempt ${one.attempt},` : ''
@@ -67,6 +71,10 @@ function whatRan({ job, slot }: SlotFacts, one: ExecutionView): string {
       const when = one.finishedAt === null ? '' : ` at ${atText(one.finishedAt)}`
       const why = one.error === null ? '' : `: ${shorten(one.error.message).replace(/\.$/, '')}`
       return `It was cancelled: ${at} ended${when}${why} ${id}.`
+    }
+    case 'SKIPPED': {
+      const why = one.skipped === null ? '' : `, because ${skipText(one.skipped.message)}`
+      return `It was skipped: ${at} did not run${why} ${id}.`
     }
     case 'RETRYING': {
       const of = Math.max(one.attempt + 1, job.retryPolicy.max_retries + 1)
@@ -133,7 +141,7 @@ function named(exclusion: string | null): string {
 function whyOverlap({ job, version, blocker }: SlotFacts): string {
   // What another version of the job said is not known here.
   const policy = version === job.version ? ` (overlap_policy ${job.overlapPolicy})` : ''
-  const under = blocker === null ? 'an earlier execution of the job' : `the execution ${blocker}`
+  const under = blocker ?? 'an earlier execution of the job'
   if (version !== job.version || job.overlapPolicy === 'SKIP')
     return `came while ${under} was still under way${policy}`
   const full =

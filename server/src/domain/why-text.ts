@@ -30,12 +30,24 @@ export function shorten(text: string): string {
 }
 
 export function nameOf(one: { kind: ExecutionKind; slot: EpochMs; executionId: string }): string {
-  const what =
-    one.kind === 'slot' ? 'the slot' : one.kind === 'backfill' ? 'the backfill of' : `the ${one.kind} of`
-  return `${what} ${atText(one.slot)} (execution ${one.executionId})`
+  return `${turnText(one)} (execution ${one.executionId})`
+}
+
+/** What an execution is there for. */
+export function turnText({ kind, slot }: { kind: ExecutionKind; slot: EpochMs }): string {
+  if (kind === 'slot') return `the slot ${atText(slot)}`
+  return kind === 'dependency'
+    ? `its part of the graph run of ${atText(slot)}`
+    : `the ${kind} of ${atText(slot)}`
+}
+
+/** A sentence as a part of another one. */
+export function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1)
 }
 
 const words: Partial<Record<WhyStatus, string>> = {
+  WAITING_DEPENDENCIES: 'waits for others of its graph run',
   SUCCEEDED: 'succeeded',
   FAILED: 'failed',
   TIMED_OUT: 'timed out',

@@ -31,11 +31,14 @@ const facts: NowFacts = {
   last: { slot: at('03:00:00'), status: 'SUCCEEDED', reason: null, executionId: 'x' },
   next: { slot: at('04:00:00'), dueAt: at('04:00:00'), exclusion: null },
   nextRunAt: at('04:00:00'),
+  graph: null,
+  run: null,
+  runAhead: null,
 }
 const under = (...executions: UnendedExecution[]) => ({
   underWay: {
     executions,
-    letGo: executions.filter(({ state }) => state !== 'waiting').length,
+    letGo: executions.filter(({ state }) => state !== 'waiting' && state !== 'blocked').length,
     owed: null,
   },
 })
@@ -223,6 +226,102 @@ nows.push(
   [
     { job: counted, next: null },
     'Its last execution has ended, and the next slot, which counts from that end, is being planned.',
+    'SCHEDULED',
+    'after_completion',
+  ],
+)
+
+const dependent: JobView = { ...job, slotAt: null, dependsOn: [{ jobId: 'a', on: 'success' }] }
+const after: NowFacts['graph'] = {
+  parents: [{ name: 'extract', on: 'success' }],
+  roots: ['extract'],
+  last: null,
+}
+const turn = {
+  executionId: 's',
+  slot: at('02:00:00'),
+  status: 'FAILED',
+  message: 'no such table.',
+  again: { runId: 'r', isEnded: true },
+} as const
+const part: UnendedExecution = {
+  ...ready,
+  kind: 'dependency',
+  state: 'blocked',
+  status: 'WAITING_DEPENDENCIES',
+}
+const open = (...names: string[]) => names.map((name) => ({ name, status: 'RUNNING' }) as const)
+const runs = 'It does not fire by itself: it runs after "extract" (on success);'
+nows.push(
+  [
+    { job: dependent, graph: after, next: null },
+    `${runs} trigger "extract" to run it after it, or the job itself to run it alone.`,
+    'WAITING_DEPENDENCIES',
+    'dependency',
+  ],
+  [
+    { job: dependent, graph: { ...after, last: turn }, next: null },
+    `${runs} trigger "extract" to run it after it, or the job itself to run it alone; its last turn, in the graph run of 2026-01-02T02:00:00Z, failed: no such table (execution s); POST /api/v1/graph-runs/r/resume runs it again.`,
+    'WAITING_DEPENDENCIES',
+    'dependency',
+  ],
+  [
+    {
+      job: { ...dependent, schedule: counted.schedule },
+      graph: {
+        parents: ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name, on: 'completion' })),
+        roots: ['a', 'b'],
+        last: {
+          ...turn,
+          status: 'SKIPPED',
+          message: 'The job was paused when its turn came.',
+          again: { runId: 'r', isEnded: false },
+        },
+      },
+    },
+    'It does not fire by itself: it runs after "a" (on completion), "b" (on completion), "c" (on completion) and 2 more; trigger "a" or "b" to run it after them, or the job itself to run it alone; its last turn, in the graph run of 2026-01-02T02:00:00Z, was skipped, because the job was paused when its turn came (execution s); once that run has ended, POST /api/v1/graph-runs/r/resume runs it again.',
+    'WAITING_DEPENDENCIES',
+    'dependency',
+  ],
+  [
+    { job: { ...dependent, status: 'PAUSED', pause }, graph: after },
+    `The job is ${pauseSaid}; it is skipped in every graph run until it is resumed, but it can be triggered.`,
+    'PAUSED',
+    'paused',
+  ],
+  [
+    { job: dependent, graph: after, ...under(part), run: { runId: 'r', open: open('extract', 'clean') } },
+    'It waits: its part of the graph run of 2026-01-02T03:00:00Z (execution x) waits for "extract" (RUNNING) and "clean" (RUNNING) in the graph run r.',
+    'WAITING_DEPENDENCIES',
+    'dependency',
+  ],
+  [
+    { job: { ...dependent, schedule: counted.schedule }, graph: after, ...under(one) },
+    'It is running: the slot 2026-01-02T03:00:00Z (execution x) runs since 2026-01-02T03:00:01Z.',
+    'RUNNING',
+    null,
+  ],
+  [
+    { job: dependent, graph: after, ...under(part), run: { runId: 'r', open: [] } },
+    'It waits: its part of the graph run of 2026-01-02T03:00:00Z (execution x) is about to be let go (graph run r).',
+    'WAITING_DEPENDENCIES',
+    'dependency',
+  ],
+  [
+    { job: dependent, graph: after, ...under({ ...waiting, kind: 'trigger' }, part) },
+    'It waits: the trigger of 2026-01-02T03:30:00Z (execution w) is about to be released.',
+    'PENDING',
+    'queued',
+  ],
+  [
+    { job: { ...job, overlapPolicy: 'BUFFER_ONE' }, ...under(waiting), runAhead: 'r' },
+    'It waits: the slot 2026-01-02T03:30:00Z (execution w) waits for the end of the graph run r (overlap_policy BUFFER_ONE).',
+    'PENDING',
+    'overlap',
+  ],
+  [
+    { job: counted, next: null, runAhead: 'r' },
+    'Its last execution has ended, and the next slot counts from the end of the graph run r, which is under way.',
     'SCHEDULED',
     'after_completion',
   ],

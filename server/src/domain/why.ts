@@ -6,6 +6,7 @@ import type { UnderWay, UnendedExecution } from '../ports/history.ts'
 import type { JobView } from './job.ts'
 import { suspectHost } from './route.ts'
 import { isAfterCompletion } from './schedule/after-completion.ts'
+import { dependentText, type GraphFacts, type OpenRun, openText } from './why-graph.ts'
 import { atText, byText, fateText, nameOf, pauseText, shorten } from './why-text.ts'
 import { nobodyText } from './why-worker.ts'
 
@@ -29,22 +30,39 @@ export interface NowFacts {
   next: { slot: EpochMs; dueAt: EpochMs; exclusion: string | null } | null
   /** When it runs next, as far as is known. */
   nextRunAt: EpochMs | null
+  /** Null: it depends on nothing. */
+  graph: GraphFacts | null
+  /** Of the execution that the answer is about, if it waits for others of its run; null: it does not. */
+  run: OpenRun | null
+  /** Of a root: a run of its graph that is under way, if what is asked about waits for its end. */
+  runAhead: string | null
 }
 
 export function whyNow(facts: NowFacts): Answer {
   const { job, underWay } = facts
   if (job.status === 'DELETED')
     return ofJob(job, `The job was deleted ${byText(job.updatedBy, job.updatedAt)}.`)
-  const waiting = underWay.executions.find(({ state }) => state === 'waiting')
-  const first = waiting ?? underWay.executions[0]
+  const first = firstOf(underWay)
   if (first !== undefined) return withPause(job, withAwait(job, whyUnended(facts, first)))
   if (underWay.owed !== null) return withPause(job, whyOwed(underWay.owed))
   if (job.status === 'COMPLETED') return ofJob(job, `The job is completed: ${whyCompleted(facts)}.`)
   if (job.status === 'PAUSED') {
-    const text = `The job ${pauseText(job)}; no slot fires until it is resumed, but it can be triggered.`
+    const what = facts.graph === null ? 'no slot fires' : 'it is skipped in every graph run'
+    const text = `The job ${pauseText(job)}; ${what} until it is resumed, but it can be triggered.`
     return { ...ofJob(job, text), reason: 'paused' }
   }
-  return whyNotDue(facts)
+  return facts.graph === null ? whyNotDue(facts) : whyDependent(facts.graph)
+}
+
+/** Of several that have not ended, the one to tell of: what waits is what somebody asks about. */
+export function firstOf({ executions }: UnderWay): UnendedExecution | undefined {
+  return executions.find(({ state }) => state === 'waiting') ?? executions[0]
+}
+
+function whyDependent(graph: GraphFacts): Answer {
+  const { executionId = null, slot = null } = graph.last ?? {}
+  const text = dependentText(graph)
+  return { text, status: 'WAITING_DEPENDENCIES', reason: 'dependency', slot, executionId }
 }
 
 /** About an execution that has not ended. */
@@ -73,6 +91,10 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
       null,
     )
   }
+  if (one.state === 'blocked') {
+    const open = facts.run === null ? 'waits for others of its graph run' : openText(facts.run)
+    return told(`It waits: ${nameOf(one)} ${open}.`, 'dependency')
+  }
   if (one.state === 'waiting') return whyWaiting(facts, one)
   const since = `is ready since ${atText(one.enqueuedAt)}`
   const { count, free } = facts.workers
@@ -94,7 +116,7 @@ export function whyUnended(facts: NowFacts, one: UnendedExecution): Answer {
   return told(`It waits: ${nameOf(one)} ${since} and is in the queue of the workers.`, 'queued')
 }
 
-function whyWaiting({ job, underWay }: NowFacts, one: UnendedExecution): Answer {
+function whyWaiting({ job, underWay, runAhead }: NowFacts, one: UnendedExecution): Answer {
   const { executionId, status, slot, concurrencyKey: key } = one
   const told = (text: string, reason: WhyReason): Answer => ({
     text: `It waits: ${nameOf(one)} ${text}.`,
@@ -104,11 +126,13 @@ function whyWaiting({ job, underWay }: NowFacts, one: UnendedExecution): Answer 
     executionId,
   })
   const { overlapPolicy, concurrencyLimit } = job
-  const ahead = underWay.executions.find(({ state }) => state !== 'waiting')
+  const ahead = underWay.executions.find(({ state }) => state !== 'waiting' && state !== 'blocked')
   if (overlapPolicy !== 'ALLOW' && ahead !== undefined) {
     const who = `the execution ${ahead.executionId}, which is ${ahead.status}${sinceText(ahead)}`
     return told(`waits for the end of ${who} (overlap_policy ${overlapPolicy})`, 'overlap')
   }
+  if (overlapPolicy !== 'ALLOW' && runAhead !== null)
+    return told(`waits for the end of the graph run ${runAhead} (overlap_policy ${overlapPolicy})`, 'overlap')
   if (overlapPolicy === 'ALLOW' && concurrencyLimit !== null && underWay.letGo >= concurrencyLimit) {
     const used = `${underWay.letGo} of ${concurrencyLimit} under way`
     return told(`waits for the concurrency_limit: ${used}`, 'concurrency_limit')
@@ -143,15 +167,17 @@ function whyCompleted({ job, last }: NowFacts): string {
   return 'no slot is left'
 }
 
-function whyNotDue({ job, last, next, nextRunAt }: NowFacts): Answer {
+function whyNotDue({ job, last, next, nextRunAt, runAhead }: NowFacts): Answer {
   const none = { status: 'SCHEDULED', reason: null, slot: null, executionId: null } as const
   if (last !== null && last.status === 'PENDING' && last.executionId === null) {
     const text = `The slot ${atText(last.slot)} is due, and no scheduler has fired it yet.`
     return { ...none, text, status: 'PENDING', slot: last.slot }
   }
-  if (next === null && job.slotAt === null && isAfterCompletion(job.schedule)) {
+  if (next === null && awaitsEnd(job)) {
     const text =
-      'Its last execution has ended, and the next slot, which counts from that end, is being planned.'
+      runAhead === null
+        ? 'Its last execution has ended, and the next slot, which counts from that end, is being planned.'
+        : `Its last execution has ended, and the next slot counts from the end of the graph run ${runAhead}, which is under way.`
     return { ...none, text, reason: 'after_completion' }
   }
   if (next === null) {
@@ -177,9 +203,14 @@ function assertEnded(status: JobView['status']): asserts status is 'PAUSED' | 'C
   if (status === 'ACTIVE') throw new Error('an active job is told by its slots')
 }
 
+/** Whether its next slot is known only once its last execution has ended. */
+export function awaitsEnd({ status, slotAt, schedule, dependsOn }: JobView): boolean {
+  return status === 'ACTIVE' && slotAt === null && dependsOn.length === 0 && isAfterCompletion(schedule)
+}
+
 /** Of a job that counts from the end of its last execution: that is why it has no next slot. */
 function withAwait(job: JobView, answer: Answer): Answer {
-  if (job.status !== 'ACTIVE' || job.slotAt !== null || !isAfterCompletion(job.schedule)) return answer
+  if (!awaitsEnd(job)) return answer
   return {
     ...answer,
     text: `${answer.text.slice(0, -1)}; the next slot counts from its end (after_completion).`,
@@ -202,7 +233,6 @@ function untilText({ job, now }: NowFacts, { startedAt }: UnendedExecution): str
   return until > now ? ` and has until ${atText(until)}` : ' and has'
 }
 
-/** Of an attempt of which only its batch is known nobody can say since when it runs. */
 function sinceText({ startedAt }: UnendedExecution): string {
   return startedAt === null ? '' : ` since ${atText(startedAt)}`
 }

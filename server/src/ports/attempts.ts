@@ -26,6 +26,7 @@ export interface HeldAttempt {
   fence: number
   /** Null: it awaits the word of its target. */
   workerId: string | null
+  /** When it was claimed, or what was heard of it as it left its batch or was taken by its target. */
   startedAt: EpochMs | null
   totalDeadline: EpochMs | null
   /** Somebody has cancelled it: however it ends, it ends cancelled. */
@@ -54,6 +55,7 @@ export interface ReportAnswer {
 export interface AttemptNote extends AttemptMark {
   /** The attempt itself has been heard of, not only its worker: its heartbeat timeout begins anew. */
   alive: boolean
+  /** Kept if it leaves its batch with this note: one of its own started when it was claimed. */
   startedAt?: EpochMs
   /** 0 to 1. Absent: as it was. */
   progress?: number

@@ -55,6 +55,8 @@ export interface DeadLetter {
   editedAt: EpochMs | null
   /** When it is redriven by itself; null: it is not. */
   redriveAt: EpochMs | null
+  /** The run of a graph that it belonged to; null: it ran alone. A redrive does too. */
+  runId: string | null
 }
 
 export interface RedriveOrder {

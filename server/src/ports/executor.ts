@@ -1,7 +1,7 @@
 // What runs an attempt on this machine: a shell command, an artifact, a handler. (HTTP calls have their own, leaner way.)
 // The worker keeps the time, the lease and the records; an executor only runs, and stops when it is told to.
 import type { AttemptError } from '../domain/attempt.ts'
-import type { ExecutionKind } from '../domain/execution.ts'
+import type { ExecutionKind, ExecutionStatus } from '../domain/execution.ts'
 import type { Execution } from '../domain/job.ts'
 import type { LogLevel } from '../domain/log.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -26,6 +26,21 @@ export interface LocalCall {
   /** What the attempt before left; absent: nothing. */
   checkpoint?: unknown
   timeoutMs: number
+  /** The graph run it belongs to; null: it runs alone. */
+  runId: string | null
+  /** What it runs after; of a shell command nobody asks. */
+  parents: readonly CallParent[]
+}
+
+export interface CallParent {
+  jobId: string
+  /** The present key of the job. */
+  jobKey: string | null
+  /** Null: nothing of it had ended. */
+  executionId: string | null
+  status: ExecutionStatus
+  /** What it returned, if that is JSON, else as text; absent: nothing, or it was too large. */
+  result?: unknown
 }
 
 export interface CallContext {

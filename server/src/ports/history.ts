@@ -1,6 +1,13 @@
 // Executions as the API reads them: those under way and those recorded, in one statement, so that an execution on
 // its way from one table to the next is seen once.
-import type { ExecutionKind, ExecutionStatus, LiveState, Outcome, SkipReason } from '../domain/execution.ts'
+import type {
+  AttemptOutcome,
+  ExecutionKind,
+  ExecutionStatus,
+  LiveState,
+  SkipReason,
+} from '../domain/execution.ts'
+import type { NodeSkipReason } from '../domain/graph-run.ts'
 import type { ConcurrencyKey, Execution, StoredSchedule } from '../domain/job.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -88,11 +95,15 @@ export interface ExecutionSummary {
   deadLetter: boolean
   /** When the next attempt may start. */
   retryAt: EpochMs | null
+  /** The graph run it belongs to; null: it runs alone. */
+  runId: string | null
+  /** Why it was skipped; null unless SKIPPED. */
+  skipped: { reason: NodeSkipReason; message: string } | null
 }
 
 export interface AttemptView {
   attempt: number
-  outcome: Outcome
+  outcome: AttemptOutcome
   workerId: string | null
   enqueuedAt: EpochMs
   startedAt: EpochMs | null

@@ -1,4 +1,5 @@
 // Jobs as the API writes and reads them. Each method is one transaction.
+import type { Dependency, GraphRefusal } from '../domain/graph.ts'
 import type { JobStatus, JobVersion, JobView } from '../domain/job.ts'
 import type { JobState, JobWrite } from '../domain/job-change.ts'
 import type { JobFilter } from '../domain/operation.ts'
@@ -6,18 +7,16 @@ import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Jobs {
   /** The job, its first version and its cursor; with `immediate` also its one execution. */
-  create(job: NewJob): Promise<'created' | 'key_taken'>
+  create(job: NewJob): Promise<'created' | 'key_taken' | GraphRefusal>
   get(tenantId: string, jobId: string): Promise<JobView | null>
   /** Of the undeleted ones. */
   getByKey(tenantId: string, key: string): Promise<JobView | null>
   /**
    * Locks the job, lets `decide` say what becomes of it, and writes that; null leaves it alone. What `decide` throws
-   * leaves it alone too. Returns the job as it is then.
+   * leaves it alone too. Returns the job as it is then. What it depends on may change only if `target` says so, with
+   * all that it may depend on then: that is locked before. Refused: nothing was written.
    */
-  change(
-    target: { tenantId: string; jobId: string },
-    decide: (job: JobState) => JobWrite | null,
-  ): Promise<JobView | 'not_found' | 'key_taken'>
+  change(target: ChangeTarget, decide: (job: JobState) => JobWrite | null): Promise<ChangeOutcome>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome>
   /**
@@ -31,6 +30,15 @@ export interface Jobs {
   /** Paused jobs whose pause is over. */
   findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]>
 }
+
+export interface ChangeTarget {
+  tenantId: string
+  jobId: string
+  /** Absent: what it depends on stays as it is. A delete says none. */
+  dependsOn?: readonly Dependency[]
+}
+
+export type ChangeOutcome = JobView | 'not_found' | 'key_taken' | GraphRefusal
 
 export interface NewJob extends JobVersion {
   version: 1
@@ -54,7 +62,8 @@ export interface TriggerOrder {
 }
 
 export type TriggerOutcome =
-  | { kind: 'triggered'; enqueuedAt: EpochMs }
+  /** `runId`: the graph run that it starts; null: it runs alone. */
+  | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
 

@@ -81,6 +81,8 @@ export interface ClaimedLive {
   totalDeadline: EpochMs | null
   /** It was lost with a worker that it may have killed: see `suspectHost`. */
   suspect: boolean
+  /** The graph run it belongs to; null: it runs alone. */
+  runId: string | null
 }
 
 export interface DefinitionKey {

@@ -5,6 +5,7 @@ import type { Artifacts } from './artifacts.ts'
 import type { Calendars } from './calendars.ts'
 import type { Control } from './control.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { GraphRuns } from './graph-runs.ts'
 import type { Jobs } from './jobs.ts'
 import type { Operations } from './operations.ts'
 import type { Tenants } from './tenants.ts'
@@ -19,6 +20,7 @@ export interface WriteStores {
   apiKeys: ApiKeys
   calendars: Calendars
   artifacts: Artifacts
+  graphRuns: GraphRuns
 }
 
 export interface Requests {

@@ -52,6 +52,8 @@ export interface Cursor {
   runs: number
   /** What the calendars hold that its exclusions name; null: it names none. */
   calendars: CursorCalendars | null
+  /** The graph it is a root of; null: it is in none. */
+  graphId: string | null
 }
 
 export interface CursorCalendars {
@@ -92,6 +94,10 @@ export interface SlotToFire {
   runs: { max: number; count: number } | null
   /** The calendars it was planned with: when they have changed since, it is stale. */
   calendars: { names: readonly string[]; revision: number } | null
+  /** The graph that its job is a root of, as the caller knows it: when it is another one by now, the slot is stale. */
+  graphId: string | null
+  /** The graph run that it starts or joins; null: none. Such a one is always a row of its own. */
+  runId: string | null
   /**
    * Where the cursor moves with this fire; null: it stays. `slotAt` null: no slot is left, or, when it `awaits` the end
    * of the execution, none is known yet.

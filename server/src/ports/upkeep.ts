@@ -48,7 +48,7 @@ export interface Overdue {
   attempt: number
   losses: number
   fence: number
-  /** Of the attempt under way; null: there is none, or nobody can say. */
+  /** Of the attempt under way, when it was claimed unless it said otherwise; null: there is none. */
   startedAt: EpochMs | null
   /** Cancelled: somebody cancelled it and it did not stop in time. */
   cause: 'attempt' | 'silent' | 'total' | 'cancelled'
@@ -69,7 +69,7 @@ export interface TimedOut {
 /** A plan with what the executions of owed slots need. */
 export interface ReleaseOrder extends ReleasePlan {
   /** One for each of the owed slots; each goes on the route of its job. */
-  executions: readonly { executionId: string; lane: string; priority: number }[]
+  executions: readonly { executionId: string; lane: string; priority: number; runId: string | null }[]
 }
 
 /** What came of it, for whoever is to be woken. */

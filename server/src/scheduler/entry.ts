@@ -24,6 +24,8 @@ export interface Entry extends Readonly<LateJob> {
   readonly maxRuns: number | null
   /** What it was compiled with. */
   readonly calendars: { names: readonly string[]; revision: number } | null
+  /** The graph it is a root of; null: it is in none. */
+  readonly graphId: string | null
   /** Slots that ran, while there is a `maxRuns`. */
   runs: number
   slot: EpochMs
@@ -68,6 +70,7 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     afterCompletion,
     maxRuns: cursor.schedule.max_runs ?? null,
     calendars: calendars && { names: Object.keys(calendars.entries), revision: calendars.revision },
+    graphId: cursor.graphId,
     runs: cursor.runs,
     slot,
     dueAt: dueAtOf({ jobId, jitterSeconds }, slot),

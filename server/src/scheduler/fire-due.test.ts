@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { change, edit, editSchedule, pause, resume } from '../../test/conformance/changes.ts'
 import { allPartitions, setup } from '../../test/fire-scene.ts'
-import { partitionOf } from '../domain/job.ts'
+import { noSchedule, partitionOf } from '../domain/job.ts'
 import { slotsFired } from '../telemetry/events.ts'
 import { fireEveryMs } from './fire-due.ts'
 
@@ -16,6 +16,18 @@ test('a slot is fired when it is due and not before; the step says how long to w
   assert.equal(await fire(), 30_000)
   assert.deepEqual(slotsOf(job), [at(620)])
   assert.equal(wheel.has(job.jobId), true)
+})
+
+test('a root that fires starts a run, and who takes runs further is told', async () => {
+  const { at, createJob, load, fire, slotsOf, told, store } = await setup()
+  const root = await createJob({ slotAt: at(600) })
+  const dependsOn = [{ jobId: root.jobId, on: 'success' }] as const
+  const after = await createJob({ dependsOn, schedule: noSchedule, slotAt: null })
+  await load()
+  await fire()
+  assert.deepEqual([slotsOf(root), slotsOf(after)], [[at(600)], []])
+  assert.deepEqual(told, ['owed', 'enqueued'])
+  assert.equal(store.runNotes.size, 1)
 })
 
 test('an empty wheel is looked at again after a second', async () => {

@@ -23,7 +23,7 @@ export interface FireDeps {
   lanes: LaneChooser
   /** Called after a commit that enqueued something. */
   onEnqueued: () => void
-  /** Called after a commit that left something waiting. */
+  /** Called after a commit that left something waiting, or started a graph run. */
   onOwed: () => void
 }
 
@@ -148,8 +148,10 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
     wheel.putBack(entry)
   })
   const waits = ({ answer }: FireAnswer) => answer === 'owed' || answer === 'buffered'
-  if (slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
-  if (answers.length < slots.length) deps.onEnqueued()
+  const isSome = answers.length < slots.length
+  const startsRun = isSome && slots.some(({ runId }) => runId !== null)
+  if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
+  if (isSome) deps.onEnqueued()
 }
 
 /** Whether the slot runs, now or later: those count against `max_runs`. */

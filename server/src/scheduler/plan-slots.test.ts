@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { at, cursorOf, entryOf, everySecond, plan } from '../../test/entry.ts'
+import { runIdOfSlot } from '../domain/graph-run.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
 import { toEntry } from './entry.ts'
 import { planSlots } from './plan-slots.ts'
@@ -26,12 +27,24 @@ test('a job that is due fires one slot, as it is', () => {
         skip: null,
         runs: null,
         calendars: null,
+        graphId: null,
+        runId: null,
         move: null,
       },
     ],
     decidedTo: at(0),
     next: at(1),
   })
+})
+
+test('each slot of a root starts the run of its graph for that slot, as a row of its own', () => {
+  const graphId = '019b0000-0000-7000-8000-000000000001'
+  const changes = { graphId, overlapPolicy: 'ALLOW', misfirePolicy: 'FIRE_ALL' } as const
+  const { slots } = plan(entryOf(everySecond, changes), 20)
+  assert(slots.length > 1)
+  for (const { slot, graphId: graph, runId, ownRow } of slots)
+    assert.deepEqual([graph, runId, ownRow], [graphId, runIdOfSlot(graphId, slot), true])
+  assert.equal(new Set(slots.map(({ runId }) => runId)).size, slots.length)
 })
 
 test('up to two seconds behind it is load: the slot is on time, and those behind it come one by one', () => {

@@ -1,4 +1,5 @@
 // A slot as it is planned, from the job it belongs to.
+import { runIdOfOwnSlot, runIdOfSlot } from '../domain/graph-run.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { previousSlot } from '../domain/schedule/next-run.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -18,7 +19,7 @@ export interface Plan {
 
 /** One that fires on time. */
 export function plain(entry: Entry, slot: EpochMs): PlannedSlot {
-  const { schedule, overlapPolicy, maxRuns } = entry
+  const { schedule, overlapPolicy, maxRuns, graphId } = entry
   // Only what may be skipped because of overlap.
   const hasNeighbours = (overlapPolicy !== 'ALLOW' || entry.limited) && entry.afterCompletion === null
   return {
@@ -30,7 +31,7 @@ export function plain(entry: Entry, slot: EpochMs): PlannedSlot {
     priority: entry.priority,
     overlapPolicy,
     limited: entry.limited,
-    ownRow: entry.ownRows,
+    ownRow: entry.ownRows || graphId !== null,
     late: false,
     owedTo: null,
     owedPaceMs: 0,
@@ -39,8 +40,14 @@ export function plain(entry: Entry, slot: EpochMs): PlannedSlot {
     skip: null,
     runs: maxRuns === null ? null : { max: maxRuns, count: 1 },
     calendars: entry.calendars,
+    graphId,
+    runId: graphId === null ? null : runIdFor(entry, graphId, slot),
     move: null,
   }
+}
+
+function runIdFor({ jobId, afterCompletion }: Entry, graphId: string, slot: EpochMs): string {
+  return afterCompletion === null ? runIdOfSlot(graphId, slot) : runIdOfOwnSlot(graphId, jobId, slot)
 }
 
 /** How many of a job with a `maxRuns` run by this fire. */

@@ -78,9 +78,9 @@ const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) 
       SELECT execution_id FROM target WHERE ${runs} AND cancelled_at IS NULL))
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, error_type, error_message, payload_override, idempotency_key, retry_of)
+      enqueued_at, finished_at, error_type, error_message, payload_override, idempotency_key, retry_of, run_id)
     SELECT m.at, l.tenant_id, l.job_id, l.version, l.execution_id, l.attempt, true, l.kind, 'cancelled', l.slot,
-      l.enqueued_at, m.at, 'CANCELLED', ${part.message}, l.payload_override, l.idempotency_key, l.retry_of
+      l.enqueued_at, m.at, 'CANCELLED', ${part.message}, l.payload_override, l.idempotency_key, l.retry_of, l.run_id
     FROM gone l CROSS JOIN moment m
   )
   SELECT execution_id, ${runs} AS runs FROM target`
@@ -91,10 +91,12 @@ export const cancelLiveById = cancelLive('cancelLiveById', {
   message: fragment`$1::text`,
 })
 
+// What waits for others of its run is left to the run: it says of a deleted job's that it was skipped.
 /** $1 jobs, each with a message; of what waits all ($4), or these executions ($3). */
 export const cancelLiveOfJobs = cancelLive('cancelLiveOfJobs', {
   which: fragment`
-    l.job_id = ANY (ARRAY(SELECT t.j FROM ${jobs})) AND ($4 OR l.state <> 'waiting' OR l.execution_id = ANY ($3::uuid[]))`,
+    l.job_id = ANY (ARRAY(SELECT t.j FROM ${jobs})) AND l.state <> 'blocked'
+    AND ($4 OR l.state <> 'waiting' OR l.execution_id = ANY ($3::uuid[]))`,
   message: fragment`(SELECT t.m FROM ${jobs} WHERE t.j = l.job_id LIMIT 1)`,
 })
 
@@ -106,5 +108,6 @@ export const cancelLiveOfOperation = cancelLive('cancelLiveOfOperation', {
 
 /** All that a release writes to ($1 executions, $2 jobs), in the order of ids, before it writes to some of it and then to others. */
 export const lockLive = sql('lockLive')`
-  SELECT FROM live l WHERE l.execution_id = ANY ($1::uuid[]) OR (l.job_id = ANY ($2::uuid[]) AND l.state <> 'waiting')
+  SELECT FROM live l WHERE l.execution_id = ANY ($1::uuid[]) OR (
+    l.job_id = ANY ($2::uuid[]) AND l.state NOT IN ('waiting', 'blocked'))
   ORDER BY l.execution_id FOR UPDATE`

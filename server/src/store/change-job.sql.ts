@@ -6,7 +6,7 @@ export const lockJob = sql('lockJob')`
   SELECT c.job_id FROM cursors c WHERE c.job_id = $2 AND c.tenant_id = $1 FOR NO KEY UPDATE`
 
 export const selectState = sql('selectState')`
-  SELECT clock_ms() AS now, c.decided_to, k.from_slot AS owed_from, k.to_slot AS owed_to, (
+  SELECT clock_ms() AS now, c.decided_to, c.graph_id, k.from_slot AS owed_from, k.to_slot AS owed_to, (
       SELECT s.slot FROM slots s WHERE s.job_id = c.job_id ORDER BY s.slot DESC LIMIT 1
     ) AS recorded_at, (
       SELECT json_agg(json_build_object('from', to_ms(x.f), 'to', to_ms(x.t)) ORDER BY x.f) FROM (
@@ -24,9 +24,9 @@ export const selectState = sql('selectState')`
 export const insertVersion = sql('insertVersion')`
   INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
     retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata, jitter_seconds,
-    concurrency_limit, concurrency_key, concurrency_key_limit, calendars, route, own_rows)
+    concurrency_limit, concurrency_key, concurrency_key_limit, calendars, route, own_rows, depends_on)
   VALUES ($1, $2, $3, $4, $5, $6, $7, from_ms($8), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    $22)`
+    $22, $23)`
 
 // $15: the job is due before this many milliseconds from now, so its scheduler is told. A note of the change before that
 // nobody has taken yet is written anew, not left alone: it is locked then, and not taken before we commit. $19: executions of it

@@ -3,7 +3,8 @@ import { sql } from '../lib/sql.ts'
 
 // $6: of the last error. $7 and $8: bounds of when it died.
 export const selectDeadLetters = sql('selectDeadLetters')`
-  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at
+  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
+    run_id
   FROM dead_letters
   WHERE tenant_id = $1 AND execution_id < $3 AND ($2::uuid IS NULL OR job_id = $2) AND ($5::text IS NULL OR reason = $5)
     AND ($6::text IS NULL OR errors -> -1 ->> 'type' = $6)
@@ -20,12 +21,14 @@ export const countDeadLetters = sql('countDeadLetters')`
   ) d`
 
 export const selectDeadLetter = sql('selectDeadLetter')`
-  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at
+  SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
+    run_id
   FROM dead_letters WHERE tenant_id = $1 AND execution_id = $2`
 
 export const editDeadLetter = sql('editDeadLetter')`
   UPDATE dead_letters SET payload = $3, edited_at = clock_ms() WHERE tenant_id = $1 AND execution_id = $2
-  RETURNING execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at`
+  RETURNING execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
+    run_id`
 
 export const selectLetterJobs = sql('selectLetterJobs')`
   SELECT execution_id, job_id FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`

@@ -150,6 +150,7 @@ function toLetter(row: LetterRow): DeadLetter {
     ...(row.payload !== null && { payload: JSON.parse(row.payload) as unknown }),
     editedAt: row.edited_at,
     redriveAt: row.redrive_at,
+    runId: row.run_id,
   }
 }
 
@@ -164,6 +165,7 @@ interface LetterRow {
   payload: string | null
   edited_at: EpochMs | null
   redrive_at: EpochMs | null
+  run_id: string | null
 }
 
 interface LetterJobRow {

@@ -68,8 +68,8 @@ export const takePlaces = (which: Fragment): Fragment => fragment`
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms)
       WITH ORDINALITY AS u(place, job_id, version, slot_ms, nth)
   ), held AS MATERIALIZED (
-    SELECT b.batch_id, b.route, b.lane, b.priority, b.enqueued_at, b.rank, b.worker_id, r.e AS execution_id, u.job_id,
-      u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, b.cancels ->> r.p::text AS cancel, r.*
+    SELECT b.batch_id, b.route, b.lane, b.priority, b.enqueued_at, b.rank, b.worker_id, b.claimed_at, r.e AS execution_id,
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, b.cancels ->> r.p::text AS cancel, r.*
     FROM place u
     -- All by equality of columns: the planner hashes them then, and would compare each with each otherwise.
     JOIN report r ON r.b = u.batch_id AND r.p = u.place AND r.f = u.fence AND r.n = u.attempt
@@ -96,7 +96,7 @@ export const leaveRunning = (start: Fragment): Fragment => fragment`
     worker_id, fence, attempt, started_at, deadline, cancelled_at, cancel_message, heard_at, progress, progress_text,
     checkpoint)
   SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot', 'running', h.route, h.lane, h.priority, h.slot,
-    h.enqueued_at, h.rank, h.worker_id, 1, 1, from_ms(h.s),
+    h.enqueued_at, h.rank, h.worker_id, 1, 1, coalesce(from_ms(h.s), h.claimed_at),
     least(${deadlineAfter(start)},
       CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END),
     CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, CASE WHEN h.is_said THEN m.at END, h.progress, h.said,
@@ -112,7 +112,7 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
     SELECT x.* FROM json_to_recordset($1::json) AS x(e uuid, n int, f int, u uuid, ${endingFields})
   ), held AS MATERIALIZED (
     SELECT l.job_id, l.version, l.tenant_id, l.kind, l.slot, l.enqueued_at, l.attempt, l.payload_override,
-      l.idempotency_key, l.retry_of, l.cancel_message AS cancel, coalesce(l.worker_id, l.caller_id) AS worker_id,
+      l.idempotency_key, l.retry_of, l.run_id, l.cancel_message AS cancel, coalesce(l.worker_id, l.caller_id) AS worker_id,
       l.state IN ('running', 'awaiting') AS runs, x.*
     FROM live l JOIN report x ON x.e = l.execution_id
     WHERE ${which}
@@ -120,12 +120,12 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,
-      dead_letter, payload_override, idempotency_key, retry_of)
+      dead_letter, payload_override, idempotency_key, retry_of, run_id)
     SELECT m.at, h.tenant_id, h.job_id, h.version, h.e, h.attempt, h.a IS NULL OR h.cancel IS NOT NULL, h.kind,
       CASE WHEN h.cancel IS NULL THEN h.o ELSE 'cancelled' END, h.slot, h.enqueued_at, CASE WHEN h.runs THEN from_ms(h.s) END,
       coalesce(from_ms(h.z), m.at), CASE WHEN h.runs THEN h.d END, h.worker_id, h.h,
       CASE WHEN h.cancel IS NULL THEN h.t ELSE 'CANCELLED' END, coalesce(h.cancel, h.m), h.w,
-      h.x IS NOT NULL AND h.cancel IS NULL, h.payload_override, h.idempotency_key, h.retry_of
+      h.x IS NOT NULL AND h.cancel IS NULL, h.payload_override, h.idempotency_key, h.retry_of, h.run_id
     FROM held h CROSS JOIN moment m WHERE h.k = 'ended' OR (h.cancel IS NOT NULL AND h.k <> 'awaiting')
   ), ended AS (
     DELETE FROM live l USING held h
@@ -145,7 +145,7 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
     WHERE l.execution_id = h.e AND h.cancel IS NULL AND (h.k = 'unstarted' OR (h.k = 'ended' AND h.a IS NOT NULL))
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
-      idempotency_key, kind, slot, redrive_at)
+      idempotency_key, kind, slot, redrive_at, run_id)
     SELECT h.e, h.tenant_id, h.job_id, v.name, h.x, m.at, h.attempt, (
         SELECT json_agg(y.error ORDER BY y.attempt, y.last) FROM (
           SELECT a.attempt, false AS last, json_build_object('attempt', a.attempt,
@@ -158,7 +158,7 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
         ) y),
       coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot,
       CASE WHEN h.kind <> 'redrive'
-        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END
+        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END, h.run_id
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.x IS NOT NULL AND h.cancel IS NULL
   )

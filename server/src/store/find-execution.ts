@@ -1,11 +1,13 @@
 // One execution with its attempts, wherever it is: in a batch, in `live`, or recorded.
 import {
+  type AttemptOutcome,
   type ExecutionKind,
   type LiveState,
   type Outcome,
   statusOfLive,
   statusOfOutcome,
 } from '../domain/execution.ts'
+import type { NodeSkipReason } from '../domain/graph-run.ts'
 import type { Execution } from '../domain/job.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
@@ -56,8 +58,9 @@ export async function findExecution(
 
 const farFutureMs = Date.UTC(2200, 0, 1)
 
-/** What ended an execution between attempts is no attempt: a cancel, or the time of all attempts together. */
+/** What ended an execution between attempts is no attempt: a cancel, a skip, or the time of all attempts together. */
 function isAttempt({ outcome, startedAt, workerId }: AttemptPart): boolean {
+  if (outcome === 'skipped') return false
   return startedAt !== null || (outcome === 'timed_out' ? workerId !== null : outcome !== 'cancelled')
 }
 
@@ -92,29 +95,37 @@ function currentState(batch: BatchPart | null, live: LivePart | null, last: Atte
       workerId: live.workerId ?? last?.workerId ?? null,
       deadLetter: false,
       retryAt: live.retryAt,
+      runId: live.runId,
+      skipped: null,
     }
   }
   if (batch !== null) {
-    const { claimed, cancelled, workerId } = batch
+    const { claimed, cancelled, workerId, startedAt } = batch
     const status = statusOfLive(claimed ? 'running' : 'ready', 0, cancelled)
     return {
       ...unended,
+      startedAt,
       kind: 'slot',
       status,
       attempt: claimed ? 1 : 0,
       workerId,
       deadLetter: false,
       retryAt: null,
+      runId: null,
+      skipped: null,
     }
   }
-  const { kind, outcome, attempt, workerId, deadLetter } = last!
-  return { ...ended, kind, status: statusOfOutcome(outcome), attempt, workerId, deadLetter, retryAt: null }
+  const { kind, outcome, attempt, workerId, deadLetter, runId } = last!
+  const status = statusOfOutcome(outcome)
+  const skipped = skippedOf(last!.skipReason, last!.errorMessage)
+  return { ...ended, kind, status, attempt, workerId, deadLetter, retryAt: null, runId, skipped }
 }
 
 function toAttempt(part: AttemptPart): AttemptView {
   return {
     attempt: part.attempt,
-    outcome: part.outcome,
+    // Others are left out: see isAttempt.
+    outcome: part.outcome as AttemptOutcome,
     workerId: part.workerId,
     enqueuedAt: part.enqueuedAt,
     startedAt: part.startedAt,
@@ -133,6 +144,13 @@ export function errorOf(
   return type === null ? null : { type, message: message ?? '' }
 }
 
+export function skippedOf(
+  reason: NodeSkipReason | null,
+  message: string | null,
+): ExecutionSummary['skipped'] {
+  return reason === null ? null : { reason, message: message ?? '' }
+}
+
 interface BatchPart {
   jobId: string
   version: number
@@ -140,6 +158,7 @@ interface BatchPart {
   cancelled: boolean
   workerId: string | null
   enqueuedAt: EpochMs
+  startedAt: EpochMs | null
   slot: EpochMs
 }
 
@@ -157,6 +176,7 @@ interface LivePart {
   cancelled: boolean
   idempotencyKey: string | null
   retryOf: string | null
+  runId: string | null
   payloadOverride: string | null
   heardAt: EpochMs | null
   progress: number | null
@@ -185,6 +205,8 @@ interface AttemptPart {
   payloadOverride: string | null
   idempotencyKey: string | null
   retryOf: string | null
+  runId: string | null
+  skipReason: NodeSkipReason | null
 }
 
 interface ExecutionRow {

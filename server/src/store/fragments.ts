@@ -1,9 +1,31 @@
 // Pieces that statements of several files share.
-import { fragment } from '../lib/sql.ts'
+import { type Fragment, fragment } from '../lib/sql.ts'
 
 /** Whether executions of a version (v) wait to be counted. */
 export const isLimited = fragment`
   (v.concurrency_key IS NOT NULL OR (v.overlap_policy = 'ALLOW' AND v.concurrency_limit IS NOT NULL))`
+
+/** Whether the job of a cursor (c) starts runs of its graph. */
+export const isRoot = fragment`(c.graph_id IS NOT NULL AND NOT c.depends)`
+
+/**
+ * Whether anything of a job is under way, waits to go, or is owed. What waits for others of a run (blocked) is not; a run of
+ * which it is a root is. Scattered: as its cursor says.
+ */
+export const isUnderWay = (job: Fragment, scattered: Fragment): Fragment => fragment`
+  coalesce(
+    (SELECT true FROM live l WHERE l.job_id = ${job} AND l.state <> 'blocked' LIMIT 1),
+    (SELECT true FROM catchups k WHERE k.job_id = ${job} LIMIT 1),
+    (SELECT true FROM batches b WHERE b.batch_id = batch_of((
+      SELECT s.execution_id FROM slots s WHERE s.job_id = ${job} ORDER BY s.slot DESC LIMIT 1))
+      AND ${job} = ANY (b.job_ids) LIMIT 1),
+    CASE WHEN ${scattered} THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[${job}] LIMIT 1) END,
+    (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1),
+    false)`
+
+/** Nothing of an execution was recorded before it was made, which its id tells; an hour for clocks that differ. */
+export const recordedSince = (id: Fragment): Fragment => fragment`
+  from_ms(('x' || translate(left((${id})::text, 13), '-', ''))::bit(48)::bigint) - interval '1 hour'`
 
 /** What the calendars hold that a version (v) names; null: it names none. */
 export const calendarsOfVersion = fragment`

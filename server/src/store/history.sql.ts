@@ -5,7 +5,7 @@ import { sql } from '../lib/sql.ts'
 export const selectExecution = sql('selectExecution')`
   SELECT (
     SELECT json_build_object('jobId', u.job_id, 'version', u.version, 'claimed', b.worker_id IS NOT NULL,
-      'workerId', b.worker_id, 'enqueuedAt', to_ms(b.enqueued_at), 'slot', u.slot_ms,
+      'workerId', b.worker_id, 'enqueuedAt', to_ms(b.enqueued_at), 'startedAt', to_ms(b.claimed_at), 'slot', u.slot_ms,
       'cancelled', coalesce(b.cancels ? u.place::text, false))
     FROM batches b
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)
@@ -18,7 +18,7 @@ export const selectExecution = sql('selectExecution')`
       'checkpoint', l.checkpoint::text,
       'startedAt', to_ms(l.started_at), 'retryAt', to_ms(l.ready_at), 'cancelled', l.cancelled_at IS NOT NULL,
       'idempotencyKey', l.idempotency_key,
-      'retryOf', l.retry_of, 'payloadOverride', l.payload_override::text)
+      'retryOf', l.retry_of, 'runId', l.run_id, 'payloadOverride', l.payload_override::text)
     FROM live l WHERE l.execution_id = $2 AND l.tenant_id = $1
   ) AS live, (
     SELECT json_agg(json_build_object('attempt', a.attempt, 'final', a.final, 'jobId', a.job_id, 'version', a.version,
@@ -26,7 +26,7 @@ export const selectExecution = sql('selectExecution')`
       'startedAt', to_ms(a.started_at), 'finishedAt', to_ms(a.finished_at), 'durationMs', a.duration_ms,
       'workerId', a.worker_id, 'httpStatus', a.http_status, 'errorType', a.error_type, 'errorMessage', a.error_message,
       'preview', a.preview, 'deadLetter', a.dead_letter, 'payloadOverride', a.payload_override::text,
-      'idempotencyKey', a.idempotency_key, 'retryOf', a.retry_of) ORDER BY a.attempt, a.final)
+      'idempotencyKey', a.idempotency_key, 'retryOf', a.retry_of, 'runId', a.run_id, 'skipReason', a.skip_reason) ORDER BY a.attempt, a.final)
     FROM attempts a WHERE a.execution_id = $2 AND a.tenant_id = $1
       AND a.recorded_at >= least($3::timestamptz, now() - $4 * interval '1 millisecond')
       AND a.recorded_at < now() + interval '1 hour'
@@ -48,7 +48,7 @@ export const selectRetention = sql('selectRetention')`
 export const selectStats = sql('selectStats')`
   WITH feed AS MATERIALIZED (SELECT folded_to FROM stats_feed), tail AS MATERIALIZED (
     SELECT a.execution_id, a.outcome, a.duration_ms FROM attempts a
-    WHERE a.job_id = $1 AND a.final AND a.recorded_at >= (SELECT folded_to FROM feed)
+    WHERE a.job_id = $1 AND a.final AND a.outcome <> 'skipped' AND a.recorded_at >= (SELECT folded_to FROM feed)
       AND a.recorded_at < now() + interval '1 hour'
       AND a.execution_id >= first_id((SELECT folded_to FROM feed) - interval '1 hour')
   ), day AS MATERIALIZED (

@@ -1,4 +1,5 @@
 // A job as PostgreSQL returns it, and as it takes a new one.
+import type { DependencyRule } from '../domain/graph.ts'
 import {
   type Execution,
   hasOwnRows,
@@ -42,6 +43,7 @@ export interface JobRow {
   concurrency_limit: number | null
   concurrency_key: string | null
   concurrency_key_limit: number | null
+  depends_on: { job_id: string; on: DependencyRule }[] | null
   metadata: Record<string, string>
   status: JobStatus
   paused_at: EpochMs | null
@@ -77,6 +79,7 @@ export function toJobView(row: JobRow): JobView {
     jitterSeconds: row.jitter_seconds,
     concurrencyLimit: row.concurrency_limit,
     concurrencyKey: concurrencyKeyOf(row),
+    dependsOn: (row.depends_on ?? []).map(({ job_id, on }) => ({ jobId: job_id, on })),
     metadata: row.metadata,
     status: row.status,
     pause: pauseOf(row),
@@ -127,6 +130,7 @@ export function toJobItem(job: NewJob): string {
     limited: isLimited(job),
     route: routeOf(job),
     own: hasOwnRows(job),
+    depends: toDependsOn(job),
     metadata: job.metadata,
     p: partitionOf(job.jobId),
     status: job.status,
@@ -136,6 +140,11 @@ export function toJobItem(job: NewJob): string {
     e: immediate?.executionId,
     lane: immediate?.lane,
   })
+}
+
+/** The column of a version; null: it depends on nothing. */
+export function toDependsOn({ dependsOn }: Pick<NewJob, 'dependsOn'>): JobRow['depends_on'] {
+  return dependsOn.length === 0 ? null : dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on }))
 }
 
 export function isKeyTaken(error: unknown): boolean {

@@ -13,7 +13,8 @@ export const foldStats = sql('foldStats')`
   ), ended AS MATERIALIZED (
     SELECT a.job_id, (a.recorded_at AT TIME ZONE 'UTC')::date AS day, a.execution_id, a.outcome, a.duration_ms, a.slot, a.kind
     FROM attempts a
-    WHERE a.final AND a.recorded_at >= (SELECT since FROM feed) AND a.recorded_at < (SELECT until FROM feed)
+    -- What was skipped was no run.
+    WHERE a.final AND a.outcome <> 'skipped' AND a.recorded_at >= (SELECT since FROM feed) AND a.recorded_at < (SELECT until FROM feed)
       -- As the index has it.
       AND greatest(a.recorded_at, '-infinity'::timestamptz) >= (SELECT since FROM feed)
       AND greatest(a.recorded_at, '-infinity'::timestamptz) < (SELECT until FROM feed)

@@ -1,6 +1,6 @@
 // The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
 import { fragment, sql } from '../lib/sql.ts'
-import { isLimited } from './fragments.ts'
+import { isLimited, isRoot, isUnderWay } from './fragments.ts'
 
 // Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
 // of it is written.
@@ -10,7 +10,7 @@ export const insertJobs = sql('insertJobs')`
     FROM json_to_recordset($1::json) AS x(j uuid, t uuid, at float8, by text, key text, search text, name text,
       description text, tags text[], schedule json, anchor float8, execution json, retry json, priority smallint,
       overlap text, misfire text, misfire_window int, jitter int, climit int, ckey text, cklimit int, calendars text[],
-      metadata json, p smallint, status text, slot float8, due float8, first float8, e uuid, lane text, limited boolean,
+      depends json, metadata json, p smallint, status text, slot float8, due float8, first float8, e uuid, lane text, limited boolean,
       route text, own boolean)
   ), job AS (
     INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, key, name, tags, search, created_by, updated_by)
@@ -22,9 +22,9 @@ export const insertJobs = sql('insertJobs')`
   ), version AS (
     INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
       retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, jitter_seconds, concurrency_limit,
-      concurrency_key, concurrency_key_limit, calendars, metadata, route, own_rows)
+      concurrency_key, concurrency_key_limit, calendars, depends_on, metadata, route, own_rows)
     SELECT j, 1, t, name, description, tags, schedule, from_ms(anchor), execution, retry, priority, overlap, misfire,
-      misfire_window, jitter, climit, ckey, cklimit, calendars, metadata, route, own
+      misfire_window, jitter, climit, ckey, cklimit, calendars, depends, metadata, route, own
     FROM made
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
@@ -52,7 +52,7 @@ const columns = fragment`
   j.job_id, j.version, j.key, j.created_at, j.created_by, j.updated_at, j.updated_by, j.paused_at, j.pause_reason,
   j.paused_by, j.resume_at, v.tenant_id, v.name, v.description, v.tags, v.schedule, v.anchor_at, v.execution,
   v.retry_policy, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds,
-  v.jitter_seconds, v.concurrency_limit, v.concurrency_key, v.concurrency_key_limit, v.metadata, c.status, c.slot_at,
+  v.jitter_seconds, v.concurrency_limit, v.concurrency_key, v.concurrency_key_limit, v.depends_on, v.metadata, c.status, c.slot_at,
   c.runs, greatest(
     (SELECT s.slot FROM slots s WHERE s.job_id = j.job_id AND s.reason IS NULL AND s.slot < now() + interval '1 hour'
       ORDER BY s.slot DESC LIMIT 1),
@@ -137,50 +137,49 @@ export const lockJobs = sql('lockJobs')`
 // Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
 export const insertTriggers = sql('insertTriggers')`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    payload_override, concurrency_key, key_limit)
+    payload_override, concurrency_key, key_limit, run_id)
   SELECT x.e, d.job_id, d.version, d.tenant_id, 'trigger',
     CASE WHEN d.limited OR d.overlap_policy <> 'ALLOW' AND (
       row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
-      OR coalesce(
-        (SELECT true FROM live l WHERE l.job_id = x.j LIMIT 1),
-        (SELECT true FROM catchups k WHERE k.job_id = x.j LIMIT 1),
-        (SELECT true FROM batches b WHERE b.batch_id = batch_of((
-          SELECT s.execution_id FROM slots s WHERE s.job_id = x.j ORDER BY s.slot DESC LIMIT 1))
-          AND x.j = ANY (b.job_ids) LIMIT 1),
-        CASE WHEN d.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[x.j] LIMIT 1) END,
-        false)
+      OR ${isUnderWay(fragment`x.j`, fragment`d.scattered`)}
     ) THEN 'waiting' ELSE 'ready' END,
     d.route, x.l, greatest(1, d.priority - $2::int), date_trunc('second', m.at), m.at,
     m.at + greatest(1, d.priority - $2::int) * interval '60 seconds', x.p::json, d.concurrency_key,
-    d.concurrency_key_limit
+    d.concurrency_key_limit, CASE WHEN d.is_root THEN x.e END
   FROM (SELECT clock_ms() AS at) m
   CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, j uuid, l text, p text)
   CROSS JOIN LATERAL (
     SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, c.scattered, v.concurrency_key,
-      v.concurrency_key_limit, ${isLimited} AS limited
+      v.concurrency_key_limit, ${isLimited} AS limited, ${isRoot} AS is_root
     FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
     JOIN cursors c ON c.job_id = j.job_id
     WHERE j.job_id = x.j LIMIT 1
   ) d
-  RETURNING execution_id, enqueued_at`
+  RETURNING execution_id, enqueued_at, run_id`
 
 export const insertBackfill = sql('insertBackfill')`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    operation_id, concurrency_key, key_limit)
+    operation_id, concurrency_key, key_limit, run_id)
   SELECT x.e, d.job_id, d.version, d.tenant_id, 'backfill',
     CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END,
     d.route, x.l, d.priority, from_ms(x.s), m.at,
     -- In the order in which they were given.
     m.at + d.priority * interval '60 seconds' + x.n * interval '1 millisecond',
-    $3, d.concurrency_key, d.concurrency_key_limit
+    $3, d.concurrency_key, d.concurrency_key_limit, CASE WHEN d.is_root THEN x.e END
   FROM (SELECT clock_ms() AS at) m
   CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, s float8, l text)
   CROSS JOIN LATERAL (
     SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
-      v.concurrency_key_limit, ${isLimited} AS limited
+      v.concurrency_key_limit, ${isLimited} AS limited, ${isRoot} AS is_root
     FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+    JOIN cursors c ON c.job_id = j.job_id
     WHERE j.job_id = $2 LIMIT 1
   ) d`
 
+/** Of a root, one whose own execution has ended counts for as long as its run goes on. */
 export const countBackfill = sql('countBackfill')`
-  SELECT count(*) AS unended FROM live WHERE operation_id = $1`
+  SELECT (SELECT count(*) FROM live WHERE operation_id = $1) + (
+    SELECT count(*) FROM run_roots r
+    -- A scalar subquery with a LIMIT: the planner would hash the whole of live for NOT EXISTS.
+    WHERE r.operation_id = $1 AND (SELECT true FROM live l WHERE l.execution_id = r.execution_id LIMIT 1) IS NULL
+  ) AS unended`

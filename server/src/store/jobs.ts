@@ -19,6 +19,7 @@ import type {
 import { changeJob } from './change-job.ts'
 import type { Transactions } from './database.ts'
 import { withDays } from './days.ts'
+import { createDependent } from './job-graph.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
 
@@ -56,7 +57,8 @@ export class StoredJobs implements Jobs {
     this.change = (target, decide) => changeJob(database, target, decide)
   }
 
-  create(job: NewJob): Promise<Created> {
+  create(job: NewJob): ReturnType<Jobs['create']> {
+    if (job.dependsOn.length > 0) return createDependent(this.#database, job)
     return this.#creates.add({ job, text: toJobItem(job) })
   }
 
@@ -106,11 +108,11 @@ export class StoredJobs implements Jobs {
       const values = [JSON.stringify(rows), triggerLevels]
       const inserted =
         rows.length === 0 ? [] : (await queries.query<InsertedRow>(statements.insertTriggers, values)).rows
-      return { statuses, enqueued: new Map(inserted.map((row) => [row.execution_id, row.enqueued_at])) }
+      return { statuses, enqueued: new Map(inserted.map((row) => [row.execution_id, row])) }
     })
     return items.map((item) => {
-      const enqueuedAt = enqueued.get(item.order.executionId)
-      if (enqueuedAt !== undefined) return { kind: 'triggered', enqueuedAt }
+      const row = enqueued.get(item.order.executionId)
+      if (row !== undefined) return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id }
       if (statuses.has(targetOf(item.order))) return { kind: 'deleted' }
       return lock === statements.lockJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
     })
@@ -185,6 +187,7 @@ interface LockRow {
 interface InsertedRow {
   execution_id: string
   enqueued_at: EpochMs
+  run_id: string | null
 }
 
 interface IdRow {

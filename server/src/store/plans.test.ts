@@ -4,12 +4,17 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
 import { useDatabase } from '../../test/database.ts'
+import { graphStatements } from '../../test/graph-statements.ts'
+import { hotRunStatements } from '../../test/hot-run-statements.ts'
 import { type HotStatement, hotStatements } from '../../test/hot-statements.ts'
 import { fillDatabase } from '../../test/large-database.ts'
 import { sql } from '../lib/sql.ts'
 import type { Database } from './database.ts'
 
-const tables = ['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches']
+const tables = [
+  ...['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches', 'job_edges'],
+  ...['graph_runs', 'run_roots', 'run_notes'],
+]
 
 interface Node {
   'Node Type': string
@@ -65,7 +70,7 @@ for (const analyzed of [true, false]) {
     if (analyzed) await client.query('VACUUM ANALYZE')
     await adopt(database, client)
     const found: string[] = []
-    for (const one of hotStatements) {
+    for (const one of [...hotStatements, ...graphStatements, ...hotRunStatements]) {
       for (const whole of new Set(wholeReads(await planOf(client, one))))
         found.push(`${one.statement.name}: ${whole}`)
     }

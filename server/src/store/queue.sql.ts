@@ -39,7 +39,7 @@ export const selectWaiting = sql('selectWaiting')`
 // all, because only then is it known which of them come first; the others are free again with the commit.
 // The worker is locked first, as reclaim does: lanes and hosts come with its lock, and nothing is locked without them. Taken
 // with the update, while rows are locked that others wait for, it would deadlock. One that is gone fails at the update.
-// A row of its own gets its deadlines here. Workers keep the time of an attempt themselves; a minute later upkeep does.
+// A row of its own gets its start and its deadlines here; when it began is what its end says. Workers keep the time of an attempt themselves; a minute later upkeep does.
 export const claimWork = sql('claimWork')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
@@ -89,9 +89,9 @@ export const claimWork = sql('claimWork')`
     FROM part p WHERE b.batch_id = p.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM part))
   ), moved AS (
     INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot,
-      enqueued_at, rank, worker_id, fence, attempt, deadline)
+      enqueued_at, rank, worker_id, fence, attempt, started_at, deadline)
     SELECT execution_at(p.batch_id, u.place), u.job_id, u.version, j.tenant_id, 'slot', 'running', p.route, p.lane,
-      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1, ${deadlineAfter(fragment`m.at`)}
+      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1, m.at, ${deadlineAfter(fragment`m.at`)}
     FROM part p CROSS JOIN moment m CROSS JOIN LATERAL unnest(p.positions[:p.take], p.job_ids[:p.take],
       p.versions[:p.take], p.slots_ms[:p.take]) AS u(place, job_id, version, slot_ms)
     -- LIMIT keeps the planner, which takes the lists for far longer, from reading all jobs.
@@ -102,7 +102,8 @@ export const claimWork = sql('claimWork')`
     RETURNING l.*
   ), claimed AS (
     UPDATE live l SET state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1,
-      deadline = ${deadlineAfter(fragment`m.at`)}, silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
+      started_at = m.at, deadline = ${deadlineAfter(fragment`m.at`)},
+      silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
       total_deadline = coalesce(l.total_deadline, m.at + v.total_timeout_seconds * interval '1 second')
     FROM moment m CROSS JOIN job_versions v
     WHERE v.job_id = l.job_id AND v.version = l.version AND l.execution_id = ANY (ARRAY(
@@ -114,12 +115,12 @@ export const claimWork = sql('claimWork')`
     positions::text, job_ids::text, versions::text, slots_ms::text, NULL::uuid AS job_id, NULL::int AS version,
     NULL::text AS kind, NULL::bigint AS slot_ms, NULL::int AS attempt, NULL::int AS losses,
     NULL::text AS payload_override, NULL::text AS idempotency_key, NULL::text AS checkpoint,
-    NULL::bigint AS total_deadline_ms, false AS suspect
+    NULL::bigint AS total_deadline_ms, false AS suspect, NULL::uuid AS run_id
   FROM whole
   UNION ALL
   SELECT execution_id, fence, lane, priority, to_ms(enqueued_at), to_ms(rank), NULL, NULL, NULL, NULL, job_id, version,
     kind, to_ms(slot), attempt, losses, payload_override::text, idempotency_key, checkpoint::text, to_ms(total_deadline),
-    coalesce(host = 'suspect', false)
+    coalesce(host = 'suspect', false), run_id
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
 
 export const selectDefinitions = sql('selectDefinitions')`
@@ -184,7 +185,7 @@ export const findOwn = sql('findOwn')`
   FROM json_to_recordset($2::json) AS x(e uuid, n int, j uuid)`
 
 // $2: executions that it knows; a batch of which it knows some stays, with these. What somebody has cancelled meanwhile is
-// not handed back: it ends here.
+// not handed back: it ends here, and was not started as far as anybody says.
 export const returnBatches = sql('returnBatches')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT x.*, b.fence AS f, b.worker_id AS u FROM batches b CROSS JOIN LATERAL (
@@ -208,11 +209,9 @@ export const returnLive = sql('returnLive')`
     SELECT * FROM live WHERE worker_id = $1 AND execution_id <> ALL ($2::uuid[]) ORDER BY execution_id FOR UPDATE
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, started_at, finished_at, worker_id, error_type, error_message, payload_override, idempotency_key,
-      retry_of)
+      enqueued_at, finished_at, worker_id, error_type, error_message, payload_override, idempotency_key, retry_of, run_id)
     SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, h.attempt, true, h.kind, 'cancelled', h.slot,
-      h.enqueued_at, h.started_at, m.at, $1, 'CANCELLED', h.cancel_message, h.payload_override, h.idempotency_key,
-      h.retry_of
+      h.enqueued_at, m.at, $1, 'CANCELLED', h.cancel_message, h.payload_override, h.idempotency_key, h.retry_of, h.run_id
     FROM held h CROSS JOIN moment m WHERE h.cancelled_at IS NOT NULL
   ), ended AS (
     DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND h.cancelled_at IS NOT NULL

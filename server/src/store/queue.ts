@@ -82,6 +82,7 @@ export class StoredQueue implements Queue {
           ...(row.checkpoint !== null && { checkpoint: JSON.parse(row.checkpoint) as unknown }),
           totalDeadline: row.total_deadline_ms,
           suspect: row.suspect,
+          runId: row.run_id,
         })
       }
     }
@@ -206,6 +207,7 @@ interface ClaimRow {
   checkpoint: string | null
   total_deadline_ms: EpochMs | null
   suspect: boolean
+  run_id: string | null
 }
 
 interface DefinitionRow {

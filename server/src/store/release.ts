@@ -109,6 +109,10 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
   const whole = plans.filter(({ underWay }) => underWay)
   const jobs = whole.map(({ job: { jobId }, bySlot }) => ({ jobId, message: supersededMessage(bySlot) }))
   const waiting = plans.flatMap((plan) => plan.waiting)
+  // Before anything of them ends: what waits would not be told from what was let go.
+  const rooted = whole.filter(({ job }) => job.runsUnderWay > 0)
+  const notes = rooted.map(({ job: { jobId: j }, bySlot }) => ({ j, m: supersededMessage(bySlot) }))
+  if (notes.length > 0) await queries.query(statements.noteSuperseded, [JSON.stringify(notes)])
   const batched = await cancelBatchedOfJobs(queries, jobs)
   await queries.query(lockLive, [[...go, ...waiting], jobs.map(({ jobId }) => jobId)])
   const live = await cancelLiveOfJobs(queries, jobs, { running: true, waiting })
@@ -123,8 +127,9 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
 function runsOf({ job, order: { owed, executions } }: Decided) {
   if (owed === null) return []
   return owed.slots.map((slot, index) => {
-    const { executionId: e, lane: l, priority: p } = executions[index]!
-    return { j: job.jobId, v: job.version, s: slot, e, l, p, st: owed.state }
+    const { executionId: e, lane: l, priority: p, runId } = executions[index]!
+    const run = { j: job.jobId, v: job.version, s: slot, e, l, p, st: owed.state }
+    return runId === null ? run : { ...run, ru: runId }
   })
 }
 
@@ -173,6 +178,8 @@ interface WaitingRow {
   under_way: number
   uncancelled: number
   under_way_of: string | null
+  graph_id: string | null
+  runs_under_way: number
   waiting: WaitingPart[] | null
   from_slot: EpochMs | null
   to_slot: EpochMs | null
@@ -203,6 +210,8 @@ function toWaitingJob(row: WaitingRow): WaitingJob {
     underWay: row.under_way,
     uncancelled: row.uncancelled,
     underWayOf: row.under_way_of,
+    graphId: row.graph_id,
+    runsUnderWay: row.runs_under_way,
     waiting: (row.waiting ?? []).map(toWaiting),
     owed: from === null ? null : { from, to: row.to_slot!, paceMs: row.pace_ms!, nextAt: row.next_at! },
     owedDecided: row.owed_decided ?? [],

@@ -9,6 +9,7 @@ import { StoredControl } from './control.ts'
 import { type Database, type Queries, type Transactions, within } from './database.ts'
 import { withToday } from './days.ts'
 import { StoredDeadLetters } from './dead-letters.ts'
+import { StoredGraphRuns } from './graph-runs.ts'
 import { lockJobs } from './jobs.sql.ts'
 import { StoredJobs } from './jobs.ts'
 import { StoredOperations } from './operations.ts'
@@ -26,6 +27,7 @@ export function storesOn(database: Transactions): WriteStores {
     apiKeys: new StoredApiKeys(database),
     calendars: new StoredCalendars(database),
     artifacts: new StoredArtifacts(database),
+    graphRuns: new StoredGraphRuns(database),
   }
 }
 

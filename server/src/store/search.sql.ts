@@ -9,9 +9,10 @@ const batched = fragment`
   CASE WHEN b.worker_id IS NULL THEN 'PENDING' WHEN b.cancels ? u.place::text THEN 'CANCELLING' ELSE 'RUNNING' END AS status,
   NULL::text AS outcome,
   from_ms(u.slot_ms) AS slot, CASE WHEN b.worker_id IS NULL THEN 0 ELSE 1 END AS attempt, b.enqueued_at,
-  NULL::timestamptz AS started_at, NULL::timestamptz AS finished_at, NULL::int AS duration_ms, b.worker_id,
+  b.claimed_at AS started_at, NULL::timestamptz AS finished_at, NULL::int AS duration_ms, b.worker_id,
   NULL::int AS http_status, NULL::text AS error_type, NULL::text AS error_message, false AS dead_letter,
-  NULL::timestamptz AS retry_at, NULL::text AS last_error_type, NULL::text AS last_error_message`
+  NULL::timestamptz AS retry_at, NULL::text AS last_error_type, NULL::text AS last_error_message,
+  NULL::uuid AS run_id, NULL::text AS skip_reason`
 
 const places = fragment`
   CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)`
@@ -19,10 +20,11 @@ const places = fragment`
 const alive = fragment`
   l.execution_id, l.job_id, l.version, l.kind,
   CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state IN ('running', 'awaiting') THEN 'RUNNING'
+    WHEN l.state = 'blocked' THEN 'WAITING_DEPENDENCIES'
     WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING' ELSE 'PENDING' END, NULL,
   l.slot, l.attempt, l.enqueued_at, coalesce(l.started_at, s.started_at), s.finished_at, s.duration_ms,
   coalesce(l.worker_id, l.caller_id, s.worker_id), s.http_status, s.error_type, s.error_message, false, l.ready_at,
-  a.error_type, a.error_message`
+  a.error_type, a.error_message, l.run_id, NULL`
 
 /** Between two attempts (s) it shows what the last one (a) did; it is found by that also while the next one runs. */
 const lastAttempt = fragment`
@@ -33,13 +35,20 @@ const lastAttempt = fragment`
   ) a ON true
   LEFT JOIN LATERAL (SELECT a.* WHERE l.state NOT IN ('running', 'awaiting')) s ON true`
 
+// $1 job, $2 before. In two parts, as the indexes are.
+const liveOfJob = fragment`(
+    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid AND state <> 'blocked'
+    UNION ALL
+    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid AND state = 'blocked'
+  ) l`
+
 // $1 job, $2 before, $14 rows of live to look at.
 const underWayOfJob = fragment`
   (SELECT ${batched} FROM batches b ${places}
   WHERE b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1 AND execution_at(b.batch_id, u.place) < $2::uuid)
   UNION ALL
   (SELECT ${alive} FROM (
-    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid ORDER BY execution_id DESC LIMIT $14
+    SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $14
   ) l ${lastAttempt})`
 
 // $1 tenant, $2 before, $14 rows of live and $15 batches to look at: a batch holds executions of many tenants.
@@ -56,7 +65,8 @@ const underWayOfTenant = fragment`
 // before its time, and two weeks of days to come are empty. k.since: what is kept.
 const columns = fragment`
   a.execution_id, a.job_id, a.version, a.kind, a.outcome, a.slot, a.attempt, a.enqueued_at, a.started_at, a.finished_at,
-  a.duration_ms, a.worker_id, a.http_status, a.error_type, a.error_message, a.dead_letter`
+  a.duration_ms, a.worker_id, a.http_status, a.error_type, a.error_message, a.dead_letter, a.run_id,
+  a.skip_reason`
 
 const newest = fragment`
   AND a.final AND a.execution_id < $2::uuid AND a.recorded_at >= greatest($3::timestamptz, k.since)
@@ -80,7 +90,7 @@ const failedOfTenant = fragment`SELECT ${columns} FROM attempts a WHERE a.tenant
 const found = fragment`
   a.execution_id, a.job_id, a.version, a.kind, NULL::text, a.outcome, a.slot, a.attempt::int, a.enqueued_at, a.started_at,
   a.finished_at, a.duration_ms, a.worker_id, a.http_status::int, a.error_type, a.error_message, a.dead_letter,
-  NULL::timestamptz, NULL::text, NULL::text`
+  NULL::timestamptz, NULL::text, NULL::text, a.run_id, a.skip_reason`
 const page = fragment`WHERE ${matches} ORDER BY a.execution_id DESC LIMIT $12`
 
 // What is kept, and one row also when nothing was found; no row: there is no such job. $13 the tenant, and how many must
@@ -89,8 +99,7 @@ const keptOfJob = fragment`
   SELECT j.name, now() - r.history_days * interval '1 day' AS since, NULL::uuid AS batch_end, (
     SELECT coalesce(sum(d.succeeded + d.failed + d.timed_out), 0) > $15::bigint FROM job_days d
     WHERE d.job_id = j.job_id AND d.day > (now() AT TIME ZONE 'UTC')::date - r.history_days) AS many, (
-    SELECT execution_id FROM live WHERE job_id = $1 AND execution_id < $2::uuid ORDER BY execution_id DESC
-    OFFSET $14 - 1 LIMIT 1) AS live_end
+    SELECT execution_id FROM ${liveOfJob} ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1) AS live_end
   FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
   WHERE j.job_id = $1 AND j.tenant_id = $13`
 

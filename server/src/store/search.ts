@@ -6,12 +6,13 @@ import {
   type Outcome,
   statusOfOutcome,
 } from '../domain/execution.ts'
+import type { NodeSkipReason } from '../domain/graph-run.ts'
 import type { ErrorType } from '../domain/retry.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { Sql } from '../lib/sql.ts'
 import { type ExecutionPage, type ExecutionQuery, type ExecutionSummary, totalMax } from '../ports/history.ts'
 import type { Queries } from './database.ts'
-import { errorOf } from './find-execution.ts'
+import { errorOf, skippedOf } from './find-execution.ts'
 import * as statements from './search.sql.ts'
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -194,6 +195,8 @@ function toSummary(row: FoundRow): ExecutionSummary {
     error: errorOf(row.error_type, row.error_message),
     deadLetter: row.dead_letter,
     retryAt: row.retry_at,
+    runId: row.run_id,
+    skipped: skippedOf(row.skip_reason, row.error_message),
   }
 }
 
@@ -229,6 +232,8 @@ interface FoundRow extends ListedRow {
   error_message: string | null
   dead_letter: boolean
   retry_at: EpochMs | null
+  run_id: string | null
+  skip_reason: NodeSkipReason | null
   /** Of what is under way: of the attempt that ended last. */
   last_error_type: ErrorType | null
   last_error_message: string | null

@@ -10,7 +10,7 @@ const plannedBy = fragment`
 // LIMIT inside the LATERAL on job_versions keeps the planner from hashing the whole table for one window.
 // $4 bounds the days of `slots` that are looked at: a recorded slot is never in the future.
 export const loadCursors = sql('loadCursors')`
-  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, c.runs, r.slot AS recorded_at, v.*
+  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, c.runs, c.graph_id, r.slot AS recorded_at, v.*
   FROM json_to_recordset($1::json) AS p(id smallint, due float8, job uuid)
   CROSS JOIN LATERAL (
     SELECT * FROM cursors c
@@ -39,7 +39,7 @@ export const takeNotes = sql('takeNotes')`
   RETURNING c.job_id`
 
 export const loadNoted = sql('loadNoted')`
-  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, c.runs, r.slot AS recorded_at, v.*
+  SELECT c.job_id, c.partition_id, c.version, c.slot_at, c.due_at, c.runs, c.graph_id, r.slot AS recorded_at, v.*
   FROM unnest($1::uuid[]) AS t(job_id)
   CROSS JOIN LATERAL (
     SELECT * FROM cursors c WHERE c.job_id = t.job_id AND c.status = 'ACTIVE' AND c.slot_at IS NOT NULL LIMIT 1
@@ -68,17 +68,20 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 // One JSON parameter, not arrays: unnest of 1,000 made the planner scan all cursors. Absent fields cost nothing.
 // Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
 // bm: how many slots of the job may wait behind others; absent: none. nt: how many of the job come before it here. ro: it is
-// a row of its own: whoever waits finds it by the job, while a place in a batch is found by the latest slot only.
+// a row of its own: whoever waits finds it by the job, while a place in a batch is found by the latest slot only. g, ru:
+// its graph, and the run of it that it starts.
 export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
     FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, o int, r text, l text, p int,
       al boolean, li boolean, ro boolean, bm int, nt int, la boolean, ow float8, op int, ps float8, si text, sk json, rm int, rc int,
-      cn text[], cr int, mv boolean, ms float8, md float8, mz float8, aw boolean, pf float8, pt float8)
+      cn text[], cr int, g uuid, ru uuid, mv boolean, ms float8, md float8, mz float8, aw boolean, pf float8, pt float8)
   ), judged AS MATERIALIZED (
     SELECT i.*, c.partition_id, last.execution_id AS last_execution,
       CASE
         WHEN c.version <> i.v OR c.status <> 'ACTIVE' THEN 'stale'
+        -- Others have come to depend on it, or do no more: no version of its own says so.
+        WHEN c.graph_id IS DISTINCT FROM i.g OR c.depends THEN 'behind'
         WHEN i.cn IS NOT NULL AND i.cr <> (
           SELECT coalesce(sum(k.revision), 0) FROM calendars k WHERE k.tenant_id = c.tenant_id AND k.name = ANY (i.cn)
         ) THEN 'behind'
@@ -94,10 +97,11 @@ export const fireSlots = sql('fireSlots')`
         WHEN i.al AND i.li IS NOT TRUE THEN 'fired'
         WHEN i.la AND (SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot LIMIT 1) THEN 'taken'
         WHEN i.al IS NOT TRUE AND coalesce(
-          (SELECT true FROM live l WHERE l.job_id = i.j LIMIT 1),
+          (SELECT true FROM live l WHERE l.job_id = i.j AND l.state <> 'blocked' LIMIT 1),
           (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
           CASE WHEN c.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[i.j] LIMIT 1) END,
-          (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1)
+          (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1),
+          (SELECT true FROM run_roots u WHERE u.job_id = i.j LIMIT 1)
         ) THEN CASE
           WHEN i.la THEN 'owed'
           WHEN i.bm IS NOT NULL AND (SELECT count(*) FROM (
@@ -133,9 +137,9 @@ export const fireSlots = sql('fireSlots')`
     FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.ro IS NOT TRUE GROUP BY f.b, f.r, f.l, f.p, m.at
   ), alone AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-      concurrency_key, key_limit)
+      concurrency_key, key_limit, run_id)
     SELECT f.e, f.j, f.v, d.tenant_id, 'slot', CASE f.outcome WHEN 'fired' THEN 'ready' ELSE 'waiting' END, f.r, f.l, f.p, f.slot, m.at, m.at + f.p * interval '60 seconds',
-      d.concurrency_key, d.concurrency_key_limit
+      d.concurrency_key, d.concurrency_key_limit, f.ru
     FROM settled f CROSS JOIN moment m CROSS JOIN LATERAL (
       SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
       WHERE v.job_id = f.j AND v.version = f.v LIMIT 1

@@ -1,3 +1,5 @@
+import { testRunOverlap } from '../../test/conformance/run-overlap.ts'
+import { testRunStart } from '../../test/conformance/run-start.ts'
 import { testSlots } from '../../test/conformance/slots.ts'
 import { testAwaits } from '../../test/conformance/slots-await.ts'
 import { testLateSlots } from '../../test/conformance/slots-late.ts'
@@ -10,3 +12,5 @@ testOnStores(testLateSlots)
 testOnStores(testOverlap)
 testOnStores(testSkips)
 testOnStores(testAwaits)
+testOnStores(testRunStart)
+testOnStores(testRunOverlap)

@@ -120,7 +120,7 @@ function toItem(
   if (one.limited) item['li'] = true
   const mayWait = one.limited || (room > 0 && overlapPolicy !== 'ALLOW')
   if (mayWait) item['bm'] = room
-  if (mayWait || one.ownRow) item['ro'] = true
+  if (mayWait || one.ownRow || one.runId !== null) item['ro'] = true
   if (slotsBefore > 0 && one.limited) item['nt'] = slotsBefore
   if (one.late) item['la'] = true
   if (one.owedTo !== null) item['ow'] = one.owedTo
@@ -131,6 +131,8 @@ function toItem(
     item['sk'] = skipped.map(({ from, to, count, reason }) => ({ f: from, t: to, c: count, r: reason }))
   if (runs !== null) Object.assign(item, { rm: runs.max, rc: runs.count })
   if (calendars !== null) Object.assign(item, { cn: calendars.names, cr: calendars.revision })
+  if (one.graphId !== null) item['g'] = one.graphId
+  if (one.runId !== null) item['ru'] = one.runId
   if (move !== null) Object.assign(item, { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo })
   if (move?.awaits === true) item['aw'] = true
   if (plan !== undefined) Object.assign(item, { pf: plan.from, pt: plan.to })
@@ -157,6 +159,7 @@ interface CursorRow {
   limited: boolean
   runs: number
   calendars: CursorCalendars | null
+  graph_id: string | null
 }
 
 interface AnswerRow {
@@ -186,5 +189,6 @@ function toCursor(row: CursorRow): Cursor {
     ownRows: row.own_rows,
     runs: row.runs,
     calendars: row.calendars,
+    graphId: row.graph_id,
   }
 }

@@ -6,6 +6,8 @@ import test from 'node:test'
 import { POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
 import { DEAD_REASONS } from '../domain/attempt.ts'
 import { EXECUTION_KINDS, LIVE_STATES, OUTCOMES, SKIP_REASONS } from '../domain/execution.ts'
+import { DEPENDENCY_RULES } from '../domain/graph.ts'
+import { NODE_SKIP_REASONS, RUN_KINDS, RUN_STATUSES } from '../domain/graph-run.ts'
 import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/job.ts'
 import { OPERATION_KINDS, OPERATION_STATUSES } from '../domain/operation.ts'
 import { WORKER_STATUSES } from '../domain/worker.ts'
@@ -41,6 +43,10 @@ const closedSets: { table: string; column: string; values: readonly string[] }[]
   { table: 'live', column: 'state', values: LIVE_STATES },
   { table: 'attempts', column: 'kind', values: EXECUTION_KINDS },
   { table: 'attempts', column: 'outcome', values: OUTCOMES },
+  { table: 'attempts', column: 'skip_reason', values: NODE_SKIP_REASONS },
+  { table: 'job_edges', column: 'rule', values: DEPENDENCY_RULES },
+  { table: 'graph_runs', column: 'kind', values: RUN_KINDS },
+  { table: 'graph_runs', column: 'status', values: RUN_STATUSES },
   { table: 'dead_letters', column: 'reason', values: DEAD_REASONS },
   { table: 'operations', column: 'kind', values: OPERATION_KINDS },
   { table: 'operations', column: 'status', values: OPERATION_STATUSES },

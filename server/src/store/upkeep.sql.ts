@@ -1,7 +1,7 @@
 // The statements of upkeep: return what a dead worker held, end what takes too long, wake retries, release what waits.
 import { fragment, sql } from '../lib/sql.ts'
 import { atRest, endLive, leaveRunning, takePlaces } from './end-attempts.ts'
-import { calendarsOfVersion } from './fragments.ts'
+import { calendarsOfVersion, isRoot } from './fragments.ts'
 
 // What was lost twice may have killed its workers: it waits apart from others, one to a worker. An HTTP call kills none,
 // and one loss is no reason: many innocent ones would be called one after the other.
@@ -17,16 +17,16 @@ export const reclaimBatches = sql('reclaimBatches')`
   ), gone AS (
     DELETE FROM batches WHERE batch_id = ANY (ARRAY(SELECT batch_id FROM locked)) RETURNING *
   ), held AS MATERIALIZED (
-    SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, execution_at(g.batch_id, u.place) AS execution_id,
+    SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.claimed_at, execution_at(g.batch_id, u.place) AS execution_id,
       u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel
     FROM gone g
     CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
     JOIN jobs j ON j.job_id = u.job_id
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, worker_id, error_type, error_message)
+      enqueued_at, started_at, finished_at, worker_id, error_type, error_message)
     SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.cancel IS NOT NULL, 'slot',
-      CASE WHEN h.cancel IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, m.at, $1,
+      CASE WHEN h.cancel IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, h.claimed_at, m.at, $1,
       CASE WHEN h.cancel IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel, $2)
     FROM held h CROSS JOIN moment m
   )
@@ -42,17 +42,17 @@ export const reclaimLive = sql('reclaimLive')`
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, worker_id, error_type, error_message, dead_letter, payload_override,
-      idempotency_key, retry_of)
+      idempotency_key, retry_of, run_id)
     SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, h.attempt, h.dead OR h.cancelled_at IS NOT NULL, h.kind,
       CASE WHEN h.cancelled_at IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, h.started_at, m.at, $1,
       CASE WHEN h.cancelled_at IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel_message, $2), h.dead,
-      h.payload_override, h.idempotency_key, h.retry_of
+      h.payload_override, h.idempotency_key, h.retry_of, h.run_id
     FROM held h CROSS JOIN moment m
   ), ended AS (
     DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND (h.dead OR h.cancelled_at IS NOT NULL)
   ), died AS (
     INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
-      idempotency_key, kind, slot, redrive_at)
+      idempotency_key, kind, slot, redrive_at, run_id)
     SELECT h.execution_id, h.tenant_id, h.job_id, v.name, 'WORKER_LOST', m.at, h.attempt, (
         SELECT json_agg(y.error ORDER BY y.attempt) FROM (
           SELECT a.attempt, json_build_object('attempt', a.attempt, 'at', to_ms(coalesce(a.finished_at, a.recorded_at)),
@@ -64,7 +64,7 @@ export const reclaimLive = sql('reclaimLive')`
         ) y),
       coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot,
       CASE WHEN h.kind <> 'redrive'
-        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END
+        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END, h.run_id
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.dead
   )
@@ -85,8 +85,7 @@ export const leaveForgotten = sql('leaveForgotten')`
     ORDER BY w.worker_id FOR KEY SHARE SKIP LOCKED
   ), report AS MATERIALIZED (
     SELECT execution_at(b.batch_id, u.place) AS e, 1 AS n, b.fence AS f, b.worker_id AS u, b.batch_id AS b, u.place AS p,
-      b.claimed_at, NULL::float8 AS s, false AS is_said, NULL::float8 AS progress, NULL::text AS said,
-      NULL::text AS checkpoint
+      NULL::float8 AS s, false AS is_said, NULL::float8 AS progress, NULL::text AS said, NULL::text AS checkpoint
     FROM batches b CROSS JOIN LATERAL unnest(b.positions) AS u(place)
     WHERE b.batch_id = ANY (ARRAY(SELECT f.batch_id FROM forgotten f JOIN holder USING (worker_id)))
   ), ${takePlaces(fragment`num_nonnulls(b.worker_id) = 1`)}
@@ -147,8 +146,30 @@ export const selectWaitingJobs = sql('selectWaitingJobs')`
     UNION
     (SELECT job_id FROM catchups WHERE job_id > $1 ORDER BY job_id LIMIT $2)
     UNION
-    (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND job_id > $1 ORDER BY job_id LIMIT $2)
+    (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND NOT depends AND job_id > $1
+      ORDER BY job_id LIMIT $2)
   ) w ORDER BY w.job_id LIMIT $2)`
+
+const awaits = fragment`(c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends)`
+
+// Of the run of a root (r). Scalar subqueries: the planner would hash whole tables for them.
+/** It does not wait for its first execution to be let go. */
+const isLetGo = fragment`
+  (SELECT l.state FROM live l WHERE l.execution_id = r.execution_id LIMIT 1) IS DISTINCT FROM 'waiting'`
+/** It is being cancelled, or will be once somebody looks at it. */
+const isStopping = fragment`
+  coalesce(
+    (SELECT true FROM graph_runs g WHERE g.run_id = r.run_id AND g.status = 'CANCELLING' LIMIT 1),
+    (SELECT true FROM run_notes o WHERE o.run_id = r.run_id AND o.what = 'cancel' LIMIT 1),
+    false)`
+
+/** Asks for the cancel of the runs of some jobs that are under way. $1 jobs, each with a message. */
+export const noteSuperseded = sql('noteSuperseded')`
+  INSERT INTO run_notes (run_id, what, job_id, execution_id, at, message)
+  SELECT r.run_id, 'cancel', r.job_id, r.execution_id, clock_ms(), t.m
+  FROM json_to_recordset($1::json) AS t(j uuid, m text) CROSS JOIN LATERAL (
+    SELECT * FROM run_roots r WHERE r.job_id = t.j AND ${isLetGo} AND NOT ${isStopping}
+  ) r`
 
 const waitingColumns = fragment`
   l.execution_id, l.kind, l.slot, l.rank, l.operation_id, l.concurrency_key, l.key_limit`
@@ -159,16 +180,22 @@ export const selectReleasable = sql('selectReleasable')`
   SELECT c.job_id, clock_ms() AS now, c.version, v.tenant_id, v.priority, v.overlap_policy, v.concurrency_limit,
     v.concurrency_key, v.concurrency_key_limit, v.schedule, v.anchor_at, v.jitter_seconds,
     ${calendarsOfVersion} AS calendars, alone.under_way + coalesce(batched.under_way, 0) AS under_way,
-    alone.uncancelled + coalesce(batched.uncancelled, 0) AS uncancelled,
-    CASE WHEN batched.under_way IS NULL THEN alone.operation_id END AS under_way_of, w.waiting,
-    k.from_slot, k.to_slot, k.pace_ms, k.next_at, d.owed_decided, c.status = 'ACTIVE' AND c.slot_at IS NULL AS awaits,
-    CASE WHEN c.status = 'ACTIVE' AND c.slot_at IS NULL AND k.job_id IS NULL
+    alone.uncancelled + coalesce(batched.uncancelled, 0) + runs.uncancelled AS uncancelled,
+    CASE WHEN batched.under_way IS NULL AND (alone.under_way = 0 OR runs.under_way = 0
+      OR alone.operation_id = runs.operation_id) THEN coalesce(alone.operation_id, runs.operation_id)
+    END AS under_way_of, w.waiting,
+    CASE WHEN ${isRoot} THEN c.graph_id END AS graph_id, runs.under_way AS runs_under_way,
+    k.from_slot, k.to_slot, k.pace_ms, k.next_at, d.owed_decided, ${awaits} AS awaits,
+    CASE WHEN ${awaits} AND k.job_id IS NULL
+      -- Not EXISTS: the planner would hash the whole table for it.
+      AND (SELECT true FROM run_roots r WHERE r.job_id = c.job_id AND r.execution_id = c.awaited_id LIMIT 1) IS NULL
       AND NOT EXISTS (SELECT FROM live l WHERE l.execution_id = c.awaited_id)
       AND NOT EXISTS (
         SELECT FROM batches b WHERE b.batch_id = batch_of(c.awaited_id) AND c.job_id = ANY (b.job_ids))
     THEN coalesce((
-      -- What ended while the job was paused counts from its end.
-      SELECT greatest(a.finished_at, c.decided_to) FROM attempts a
+      -- What ended while the job was paused counts from its end. Of one that started a run, the run is what ended.
+      SELECT greatest(coalesce(g.finished_at, a.finished_at), c.decided_to)
+      FROM attempts a LEFT JOIN graph_runs g ON g.run_id = a.run_id
       WHERE a.job_id = c.job_id AND a.execution_id = c.awaited_id AND a.final AND a.recorded_at >= c.decided_to LIMIT 1
     ), clock_ms()) END AS ended_at
   FROM unnest($1::uuid[]) AS x(job_id)
@@ -179,8 +206,15 @@ export const selectReleasable = sql('selectReleasable')`
     SELECT count(*) AS under_way, count(*) FILTER (WHERE l.cancelled_at IS NULL) AS uncancelled,
       CASE WHEN count(l.operation_id) = count(*) AND count(DISTINCT l.operation_id) = 1
         THEN (array_agg(l.operation_id))[1] END AS operation_id
-    FROM live l WHERE l.job_id = c.job_id AND l.state <> 'waiting'
+    FROM live l WHERE l.job_id = c.job_id AND l.state NOT IN ('waiting', 'blocked')
   ) alone
+  CROSS JOIN LATERAL (
+    SELECT count(*) AS under_way, count(*) FILTER (WHERE NOT ${isStopping}) AS uncancelled,
+      CASE WHEN count(r.operation_id) = count(*) AND count(DISTINCT r.operation_id) = 1
+        THEN (array_agg(r.operation_id))[1] END AS operation_id
+    -- Where overlap is allowed runs are in nobody's way.
+    FROM run_roots r WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}
+  ) runs
   LEFT JOIN LATERAL (
     SELECT nullif(count(*), 0) AS under_way, count(*) FILTER (WHERE NOT coalesce(b.cancels ? u.place::text, false))
       AS uncancelled
@@ -198,6 +232,9 @@ export const selectReleasable = sql('selectReleasable')`
       UNION
       (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting' AND l.kind = 'slot'
         ORDER BY l.slot LIMIT CASE v.overlap_policy WHEN 'CANCEL_RUNNING' THEN $3::int ELSE $2 END)
+      UNION
+      (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting' AND l.kind = 'dependency'
+        AND runs.under_way > 0 ORDER BY l.rank, l.execution_id LIMIT 1)
     ) y
   ) w
   LEFT JOIN LATERAL (
@@ -234,15 +271,15 @@ export const releaseWaiting = sql('releaseWaiting')`
     RETURNING l.execution_id
   ), run AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot
-    FROM json_to_recordset($2::json) AS x(j uuid, v int, s float8, e uuid, l text, p int, st text)
+    FROM json_to_recordset($2::json) AS x(j uuid, v int, s float8, e uuid, l text, p int, st text, ru uuid)
   ), inserted AS (
     INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM run
     ON CONFLICT DO NOTHING RETURNING execution_id
   ), enqueued AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-      concurrency_key, key_limit)
+      concurrency_key, key_limit, run_id)
     SELECT o.e, o.j, o.v, d.tenant_id, 'slot', o.st, d.route, o.l, o.p, o.slot, m.at, m.at + o.p * interval '60 seconds',
-      d.concurrency_key, d.concurrency_key_limit
+      d.concurrency_key, d.concurrency_key_limit, o.ru
     FROM run o JOIN inserted n ON n.execution_id = o.e CROSS JOIN moment m CROSS JOIN LATERAL (
       SELECT v.tenant_id, v.route, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
       WHERE v.job_id = o.j AND v.version = o.v LIMIT 1
@@ -264,7 +301,7 @@ export const releaseWaiting = sql('releaseWaiting')`
       status = CASE WHEN x.s IS NULL AND x.e IS NULL THEN 'COMPLETED' ELSE c.status END
     FROM json_to_recordset($5::json) AS x(j uuid, s float8, d float8, e uuid)
     -- num_nulls, not IS NULL: the planner would read the whole index of those that await an end for it.
-    WHERE c.job_id = x.j AND c.status = 'ACTIVE' AND num_nulls(c.slot_at) = 1
+    WHERE c.job_id = x.j AND c.status = 'ACTIVE' AND num_nulls(c.slot_at) = 1 AND NOT c.depends
     RETURNING c.job_id, c.partition_id, c.slot_at
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)

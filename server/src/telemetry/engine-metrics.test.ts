@@ -15,6 +15,7 @@ const named: Record<string, readonly string[]> = {
   carillon_success_ratio: [],
   carillon_retries_total: [],
   carillon_dead_letters_total: [],
+  carillon_graph_runs_total: ['status'],
   carillon_timeouts_total: [],
   carillon_cancellations_total: [],
   carillon_fenced_writes_total: [],
@@ -86,6 +87,15 @@ test('an execution that ended is counted by status and kind', async (t) => {
   assert.deepEqual(await read('dead_letters_total'), { dead_letters_total: 3 })
   assert.deepEqual(await read('timeouts_total'), { timeouts_total: 1 })
   assert.deepEqual(await read('retries_total'), { retries_total: 0 })
+})
+
+test('a graph run that ended is counted by status', async (t) => {
+  const { read } = setup(t)
+  for (const status of ['SUCCEEDED', 'FAILED', 'SUCCEEDED'] as const) events.graphRunFinished.emit({ status })
+  assert.deepEqual(await read('graph_runs_total'), {
+    'graph_runs_total{status="SUCCEEDED"}': 2,
+    'graph_runs_total{status="FAILED"}': 1,
+  })
 })
 
 test('an attempt that is followed by another counts as a retry and not as an execution', async (t) => {

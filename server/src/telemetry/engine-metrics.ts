@@ -12,6 +12,7 @@ const statuses: Record<Outcome, string> = {
   timed_out: 'TIMED_OUT',
   lost: 'FAILED',
   cancelled: 'CANCELLED',
+  skipped: 'SKIPPED',
 }
 
 /** `nowMs`: a monotonic clock. */
@@ -98,6 +99,14 @@ export function collectEngineMetrics(
       },
     ),
   )
+
+  const runs = new Counter({
+    name: 'carillon_graph_runs_total',
+    help: 'Graph runs that ended.',
+    labelNames: ['status'],
+    registers,
+  })
+  subscriptions.use(events.graphRunFinished.subscribe(({ status }) => runs.inc({ status })))
 
   const cancelled = counter(
     'cancellations_total',

@@ -1,5 +1,6 @@
 // Every event of the program, in the order of a process's life.
 import type { ExecutionKind, Outcome } from '../domain/execution.ts'
+import type { RunStatus } from '../domain/graph-run.ts'
 import type { Executor } from '../domain/job.ts'
 import type { LoopFailure } from '../lib/loop.ts'
 import { defineEvent } from './event.ts'
@@ -63,6 +64,10 @@ export const attemptRefused = defineEvent<{ executionId: string; attempt: number
 )
 /** Executions that were cancelled while no worker ran them. */
 export const executionsCancelled = defineEvent<{ executions: number }>('executions.cancelled')
+/** A run of a graph that ended. */
+export const graphRunFinished = defineEvent<{ status: RunStatus }>('graph_run.finished')
+/** A run of a graph that cannot be taken further: each time that is tried fails. It is tried again now and then. */
+export const graphRunSetAside = defineEvent<{ runId: string }>('graph_run.set_aside')
 export const historyWriteFailed = defineEvent<{ executions: number; error: unknown }>('history.write_failed')
 export const loopFailed = defineEvent<LoopFailure>('loop.failed')
 export const requestFinished = defineEvent<{ method: string; route: string; status: number; tookMs: number }>(

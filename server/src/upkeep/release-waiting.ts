@@ -1,8 +1,11 @@
 // The one release loop: lets go what waits of a job, by the plan that `domain/release.ts` makes while the job is
 // locked. It looks at what waits, a bounded number of jobs at a time, and goes round; a finish touches no row of it.
 import { executionIdAt } from '../domain/execution.ts'
+import { runIdOfOwnSlot, runIdOfSlot } from '../domain/graph-run.ts'
 import type { LaneChooser } from '../domain/lane.ts'
 import { type KeyCounts, planRelease, type WaitingJob } from '../domain/release.ts'
+import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
+import type { EpochMs } from '../lib/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Released, ReleaseOrder, Upkeep } from '../ports/upkeep.ts'
@@ -77,9 +80,12 @@ export class Releaser {
   #order(job: WaitingJob, keys: KeyCounts): ReleaseOrder {
     const plan = planRelease(job, keys)
     const { ids, lanes, clock } = this.#deps
-    const { tenantId, priority } = job
-    const executions = (plan.owed?.slots ?? []).map(() => ({
+    const { jobId, tenantId, priority, graphId, schedule } = job
+    const runIdFor = (graph: string, slot: EpochMs) =>
+      isAfterCompletion(schedule) ? runIdOfOwnSlot(graph, jobId, slot) : runIdOfSlot(graph, slot)
+    const executions = (plan.owed?.slots ?? []).map((slot) => ({
       executionId: executionIdAt(ids.nextBatch(), 0),
+      runId: graphId === null ? null : runIdFor(graphId, slot),
       lane: lanes.choose(tenantId, clock.databaseNow()),
       priority,
     }))

@@ -113,12 +113,28 @@ test('many jobs are resumed and deleted; what is so already is left alone', asyn
   await step()
   assert.deepEqual(await show(again), { status: 'COMPLETED', done: 0, skipped: 2 })
   const remove = await start('delete')
-  await step()
+  while ((await step()) === 'more');
   assert.deepEqual(await show(remove), { status: 'COMPLETED', done: 2, skipped: 0 })
   assert.deepEqual([await statusOf(a), await statusOf(b)], ['DELETED', 'DELETED'])
   const deleted = await start('pause', {}, { status: 'DELETED' })
   await step()
   assert.deepEqual(await show(deleted), { status: 'COMPLETED', done: 0, skipped: 2 })
+})
+
+test('of many jobs that are deleted, one that others run after is left alone', async () => {
+  const { createJob, step, start, show, statusOf } = await setup()
+  const after = ({ jobId }: NewJob) => ({ slotAt: null, dependsOn: [{ jobId, on: 'success' as const }] })
+  const gone = { tags: ['gone'] }
+  const kept = await createJob(gone)
+  await createJob(after(kept))
+  const parent = await createJob(gone)
+  const child = await createJob({ ...gone, ...after(parent) })
+  const id = await start('delete', {}, { tag: 'gone' })
+  while ((await step()) === 'more');
+  // The newest goes first, so that nothing runs after its parent any more.
+  assert.deepEqual(await show(id), { status: 'COMPLETED', done: 2, skipped: 1 })
+  assert.deepEqual([await statusOf(parent), await statusOf(child)], ['DELETED', 'DELETED'])
+  assert.equal(await statusOf(kept), 'ACTIVE')
 })
 
 test('many jobs are triggered, with a payload where there is a body for it', async () => {

@@ -1,6 +1,7 @@
 // Long work that one request asked for, a bounded part of it in each step: many jobs paused, resumed, deleted or
 // triggered, many dead letters redriven, many executions cancelled, past slots run. A step and how far it came are one transaction; what was created after the
 // operation is none of its business.
+import { isGraphRefusal } from '../domain/graph.ts'
 import type { JobView } from '../domain/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/job-change.ts'
 import type { LaneChooser } from '../domain/lane.ts'
@@ -32,6 +33,11 @@ type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars'
 
 /** Each job is locked until the step is over, and whoever changes or triggers it waits: so a step is short. */
 const jobsMax = 10
+/**
+ * A delete may change the graph of the job, under a lock of the tenant that comes before those of jobs: so no other job is
+ * locked by then. And newest first, what runs after others is mostly gone before they are.
+ */
+const deletesMax = 1
 const lettersMax = 200
 const cancelsMax = 200
 const rateDefault = 50
@@ -78,7 +84,8 @@ async function changeSome(
   const { tenantId, filter, after, operationId } = operation
   // Ids grow with time: what lies before the operation's own was there when it was asked for.
   const before = after ?? operationId
-  const page = await jobs.list({ tenantId, filter, before, offset: 0, limit: jobsMax })
+  const limit = operation.kind === 'delete' ? deletesMax : jobsMax
+  const page = await jobs.list({ tenantId, filter, before, offset: 0, limit })
   let done = 0
   // In the order of ids, as everywhere: each job stays locked until the step is over.
   for (const job of page.jobs.toReversed()) {
@@ -93,12 +100,14 @@ async function changeSome(
 
 async function change(operation: JobOperation, { jobId }: JobView, jobs: Stores['jobs']): Promise<boolean> {
   let isChanged = false
-  const outcome = await jobs.change({ tenantId: operation.tenantId, jobId }, (job) => {
+  const dependencies = operation.kind === 'delete' ? { dependsOn: [] } : {}
+  const outcome = await jobs.change({ tenantId: operation.tenantId, jobId, ...dependencies }, (job) => {
     const write = decide(operation, job)
     isChanged = write !== null
     return write
   })
-  return isChanged && typeof outcome !== 'string'
+  // One that others run after is not deleted.
+  return isChanged && typeof outcome !== 'string' && !isGraphRefusal(outcome)
 }
 
 /** Null: there is nothing to change, or it cannot be changed so. */

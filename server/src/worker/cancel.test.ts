@@ -58,7 +58,7 @@ async function setup(t: TestContext) {
       {
         ...{ ...world, http, version: '1.2.3', queue, leases: ports.leases },
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
-        ...{ onEnded() {}, onTaken() {}, onFinished },
+        ...{ graphRuns: ports.graphRuns, onEnded() {}, onTaken() {}, onFinished },
       },
       { labels: [], capacity: 800, outageMs: 300_000, ...options },
     )

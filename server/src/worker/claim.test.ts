@@ -57,6 +57,7 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
   const claimer = new Claimer({
     clock: world.clock,
     queue: link,
+    graphRuns: ports.graphRuns,
     hand,
     definitions,
     signer: new CallSigner(ports.secrets),

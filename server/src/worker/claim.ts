@@ -1,8 +1,9 @@
 // Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
-import { executionIdAt } from '../domain/execution.ts'
+import { executionIdAt, runsAfterOthers } from '../domain/execution.ts'
 import { FairShare } from '../domain/fair-share.ts'
 import { suspectHost } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
+import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedBatch, ClaimedLive, Queue } from '../ports/queue.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
@@ -12,6 +13,7 @@ import type { BatchInHand, Task } from './task.ts'
 export interface ClaimDeps {
   clock: Clock
   queue: Queue
+  graphRuns: Pick<GraphRuns, 'parentsOf'>
   hand: Hand
   definitions: Definitions
   signer: Pick<CallSigner, 'load'>
@@ -86,7 +88,7 @@ export class Claimer {
     const claimed = await queue.claim({ workerId, routes, lanes, hosts, batchesMax })
     definitions.prune()
     await definitions.load(keysOf(claimed))
-    const tasks = this.#toTasks(claimed)
+    const tasks = this.#toTasks(claimed, await this.#loadParents(claimed))
     const signed = tenantsCalled(tasks)
     if (signed.size > 0) await this.#deps.signer.load(signed)
     if (this.#deps.workerId() !== workerId) return 'idle'
@@ -107,11 +109,32 @@ export class Claimer {
     for (const { lane } of live) this.#share.count(lane, 1)
   }
 
-  #toTasks({ batches, live }: Claimed): Task[] {
+  /** What runs after others is not run without what came of them: when this fails, the claim counts as lost. */
+  async #loadParents({ live }: Claimed): Promise<Map<string, ParentResult[]>> {
+    const ids = live.filter((one) => this.#isGivenParents(one)).map(({ executionId }) => executionId)
+    const parents = new Map<string, ParentResult[]>()
+    for (let at = 0; at < ids.length; at += parentsPerLook) {
+      const found = await this.#deps.graphRuns.parentsOf(ids.slice(at, at + parentsPerLook))
+      for (const [id, list] of found) parents.set(id, list)
+    }
+    return parents
+  }
+
+  /** The targets of HTTP calls and shell commands ask for them over the API. */
+  #isGivenParents(one: ClaimedLive): boolean {
+    if (!runsAfterOthers(one)) return false
+    const { executor } = this.#deps.definitions.get(one.jobId, one.version)!
+    return executor === 'worker' || executor === 'artifact'
+  }
+
+  #toTasks({ batches, live }: Claimed, parents: ReadonlyMap<string, ParentResult[]>): Task[] {
     const claimedMs = this.#deps.clock.monotonicMs()
     const ranked: { rank: number; tasks: Task[] }[] = []
     for (const batch of batches) ranked.push({ rank: batch.rank, tasks: this.#ofBatch(batch, claimedMs) })
-    for (const one of live) ranked.push({ rank: one.rank, tasks: [this.#ofLive(one, claimedMs)] })
+    for (const one of live) {
+      const task = this.#ofLive(one, { claimedMs, parents: parents.get(one.executionId) ?? [] })
+      ranked.push({ rank: one.rank, tasks: [task] })
+    }
     return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ tasks }) => tasks)
   }
 
@@ -142,6 +165,8 @@ export class Claimer {
         idempotencyKey: null,
         checkpoint: null,
         totalDeadline: null,
+        runId: null,
+        parents: [],
         isSuspect: false,
         batch,
         position,
@@ -159,7 +184,7 @@ export class Claimer {
     return batch.tasks
   }
 
-  #ofLive(one: ClaimedLive, claimedMs: number): Task {
+  #ofLive(one: ClaimedLive, { claimedMs, parents }: Pick<Task, 'claimedMs' | 'parents'>): Task {
     return {
       executionId: one.executionId,
       jobId: one.jobId,
@@ -175,6 +200,8 @@ export class Claimer {
       idempotencyKey: one.idempotencyKey,
       checkpoint: 'checkpoint' in one ? { value: one.checkpoint } : null,
       totalDeadline: one.totalDeadline,
+      runId: one.runId,
+      parents,
       isSuspect: this.#deps.isMortal && one.suspect,
       batch: null,
       position: 0,

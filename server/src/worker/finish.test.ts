@@ -47,6 +47,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
     {
       ...{ ...world, version: '1.2.3', queue, leases: ports.leases, onEnded() {}, onTaken() {} },
       ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
+      graphRuns: ports.graphRuns,
       onFinished: (after) => void finished.push(after),
     },
     { labels: [], capacity, outageMs: 300_000 },

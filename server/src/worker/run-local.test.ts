@@ -64,10 +64,31 @@ test('an executor gets what the job says, and what the attempt before left', () 
     ...{ tenantId: 'a tenant', jobId, jobName: 'report', kind: 'slot', slot, attempt: 2 },
     ...{ idempotencyKey: '849bf95ed4d85f81c96ee1adc14744ba', payload: '{"a":1}', timeoutMs: 30_000 },
     checkpoint: { row: 7 },
+    ...{ runId: null, parents: [] },
   })
   assert(execution.type === 'shell')
   assert.deepEqual([execution.command, execution.args], ['/bin/true', ['x']])
   assert.match(executionId, /^execution/)
+})
+
+test('an executor gets the results of what its execution runs after: JSON as such, else the text', () => {
+  const parent = { jobKey: 'k', executionId: 'e', status: 'SUCCEEDED' } as const
+  const { call } = setup({
+    task: {
+      runId: 'r',
+      parents: [
+        { ...parent, jobId: 'a', result: '{"rows":3}' },
+        { ...parent, jobId: 'b', result: '{"rows":' },
+        { ...parent, jobId: 'c', result: null },
+      ],
+    },
+  })
+  assert.equal(call.runId, 'r')
+  assert.deepEqual(call.parents, [
+    { ...parent, jobId: 'a', result: { rows: 3 } },
+    { ...parent, jobId: 'b', result: '{"rows":' },
+    { ...parent, jobId: 'c' },
+  ])
 })
 
 test('what is not there is absent: a checkpoint, a payload', () => {

@@ -5,6 +5,7 @@ import { type AttemptEnd, type AttemptError, endAttempt, messageLengthMax } from
 import { idempotencyKeyOf } from '../domain/execution.ts'
 import type { Executor } from '../domain/job.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import { jsonOrText } from '../lib/json-or-text.ts'
 import { storable } from '../lib/storable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CallWord, LocalCall, LocalExecutor } from '../ports/executor.ts'
@@ -116,6 +117,10 @@ function callOf(task: Task, prepared: PreparedLocal, timeoutMs: number): LocalCa
     payload: task.bodyOverride ?? prepared.body,
     ...(checkpoint !== null && { checkpoint: checkpoint.value }),
     timeoutMs,
+    runId: task.runId,
+    parents: task.parents.map(({ result, ...parent }) =>
+      result === null ? parent : { ...parent, result: jsonOrText(result) },
+    ),
   }
 }
 

@@ -2,6 +2,7 @@
 import type { AttemptEnd } from '../domain/attempt.ts'
 import type { ExecutionKind } from '../domain/execution.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import type { ParentResult } from '../ports/graph-runs.ts'
 import type { Prepared } from './prepare.ts'
 
 export interface Task {
@@ -23,6 +24,10 @@ export interface Task {
   readonly checkpoint: { value: unknown } | null
   /** When the time of all attempts together is over; null: it is not limited. */
   readonly totalDeadline: EpochMs | null
+  /** The graph run it belongs to; null: it runs alone. */
+  readonly runId: string | null
+  /** What it runs after, where the executor is to get it. */
+  readonly parents: readonly ParentResult[]
   /** It was lost with a worker that it may have killed. */
   readonly isSuspect: boolean
   /** The batch it came in; null: it is a row of its own in `live`. */

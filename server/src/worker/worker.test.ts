@@ -19,6 +19,7 @@ async function setup({ capacity = 800 } = {}) {
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', queue: ports.queue, leases: ports.leases },
+        graphRuns: ports.graphRuns,
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ onEnded() {}, onTaken() {}, onFinished() {} },
       },

@@ -2,6 +2,7 @@
 import type { Executor } from '../domain/job.ts'
 import { serverRoute } from '../domain/route.ts'
 import type { Attempts } from '../ports/attempts.ts'
+import type { GraphRuns } from '../ports/graph-runs.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
 import type { Queue } from '../ports/queue.ts'
@@ -22,6 +23,7 @@ export interface WorkerDeps extends World {
   /** Of the program. */
   version: string
   queue: Queue
+  graphRuns: Pick<GraphRuns, 'parentsOf'>
   attempts: Pick<Attempts, 'note'>
   logs: Pick<Logs, 'append'>
   secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
@@ -127,6 +129,7 @@ export class Worker {
     this.#claimer = new Claimer({
       clock,
       queue: deps.queue,
+      graphRuns: deps.graphRuns,
       hand: this.hand,
       definitions: new Definitions(deps.queue, deps.version),
       signer: this.#signer,

@@ -1,7 +1,7 @@
 // Conformance: finding attempts that are under way, wherever they are held.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { cancelHeld, findHeld, holdAwaiting, holdBatch, holdLive, http, note } from './held.ts'
+import { assertWithin, cancelHeld, findHeld, holdAwaiting, holdBatch, holdLive, http, note } from './held.ts'
 import type { StoreScenario } from './stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -9,9 +9,11 @@ type Setup = (t: TestContext) => Promise<StoreScenario>
 export function testAttemptsFind(name: string, setup: Setup): void {
   test(`${name}: an attempt in a claimed batch is found`, async (t) => {
     const s = await setup(t)
-    const { jobs, executionIds, workerId } = await holdBatch(s, 2)
+    const { jobs, executionIds, workerId, claimed } = await holdBatch(s, 2)
     const { tenantId, jobId } = jobs[1]!
-    assert.deepEqual(await findHeld(s, executionIds[1]!), {
+    const { startedAt, ...held } = await findHeld(s, executionIds[1]!)
+    assertWithin(startedAt, claimed)
+    assert.deepEqual(held, {
       executionId: executionIds[1],
       tenantId,
       jobId,
@@ -22,7 +24,6 @@ export function testAttemptsFind(name: string, setup: Setup): void {
       losses: 0,
       fence: 1,
       workerId,
-      startedAt: null,
       totalDeadline: null,
       cancelled: false,
     })
@@ -31,10 +32,12 @@ export function testAttemptsFind(name: string, setup: Setup): void {
   test(`${name}: an attempt of its own is found with all that bears on its end`, async (t) => {
     const s = await setup(t)
     const execution = { ...http, total_timeout_seconds: 600 }
-    const { executionId, live, job, workerId, mark } = await holdLive(s, { execution })
+    const { executionId, live, job, workerId, claimed, mark } = await holdLive(s, { execution })
     await note(s, mark, { startedAt: s.at(300), checkpoint: { row: 4 } })
     const { totalDeadline, slot } = live
-    assert.deepEqual(await findHeld(s, executionId), {
+    const { startedAt, ...held } = await findHeld(s, executionId)
+    assertWithin(startedAt, claimed)
+    assert.deepEqual(held, {
       executionId,
       tenantId: job.tenantId,
       jobId: job.jobId,
@@ -45,7 +48,6 @@ export function testAttemptsFind(name: string, setup: Setup): void {
       losses: 0,
       fence: live.fence,
       workerId,
-      startedAt: s.at(300),
       totalDeadline,
       cancelled: false,
       checkpoint: { row: 4 },

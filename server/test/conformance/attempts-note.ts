@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import {
   allTaken,
+  assertWithin,
   cancelHeld,
   findHeld,
   holdAwaiting,
@@ -29,7 +30,7 @@ export function testAttemptsNote(name: string, setup: Setup): void {
 function testLeave(name: string, setup: Setup): void {
   test(`${name}: an execution of which something is heard leaves its batch, and stays with its worker`, async (t) => {
     const s = await setup(t)
-    const { executionIds, marks, workerId } = await holdBatch(s, 3)
+    const { executionIds, marks, workerId, claimed } = await holdBatch(s, 3)
     const executionId = executionIds[1]!
     assert.equal(await note(s, marks[1]!, { startedAt: s.at(300) }), 'noted')
     const held = await findHeld(s, executionId)
@@ -41,6 +42,9 @@ function testLeave(name: string, setup: Setup): void {
       [await s.statusOf(executionId), (await s.view(executionId)).startedAt],
       ['RUNNING', s.at(300)],
     )
+    // Of one that does not say when it started, that it was claimed is known.
+    assert.equal(await note(s, marks[2]!), 'noted')
+    assertWithin((await s.view(executionIds[2]!)).startedAt, claimed)
     // It has left: what the worker does not know of it, it hands back.
     assert.equal(await s.queue.returnUnknown(workerId, [executionIds[0]!, executionIds[2]!]), 1)
     assert.deepEqual(

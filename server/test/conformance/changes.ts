@@ -1,5 +1,7 @@
 // The changes of a job that the suites make: what the API decides under the lock, without the API.
+
 import assert from 'node:assert/strict'
+import { isGraphRefusal } from '../../src/domain/graph.ts'
 import type { JobVersion, JobView } from '../../src/domain/job.ts'
 import {
   deleteJob,
@@ -55,7 +57,7 @@ export async function change(
   decide: Decision,
 ): Promise<JobView> {
   const view = await s.jobs.change({ tenantId, jobId }, decide)
-  assert(typeof view === 'object', String(view))
+  assert(typeof view === 'object' && !isGraphRefusal(view), JSON.stringify(view))
   return view
 }
 
@@ -84,6 +86,7 @@ export function versionAfter(state: JobState, changes: Partial<JobVersion> = {})
     jitterSeconds: state.jitterSeconds,
     concurrencyLimit: state.concurrencyLimit,
     concurrencyKey: state.concurrencyKey,
+    dependsOn: state.dependsOn,
     metadata: state.metadata,
     ...changes,
   }

@@ -106,8 +106,16 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
     const { job, executionId, workerId } = await hold(s)
     await cancel(s, executionId)
     const beats = (await s.upkeep.watch()).find((one) => one.workerId === workerId)!
+    const { startedAt } = await s.view(executionId)
     assert.equal(await s.upkeep.reclaim(beats), 'reclaimed')
     await assertCancelled(s, { job, executionId, workerId })
+    // Nobody knows how far it came: it is an attempt since its claim.
+    const { attempts } = await s.view(executionId)
+    assert.deepEqual(
+      attempts.map((one) => one.startedAt),
+      [startedAt],
+    )
+    assert(startedAt !== null)
   })
 
   test(`${name}: cancelled while it runs ${where}, an execution that its worker does not know ends cancelled`, async (t) => {
@@ -116,6 +124,8 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
     await cancel(s, executionId)
     assert.equal(await s.queue.returnUnknown(workerId, []), 0)
     await assertCancelled(s, { job, executionId, workerId })
+    const { attempts, startedAt } = await s.view(executionId)
+    assert.deepEqual([attempts, startedAt], [[], null], 'it was not started')
   })
 }
 

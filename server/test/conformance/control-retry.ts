@@ -98,6 +98,7 @@ function testOutcomes(name: string, setup: Setup): void {
         idempotencyKey: keepsKey ? idempotencyKeyOf('slot', { jobId, executionId, slot: s.at(3) }) : null,
         totalDeadline: null,
         suspect: false,
+        runId: null,
       })
       const view = await s.view(newExecutionId)
       assert.deepEqual([view.kind, view.retryOf, view.status], ['retry', executionId, 'RUNNING'])

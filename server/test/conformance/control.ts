@@ -161,6 +161,8 @@ function testRecord(name: string, setup: Setup): void {
       error: { type: 'CANCELLED', message },
       deadLetter: false,
       retryAt: null,
+      runId: null,
+      skipped: null,
     })
     const view = await s.view(executionId)
     assert.deepEqual([view.attempts, view.finishedAt, view.error], [[], finishedAt, rest.error])

@@ -171,6 +171,7 @@ function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScena
       idempotencyKey: idempotencyKeyOf('slot', { jobId, executionId, slot: s.at(3) }),
       totalDeadline: null,
       suspect: false,
+      runId: null,
     })
     assert.equal(await s.statusOf(executionId), 'FAILED')
   })

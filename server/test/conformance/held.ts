@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { Execution } from '../../src/domain/job.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
+import type { EpochMs } from '../../src/lib/epoch.ts'
 import type { AttemptMark, AttemptNote, AttemptReport, HeldAttempt } from '../../src/ports/attempts.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
@@ -21,7 +22,7 @@ export async function holdBatch(s: Scenario, count: number, changes: Partial<New
   for (let i = 0; i < count; i++) jobs.push(await s.createJob(changes))
   const { executionIds, batchId } = await s.fireBatch(jobs, 0)
   const workerId = await s.addWorker()
-  const batch = await s.claimBatch(workerId)
+  const [batch, claimed] = await during(s, () => s.claimBatch(workerId))
   const marks = executionIds.map((executionId, i): AttemptMark => {
     return { executionId, jobId: jobs[i]!.jobId, attempt: 1, fence: batch.fence, workerId }
   })
@@ -30,7 +31,7 @@ export async function holdBatch(s: Scenario, count: number, changes: Partial<New
     const placed = endings.map((ending, position) => ({ position, ending }))
     return s.queue.finishBatches(workerId, [{ batchId, fence: batch.fence, endings: placed }])
   }
-  return { jobs, executionIds, batchId, batch, workerId, marks, finish }
+  return { jobs, executionIds, batchId, batch, workerId, claimed, marks, finish }
 }
 
 /** One triggered execution in the hands of a worker. */
@@ -38,10 +39,10 @@ export async function holdLive(s: Scenario, changes: Partial<NewJob> = {}) {
   const job = await s.createJob(changes)
   const executionId = await s.trigger(job)
   const workerId = await s.addWorker()
-  const live = await s.claimLive(workerId)
+  const [live, claimed] = await during(s, () => s.claimLive(workerId))
   const { jobId } = job
   const mark: AttemptMark = { executionId, jobId, attempt: live.attempt, fence: live.fence, workerId }
-  return { job, executionId, workerId, live, mark }
+  return { job, executionId, workerId, live, claimed, mark }
 }
 
 /** One whose target has answered 202. */
@@ -49,6 +50,22 @@ export async function holdAwaiting(s: Scenario, changes: Partial<NewJob> = {}) {
   const held = await holdLive(s, changes)
   await s.finishLive(held.workerId, held.live, s.awaiting())
   return { ...held, mark: { ...held.mark, workerId: null } }
+}
+
+/** What was done, and between which moments of the store. */
+export async function during<T>(s: Scenario, act: () => Promise<T>): Promise<[T, Span]> {
+  const from = await s.now()
+  const done = await act()
+  return [done, { from, to: await s.now() }]
+}
+
+interface Span {
+  from: EpochMs
+  to: EpochMs
+}
+
+export function assertWithin(at: EpochMs | null, { from, to }: Span): void {
+  assert(at !== null && at >= from && at <= to, `${at} is not within ${from} and ${to}`)
 }
 
 /** The attempt that is under way. */

@@ -6,6 +6,8 @@ import { batchExecutionsMax, executionIdAt } from '../../src/domain/execution.ts
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { type SlotQuery, totalMax, underWayMax } from '../../src/ports/history.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
+import { assertWithin, during } from './held.ts'
+import { createAfter, stepRuns } from './run-scene.ts'
 import { allHeld, missed } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
@@ -206,7 +208,8 @@ function testUnderWay(name: string, setup: Setup): void {
     assert.deepEqual(first, { ...common, ...slot, executionId, enqueuedAt: first!.enqueuedAt })
     assert.deepEqual([second!.executionId, second!.kind, second!.state], [trigger, 'trigger', 'waiting'])
     const workerId = await s.addWorker()
-    const batch = await s.claimBatch(workerId)
+    const [batch, claimed] = await during(s, () => s.claimBatch(workerId))
+    assertWithin((await underWay()).executions[0]!.startedAt, claimed)
     const states = async () =>
       (await underWay()).executions.map(({ state, status, attempt }) => [state, status, attempt])
     const waits = ['waiting', 'PENDING', 0]
@@ -264,5 +267,28 @@ function testUnderWay(name: string, setup: Setup): void {
     for (let count = 0; count < underWayMax + 2; count++) await s.trigger(job)
     const { executions, letGo } = (await s.history.underWay(defaultTenantId, job.jobId))!
     assert.deepEqual([executions.length, executions[0]!.executionId, letGo], [underWayMax, executionId, 1])
+  })
+
+  test(`${name}: what waits for others of its graph run is told last, and is not let go`, async (t) => {
+    const s = await setup(t)
+    const root = await s.createJob()
+    const job = await createAfter(s, [root])
+    await s.trigger(root)
+    await stepRuns(s)
+    const alone = [await s.trigger(job), await s.trigger(job)]
+    const { executions, letGo } = (await s.history.underWay(defaultTenantId, job.jobId))!
+    assert.deepEqual(
+      executions.map(({ kind, state, status }) => [kind, state, status]),
+      [
+        ['trigger', 'ready', 'PENDING'],
+        ['trigger', 'waiting', 'PENDING'],
+        ['dependency', 'blocked', 'WAITING_DEPENDENCIES'],
+      ],
+    )
+    assert.deepEqual(
+      executions.slice(0, 2).map(({ executionId }) => executionId),
+      alone,
+    )
+    assert.equal(letGo, 1)
   })
 }

@@ -5,6 +5,7 @@ import { batchExecutionsMax, executionIdAt, idempotencyKeyOf } from '../../src/d
 import { defaultTenantId } from '../../src/domain/tenant.ts'
 import { totalMax } from '../../src/ports/history.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
+import { assertWithin, during } from './held.ts'
 import { allExecutions, allHeld, missed, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
@@ -160,17 +161,21 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
       kind: 'slot',
       slot: s.at(7),
       deadLetter: false,
+      runId: null,
+      skipped: null,
     }
     const unset = { startedAt: null, finishedAt: null, durationMs: null, httpStatus: null, error: null }
     const fresh = { ...common, ...unset, attempt: 0, workerId: null, retryAt: null }
     assert.deepEqual(pending, { ...fresh, status: 'PENDING' })
 
-    const batch = await s.claimBatch(workerId)
-    const inBatch = { ...fresh, enqueuedAt, status: 'RUNNING', attempt: 1, workerId }
-    assert.deepEqual(await checked(), inBatch)
+    const [batch, claimed] = await during(s, () => s.claimBatch(workerId))
+    const held = { ...fresh, enqueuedAt, status: 'RUNNING', attempt: 1, workerId }
+    const inBatch = await checked()
+    assertWithin(inBatch.startedAt, claimed)
+    assert.deepEqual(inBatch, { ...held, startedAt: inBatch.startedAt })
 
     await s.finishBatch(workerId, batch, s.running(s.at(299)))
-    assert.deepEqual(await checked(), { ...inBatch, startedAt: s.at(299) })
+    assert.deepEqual(await checked(), { ...held, startedAt: s.at(299) })
 
     const first = s.failed({ retryAt: s.at(302) })
     const live = { executionId, fence: 1, attempt: 1 }
@@ -184,9 +189,11 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
     const woken = await checked()
     assert.deepEqual(woken, { ...between, enqueuedAt: woken.enqueuedAt, retryAt: null })
 
-    const again = await s.claimLive(workerId)
-    const second = { ...inBatch, enqueuedAt: woken.enqueuedAt, attempt: 2 }
-    assert.deepEqual(await checked(), second)
+    const [again, reclaimed] = await during(s, () => s.claimLive(workerId))
+    const second = await checked()
+    assertWithin(second.startedAt, reclaimed)
+    const { startedAt: since } = second
+    assert.deepEqual(second, { ...held, startedAt: since, enqueuedAt: woken.enqueuedAt, attempt: 2 })
 
     await s.finishLive(workerId, again, s.succeeded())
     const done = { ...last, httpStatus: 200, error: null, attempt: 2, enqueuedAt: woken.enqueuedAt }

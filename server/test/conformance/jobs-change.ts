@@ -167,11 +167,11 @@ function testWrites(name: string, setup: Setup): void {
       seen = state
       return null
     })
-    const { now, decidedTo, recordedAt, owed, owedDecided, ...rest } = seen!
+    const { now, decidedTo, recordedAt, owed, owedDecided, graphId, ...rest } = seen!
     assert(now >= begunAt && now <= (await s.now()))
     assert.deepEqual(rest, await s.jobs.get(defaultTenantId, job.jobId))
     assert.deepEqual(rest, view)
-    assert.deepEqual([decidedTo, recordedAt], [s.at(10), s.at(5)])
+    assert.deepEqual([decidedTo, recordedAt, graphId], [s.at(10), s.at(5), null])
     assert.deepEqual(owed, { from: s.at(1), to: s.at(10) })
     // A skipped slot may be named by its row as well as by its range.
     const decided = new Set(owedDecided.map(({ from, to }) => `${secondOf(s, from)} to ${secondOf(s, to)}`))

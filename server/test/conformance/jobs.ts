@@ -142,6 +142,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       idempotencyKey: null,
       totalDeadline: null,
       suspect: false,
+      runId: null,
     })
   })
 

@@ -60,6 +60,8 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       slot: s.at(0),
       deadLetter: false,
       retryAt: null,
+      runId: null,
+      skipped: null,
       idempotencyKey: null,
       retryOf: null,
       execution: jobs[0]!.execution,
@@ -145,6 +147,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
       errors: [{ attempt: 1, at: finishedAt, ...error, httpStatus }],
       editedAt: null,
       redriveAt: null,
+      runId: null,
     })
   })
 
@@ -248,7 +251,8 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const { executionId, workerId, live } = await claimTriggered(s)
     await s.finishLive(workerId, live, { kind: 'unstarted', host: 'api.example.com' })
     assert.deepEqual(await s.queue.waiting(['server'], 10), { lanes: [], hosts: ['api.example.com'] })
-    assert.equal(await s.statusOf(executionId), 'PENDING')
+    const { status, startedAt } = await s.view(executionId)
+    assert.deepEqual([status, startedAt], ['PENDING', null])
     const hosts = [{ host: 'api.example.com', count: 5 }]
     const order = { workerId, routes: ['server'], lanes: [], hosts, batchesMax: 1 }
     const [again] = (await s.queue.claim(order)).live

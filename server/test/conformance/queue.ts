@@ -5,6 +5,7 @@ import { executionIdAt } from '../../src/domain/execution.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { rankOf } from '../../src/domain/rank.ts'
 import type { Claimed } from '../../src/ports/queue.ts'
+import { assertWithin, during } from './held.ts'
 import { notHeld, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
@@ -210,8 +211,9 @@ function testSplit(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const jobs = await createJobs(s, 5)
     const { batchId, executionIds } = await s.fireBatch(jobs, 3, { priority: 6 })
     const workerId = await s.addWorker()
-    const { batches, live } = await s.claim(workerId, 2)
+    const [{ batches, live }, claimed] = await during(s, () => s.claim(workerId, 2))
     assert.deepEqual(batches, [])
+    for (const { executionId } of live) assertWithin((await s.view(executionId)).startedAt, claimed)
     const { enqueuedAt } = live[0]!
     assert.deepEqual(
       live.toSorted((a, b) => (a.executionId < b.executionId ? -1 : 1)),
@@ -230,6 +232,7 @@ function testSplit(name: string, setup: (t: TestContext) => Promise<StoreScenari
         idempotencyKey: null,
         totalDeadline: null,
         suspect: false,
+        runId: null,
       })),
     )
     const rest = await s.claimBatch(await s.addWorker())

@@ -1,7 +1,9 @@
 // What the conformance suites do again and again: make a job, fire a slot of it, claim, finish.
+
 import assert from 'node:assert/strict'
 import type { AttemptEnd } from '../../src/domain/attempt.ts'
 import { executionIdAt } from '../../src/domain/execution.ts'
+import { runIdOfSlot } from '../../src/domain/graph-run.ts'
 import { hasOwnRows, isLimited, partitionOf } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { SkippedSlots } from '../../src/domain/misfire.ts'
@@ -13,6 +15,7 @@ import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { Attempts } from '../../src/ports/attempts.ts'
 import type { Control } from '../../src/ports/control.ts'
 import type { DeadLetters } from '../../src/ports/dead-letters.ts'
+import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
 import type { ExecutionQuery, ExecutionView, History } from '../../src/ports/history.ts'
 import type { Ids } from '../../src/ports/ids.ts'
 import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
@@ -52,6 +55,8 @@ export interface StorePorts {
   control: Control
   operations: Operations
   requests: Requests
+  graphRuns: GraphRuns
+  runSteps: RunSteps
   ids: Ids
   now(): Promise<EpochMs>
 }
@@ -101,6 +106,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       jitterSeconds: 0,
       concurrencyLimit: null,
       concurrencyKey: null,
+      dependsOn: [],
       metadata: {},
       createdAt: at(0),
       createdBy: 'tester',
@@ -134,6 +140,8 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       skip: null,
       runs: null,
       calendars: null,
+      graphId: null,
+      runId: null,
       move: null,
       ...changes,
     }
@@ -313,7 +321,12 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   ): ReleaseOrder {
     const plan = planRelease(job, keys)
     const given = { lane: sharedLane, priority: job.priority, ...place }
-    const executions = (plan.owed?.slots ?? []).map(() => ({ executionId: ids.nextBatch(), ...given }))
+    const { graphId } = job
+    const executions = (plan.owed?.slots ?? []).map((slot) => ({
+      executionId: ids.nextBatch(),
+      runId: graphId === null ? null : runIdOfSlot(graphId, slot),
+      ...given,
+    }))
     return { ...plan, executions }
   }
 

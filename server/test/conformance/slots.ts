@@ -54,6 +54,7 @@ function testLoad(name: string, setup: (t: TestContext) => Promise<StoreScenario
         ownRows: true,
         runs: 0,
         calendars: null,
+        graphId: null,
       },
     ])
   })

@@ -15,6 +15,7 @@ import { StoredAttempts } from '../../src/store/attempts.ts'
 import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
+import { StoredGraphRuns } from '../../src/store/graph-runs.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StatsFold } from '../../src/store/job-stats.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
@@ -24,6 +25,7 @@ import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
+import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredTenants } from '../../src/store/tenants.ts'
@@ -90,6 +92,8 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     control: new StoredControl(database),
     operations: new StoredOperations(database),
     requests: new StoredRequests(database),
+    graphRuns: new StoredGraphRuns(database),
+    runSteps: new StoredRunSteps(database),
     tenants: new StoredTenants(database),
     apiKeys: new StoredApiKeys(database),
     calendars: new StoredCalendars(database),
@@ -111,7 +115,11 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     async ageLeases(ms) {
       await client.query(`UPDATE workers SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
     },
-    ageHistory: (days) => ageAttempts(client, days * 1_440),
+    async ageHistory(days) {
+      await ageAttempts(client, days * 1_440)
+      const older = (column: string) => `${column} = ${column} - make_interval(days => $1)`
+      await client.query(`UPDATE graph_runs SET ${older('created_at')}, ${older('finished_at')}`, [days])
+    },
     async foldStats() {
       // A fold stays a minute behind the clock, and takes ten seconds of history at a time.
       await ageAttempts(client, 2)

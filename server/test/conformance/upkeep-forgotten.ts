@@ -13,6 +13,7 @@ export function testForgotten(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionIds, workerId } = await holdBatch(s, 2)
     await s.ageDeadlines(61_000)
+    const { startedAt } = await findHeld(s, executionIds[0]!)
     assert.deepEqual(await s.upkeep.findOverdue(10), [])
     for (const executionId of executionIds) {
       const held = await findHeld(s, executionId)
@@ -22,8 +23,9 @@ export function testForgotten(name: string, setup: Setup): void {
     await s.ageDeadlines(30_000)
     const found = await s.upkeep.findOverdue(10)
     assert.deepEqual(found.map(({ executionId }) => executionId).toSorted(), executionIds)
+    assert(startedAt !== null)
     for (const one of found) {
-      assert.deepEqual([one.cause, one.state, one.startedAt], ['attempt', 'running', null])
+      assert.deepEqual([one.cause, one.state, one.startedAt], ['attempt', 'running', startedAt])
       assert.deepEqual(await timeOut(s, one), [one.executionId])
       const { status, attempts } = await s.view(one.executionId)
       assert.deepEqual([status, attempts[0]!.workerId], ['RETRYING', workerId])

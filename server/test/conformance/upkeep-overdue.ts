@@ -6,6 +6,7 @@ import { epochMs } from '../../src/lib/epoch.ts'
 import type { Overdue } from '../../src/ports/upkeep.ts'
 import {
   allTaken,
+  assertWithin,
   findHeld,
   holdAwaiting,
   holdBatch,
@@ -55,32 +56,37 @@ export function testOverdue(name: string, setup: Setup): void {
 function testAttempt(name: string, setup: Setup): void {
   test(`${name}: an attempt whose time is long over is found with all that bears on its end`, async (t) => {
     const s = await setup(t)
-    const { executionId, job, live, mark } = await holdLive(s)
+    const { executionId, job, live, claimed, mark } = await holdLive(s)
     await note(s, mark, { startedAt: s.at(300) })
     // Its worker keeps the time itself: upkeep waits a minute longer.
     await s.ageDeadlines(60_000)
     assert.deepEqual(await s.upkeep.findOverdue(10), [])
     await s.ageDeadlines(31_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [
-      {
-        executionId,
-        jobId: job.jobId,
-        kind: 'trigger',
-        executor: 'http',
-        enqueuedAt: live.enqueuedAt,
-        state: 'running',
-        attempt: 1,
-        losses: 0,
-        fence: live.fence,
-        startedAt: s.at(300),
-        cause: 'attempt',
-        timeoutSeconds: 30,
-        totalTimeoutSeconds: null,
-        heartbeatTimeoutSeconds: null,
-        totalDeadline: null,
-        retryPolicy: job.retryPolicy,
-      },
-    ])
+    const [found, ...more] = await s.upkeep.findOverdue(10)
+    assertWithin(found!.startedAt, claimed)
+    assert.deepEqual(
+      [{ ...found, startedAt: null }, ...more],
+      [
+        {
+          executionId,
+          jobId: job.jobId,
+          kind: 'trigger',
+          executor: 'http',
+          enqueuedAt: live.enqueuedAt,
+          state: 'running',
+          attempt: 1,
+          losses: 0,
+          fence: live.fence,
+          startedAt: null,
+          cause: 'attempt',
+          timeoutSeconds: 30,
+          totalTimeoutSeconds: null,
+          heartbeatTimeoutSeconds: null,
+          totalDeadline: null,
+          retryPolicy: job.retryPolicy,
+        },
+      ],
+    )
   })
 
   test(`${name}: an attempt that is timed out is recorded as its worker's, and tried again`, async (t) => {

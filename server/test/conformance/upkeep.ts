@@ -5,6 +5,7 @@ import test, { type TestContext } from 'node:test'
 import { rankOf } from '../../src/domain/rank.ts'
 import { lossesMax } from '../../src/domain/retry.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
+import { assertWithin, during } from './held.ts'
 import { notHeld, type Scenario } from './scenario.ts'
 import type { StoreScenario } from './stores.ts'
 
@@ -47,22 +48,22 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const jobs = [await s.createJob(), await s.createJob()]
     const { executionIds } = await s.fireBatch(jobs, 0)
     const lost = await s.addWorker()
-    const batch = await s.claimBatch(lost)
+    const [batch, claimed] = await during(s, () => s.claimBatch(lost))
     await reclaim(s, lost)
     assert.deepEqual(await s.workers.list({ tenantId: null }), [])
     for (const job of jobs) assert.equal((await s.list(job)).total, 1)
     for (const executionId of executionIds) {
       const { status, attempt, attempts, error } = await s.view(executionId)
       assert.deepEqual([status, attempt, error?.type], ['RETRYING', 1, 'WORKER_LOST'])
-      const [{ finishedAt, ...recorded }, ...more] = attempts as [(typeof attempts)[number]]
+      const [{ startedAt, finishedAt, ...recorded }, ...more] = attempts as [(typeof attempts)[number]]
       assert.deepEqual(more, [])
+      assertWithin(startedAt, claimed)
       assert(finishedAt! >= s.at(600) && finishedAt! <= (await s.now()))
       assert.deepEqual(recorded, {
         attempt: 1,
         outcome: 'lost',
         workerId: lost,
         enqueuedAt: batch.enqueuedAt,
-        startedAt: null,
         durationMs: null,
         httpStatus: null,
         error,
@@ -81,9 +82,11 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const s = await setup(t)
     const executionId = await s.trigger(await s.createJob(), { payloadOverride: [1] })
     const lost = await s.addWorker()
-    const before = await s.claimLive(lost)
+    const [before, claimed] = await during(s, () => s.claimLive(lost))
     await reclaim(s, lost)
-    assert.equal(await s.statusOf(executionId), 'RETRYING')
+    const { status, attempts } = await s.view(executionId)
+    assert.deepEqual([status, attempts.length], ['RETRYING', 1])
+    assertWithin(attempts[0]!.startedAt, claimed)
     const after = await s.claimLive(await s.addWorker())
     assert.deepEqual([after.attempt, after.losses, after.rank], [2, 1, before.rank])
     assert.deepEqual([after.payloadOverride, after.kind], [[1], 'trigger'])

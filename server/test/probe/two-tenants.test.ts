@@ -89,6 +89,12 @@ async function addVictim({ call, client }: Probe) {
       VALUES ($1, $2, repeat('a', 64), 1, '\\x00', now(), $3)`,
     [tenantId, `${mark}.bundle`, `${mark} key`],
   )
+  const root = await must(key, 'POST', '/jobs', { name: `${mark} f`, schedule: daily, ...common })
+  const after = { depends_on: [{ job_id: root.job_id, on: 'success' }] }
+  await must(key, 'POST', '/jobs', { name: `${mark} g`, ...after, ...common })
+  const { graph_run_id: runId } = await must(key, 'POST', `/jobs/${root.job_id}/trigger`)
+  const { graph_run_id: secondRunId } = await must(key, 'POST', `/jobs/${root.job_id}/trigger`)
+  await untilFailed([runId, secondRunId], (path) => must(key, 'GET', path))
   const worker = await must(key, 'POST', '/workers', { handlers: [`${mark}.run`], host: `${mark} host` })
   const run = { type: 'worker', handler: `${mark}.run`, payload: { secret: mark } }
   const long = await must(key, 'POST', '/jobs', { name: `${mark} e`, schedule: daily, execution: run })
@@ -108,6 +114,7 @@ async function addVictim({ call, client }: Probe) {
     jobs: (await must(key, 'GET', '/jobs?limit=1')).pagination.next_cursor as string,
     executions: (await must(key, 'GET', '/executions?limit=1')).pagination.next_cursor as string,
     calendars: (await must(key, 'GET', '/calendars?limit=1')).pagination.next_cursor as string,
+    runs: (await must(key, 'GET', '/graph-runs?limit=1')).pagination.next_cursor as string,
     logs: (await must(key, 'GET', `/executions/${held.execution_id}/logs`)).next_cursor as string,
   }
   const ids = {
@@ -120,6 +127,7 @@ async function addVictim({ call, client }: Probe) {
     name: `${mark}.days`,
     worker_id: worker.worker_id as string,
     artifact_id: `${mark}.bundle`,
+    graph_run_id: runId as string,
   }
   return { held, tenantId: tenantId as string, key: key as string, ids, cursors, idempotencyKey }
 }
@@ -135,6 +143,17 @@ async function untilDead(
   throw new Error('no dead letter came')
 }
 
+/** Their root calls nobody, so each ends so. */
+async function untilFailed(runIds: readonly string[], get: (path: string) => Promise<Answer['json']>) {
+  for (let looks = 0; looks < 1_000; looks++) {
+    const { graph_runs: runs } = await get('/graph-runs?status=FAILED')
+    const failed = new Set(runs.map((run: { graph_run_id: string }) => run.graph_run_id))
+    if (runIds.every((id) => failed.has(id))) return
+    await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+  throw new Error('the runs do not end')
+}
+
 /** Everything that is the victim's, as text. What moves by itself is left out. */
 async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
   const queries = [
@@ -146,6 +165,10 @@ async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
     `SELECT to_jsonb(s) FROM skips s JOIN jobs j USING (job_id) WHERE tenant_id = $1 ORDER BY s.job_id, from_slot`,
     `SELECT to_jsonb(l) FROM live l WHERE tenant_id = $1 ORDER BY execution_id`,
     `SELECT to_jsonb(a) FROM attempts a WHERE tenant_id = $1 ORDER BY execution_id, attempt`,
+    `SELECT to_jsonb(e) FROM job_edges e JOIN jobs j ON j.job_id = e.child_id OR j.job_id = e.parent_id
+      WHERE tenant_id = $1 ORDER BY child_id, parent_id`,
+    `SELECT to_jsonb(r) FROM graph_runs r WHERE tenant_id = $1 ORDER BY run_id`,
+    `SELECT to_jsonb(r) FROM run_roots r JOIN jobs j USING (job_id) WHERE tenant_id = $1 ORDER BY r.run_id`,
     `SELECT to_jsonb(d) FROM dead_letters d WHERE tenant_id = $1 ORDER BY execution_id`,
     `SELECT to_jsonb(o) FROM operations o WHERE tenant_id = $1 ORDER BY operation_id`,
     `SELECT to_jsonb(c) FROM calendars c WHERE tenant_id = $1 ORDER BY name`,
@@ -194,14 +217,16 @@ function harmTo(
   const word = { ...held, logs, checkpoint: 'forged', progress: 1 }
   const result = { ...held, logs, status: 'succeeded', result: 'forged' }
   const by = [{ worker_id: ids.worker_id }, { worker_id: ownWorkerId }]
+  const dependsOn = { depends_on: [{ job_id: ids.job_id }] }
   const excluding = { cron_expression: '0 9 * * *', exclusions: [{ calendar: ids.name }] }
   const bodies: Record<string, unknown[]> = {
-    'PATCH /api/v1/jobs/{job_id}': [{ name: 'taken over' }],
-    'PUT /api/v1/jobs/by-key/{key}': [scheduleBody],
+    'PATCH /api/v1/jobs/{job_id}': [{ name: 'taken over' }, dependsOn],
+    'PUT /api/v1/jobs/by-key/{key}': [scheduleBody, { ...scheduleBody, ...dependsOn }],
     'POST /api/v1/jobs': [
       scheduleBody,
       { ...scheduleBody, key: ids.key },
       { ...scheduleBody, schedule: excluding },
+      { ...scheduleBody, ...dependsOn },
     ],
     'POST /api/v1/jobs/bulk': [
       { action: 'delete', filter: { tag: mark } },

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { type AttemptWord, endAttempt } from '../../src/domain/attempt.ts'
-import { executionIdAt, OUTCOMES } from '../../src/domain/execution.ts'
+import { ATTEMPT_OUTCOMES, executionIdAt } from '../../src/domain/execution.ts'
 import type { Execution } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { routeOf, serverRoute, suspectHost } from '../../src/domain/route.ts'
@@ -202,7 +202,7 @@ for (const version of POSTGRES_VERSIONS) {
     // Until each of them had a part in it.
     for (
       let round = 0;
-      round < roundsMax && (round < roundsMin || outcomes.size < OUTCOMES.length);
+      round < roundsMax && (round < roundsMin || outcomes.size < ATTEMPT_OUTCOMES.length);
       round++
     ) {
       assert.deepEqual(await hammer(1_000, actors), [])
@@ -210,7 +210,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { rows } = await client.query<{ outcome: string }>('SELECT DISTINCT outcome FROM attempts')
       for (const { outcome } of rows) outcomes.add(outcome)
     }
-    assert.deepEqual([...outcomes].toSorted(), OUTCOMES.toSorted())
+    assert.deepEqual([...outcomes].toSorted(), ATTEMPT_OUTCOMES.toSorted())
     await drain(sessions[0]!)
     await assertWhole(client)
     const { rows } = await client.query<{ execution_id: string }>(

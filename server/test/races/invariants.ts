@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import type pg from 'pg'
 import { bufferMax } from '../../src/domain/job.ts'
 
-/** What ended an execution between attempts is none: a cancel, or the time of all attempts together. */
+/** What ended an execution between attempts is none: a cancel, a skip, or the time of all attempts together. */
 const isAttempt = `NOT (a.started_at IS NULL
-  AND (a.outcome = 'cancelled' OR (a.outcome = 'timed_out' AND a.worker_id IS NULL)))`
+  AND (a.outcome IN ('cancelled', 'skipped') OR (a.outcome = 'timed_out' AND a.worker_id IS NULL)))`
 const runs = `l.state IN ('running', 'awaiting')`
 
 /** Each answers with the rows that break it. */
@@ -51,8 +51,8 @@ const invariants: Record<string, string> = {
   'a live execution that is flagged as cancelled runs, and has a message': `
     SELECT execution_id, state FROM live l
     WHERE (cancelled_at IS NULL) <> (cancel_message IS NULL) OR (cancelled_at IS NOT NULL AND NOT ${runs})`,
-  'an attempt under way has a deadline, which is near once it is cancelled; it has a worker, or awaits its end': `
-    SELECT execution_id, state, deadline, cancelled_at FROM live l WHERE ${runs} AND (deadline IS NULL
+  'an attempt under way has a start and a deadline, near once it is cancelled; it has a worker, or awaits its end': `
+    SELECT execution_id, state, deadline, cancelled_at FROM live l WHERE ${runs} AND (num_nulls(started_at, deadline) > 0
       OR deadline > cancelled_at + interval '30 seconds' OR (caller_id IS NOT NULL) <> (state = 'awaiting'))`,
   'what is not under way has nothing of an attempt': `
     SELECT execution_id, state FROM live l WHERE NOT ${runs} AND num_nonnulls(worker_id, caller_id, started_at, deadline,
@@ -77,7 +77,8 @@ const invariants: Record<string, string> = {
       AND (v.concurrency_key IS NOT NULL OR v.overlap_policy = 'ALLOW' AND v.concurrency_limit IS NOT NULL)`,
   'a live execution carries the key of its version': `
     SELECT l.execution_id FROM live l JOIN job_versions v ON v.job_id = l.job_id AND v.version = l.version
-    WHERE (l.concurrency_key, l.key_limit) IS DISTINCT FROM (v.concurrency_key, v.concurrency_key_limit)`,
+    WHERE l.state <> 'blocked'
+      AND (l.concurrency_key, l.key_limit) IS DISTINCT FROM (v.concurrency_key, v.concurrency_key_limit)`,
   // Beside what is counted for a key, where every slot waits for its turn.
   'no more slots of a job wait than its policy has room for': `
     SELECT l.job_id, count(*) FROM live l JOIN cursors c ON c.job_id = l.job_id AND c.version = l.version
@@ -138,6 +139,47 @@ const invariants: Record<string, string> = {
     SELECT k.job_id FROM catchups k WHERE k.pace_ms = 0 AND NOT EXISTS (
       SELECT FROM job_versions v WHERE v.job_id = k.job_id
         AND (v.overlap_policy <> 'ALLOW' OR (v.schedule ->> 'max_runs') IS NOT NULL))`,
+  'what a job depends on is what its version says, and nothing once it is deleted': `
+    SELECT c.job_id FROM cursors c JOIN job_versions v USING (job_id, version)
+    WHERE ARRAY(SELECT (e.parent_id, e.rule)::text FROM job_edges e WHERE e.child_id = c.job_id ORDER BY 1)
+      IS DISTINCT FROM ARRAY(SELECT ((d ->> 'job_id')::uuid, d ->> 'on')::text
+        FROM json_array_elements(coalesce(v.depends_on, '[]')) AS d WHERE c.status <> 'DELETED' ORDER BY 1)`,
+  'a job depends on jobs of its tenant that are not deleted': `
+    SELECT e.child_id, e.parent_id FROM job_edges e
+    JOIN cursors c ON c.job_id = e.child_id JOIN cursors p ON p.job_id = e.parent_id
+    WHERE p.tenant_id <> c.tenant_id OR p.status = 'DELETED'`,
+  'no job depends on itself, over however many': `
+    WITH RECURSIVE up AS (
+      SELECT child_id, parent_id FROM job_edges
+      UNION SELECT u.child_id, e.parent_id FROM up u JOIN job_edges e ON e.child_id = u.parent_id)
+    SELECT child_id FROM up WHERE child_id = parent_id`,
+  'a graph has the least id of all that hang together': `
+    WITH RECURSIVE near AS (
+      SELECT child_id AS one, parent_id AS other FROM job_edges
+      UNION SELECT parent_id, child_id FROM job_edges
+    ), reach AS (
+      SELECT one, other FROM near UNION SELECT r.one, n.other FROM reach r JOIN near n ON n.one = r.other)
+    SELECT c.job_id, c.graph_id FROM cursors c
+    WHERE c.graph_id IS DISTINCT FROM (SELECT other FROM reach WHERE one = c.job_id ORDER BY other LIMIT 1)`,
+  'a job that depends on others says so, and has no slot': `
+    SELECT c.job_id FROM cursors c WHERE c.depends <> EXISTS (SELECT FROM job_edges e WHERE e.child_id = c.job_id)
+      OR c.depends AND (num_nonnulls(c.slot_at, c.due_at) > 0 OR c.status NOT IN ('ACTIVE', 'PAUSED'))`,
+  'no two runs of a root that allows no overlaps are under way, but for those that wait and a backfill': `
+    SELECT r.job_id, array_agg(r.run_id) FROM run_roots r JOIN place p USING (job_id, execution_id)
+    JOIN job_versions v ON v.job_id = p.job_id AND v.version = p.version AND v.overlap_policy <> 'ALLOW'
+    -- One that was cancelled while it waited was never let go, though its run may still be ending.
+    WHERE p.place <> 'waiting' AND NOT EXISTS (
+      SELECT FROM attempts a WHERE a.execution_id = r.execution_id AND a.outcome = 'cancelled' AND a.worker_id IS NULL)
+    GROUP BY r.job_id
+    HAVING count(*) > 1 AND (count(r.operation_id) < count(*) OR count(DISTINCT r.operation_id) > 1)`,
+  'what waits for others of its run belongs to a run that goes on, and holds no key': `
+    SELECT l.execution_id FROM live l WHERE l.state = 'blocked' AND (l.concurrency_key IS NOT NULL OR NOT EXISTS (
+      SELECT FROM graph_runs g WHERE g.run_id = l.run_id AND l.execution_id = ANY (g.execution_ids)
+        AND g.finished_at IS NULL))`,
+  'of a run that has ended nothing is live, and nothing is in the way of its roots': `
+    SELECT g.run_id FROM graph_runs g WHERE g.finished_at IS NOT NULL AND (
+      EXISTS (SELECT FROM live l WHERE l.run_id = g.run_id AND l.execution_id = ANY (g.execution_ids))
+      OR EXISTS (SELECT FROM run_roots r WHERE r.run_id = g.run_id AND r.execution_id = ANY (g.execution_ids)))`,
   'a dead letter has its final attempt, marked': `
     SELECT execution_id FROM dead_letters d
     WHERE NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = d.execution_id AND a.final AND a.dead_letter)`,
@@ -145,7 +187,8 @@ const invariants: Record<string, string> = {
     SELECT p.retry_of FROM place p WHERE p.retry_of IS NOT NULL GROUP BY p.retry_of
     HAVING count(*) FILTER (WHERE p.kind = 'redrive') > 1 OR p.retry_of IN (SELECT execution_id FROM dead_letters)`,
   'a retry and a redrive lead to what has ended': `
-    SELECT execution_id, retry_of FROM place p WHERE (p.retry_of IS NULL) <> (p.kind NOT IN ('retry', 'redrive'))
+    SELECT execution_id, retry_of FROM place p
+    WHERE p.kind <> 'dependency' AND (p.retry_of IS NULL) <> (p.kind NOT IN ('retry', 'redrive'))
       OR p.retry_of IS NOT NULL AND NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = p.retry_of AND a.final)`,
   'whoever holds something is there': `
     SELECT worker_id FROM (SELECT worker_id FROM batches UNION ALL SELECT worker_id FROM live) h
@@ -159,7 +202,7 @@ const places = `
   FROM batches b
   CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)
   UNION ALL
-  SELECT execution_id, CASE state WHEN 'waiting' THEN 'waiting' ELSE 'live' END, job_id, version, slot, kind, retry_of
+  SELECT execution_id, CASE WHEN state IN ('waiting', 'blocked') THEN state ELSE 'live' END, job_id, version, slot, kind, retry_of
   FROM live
   UNION ALL
   SELECT execution_id, 'final', job_id, version, slot, kind, retry_of FROM attempts WHERE final`
@@ -192,7 +235,7 @@ export async function assertWhole(client: pg.Client): Promise<void> {
   }
 }
 
-/** Where executions are, by id: 'batch', 'live', 'waiting', 'final'. */
+/** Where executions are, by id: 'batch', 'live', 'waiting', 'blocked', 'final'. */
 export async function placesOf(client: pg.Client): Promise<Record<string, string>> {
   await client.query(places)
   const { rows } = await client.query<{ execution_id: string; place: string }>('SELECT * FROM place')

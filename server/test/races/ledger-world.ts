@@ -1,5 +1,7 @@
 // Schedulers as they are, and the ledger of what they and people who change jobs make of every slot.
+
 import assert from 'node:assert/strict'
+import { isGraphRefusal } from '../../src/domain/graph.ts'
 import { type JobView, partitionsCount } from '../../src/domain/job.ts'
 import type { JobWrite } from '../../src/domain/job-change.ts'
 import { LaneChooser, sharedLane } from '../../src/domain/lane.ts'
@@ -66,7 +68,7 @@ export async function changeNoted(
     write = state.status === 'DELETED' ? null : decide(state)
     return write
   })
-  assert(typeof view === 'object', String(view))
+  assert(typeof view === 'object' && !isGraphRefusal(view), JSON.stringify(view))
   const { version: made = null, decidedTo } = (write ?? {}) as Partial<JobWrite>
   // An edit that leaves the schedule alone goes on with the slots of the version before it.
   if (made !== null) begins.set(`${job.jobId} ${made.version}`, decidedTo ?? epochMs(0))

@@ -1,8 +1,10 @@
 // Two sessions on one database, each held where a test wants it: no sleeps, no luck.
+
 import { randomInt } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type pg from 'pg'
+import { runIdOfSlot } from '../../src/domain/graph-run.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { planRelease } from '../../src/domain/release.ts'
 import { epochMs } from '../../src/lib/epoch.ts'
@@ -16,6 +18,7 @@ import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { Database, type Queries, type Rows } from '../../src/store/database.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
+import { StoredGraphRuns } from '../../src/store/graph-runs.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
@@ -24,6 +27,7 @@ import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
+import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
@@ -86,6 +90,8 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
     calendars: new StoredCalendars(database),
     operations: new StoredOperations(database),
     requests: new StoredRequests(database),
+    graphRuns: new StoredGraphRuns(database),
+    runSteps: new StoredRunSteps(database),
     ids: new UuidV7(() => epochMs(Date.now()), realRandom),
     /** Holds the next transaction that comes to this statement, before it or with its work done and uncommitted. */
     holdBefore: (statement: Sql) => database.hold(statement, 'before'),
@@ -101,7 +107,12 @@ export function releaseAll(
   return upkeep.release(jobIds, (job, keys) => {
     const plan = planRelease(job, keys)
     const place = { lane: sharedLane, priority: job.priority }
-    const executions = (plan.owed?.slots ?? []).map(() => ({ executionId: ids.nextBatch(), ...place }))
+    const { graphId } = job
+    const executions = (plan.owed?.slots ?? []).map((slot) => ({
+      executionId: ids.nextBatch(),
+      runId: graphId === null ? null : runIdOfSlot(graphId, slot),
+      ...place,
+    }))
     return { ...plan, executions }
   })
 }

@@ -89,7 +89,7 @@ class Changer {
 
   /** One job, near one of its slots if one comes soon, else now. */
   changeOne(): void {
-    const jobs = [...this.#sim.tables.store.jobs.values()].filter(({ cursor }) => cursor.status !== 'DELETED')
+    const jobs = this.#jobs().filter(({ cursor }) => cursor.status !== 'DELETED')
     const job = jobs[Math.floor(this.#random.next() * jobs.length)]
     if (job === undefined) return
     const waitMs = this.#aim(job)
@@ -99,9 +99,9 @@ class Changer {
 
   /** One execution that has not ended, of any job; half of them run. */
   cancelOne(): void {
-    const { store, control } = this.#sim.tables
+    const { control } = this.#sim.tables
     const isWanted = this.#random.next() < 0.5 ? runningOf : pendingOf
-    const jobs = [...store.jobs.values()].filter((job) => isWanted(job).length > 0)
+    const jobs = this.#jobs().filter((job) => isWanted(job).length > 0)
     const job = jobs[Math.floor(this.#random.next() * jobs.length)]
     if (job === undefined) return
     const [executionId] = isWanted(job)
@@ -115,8 +115,13 @@ class Changer {
   }
 
   resumeAll(): void {
-    for (const job of this.#sim.tables.store.jobs.values())
-      if (job.cursor.status === 'PAUSED') this.#change(job, 'resume')
+    for (const job of this.#jobs()) if (job.cursor.status === 'PAUSED') this.#change(job, 'resume')
+  }
+
+  /** Those of graphs are changed by others: see `graph-deeds.ts`. */
+  #jobs(): JobRow[] {
+    const { tables, graphs } = this.#sim
+    return [...tables.store.jobs.values()].filter(({ jobId }) => !graphs.has(jobId))
   }
 
   #aim({ jobId, versions, version }: JobRow): number | null {
@@ -143,13 +148,8 @@ class Changer {
   }
 
   #deletedShare(): number {
-    const { jobs } = this.#sim.tables.store
-    return (
-      jobs
-        .values()
-        .filter(({ cursor }) => cursor.status === 'DELETED')
-        .toArray().length / jobs.size
-    )
+    const jobs = this.#jobs()
+    return jobs.filter(({ cursor }) => cursor.status === 'DELETED').length / jobs.length
   }
 
   #change(job: JobRow, drawn: ChangeKind): void {

@@ -35,7 +35,8 @@ function checkSequence({ say }: Context, execution: RecordedExecution): void {
   })
 }
 
-function checkEnd({ evidence, say }: Context, { version }: CheckedJob, execution: RecordedExecution): void {
+function checkEnd(context: Context, { version }: CheckedJob, execution: RecordedExecution): void {
+  const { evidence, say, isReplaced } = context
   const { executionId, attempts, cancelledAt } = execution
   const lost = attempts.filter(({ outcome }) => outcome === 'lost').length
   const spent = attempts.length - lost
@@ -45,7 +46,8 @@ function checkEnd({ evidence, say }: Context, { version }: CheckedJob, execution
   const marked = attempts.filter(({ deadLetter }) => deadLetter).length
   const last = attempts.at(-1)
   const letters = cancelledAt !== null || last?.outcome === 'succeeded' ? 0 : 1
-  if ((letter === undefined ? 0 : 1) !== letters || marked !== letters)
+  const isKept = letters === 1 && !isReplaced(executionId)
+  if ((letter !== undefined) !== isKept || marked !== letters)
     say(
       'I18',
       `${executionId} ended ${last?.outcome}: ${marked} attempts lead to ${letter === undefined ? 'no' : 'a'} letter`,

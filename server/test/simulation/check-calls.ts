@@ -35,16 +35,23 @@ function checkCall({ say }: Context, checked: CheckedJob, execution: RecordedExe
   if (attempt > attempts.length) say('I15', `${name} is beyond the ${attempts.length} attempts on record`)
 }
 
-function checkCoverage({ say, plain, wasFaulty }: Context, execution: RecordedExecution): void {
+/** Each attempt on record has its call, and no other call comes without a reason. */
+export function checkCoverage(context: Context, execution: RecordedExecution): void {
+  const { say, plain, wasFaulty, wordsOf } = context
   const { executionId, attempts } = execution
   const extra = new Set(execution.calls)
   for (const { attempt, outcome, startedAt } of attempts) {
-    if (outcome === 'lost' || (outcome === 'cancelled' && startedAt === null)) continue
-    // Of one that its target ended before its worker had written anything, nobody knew when it started.
-    const own = execution.calls.find((call) => call.attempt === attempt && call.at === (startedAt ?? call.at))
-    if (own === undefined)
-      say('I15', `attempt ${attempt} of ${executionId} is ${outcome} and no call of it is known`)
-    else extra.delete(own)
+    if (outcome === 'lost') continue
+    const own = execution.calls.filter((call) => call.attempt === attempt)
+    const exact = own.find(({ at }) => at === (startedAt ?? at))
+    // Of one that others ended before its worker had written anything, only its claim is known.
+    const wasTold = outcome === 'timed_out' || wordsOf(executionId).some((word) => word.attempt === attempt)
+    const later = own.find(({ at }) => at >= (startedAt ?? at))
+    if (later === undefined) {
+      if (outcome !== 'cancelled')
+        say('I15', `attempt ${attempt} of ${executionId} is ${outcome} and no call of it is known`)
+    } else if (wasTold) extra.delete(exact ?? later)
+    else if (exact !== undefined && (outcome !== 'cancelled' || startedAt !== null)) extra.delete(exact)
   }
   for (const { at, attempt, server } of extra) {
     // Until its attempt was on record otherwise, something must have gone wrong.

@@ -94,7 +94,7 @@ export function explainChange(
 }
 
 /** When the job fired nothing: from the change that stopped it to the one that let it go on. */
-function stopsOf(changes: readonly Change[]): { from: EpochMs; to: number; status: string }[] {
+export function stopsOf(changes: readonly Change[]): { from: EpochMs; to: number; status: string }[] {
   return changes.flatMap(({ before, after, at }, index) => {
     if (before === after || (after !== 'PAUSED' && after !== 'DELETED')) return []
     const end = changes.slice(index + 1).find((later) => later.after !== after)

@@ -5,7 +5,11 @@ import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import { isSuperseded } from './check-changes.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
 
-export function checkLimits(context: Context, jobs: readonly CheckedJob[]): void {
+export function checkLimits(
+  context: Context,
+  jobs: readonly CheckedJob[],
+  graphJobs: readonly CheckedJob[],
+): void {
   for (const checked of jobs) {
     const { version, executions } = checked
     const { overlapPolicy, concurrencyLimit } = version
@@ -13,7 +17,7 @@ export function checkLimits(context: Context, jobs: readonly CheckedJob[]): void
       checkAtOnce(context, `"${version.name}"`, concurrencyLimit, executions)
     for (const one of executions.filter(isSuperseded)) checkSuperseded(context, checked, one)
   }
-  const keyed = jobs.filter(({ version }) => version.concurrencyKey !== null)
+  const keyed = [...jobs, ...graphJobs].filter(({ version }) => version.concurrencyKey !== null)
   const byKey = Map.groupBy(keyed, ({ version }) => nameOfKey(version.tenantId, version.concurrencyKey!.key))
   for (const [name, members] of byKey) {
     const { limit } = members[0]!.version.concurrencyKey!

@@ -84,7 +84,7 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
   }
   // In the way is an execution under way, or an earlier slot that was still owed: it was fired only later.
   const mayOwe = !plain || checked.changes.some(({ asOf }) => asOf !== null)
-  const isExplained = checked.executions.some(({ slot: other, firedAt, endedAt }) => {
+  const isExplained = checked.inTheWay.some(({ slot: other, firedAt, endedAt }) => {
     const isBusy = firedAt <= due + onTimeMs && endedAt >= due
     return isBusy || (mayOwe && other < slot && firedAt >= due)
   })

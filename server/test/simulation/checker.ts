@@ -1,7 +1,8 @@
 // The independent checker: reads what the store recorded and what the targets saw, computes by itself which slots
 // there should have been, and says what does not fit. It knows nothing of how the stages work. The numbers of the
 // invariants are those of the reliability reference (docs/guarantees.md says them in words).
-import { SKIP_REASONS } from '../../src/domain/execution.ts'
+import type { ExecutionKind, Outcome } from '../../src/domain/execution.ts'
+import type { NodeSkipReason } from '../../src/domain/graph-run.ts'
 import type { JobVersion } from '../../src/domain/job.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
@@ -14,12 +15,18 @@ import type { Word } from './async-targets.ts'
 import type { Change } from './changes.ts'
 import { checkAttempts } from './check-attempts.ts'
 import { checkCalls } from './check-calls.ts'
-import { checkChanges, isHeldBack, isSuperseded } from './check-changes.ts'
+import { checkChanges } from './check-changes.ts'
+import { checkGraphJobs } from './check-graph-jobs.ts'
+import { checkLeftovers } from './check-leftovers.ts'
 import { checkLimits } from './check-limits.ts'
 import { checkOverlap } from './check-overlap.ts'
+import { checkRuns } from './check-runs.ts'
 import { checkSlots } from './check-slots.ts'
 import { checkWords } from './check-words.ts'
+import { countSeen } from './count-seen.ts'
 import type { Fault } from './faults.ts'
+import type { GraphDeed } from './graph-deeds.ts'
+import type { GraphMember } from './graphs.ts'
 
 export interface Evidence {
   store: MemoryStore
@@ -30,6 +37,9 @@ export interface Evidence {
   changes: readonly Change[]
   /** What targets said later. */
   words: readonly Word[]
+  /** Jobs that depend on each other, and what people did to them and their runs. */
+  graphs: ReadonlyMap<string, GraphMember>
+  deeds: readonly GraphDeed[]
   /** The instant of ms 0 of `sent` and `faults`. */
   startAt: number
   /** No slot lies later. */
@@ -55,7 +65,15 @@ export interface Call {
 /** One execution as it is on record. */
 export interface RecordedExecution {
   executionId: string
+  jobId: string
+  kind: ExecutionKind
   slot: EpochMs
+  /** The graph run it belongs to; null: it ran alone. */
+  runId: string | null
+  /** How it ended at last. */
+  outcome: Outcome
+  /** Null: it was not skipped. */
+  skipReason: NodeSkipReason | null
   /** The version it was fired with. */
   version: number
   firedAt: EpochMs
@@ -80,6 +98,8 @@ export interface CheckedJob {
   changes: readonly Change[]
   /** Those that ended, by slot. */
   executions: readonly RecordedExecution[]
+  /** What may be in the way of a slot: the executions, or the runs that they start. */
+  inTheWay: readonly Pick<RecordedExecution, 'slot' | 'firedAt' | 'endedAt'>[]
 }
 
 /** The time in which one schedule was in force: it has the slots after `from` up to `to`. */
@@ -98,6 +118,8 @@ export interface Context {
   say: (invariant: string, what: string) => void
   /** What the target of an execution said of its attempts. */
   wordsOf: (executionId: string) => readonly Word[]
+  /** Whether another took its place when its run was resumed: then its dead letter is gone. */
+  isReplaced: (executionId: string) => boolean
   /** Whether something went wrong, for this server or for all, between two instants. */
   wasFaulty: (server: string | null, from: number, to: number) => boolean
 }
@@ -111,14 +133,20 @@ export interface Verdict {
 export function checkAll(evidence: Evidence): Verdict {
   const violations: Violation[] = []
   const words = Map.groupBy(evidence.words, ({ executionId }) => executionId)
+  const runs = [...evidence.store.graphRuns.values()]
+  const replaced = new Set(runs.flatMap((run) => run.replaced.map(({ executionId }) => executionId)))
   const context: Context = {
     evidence,
     plain: evidence.faults.length === 0,
     say: (invariant, what) => void violations.push({ invariant, what }),
     wordsOf: (executionId) => words.get(executionId) ?? [],
+    isReplaced: (executionId) => replaced.has(executionId),
     wasFaulty: createFaultIndex(evidence),
   }
-  const jobs = gather(evidence)
+  const all = gather(evidence)
+  const [jobs, graphJobs] = [false, true].map((isGraph) =>
+    all.filter(({ job }) => evidence.graphs.has(job.jobId) === isGraph),
+  ) as [CheckedJob[], CheckedJob[]]
   for (const job of jobs) {
     checkSlots(context, job)
     checkChanges(context, job)
@@ -127,9 +155,10 @@ export function checkAll(evidence: Evidence): Verdict {
     checkOverlap(context, job)
     checkWords(context, job)
   }
-  checkLeftovers(context, jobs)
-  checkLimits(context, jobs)
-  return { violations, seen: countSeen(context, jobs) }
+  checkGraphJobs(context, graphJobs, checkRuns(context, graphJobs))
+  checkLeftovers(context, all)
+  checkLimits(context, jobs, graphJobs)
+  return { violations, seen: countSeen(context, jobs, graphJobs) }
 }
 
 function gather(evidence: Evidence): CheckedJob[] {
@@ -143,30 +172,38 @@ function gather(evidence: Evidence): CheckedJob[] {
   )
   const changes = Map.groupBy(evidence.changes, ({ jobId }) => jobId)
   return [...evidence.store.jobs.values()].map((job) => {
-    const executions = [...job.ended].map((executionId) => {
-      return recordedOf(evidence.store.log.of(executionId), calls.get(executionId) ?? [])
+    const executions = [...job.ended].flatMap((executionId) => {
+      const rows = evidence.store.log.of(executionId)
+      return rows.length === 0 ? [] : [recordedOf(rows, calls.get(executionId) ?? [])]
     })
     executions.sort((a, b) => a.slot - b.slot)
     const own = changes.get(job.jobId) ?? []
     const reigns = reignsOf(job, own, evidence.untilAt as EpochMs)
     const expected = withinRuns(job, reigns)
-    return { job, version: job.versions.get(1)!, expected, reigns, changes: own, executions }
+    const version = job.versions.get(1)!
+    return { job, version, expected, reigns, changes: own, executions, inTheWay: executions }
   })
 }
 
 function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): RecordedExecution {
   const [first, last] = [rows[0]!, rows.at(-1)!]
   const isCancelled = last.outcome === 'cancelled'
+  const isSkipped = last.outcome === 'skipped'
   return {
     executionId: first.executionId,
+    jobId: first.jobId,
+    kind: first.kind,
     slot: first.slot,
+    runId: first.runId,
+    outcome: last.outcome,
+    skipReason: last.skipReason,
     version: first.version,
     firedAt: first.enqueuedAt,
     endedAt: last.recordedAt,
     cancelledAt: isCancelled ? last.recordedAt : null,
     cancelMessage: isCancelled ? (last.error?.message ?? '') : null,
     // What ended an execution that did not run is no attempt.
-    attempts: isCancelled && last.workerId === null ? rows.slice(0, -1) : rows,
+    attempts: isSkipped || (isCancelled && last.workerId === null) ? rows.slice(0, -1) : rows,
     calls,
   }
 }
@@ -224,7 +261,8 @@ function withinRuns(job: JobRow, reigns: readonly Reign[]): EpochMs[] {
 }
 
 function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): EpochMs[] {
-  const { schedule: given, anchorAt } = versions.get(versionMin)!
+  const { schedule: given, anchorAt, dependsOn } = versions.get(versionMin)!
+  if (dependsOn.length > 0) return []
   const compiled = compileSchedule(given, { createdAt: anchorAt, jobId })
   if (!compiled.ok) throw new Error(`the schedule of ${jobId} does not compile`)
   const schedule = compiled.value.compiled
@@ -235,33 +273,6 @@ function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): 
     slots.push(...some)
     if (some.length < slotsBetweenMax) return slots
     next = (some.at(-1)! + 1) as EpochMs
-  }
-}
-
-// What is left when all has ended: nothing under way, no call nobody knows of, no letter without a death.
-function checkLeftovers({ evidence, say }: Context, jobs: readonly CheckedJob[]): void {
-  const { store, sent } = evidence
-  for (const { executionId, state, workerId } of store.live.values()) {
-    say('I14', `execution ${executionId} is still ${state}, held by ${workerId ?? 'nobody'}`)
-  }
-  for (const { batchId, entries, workerId } of store.batches.values()) {
-    say('I14', `batch ${batchId} with ${entries.length} executions is still held by ${workerId ?? 'nobody'}`)
-  }
-  for (const { jobId, owed, cursor } of store.jobs.values()) {
-    if (owed !== null) say('I14', `job ${jobId} still owes slots from ${owed.from}`)
-    if (cursor.status !== 'COMPLETED' && cursor.status !== 'DELETED')
-      say('I14', `job ${jobId} still waits for its slot ${cursor.slotAt}`)
-  }
-  const known = new Map(
-    jobs.flatMap(({ executions }) => executions.map((one) => [one.executionId, one] as const)),
-  )
-  const strangers = new Set(sent.map(({ request }) => request.headers['x-execution-id']!))
-  for (const executionId of strangers) {
-    if (!known.has(executionId)) say('I2', `${executionId} was called and is on no record`)
-  }
-  for (const executionId of store.deadLetters.keys()) {
-    const last = known.get(executionId)?.attempts.at(-1)
-    if (last === undefined || last.outcome === 'succeeded') say('I18', `a dead letter for ${executionId}`)
   }
 }
 
@@ -291,37 +302,4 @@ function createFaultIndex({ faults, startAt }: Evidence): Context['wasFaulty'] {
     }
     return false
   }
-}
-
-function countSeen({ evidence }: Context, jobs: readonly CheckedJob[]): Record<string, number> {
-  const { store, sent, faults } = evidence
-  const seen: Record<string, number> = {
-    executions: store.log.ended,
-    calls: sent.length,
-    attempts: 0,
-    lost: store.log.counts.lost,
-    cancelled: store.log.counts.cancelled,
-    ...Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])),
-    superseded: 0,
-    /** From when a slot was due to its fire, but for those that a resume made late. */
-    lateMsMax: 0,
-  }
-  for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
-  for (const checked of jobs) {
-    const onTime = checked.executions.filter(({ slot }) => !isHeldBack(checked, slot))
-    const lateMs = onTime.map(({ slot, firedAt }) => firedAt - dueOf(checked, slot))
-    seen['attempts']! += checked.executions.flatMap(({ attempts }) => attempts.filter(wasStarted)).length
-    seen['superseded']! += checked.executions.filter(isSuperseded).length
-    seen['lateMsMax'] = lateMs.reduce((a, b) => Math.max(a, b), seen['lateMsMax']!)
-  }
-  for (const { reason } of store.deadLetters.values()) seen[reason] = (seen[reason] ?? 0) + 1
-  for (const { kind } of faults) seen[kind] = (seen[kind] ?? 0) + 1
-  for (const { answer } of evidence.words) seen[`word ${answer}`] = (seen[`word ${answer}`] ?? 0) + 1
-  for (const { kind } of evidence.changes) seen[`job ${kind}`] = (seen[`job ${kind}`] ?? 0) + 1
-  return seen
-}
-
-/** What was cancelled before its call began is an attempt without one. */
-function wasStarted({ outcome, startedAt }: AttemptRow): boolean {
-  return outcome !== 'cancelled' || startedAt !== null
 }

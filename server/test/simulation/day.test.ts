@@ -23,7 +23,12 @@ test('a day of crashes, pauses, outages and lost replies: every slot has one rec
   const changes = ['edit', 'reschedule', 'pause', 'resume', 'delete', 'cancel'].map((kind) => `job ${kind}`)
   const stops = ['paused', 'edited', 'deleted', 'cancelled', 'superseded'] as const
   const words = ['word taken', 'word over'] as const
-  for (const what of [...kinds, ...ends, ...changes, ...stops, ...words])
+  const deeds = ['edges', 'trigger', 'cancel run', 'cancel execution', 'resume run'].map(
+    (deed) => `graph ${deed}`,
+  )
+  const runs = ['SUCCEEDED', 'FAILED', 'CANCELLED'].map((status) => `run ${status}`)
+  const nodes = ['dependency', 'paused', 'cancelled', 'unrun'].map((state) => `node ${state}`)
+  for (const what of [...kinds, ...ends, ...changes, ...stops, ...words, ...deeds, ...runs, ...nodes])
     assert.ok(seen[what]! > 0, `never met: ${what}`)
   assert.ok(seen['executions']! > 15_000, `only ${seen['executions']} executions`)
 })

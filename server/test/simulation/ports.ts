@@ -2,6 +2,7 @@
 // was carried out. One wrapper for every method of every port, so that no call is forgotten.
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { Attempts } from '../../src/ports/attempts.ts'
+import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Logs } from '../../src/ports/logs.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
@@ -23,6 +24,8 @@ export interface StoredPorts {
   upkeep: Upkeep
   leases: Leases
   partitions: Partitions
+  runSteps: RunSteps
+  graphRuns: GraphRuns
 }
 
 export type Method = (...args: unknown[]) => Promise<unknown>
@@ -30,7 +33,7 @@ export type Method = (...args: unknown[]) => Promise<unknown>
 export type Caller = (name: string, method: Method, args: unknown[]) => Promise<unknown>
 
 export function wrapPorts(ports: StoredPorts, call: Caller): StoredPorts {
-  const { slots, queue, attempts, logs, secrets, upkeep, leases, partitions } = ports
+  const { slots, queue, attempts, logs, secrets, upkeep, leases, partitions, runSteps, graphRuns } = ports
   return {
     slots: wrapPort('slots', slots, call),
     queue: wrapPort('queue', queue, call),
@@ -40,6 +43,8 @@ export function wrapPorts(ports: StoredPorts, call: Caller): StoredPorts {
     upkeep: wrapPort('upkeep', upkeep, call),
     leases: wrapPort('leases', leases, call),
     partitions: wrapPort('partitions', partitions, call),
+    runSteps: wrapPort('runSteps', runSteps, call),
+    graphRuns: wrapPort('graphRuns', graphRuns, call),
   }
 }
 

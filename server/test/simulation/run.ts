@@ -16,6 +16,7 @@ export interface RunOptions extends Omit<SimulationOptions, 'startAt' | 'rates'>
   rates?: FaultRates
   /** See `WorkloadOptions`. */
   jobs?: number
+  graphs?: number
   changeEveryMs?: number
   /** How long everything may take to end. Default 4 hours: longer than any server is down and any retry waits. */
   drainMsMax?: number
@@ -31,11 +32,12 @@ const startAt = Date.UTC(2026, 2, 28, 12)
 const saidMax = 20
 
 export async function run(given: RunOptions): Promise<Run> {
-  const { forMs, jobs, changeEveryMs, drainMsMax = 4 * 3_600_000, ...options } = given
+  const { forMs, jobs, graphs, changeEveryMs, drainMsMax = 4 * 3_600_000, ...options } = given
   const sim = new Simulation({ rates: noFaults, ...options, startAt })
   startWorkload(sim, {
     untilMs: forMs,
     ...(jobs === undefined ? {} : { jobs }),
+    ...(graphs === undefined ? {} : { graphs }),
     ...(changeEveryMs === undefined ? {} : { changeEveryMs }),
   })
   await sim.advance(forMs)
@@ -48,6 +50,8 @@ export async function run(given: RunOptions): Promise<Run> {
     faults: sim.faults,
     changes: sim.changes,
     words: sim.words,
+    graphs: sim.graphs,
+    deeds: sim.deeds,
     startAt,
     untilAt: startAt + forMs,
     retryAfterMs: retryAfterSeconds * 1_000,

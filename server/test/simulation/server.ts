@@ -12,6 +12,7 @@ import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/s
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../../src/upkeep/reclaim-lost.ts'
 import { lookForWaitingEveryMs, Releaser } from '../../src/upkeep/release-waiting.ts'
+import { lookForRunsEveryMs, RunStepper } from '../../src/upkeep/step-runs.ts'
 import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from '../../src/upkeep/time-out.ts'
 import { wakeEveryMs, wakeReady } from '../../src/upkeep/wake-ready.ts'
 import { refreshKeysEveryMs } from '../../src/worker/call-signer.ts'
@@ -87,7 +88,7 @@ export class SimulatedServer {
   }
 
   async #startWorker(): Promise<void> {
-    const { queue, attempts, logs, secrets, leases } = this.#deps.ports
+    const { queue, attempts, logs, secrets, leases, graphRuns } = this.#deps.ports
     const { capacity, pollFactor } = this.#options
     const worker = new Worker(
       {
@@ -95,6 +96,7 @@ export class SimulatedServer {
         version: '1.0.0',
         publicUrl: () => 'https://carillon.example',
         queue,
+        graphRuns,
         attempts,
         logs,
         secrets,
@@ -153,14 +155,19 @@ export class SimulatedServer {
   }
 
   #startUpkeep(): void {
-    const { upkeep } = this.#deps.ports
+    const { upkeep, runSteps } = this.#deps.ports
     const { pollFactor } = this.#options
     const watchFactor = Math.min(pollFactor, watchFactorMax)
     const onReady = () => this.#send('queue')
+    const onCancelled = () => this.#send('cancels')
+    const lanes = new LaneChooser()
     const watch = createLeaseWatch()
     this.#startLoop('reclaim lost workers', reclaimEveryMs * watchFactor, async () => {
       const reclaimed = await reclaimLost({ clock: this.#world.clock, upkeep }, watch)
-      if (reclaimed > 0) onReady()
+      if (reclaimed > 0) {
+        onReady()
+        this.#send('waiting')
+      }
       return 'idle'
     })
     const retries = this.#startLoop('wake retries', wakeEveryMs * pollFactor, () =>
@@ -169,16 +176,27 @@ export class SimulatedServer {
     this.#listeners.set('retries', () => retries.wake())
     const releaser = new Releaser({
       ...this.#world,
-      lanes: new LaneChooser(),
+      lanes,
       upkeep,
       onReady,
-      onCancelled: () => this.#send('cancels'),
+      onCancelled,
       onPlanned: () => this.#send('changes'),
     })
-    const waiting = this.#startLoop('release what waits', lookForWaitingEveryMs * pollFactor, () =>
-      releaser.step(),
-    )
-    this.#listeners.set('waiting', () => waiting.wake())
+    const waiting = this.#startLoop('release what waits', lookForWaitingEveryMs * pollFactor, async () => {
+      const more = await releaser.step()
+      if (more !== 'idle') runs.wake()
+      return more
+    })
+    const onWaiting = () => this.#send('waiting')
+    const stepper = new RunStepper({
+      ...{ ...this.#world, lanes, runSteps },
+      ...{ onReady, onWaiting, onCancelled, onOver() {} },
+    })
+    const runs = this.#startLoop('step graph runs', lookForRunsEveryMs * pollFactor, () => stepper.step())
+    this.#listeners.set('waiting', () => {
+      waiting.wake()
+      runs.wake()
+    })
     const calm = new Calm()
     const timeOutDeps = {
       ...this.#world,

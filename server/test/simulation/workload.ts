@@ -14,6 +14,8 @@ import type { ScriptedAnswer } from '../virtual-world.ts'
 import { answerLater } from './async-targets.ts'
 import { startChanges } from './changes.ts'
 import { drawMs } from './faults.ts'
+import { startDeeds } from './graph-deeds.ts'
+import { type GraphOptions, startGraphs } from './graphs.ts'
 import type { Simulation } from './world.ts'
 
 export interface WorkloadOptions {
@@ -21,6 +23,8 @@ export interface WorkloadOptions {
   untilMs: number
   /** Default 100. */
   jobs?: number
+  /** Graphs of jobs besides. Default one for each 50 jobs. */
+  graphs?: number
   /** Mean time between two changes of a job. Default 20,000. */
   changeEveryMs?: number
 }
@@ -28,7 +32,7 @@ export interface WorkloadOptions {
 /** What a target asks for with 429. */
 export const retryAfterSeconds = 7
 
-type Schedule = Exclude<JobRequest['schedule'], string>
+type Schedule = Exclude<NonNullable<JobRequest['schedule']>, string>
 
 const TARGETS = [
   'quick',
@@ -78,6 +82,11 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   const drawSchedule = () =>
     toStored(sim, edits.next() < 0.7 ? drawBounded(sim, edits, options) : drawBurst(sim, edits, options))
   startChanges(sim, { untilMs, everyMs, drawSchedule })
+  const graphs = options.graphs ?? Math.ceil(count / 50)
+  const urlOf: GraphOptions['urlOf'] = (target, dice) =>
+    `https://${target}-${dice.between(1, hostsPerTarget)}.example/graph`
+  startGraphs(sim, { untilMs, graphs, tenants: TENANTS, keys: KEYS, urlOf })
+  startDeeds(sim, { untilMs })
 }
 
 function createCreator(sim: Simulation): (request: JobRequest) => void {

@@ -1,6 +1,7 @@
 // The simulator: several servers with the real stages in them, one store in memory, virtual targets and a virtual
 // clock. Everything that happens, faults included, follows from the seed.
 import { createHash, type Hash } from 'node:crypto'
+import type { JobStatus } from '../../src/domain/job.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import type { LoopFailure } from '../../src/lib/loop.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
@@ -12,6 +13,8 @@ import type { Word } from './async-targets.ts'
 import type { Change } from './changes.ts'
 import { drawMs, drawWaitMs, type Fault, type FaultKind, type FaultRates, noFaults } from './faults.ts'
 import { Gate } from './gate.ts'
+import type { GraphDeed } from './graph-deeds.ts'
+import type { GraphMember } from './graphs.ts'
 import { createLink, type StoredPorts, wrapPorts } from './ports.ts'
 import { SimulatedServer } from './server.ts'
 
@@ -47,6 +50,10 @@ export class Simulation {
   readonly faults: Fault[] = []
   /** What people did to jobs, in order. */
   readonly changes: Change[] = []
+  /** Jobs that depend on each other, by id. */
+  readonly graphs = new Map<string, GraphMember>()
+  /** What people did to them and their runs, in order. */
+  readonly deeds: GraphDeed[] = []
   /** What targets said of attempts that they had taken. */
   readonly words: Word[] = []
   /** Where they say it. */
@@ -132,9 +139,9 @@ export class Simulation {
   }
 
   #isDone(): boolean {
-    const { jobs, live, batches, waitingJobs } = this.tables.store
-    if (live.size + batches.size + waitingJobs.size > 0) return false
-    return jobs.values().every(({ cursor }) => cursor.status === 'COMPLETED' || cursor.status === 'DELETED')
+    const { jobs, live, batches, waitingJobs, runNotes, runRoots } = this.tables.store
+    if (live.size + batches.size + waitingJobs.size + runNotes.size + runRoots.size > 0) return false
+    return jobs.values().every(({ cursor }) => cursor.depends || isOver(cursor.status))
   }
 
   /** It is never down: somewhere one is up. */
@@ -286,4 +293,8 @@ export class Simulation {
     this.#hash?.update(`${this.nowMs} ${what}\n`)
     this.options.onEvent?.(this.nowMs, '', what, [])
   }
+}
+
+function isOver(status: JobStatus): boolean {
+  return status === 'COMPLETED' || status === 'DELETED'
 }

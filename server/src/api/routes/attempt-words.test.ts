@@ -70,11 +70,15 @@ test('a target that answered 202 says later how it ended, and may say so twice',
 })
 
 test('a completion may come before the 202', async (t) => {
-  const { claim, say, show, memory, executionId } = await setup(t)
+  const { claim, say, show, memory, executionId, world } = await setup(t)
   const { fence, attempt } = await claim()
+  const { status: running, started_at: since } = await show()
+  assert.deepEqual([running, Date.parse(since)], ['RUNNING', world.clock.databaseNow()])
+  await world.advance(2_000)
   assert.equal((await say('complete', succeeded)).json().status, 'SUCCEEDED')
-  const { status, worker_id: workerId } = await show()
+  const { status, worker_id: workerId, started_at: began, duration_ms: durationMs } = await show()
   assert.deepEqual([status, workerId], ['SUCCEEDED', testWorkerId])
+  assert.deepEqual([began, durationMs], [since, 2_000], 'it counts from the claim')
   const startedAt = epochMs(0)
   const ending = { kind: 'awaiting', startedAt, deadline: startedAt } as const
   const late = await memory.queue.finishLive(testWorkerId, [{ executionId, fence, attempt, ending }])

@@ -11,8 +11,10 @@ import { readInstant } from '../../domain/schedule/instant.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Ids } from '../../ports/ids.ts'
 import { ApiError } from '../api-error.ts'
+import { rootsOf } from '../dependencies.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { startOperation } from '../operation-shape.ts'
 import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
@@ -23,6 +25,9 @@ export interface BackfillDeps extends WriteDeps {
   clock: Clock
   ids: Ids
 }
+
+/** Roots named in an answer. */
+const rootsNamedMax = 10
 
 /** Both included. */
 type Range = Pick<BackfillFilter, 'from' | 'to'>
@@ -52,8 +57,11 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
       const now = clock.databaseNow()
       const range = readRange(body, now)
       const { order = 'asc', max_concurrent: maxConcurrent = 1 } = body
-      return answerWrite<Operation>(deps, request, reply, async ({ jobs, calendars, operations }) => {
-        const job = requireGrid(await jobs.get(tenantId, jobId), jobId)
+      return answerWrite<Operation>(deps, request, reply, async (stores) => {
+        const { jobs, calendars, operations } = stores
+        const job = requireUndeleted(await jobs.get(tenantId, jobId), jobId)
+        if (job.dependsOn.length > 0) throw await refuseDependent(stores.graphRuns, job)
+        requireGrid(job)
         const total = requireSome(await countSlots(calendars, job, range))
         const { schedule, anchorAt } = job
         const operation: NewOperation = {
@@ -88,18 +96,33 @@ function readBound(text: string, name: 'from' | 'to'): number {
   return instant.value * 1_000
 }
 
-/** A job whose slots lie where its schedule says, whenever one asks. */
-function requireGrid(job: JobView | null, jobId: string): JobView {
+function requireUndeleted(job: JobView | null, jobId: string): JobView {
   if (job === null) throw jobNotFound(jobId)
   if (job.status === 'DELETED') throw jobDeleted(jobId)
-  const { schedule } = job
+  return job
+}
+
+/** A job whose slots lie where its schedule says, whenever one asks. */
+function requireGrid({ jobId, schedule }: JobView): void {
   if (schedule.type === 'IMMEDIATE')
     throw new ApiError('BACKFILL_NOT_POSSIBLE', `The job ${jobId} ran once, when it was created.`)
   if (isAfterCompletion(schedule)) {
     const detail = `The slots of the job ${jobId} count from the end of its last execution.`
     throw new ApiError('BACKFILL_NOT_POSSIBLE', detail)
   }
-  return job
+}
+
+/** It runs again when that runs again which it runs after. */
+async function refuseDependent(
+  graphRuns: Pick<GraphRuns, 'graphOf'>,
+  { tenantId, jobId }: JobView,
+): Promise<ApiError> {
+  const graph = await graphRuns.graphOf(tenantId, jobId)
+  const roots = graph === null ? [] : rootsOf(graph, jobId)
+  const named = roots.slice(0, rootsNamedMax).map((root) => `${root.name} (${root.jobId})`)
+  const more = roots.length > rootsNamedMax ? ` and ${roots.length - rootsNamedMax} more` : ''
+  const detail = `The job ${jobId} runs after others and has no slots of its own. Backfill where its runs start: ${named.join(', ')}${more}.`
+  return new ApiError('BACKFILL_NOT_POSSIBLE', detail)
 }
 
 /** Slots that the exclusions, as they are now, do not skip. */

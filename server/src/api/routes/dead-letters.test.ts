@@ -55,6 +55,7 @@ test('a dead letter tells what happened, and the execution says that it is one',
     payload: { a: null },
     edited_at: null,
     auto_redrive_at: null,
+    graph_run_id: null,
   }
   assert.deepEqual((await call('GET', `/dead-letters/${executionId.toUpperCase()}`)).json(), letter)
   assert.deepEqual((await call('GET', '/dead-letters')).json(), {

@@ -42,10 +42,12 @@ test('an execution is shown from pending to its end, with every attempt', async 
     job_version: 1,
     scheduled_time: '2026-01-01T00:00:01Z',
     enqueued_at: '2026-01-01T00:00:01.500Z',
+    graph_run_id: null,
+    skipped: null,
   }
   const called = { executor: 'http', callback_url: 'http://127.0.0.1:7420/echo', progress: null }
   const rest = { job_id: jobId, idempotency_key: key, ...called }
-  const fixed = { ...common, ...rest, metadata: { team: 'a' }, payload: null, retry_of: null }
+  const fixed = { ...common, ...rest, metadata: { team: 'a' }, payload: null, retry_of: null, parents: [] }
   assert.deepEqual(pending, {
     ...fixed,
     status: 'PENDING',

@@ -10,7 +10,9 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { GraphRuns } from '../../ports/graph-runs.ts'
 import { type ExecutionQuery, type History, totalMax } from '../../ports/history.ts'
+import type { Jobs } from '../../ports/jobs.ts'
 import { limitOf, paginationOf, readIdCursor, readInstantCursor, writeCursor } from '../cursor.ts'
 import { readDateRange } from '../date-range.ts'
 import { toExecution, toExecutionItem, toFoundExecution } from '../execution-shape.ts'
@@ -22,6 +24,8 @@ import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../skippe
 export interface ExecutionDeps {
   clock: Clock
   history: History
+  jobs: Pick<Jobs, 'get'>
+  graphRuns: Pick<GraphRuns, 'parentsOf'>
 }
 
 /** A query of one job, whose id is known to be one. */
@@ -36,7 +40,7 @@ const tags = ['executions']
 const skipsMsDefault = 30 * 86_400_000
 
 export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
-  const { history } = deps
+  const { history, graphRuns } = deps
 
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
@@ -47,14 +51,15 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
         security,
         summary: 'The executions of a job, newest first',
         description:
-          'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days.',
+          'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
         querystring: ExecutionListQuery,
         response: { 200: ExecutionList, ...problemResponses },
       },
     },
     async ({ tenantId, params, query }): Promise<ExecutionList> => {
       const jobId = readJobId(params)
-      const list = query.status === 'SKIPPED' ? listSkipped : listExecutions
+      const isOfSlots = query.status === 'SKIPPED' && (await hasSlots(deps, { tenantId, jobId }))
+      const list = isOfSlots ? listSkipped : listExecutions
       const page = await list(deps, { tenantId, jobId, query })
       if (page === null) throw jobNotFound(jobId)
       return page
@@ -105,9 +110,19 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       const executionId = readExecutionId(params)
       const found = await history.getExecution(tenantId, executionId)
       if (found === null) throw executionNotFound(executionId)
-      return toExecution(found)
+      if (found.runId === null) return toExecution(found, [])
+      const parents = await graphRuns.parentsOf([executionId], found.runId)
+      return toExecution(found, parents.get(executionId) ?? [])
     },
   )
+}
+
+/** What runs after others is skipped as an execution. */
+async function hasSlots(
+  { jobs }: ExecutionDeps,
+  { tenantId, jobId }: { tenantId: string; jobId: string },
+): Promise<boolean> {
+  return (await jobs.get(tenantId, jobId))?.dependsOn.length === 0
 }
 
 async function listExecutions(

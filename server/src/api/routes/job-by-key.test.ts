@@ -88,7 +88,7 @@ test('each wrong PUT is refused at its place', async (t) => {
   assertProblem(await put({ ...request, key: 'other' }), 'INVALID_REQUEST', '/key')
   assertProblem(await put({ ...request, name: undefined }), 'INVALID_REQUEST', '/name')
   assertProblem(await put({ ...request, version: 1 }), 'INVALID_REQUEST', '/version')
-  assertProblem(await put({ ...request, depends_on: [] }), 'NOT_SUPPORTED_YET', '/depends_on')
+  assertProblem(await put({ ...request, region: 'eu' }), 'NOT_SUPPORTED_YET', '/region')
   assertProblem(await put({ ...request, schedule: '61 * * * *' }), 'INVALID_SCHEDULE', '/schedule')
 })
 

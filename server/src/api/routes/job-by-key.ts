@@ -1,11 +1,14 @@
 // PUT /api/v1/jobs/by-key/{key}: the job of this key shall be so. Creates it or replaces it, whichever it takes.
 import { CreatedJob, JobRequest, jobKeyPattern } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
+import { isGraphRefusal } from '../../domain/graph.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import { ApiError } from '../api-error.ts'
 import type { Caller } from '../auth.ts'
 import { type CreateDeps, createJob, keyTaken } from '../create-job.ts'
+import { dependenciesOf, warningsOf } from '../dependencies.ts'
 import { planEdit } from '../edit-job.ts'
+import { refuseGraph } from '../graph-refusal.ts'
 import {
   checkVersion,
   type Precondition,
@@ -102,20 +105,25 @@ async function replace(
 ): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
   if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
   const { tenantId, tier, name: by } = caller
-  const { jobs, calendars } = stores
+  const { jobs, calendars, graphRuns } = stores
+  const dependsOn = dependenciesOf(request.depends_on)
   const named = await calendarsNamed(calendars, tenantId, request.schedule)
   let isStill = true
-  const job = await jobs.change({ tenantId, jobId }, (state) => {
+  const job = await jobs.change({ tenantId, jobId, dependsOn }, (state) => {
     isStill = state.status !== 'DELETED' && state.key === request.key
     if (!isStill) return null
     checkVersion(ifMatch, state)
     return planEdit(state, request, { by, tier, calendars: named })
   })
   if (job === 'not_found' || job === 'key_taken' || !isStill) return 'changed_meanwhile'
+  if (isGraphRefusal(job)) throw refuseGraph(job, dependsOn)
   return {
     status: 200,
     headers: { etag: tagOf(job.version) },
-    body: toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
+    body: {
+      ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
+      ...(await warningsOf(graphRuns, job)),
+    },
     wake: ['changes'],
   }
 }

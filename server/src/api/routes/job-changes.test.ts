@@ -194,7 +194,7 @@ test('each wrong patch is refused at its place and changes nothing', async (t) =
   for (const [body, pointer] of refused) assertProblem(await send(body), 'INVALID_REQUEST', pointer)
   assertProblem(await send({ schedule: { next_run_at: 'x' } }), 'INVALID_REQUEST', '/schedule/next_run_at')
   assertProblem(await send({ schedule: '61 * * * *' }), 'INVALID_SCHEDULE', '/schedule')
-  assertProblem(await send({ depends_on: null }), 'NOT_SUPPORTED_YET', '/depends_on')
+  assertProblem(await send({ region: null }), 'NOT_SUPPORTED_YET', '/region')
   assertProblem(await send({ jitter_seconds: 86_400 }), 'INVALID_REQUEST', '/jitter_seconds')
   assertProblem(await send({ concurrency_key: { key: 'a' } }), 'INVALID_REQUEST', '/concurrency_key/limit')
   assertProblem(await send('null'), 'INVALID_REQUEST', '')

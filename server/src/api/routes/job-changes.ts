@@ -1,10 +1,13 @@
 // PATCH /api/v1/jobs/{job_id}: change any part of a job. What comes of the patch is judged as a whole, by the rules by
 // which a job is created.
-import { Job, JobPatch, JobRequest } from '@carillon/contract/job.ts'
+import { ChangedJob, JobPatch, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
+import { isGraphRefusal } from '../../domain/graph.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { keyTaken } from '../create-job.ts'
+import { dependenciesOf, warningsOf } from '../dependencies.ts'
 import { planEdit } from '../edit-job.ts'
+import { refuseGraph } from '../graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../if-match.ts'
 import { applyPatch } from '../job-patch.ts'
 import { toJob } from '../job-shape.ts'
@@ -43,17 +46,19 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
         querystring: writeQuery(),
         consumes: ['application/json', mergePatch],
         body: JobPatch,
-        response: { 200: Job, ...problemResponses },
+        response: { 200: ChangedJob, ...problemResponses },
       },
     },
     async (request, reply) => {
       const { tenantId, caller, body: patch } = request
       const jobId = readJobId(request.params)
       const precondition = readIfMatch(request)
-      return answerWrite<Job>(deps, request, reply, async ({ jobs, calendars }) => {
+      const given = patch['depends_on'] as JobRequest['depends_on'] | null
+      const dependencies = given === undefined ? {} : { dependsOn: dependenciesOf(given) }
+      return answerWrite<ChangedJob>(deps, request, reply, async ({ jobs, calendars, graphRuns }) => {
         const named = await calendarsNamed(calendars, tenantId, patch['schedule'] as JobRequest['schedule'])
         let key: string | undefined
-        const job = await jobs.change({ tenantId, jobId }, (state) => {
+        const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
           if (state.status === 'DELETED') throw jobDeleted(jobId)
           checkVersion(precondition, state)
           const wanted = requireJob(applyPatch(state, patch))
@@ -62,10 +67,14 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
         })
         if (job === 'not_found') throw jobNotFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)
+        if (isGraphRefusal(job)) throw refuseGraph(job, dependencies.dependsOn)
         return {
           status: 200,
           headers: { etag: tagOf(job.version) },
-          body: toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
+          body: {
+            ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
+            ...(await warningsOf(graphRuns, job)),
+          },
           wake: ['changes'],
         }
       })

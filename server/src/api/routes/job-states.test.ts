@@ -89,8 +89,8 @@ test('a deleted job is hidden, can still be read, and cannot come back', async (
 })
 
 for (const { query, status, wake } of [
-  { query: '', status: 'RUNNING', wake: ['changes'] },
-  { query: '?cancel_running=true', status: 'CANCELLING', wake: ['changes', 'cancels'] },
+  { query: '', status: 'RUNNING', wake: ['changes', 'waiting'] },
+  { query: '?cancel_running=true', status: 'CANCELLING', wake: ['changes', 'waiting', 'cancels'] },
 ]) {
   test(`what runs of a job that is deleted with "${query}" is ${status}`, async (t) => {
     const { path, call, remove, woken, memory } = await setup(t)

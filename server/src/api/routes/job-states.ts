@@ -1,6 +1,7 @@
 // PATCH /api/v1/jobs/{job_id}/pause and /resume, DELETE /api/v1/jobs/{job_id}: whether a job fires.
 import { JobState, PauseRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isGraphRefusal } from '../../domain/graph.ts'
 import {
   type ChangeRefusal,
   deleteJob,
@@ -10,8 +11,10 @@ import {
   resumeJob,
 } from '../../domain/job-change.ts'
 import type { Clock } from '../../ports/clock.ts'
+import type { ChangeTarget } from '../../ports/jobs.ts'
 import type { WakeupTopic } from '../../ports/wakeup.ts'
 import { ApiError } from '../api-error.ts'
+import { refuseGraph } from '../graph-refusal.ts'
 import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../if-match.ts'
 import { toJobState } from '../job-shape.ts'
 import { takeNoBody } from '../json-body.ts'
@@ -25,7 +28,12 @@ export interface JobStateDeps extends WriteDeps {
   clock: Clock
 }
 
-type Decide = (job: LockedJob) => JobWrite | ChangeRefusal | null
+interface StateChange {
+  decide: (job: LockedJob) => JobWrite | ChangeRefusal | null
+  /** Absent: what it runs after stays as it is. */
+  dependencies?: Pick<ChangeTarget, 'dependsOn'>
+  wake?: readonly WakeupTopic[]
+}
 type JobParams = { job_id: string }
 
 const tags = ['jobs']
@@ -53,7 +61,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
       const { body, caller } = request
       const until = body.until === undefined ? null : readUntil(body.until, deps.clock.databaseNow())
       const pause = { by: caller.name, reason: body.reason ?? null, until }
-      return answerChange(deps, request, reply, (job) => pauseJob(job, pause))
+      return answerChange(deps, request, reply, { decide: (job) => pauseJob(job, pause) })
     },
   )
 
@@ -75,7 +83,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
     },
     async (request, reply) => {
       const { name: by } = request.caller
-      return answerChange(deps, request, reply, (job) => resumeJob(job, { by, at: null }))
+      return answerChange(deps, request, reply, { decide: (job) => resumeJob(job, { by, at: null }) })
     },
   )
 
@@ -88,7 +96,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
         security,
         summary: 'Delete a job',
         description:
-          'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id.',
+          'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id. Refused while other jobs run after it.',
         headers: ifMatchHeader,
         querystring: writeQuery({
           cancel_running: { type: 'boolean', description: 'true: what runs is cancelled too.' },
@@ -99,8 +107,14 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
     async (request, reply) => {
       const { name: by } = request.caller
       const { cancel_running: cancelRunning = false } = request.query
-      const wake: WakeupTopic[] = cancelRunning ? ['changes', 'cancels'] : ['changes']
-      return answerChange(deps, request, reply, (job) => deleteJob(job, { by, cancelRunning }), wake)
+      // Also the runs of graphs that it was to run in.
+      const wake: WakeupTopic[] = ['changes', 'waiting', ...(cancelRunning ? (['cancels'] as const) : [])]
+      return answerChange(deps, request, reply, {
+        decide: (job) => deleteJob(job, { by, cancelRunning }),
+        // What is gone runs after nothing.
+        dependencies: { dependsOn: [] },
+        wake,
+      })
     },
   )
 }
@@ -109,18 +123,18 @@ function answerChange(
   deps: JobStateDeps,
   request: FastifyRequest<{ Params: JobParams }>,
   reply: FastifyReply,
-  decide: Decide,
-  wake: readonly WakeupTopic[] = ['changes'],
+  { decide, dependencies = {}, wake = ['changes'] }: StateChange,
 ): Promise<FastifyReply> {
   const { tenantId } = request
   const jobId = readJobId(request.params)
   const precondition = readIfMatch(request)
   return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
-    const job = await jobs.change({ tenantId, jobId }, (state) => {
+    const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
       checkVersion(precondition, state)
       return requireChangeable(decide(state), jobId)
     })
     if (job === 'not_found' || job === 'key_taken') throw jobNotFound(jobId)
+    if (isGraphRefusal(job)) throw refuseGraph(job)
     return {
       status: 200,
       headers: { etag: tagOf(job.version) },

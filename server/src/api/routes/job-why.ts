@@ -2,28 +2,41 @@
 // domain/why.ts and domain/why-slot.ts.
 import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
+import type { JobView } from '../../domain/job.ts'
 import { lateAfterMs } from '../../domain/misfire.ts'
 import { readInstant } from '../../domain/schedule/instant.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
-import { type Answer, type NowFacts, whyNow, whyUnended } from '../../domain/why.ts'
+import { type Answer, awaitsEnd, firstOf, type NowFacts, whyNow, whyUnended } from '../../domain/why.ts'
+import { noTurnText } from '../../domain/why-graph.ts'
 import { whyNoSlot, whySlot } from '../../domain/why-slot.ts'
 import { canRun } from '../../domain/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { History } from '../../ports/history.ts'
+import type { ExecutionView, History, UnderWay } from '../../ports/history.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { toScheduledTime } from '../execution-shape.ts'
+import {
+  findAgain,
+  findAt,
+  findGraph,
+  findOpenRun,
+  findRunAhead,
+  type GraphFactsDeps,
+} from '../graph-facts.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { jobNotFound, readJobId } from '../path-id.ts'
 import { refuseField } from '../problem.ts'
 import { type LedgerDeps, type LedgerSlot, SlotLedger } from '../slot-ledger.ts'
 
-export interface JobWhyDeps extends LedgerDeps {
+export interface JobWhyDeps extends LedgerDeps, GraphFactsDeps {
   clock: Clock
   jobs: Pick<Jobs, 'get'>
-  history: Pick<History, 'listSlots' | 'listSkips' | 'countSlots' | 'getExecution' | 'underWay'>
+  history: Pick<
+    History,
+    'listSlots' | 'listSkips' | 'countSlots' | 'getExecution' | 'listExecutions' | 'underWay'
+  >
   workers: Pick<Workers, 'list'>
 }
 
@@ -81,6 +94,7 @@ async function answerTo(deps: JobWhyDeps, question: Question): Promise<Answer> {
   const window = { from: second, to: epochMs(second + 999) }
   const [slot] = (await ledger.list({ window, limit: 1, order: 'asc' })).slots
   if (slot !== undefined) return answerSlot(deps, question, slot)
+  if (ledger.job.dependsOn.length > 0) return answerTurn(deps, question, second)
   const [before, after] = await Promise.all([
     findBefore(ledger, second),
     findAfter(ledger, epochMs(second + 999)),
@@ -93,12 +107,8 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
   const { job } = ledger
   const { slot, executionId, range } = found
   const execution = executionId === null ? null : await deps.history.getExecution(job.tenantId, executionId)
-  // What it waits for is known of now only.
-  if (execution?.status === 'PENDING') {
-    const facts = await factsOfNow(deps, question)
-    const one = facts.underWay.executions.find((unended) => unended.executionId === executionId)
-    if (one !== undefined) return whyUnended(facts, one)
-  }
+  const waiting = await answerWaiting(deps, question, execution)
+  if (waiting !== null) return waiting
   return whySlot({
     ...found,
     job,
@@ -108,12 +118,42 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
     blocker: found.reason === 'overlap' ? await findBlocker(deps, ledger, slot) : null,
     instead: found.reason === 'misfire' ? await findInstead(deps, ledger, range!.to) : null,
     exclusion: found.reason === 'exclusion' ? ledger.nameExclusion(slot, range) : null,
+    again: execution === null ? null : await findAgain(deps, job, execution),
   })
 }
 
-/** The execution of an earlier slot that was under way when this one came. */
+/** What a job with dependencies did in the graph run of that second. */
+async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs): Promise<Answer> {
+  const { job } = question.ledger
+  const found = await findAt(deps, job, second)
+  const execution = found === null ? null : await deps.history.getExecution(job.tenantId, found.executionId)
+  if (execution === null) {
+    const text = noTurnText(second, (await findGraph(deps, job))!)
+    return { text, status: 'NO_SLOT', reason: 'dependency', slot: null, executionId: null }
+  }
+  const waiting = await answerWaiting(deps, question, execution)
+  if (waiting !== null) return waiting
+  const { slot, status, executionId } = execution
+  const nothing = { reason: null, version: null, blocker: null, instead: null, exclusion: null }
+  const again = await findAgain(deps, job, execution)
+  return whySlot({ ...nothing, job, slot, status, dueAt: slot, executionId, execution, again })
+}
+
+/** What an execution waits for is known of now only; null: it does not wait. */
+async function answerWaiting(
+  deps: JobWhyDeps,
+  question: Question,
+  execution: ExecutionView | null,
+): Promise<Answer | null> {
+  if (execution?.status !== 'PENDING' && execution?.status !== 'WAITING_DEPENDENCIES') return null
+  const facts = await factsOfNow(deps, question, execution.executionId)
+  const one = facts.underWay.executions.find(({ executionId }) => executionId === execution.executionId)
+  return one === undefined ? null : whyUnended(facts, one)
+}
+
+/** The execution of an earlier slot that was under way when this one came, or its graph run that was. */
 async function findBlocker(
-  { history }: JobWhyDeps,
+  { history, graphRuns }: JobWhyDeps,
   ledger: SlotLedger,
   slot: EpochMs,
 ): Promise<string | null> {
@@ -123,7 +163,11 @@ async function findBlocker(
   const executionId = (await history.listSlots(query))?.executions[0]?.executionId
   const one = executionId === undefined ? null : await history.getExecution(tenantId, executionId)
   if (one === null) return null
-  return one.finishedAt === null || one.finishedAt > slot || one.retryAt !== null ? one.executionId : null
+  const isOver = one.finishedAt !== null && one.finishedAt <= slot && one.retryAt === null
+  if (!isOver) return `the execution ${one.executionId}`
+  const run = one.runId === null ? null : await graphRuns.get(tenantId, one.runId)
+  const wasUnderWay = run !== null && (run.finishedAt === null || run.finishedAt > slot)
+  return wasUnderWay ? `the graph run ${run.runId}` : null
 }
 
 /** The slot behind a range of misfires, if it was among those that were missed. */
@@ -146,10 +190,16 @@ async function findAfter(ledger: SlotLedger, at: EpochMs): Promise<LedgerSlot | 
   return (await ledger.list({ window, limit: 1, order: 'asc' })).slots[0] ?? null
 }
 
-async function factsOfNow(deps: JobWhyDeps, { ledger, now }: Question): Promise<NowFacts> {
+/** `about`: the execution that is asked about; by default the first that there is to tell of. */
+async function factsOfNow(
+  deps: JobWhyDeps,
+  { ledger, now }: Question,
+  about: string | null = null,
+): Promise<NowFacts> {
   const { job, schedule } = ledger
-  const [underWay, workers, last, after] = await Promise.all([
+  const [underWay, graph, workers, last, after] = await Promise.all([
     deps.history.underWay(job.tenantId, job.jobId),
+    findGraph(deps, job),
     deps.workers.list({ tenantId: null }),
     findBefore(ledger, epochMs(now + 1)),
     findAfter(ledger, now),
@@ -176,6 +226,26 @@ async function factsOfNow(deps: JobWhyDeps, { ledger, now }: Question): Promise<
             exclusion: isOut ? (ledger.nameExclusion(next.slot, null) ?? 'by its schedule') : null,
           },
     nextRunAt: run === null ? null : dueAtOf(job, run),
+    graph,
+    ...(await factsOfRuns(deps, job, underWay, about)),
+  }
+}
+
+async function factsOfRuns(
+  deps: JobWhyDeps,
+  job: JobView,
+  underWay: UnderWay,
+  about: string | null,
+): Promise<Pick<NowFacts, 'run' | 'runAhead'>> {
+  const { executions } = underWay
+  const one = about === null ? firstOf(underWay) : executions.find((other) => other.executionId === about)
+  const waiting = new Set(
+    executions.filter(({ state }) => state === 'waiting').map(({ executionId }) => executionId),
+  )
+  const isHeld = one?.state === 'waiting' || (one === undefined && awaitsEnd(job))
+  return {
+    run: one?.state === 'blocked' ? await findOpenRun(deps, job, one.executionId) : null,
+    runAhead: isHeld ? await findRunAhead(deps, job, waiting) : null,
   }
 }
 

@@ -59,6 +59,7 @@ test('a created job comes back whole, with its next run, and GET answers the sam
   assert.deepEqual(job, {
     ...request,
     key: null,
+    depends_on: [],
     status: 'ACTIVE',
     pause: null,
     schedule: { ...request.schedule, next_run_at: '2026-01-01T15:00:00Z', last_run_at: null },
@@ -347,7 +348,7 @@ for (const [what, changes, pointer, code = 'INVALID_REQUEST'] of refused) {
 }
 
 const notBuilt: [Record<string, unknown>, string][] = [
-  ...['depends_on', 'on_failure', 'on_late', 'region'].map((name): [Record<string, unknown>, string] => [
+  ...['on_failure', 'on_late', 'region'].map((name): [Record<string, unknown>, string] => [
     { [name]: 1 },
     `/${name}`,
   ]),

@@ -38,7 +38,8 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         tags,
         security,
         summary: 'Create a job',
-        description: 'It runs from its next slot on; with type IMMEDIATE once, now.',
+        description:
+          'It runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after those jobs.',
         headers: writeHeaders,
         querystring: writeQuery(),
         body: JobRequest,
@@ -56,7 +57,8 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
           if (created === 'key_taken') throw keyTaken(body.key)
           return created
         },
-        { gather: { jobId: null } },
+        // What runs after others changes their graph too, under a lock of the tenant that nobody else should wait for.
+        (request.body.depends_on ?? []).length > 0 ? {} : { gather: { jobId: null } },
       ),
   )
 

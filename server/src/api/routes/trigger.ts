@@ -30,7 +30,8 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
         tags: ['jobs'],
         security,
         summary: 'Run a job now',
-        description: 'Never skipped: behind an execution under way it waits, unless overlap is allowed.',
+        description:
+          'Never skipped: behind an execution under way it waits, unless overlap is allowed. What runs after the job follows in a graph run; a job that itself runs after others runs alone.',
         headers: writeHeaders,
         querystring: writeQuery(),
         body: TriggerRequest,
@@ -53,7 +54,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
             const method = methodOf((await jobs.get(tenantId, jobId))?.execution)
             checkPayload(body.payload_override, { pointer: '/payload_override', method, tier: caller.tier })
           }
-          const { enqueuedAt } = requireTriggered(await jobs.trigger(order), jobId)
+          const { enqueuedAt, runId } = requireTriggered(await jobs.trigger(order), jobId)
           return {
             status: 202,
             body: {
@@ -61,6 +62,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
               job_id: jobId,
               status: 'PENDING',
               scheduled_time: toScheduledTime(enqueuedAt),
+              graph_run_id: runId,
             },
             wake: ['queue', 'waiting'],
           }

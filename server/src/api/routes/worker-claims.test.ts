@@ -2,8 +2,9 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, connect, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
-import { operatorKey, setupApp } from '../../../test/app.ts'
-import { triggerMany, workerCalls } from '../../../test/worker-calls.ts'
+import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
+import { markOf, triggerMany, workerCalls } from '../../../test/worker-calls.ts'
+import { Unavailable } from '../../lib/unavailable.ts'
 
 async function setup(t: TestContext) {
   const parts = await setupApp(t)
@@ -109,4 +110,65 @@ test('what was claimed for a client that went away before the answer is handed b
   await returned.promise
   const [claimed] = await take(other)
   assert.deepEqual([claimed!.execution_id, claimed!.attempt_number], [executionIds[0], 1])
+})
+
+/** A graph in which `b` runs after `a`, whose root was triggered and has ended with this result. */
+async function setupGraph(t: TestContext, result: unknown) {
+  const parts = await setup(t)
+  const { call, memory, world, register, take, report } = parts
+  const workerId = await register()
+  const create = async (more: object): Promise<string> => {
+    const request = { name: 'a', execution: { type: 'worker', handler: 'report' }, ...more }
+    const created = await call('POST', '/jobs', request)
+    assert.equal(created.statusCode, 201, created.body)
+    return created.json().job_id
+  }
+  const parentId = await create({ schedule: '@yearly' })
+  const childId = await create({ depends_on: [{ job_id: parentId }] })
+  const triggered = (await call('POST', `/jobs/${parentId}/trigger`)).json()
+  const runId: string = triggered.graph_run_id
+  const tools = { newExecutionId: () => world.ids.nextBatch(), laneOf: () => 'shared' }
+  const step = () => memory.runSteps.step([runId], tools)
+  await step()
+  const [root] = await take(workerId)
+  await report(workerId, [{ ...markOf(root!), status: 'succeeded', result }])
+  await step()
+  return { ...parts, workerId, parentId, childId, runId, root: root! }
+}
+
+test('an execution that runs after others is handed out with what came of them', async (t) => {
+  const { take, workerId, parentId, childId, runId, root } = await setupGraph(t, { rows: 3 })
+  assert.deepEqual([root['graph_run_id'], 'parents' in root], [runId, false])
+  const [child] = await take(workerId)
+  assert.deepEqual([child!['job_id'], child!['kind'], child!['graph_run_id']], [childId, 'dependency', runId])
+  assert.deepEqual(child!['parents'], [
+    {
+      job_id: parentId,
+      job_key: null,
+      execution_id: root.execution_id,
+      status: 'SUCCEEDED',
+      result: { rows: 3 },
+    },
+  ])
+})
+
+test('when what came of them cannot be read, it is handed back unstarted', async (t) => {
+  const { memory, claim, take, workerId } = await setupGraph(t, 'x')
+  const { parentsOf } = memory.graphRuns
+  const { report } = memory.attempts
+  const returned = Promise.withResolvers<void>()
+  memory.attempts.report = async (reports) => {
+    const answer = await report.call(memory.attempts, reports)
+    returned.resolve()
+    return answer
+  }
+  memory.graphRuns.parentsOf = async () => {
+    throw new Unavailable('the database is away')
+  }
+  assertProblem(await claim(workerId), 'UNAVAILABLE')
+  await returned.promise
+  memory.graphRuns.parentsOf = parentsOf
+  const [child] = await take(workerId)
+  assert.equal(child!.attempt_number, 1)
+  assert.equal((child!['parents'] as { result: unknown }[])[0]!.result, 'x')
 })

@@ -4,10 +4,12 @@ import type { FastifyInstance, FastifyReply } from 'fastify'
 import { Unavailable } from '../../lib/unavailable.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Claimed, Definition, Queue } from '../../ports/queue.ts'
+import type { GraphRuns } from '../../ports/graph-runs.ts'
+import type { Claimed, Queue } from '../../ports/queue.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { ApiError } from '../api-error.ts'
+import { fillAnswer } from '../claim-answer.ts'
 import type { ClaimDesk } from '../claim-desk.ts'
 import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from '../claimed-executions.ts'
 import { type OwnWorker, requireWorker } from '../find-worker.ts'
@@ -19,17 +21,16 @@ export interface ClaimRouteDeps {
   workers: Pick<Workers, 'find'>
   queue: Pick<Queue, 'returnUnknown'>
   attempts: Pick<Attempts, 'report'>
+  graphRuns: Pick<GraphRuns, 'parentsOf'>
   definitions: KnownDefinitions
   desk: ClaimDesk
   wakeup: Wakeup
 }
 
 const limitDefault = 50
-/** Of the payloads and checkpoints in one answer; what lies beyond is handed back for the next claim. */
-const answerBytesMax = 8 * 1024 * 1024
 
 export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): void {
-  const { clock, workers, definitions, desk } = deps
+  const { clock, workers, graphRuns, definitions, desk } = deps
   app.addHook('preClose', async () => desk.close())
 
   app.post<{ Body: ClaimRequest }>(
@@ -62,8 +63,12 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
       const all = listClaimed(claimed)
       try {
         const definitionOf = await definitions.load(all)
-        const { taken, left } = cutToSize(signal.aborted ? [] : all, definitionOf)
-        handBack(signal.aborted ? all : left)
+        const { taken, left, parents } = await fillAnswer(graphRuns, all, definitionOf)
+        if (signal.aborted) {
+          handBack(all)
+          return { executions: [] }
+        }
+        handBack(left)
         // The answer is on its way; whoever asked may be gone before it arrives.
         let isSent = false
         reply.raw.once('finish', () => {
@@ -73,7 +78,14 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
           if (!isSent) handBack(taken)
         })
         const now = clock.databaseNow()
-        return { executions: taken.map((one) => toClaimedExecution(one, definitionOf(one)!, now)) }
+        const executions = taken.map((one) =>
+          toClaimedExecution(one, {
+            definition: definitionOf(one)!,
+            parents: parents.get(one.executionId),
+            now,
+          }),
+        )
+        return { executions }
       } catch (error) {
         handBack(all)
         throw error
@@ -107,23 +119,6 @@ async function claim(
     await requireWorker(workers, worker.tenantId, worker.workerId)
     throw error
   }
-}
-
-function cutToSize(
-  all: readonly OneClaimed[],
-  definitionOf: (one: OneClaimed) => Definition | undefined,
-): { taken: OneClaimed[]; left: OneClaimed[] } {
-  let bytes = 0
-  const end = all.findIndex((one, at) => {
-    const payload = 'payloadOverride' in one ? one.payloadOverride : definitionOf(one)!.execution.payload
-    bytes += sizeOf(payload) + sizeOf(one.checkpoint)
-    return at > 0 && bytes > answerBytesMax
-  })
-  return end === -1 ? { taken: [...all], left: [] } : { taken: all.slice(0, end), left: all.slice(end) }
-}
-
-function sizeOf(value: unknown): number {
-  return value === undefined ? 0 : JSON.stringify(value).length
 }
 
 /** When this fails too they are the worker's until it dies, or until it says what it holds. */

@@ -45,6 +45,7 @@ test('a worker registers, claims, reports and leaves', async (t) => {
     idempotency_key: shown.idempotency_key,
     timeout_seconds: 60,
     heartbeat_timeout_seconds: null,
+    graph_run_id: null,
     payload: { n: 1 },
   })
   assert.equal(shown.status, 'RUNNING')

@@ -6,7 +6,14 @@ import type { AttemptRow } from './rows.ts'
 
 export class AttemptLog {
   /** Attempts ever recorded. */
-  readonly counts: Record<Outcome, number> = { succeeded: 0, failed: 0, timed_out: 0, lost: 0, cancelled: 0 }
+  readonly counts: Record<Outcome, number> = {
+    succeeded: 0,
+    failed: 0,
+    timed_out: 0,
+    lost: 0,
+    cancelled: 0,
+    skipped: 0,
+  }
   /** Executions that ever ended. */
   ended = 0
   readonly #byExecution = new Map<string, AttemptRow[]>()

@@ -83,7 +83,9 @@ export class MemoryAttempts implements Attempts {
   }
 
   #leave(found: UnderWay, { startedAt }: AttemptNote): LiveRow {
-    return leaveRunning(this.#store, this.#alone(found), startedAt ?? this.#store.now())
+    const row = leaveRunning(this.#store, this.#alone(found), startedAt ?? this.#store.now())
+    if (startedAt !== undefined) this.#store.changeLive(row, { startedAt })
+    return row
   }
 
   #saidIn(note: AttemptNote, row: LiveRow): Partial<LiveRow> {
@@ -113,10 +115,10 @@ export class MemoryAttempts implements Attempts {
         ...('checkpoint' in found.row ? { checkpoint: found.row.checkpoint } : {}),
       }
     }
-    const { batchId, fence, workerId, cancels } = found.batch
+    const { batchId, fence, workerId, claimedAt, cancels } = found.batch
     const { position, jobId, version, slot } = found.entry
     const { tenantId } = this.#store.jobs.get(jobId)!
-    const first = { kind: 'slot', attempt: 1, losses: 0, startedAt: null, totalDeadline: null } as const
+    const first = { kind: 'slot', attempt: 1, losses: 0, startedAt: claimedAt, totalDeadline: null } as const
     const executionId = executionIdAt(batchId, position)
     const cancelled = cancels.has(position)
     return { executionId, tenantId, jobId, version, slot, ...first, fence, workerId, cancelled }

@@ -59,10 +59,11 @@ export function cancelOfJob(
   for (const one of wanted) cancelUnderWay(store, one, message)
 }
 
-/** Every execution of the job that has not ended. */
+/** Every execution of the job that has not ended, except those that wait for others of their run: they are left to it. */
 export function unendedOf({ live, batched }: JobRow): UnderWay[] {
   const inBatches = [...batched].map(([entry, batch]): UnderWay => ({ place: 'batch', batch, entry }))
-  const alone = [...live].map((row): UnderWay => ({ place: 'live', row }))
+  const rows = live.values().filter(({ state }) => state !== 'blocked')
+  const alone = rows.map((row): UnderWay => ({ place: 'live', row }))
   return [...inBatches, ...alone]
 }
 

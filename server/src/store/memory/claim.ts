@@ -60,13 +60,14 @@ function leaseOf(store: MemoryStore, workerId: string): LeaseRow {
 }
 
 function claimLive(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  const next = { fence: row.fence + 1, attempt: row.attempt + 1 }
+  const next = { fence: row.fence + 1, attempt: row.attempt + 1, startedAt: store.now() }
   store.changeLive(row, { state: 'running', workerId, ...next, ...deadlinesOf(store, row) })
   return claimedLive(row)
 }
 
 function claimOut(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): ClaimedLive {
-  Object.assign(row, { state: 'running', workerId, fence: 1, attempt: 1, ...deadlinesOf(store, row) })
+  const first = { fence: 1, attempt: 1, startedAt: store.now() }
+  Object.assign(row, { state: 'running', workerId, ...first, ...deadlinesOf(store, row) })
   store.addLive(row)
   return claimedLive(row)
 }
@@ -105,5 +106,6 @@ function claimedLive(row: LiveRow): ClaimedLive {
     ...('checkpoint' in row ? { checkpoint: row.checkpoint } : {}),
     totalDeadline: row.totalDeadline,
     suspect: row.host === suspectHost,
+    runId: row.runId,
   }
 }

@@ -6,6 +6,7 @@ import { MemoryAttempts } from './attempts.ts'
 import { MemoryCalendars } from './calendars.ts'
 import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
+import { MemoryGraphRuns } from './graph-runs.ts'
 import { MemoryHistory } from './history.ts'
 import { MemoryJobs } from './jobs.ts'
 import { MemoryLogs } from './logs.ts'
@@ -14,6 +15,7 @@ import { MemoryPartitions } from './partitions.ts'
 import { MemoryQueue } from './queue.ts'
 import { MemoryRequests } from './requests.ts'
 import { MemoryRoutes } from './routes.ts'
+import { MemoryRunSteps } from './run-steps.ts'
 import { MemorySecrets } from './secrets.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
@@ -35,6 +37,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     apiKeys: new MemoryApiKeys(store, tenants),
     calendars: new MemoryCalendars(store),
     artifacts: new MemoryArtifacts(store),
+    graphRuns: new MemoryGraphRuns(store),
   }
   return {
     /** The tables themselves: to count what was recorded, or to give a tenant another weight. */
@@ -48,6 +51,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     routes: new MemoryRoutes(store),
     secrets: new MemorySecrets(store),
     upkeep: new MemoryUpkeep(store),
+    runSteps: new MemoryRunSteps(store),
     leases: workers,
     workers,
     partitions: new MemoryPartitions(store),

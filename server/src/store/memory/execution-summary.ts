@@ -1,5 +1,5 @@
 // What lists show of an execution in memory, wherever it is.
-import { executionIdAt, statusOfLive, statusOfOutcome } from '../../domain/execution.ts'
+import { type AttemptOutcome, executionIdAt, statusOfLive, statusOfOutcome } from '../../domain/execution.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/history.ts'
 import type { AttemptRow, BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
@@ -26,12 +26,14 @@ export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummar
     error: last?.error ?? null,
     deadLetter: false,
     retryAt: row.readyAt,
+    runId: row.runId,
+    skipped: null,
   }
 }
 
 export function summaryOfEntry(
   store: MemoryStore,
-  { batchId, workerId, enqueuedAt, cancels }: BatchRow,
+  { batchId, workerId, claimedAt, enqueuedAt, cancels }: BatchRow,
   { position, jobId, version, slot }: BatchEntry,
 ): ExecutionSummary {
   return {
@@ -44,7 +46,7 @@ export function summaryOfEntry(
     slot,
     attempt: workerId === null ? 0 : 1,
     enqueuedAt,
-    startedAt: null,
+    startedAt: claimedAt,
     finishedAt: null,
     durationMs: null,
     workerId,
@@ -52,12 +54,15 @@ export function summaryOfEntry(
     error: null,
     deadLetter: false,
     retryAt: null,
+    runId: null,
+    skipped: null,
   }
 }
 
 export function summaryOfFinal(store: MemoryStore, row: AttemptRow): ExecutionSummary {
   const { executionId, jobId, version, kind, slot, enqueuedAt, deadLetter } = row
   const { attempt, startedAt, finishedAt, durationMs, workerId, httpStatus, error } = row
+  const { runId, skipReason, skipMessage } = row
   return {
     executionId,
     jobId,
@@ -76,6 +81,8 @@ export function summaryOfFinal(store: MemoryStore, row: AttemptRow): ExecutionSu
     error,
     deadLetter,
     retryAt: null,
+    runId,
+    skipped: skipReason === null ? null : { reason: skipReason, message: skipMessage ?? '' },
   }
 }
 
@@ -93,15 +100,18 @@ export function attemptsOf(store: MemoryStore, executionId: string): AttemptView
   return store.log.of(executionId).filter(isAttempt).map(attemptView)
 }
 
-/** What ended an execution between attempts is no attempt: a cancel, or the time of all attempts together. */
+/** What ended an execution between attempts is no attempt: a cancel, a skip, or the time of all attempts together. */
 function isAttempt({ outcome, startedAt, workerId }: AttemptRow): boolean {
+  if (outcome === 'skipped') return false
   return startedAt !== null || (outcome === 'timed_out' ? workerId !== null : outcome !== 'cancelled')
 }
 
 function attemptView(row: AttemptRow): AttemptView {
-  const { attempt, outcome, workerId, enqueuedAt, startedAt, finishedAt, durationMs } = row
+  const { attempt, workerId, enqueuedAt, startedAt, finishedAt, durationMs } = row
   const { httpStatus, error, preview } = row
   const times = { enqueuedAt, startedAt, finishedAt, durationMs }
+  // Others are left out: see isAttempt.
+  const outcome = row.outcome as AttemptOutcome
   return { attempt, outcome, workerId, ...times, httpStatus, error, preview }
 }
 

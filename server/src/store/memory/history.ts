@@ -128,7 +128,8 @@ export class MemoryHistory implements History {
   async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return null
-    const finals = this.#finals(job)
+    // What was skipped did not run.
+    const finals = this.#finals(job).filter(({ outcome }) => outcome !== 'skipped')
     const statuses = finals.map(({ outcome }) => statusOfOutcome(outcome))
     const count = (wanted: string) => statuses.filter((status) => status === wanted).length
     const counted = finals.filter(({ outcome }) => outcome !== 'cancelled')
@@ -144,8 +145,11 @@ export class MemoryHistory implements History {
     }
   }
 
-  /** Drops executions that ended before an instant, and slots before it that no decision looks at any more. */
+  /** Drops executions and graph runs that ended before an instant, and slots before it that no decision looks at any more. */
   prune(before: EpochMs): void {
+    for (const [runId, { finishedAt }] of this.#store.graphRuns) {
+      if (finishedAt !== null && finishedAt < before) this.#store.graphRuns.delete(runId)
+    }
     for (const { jobId, executionId } of this.#store.log.dropBefore(before)) {
       this.#store.jobs.get(jobId)!.ended.delete(executionId)
       this.#store.logs.delete(executionId)
@@ -204,14 +208,16 @@ export class MemoryHistory implements History {
   #isWanted(one: ExecutionSummary, job: JobRow, query: ExecutionQuery): boolean {
     const { status, kind, errorType, deadLetter, tag, q, from, to } = query
     // Of the latest attempt that ended, also while the next one runs.
-    const error = this.#store.log.of(one.executionId).at(-1)?.error
+    const last = this.#store.log.of(one.executionId).at(-1)
+    const error = last?.error
+    const said = error?.message ?? last?.skipMessage ?? ''
     return (
       (status === null || one.status === status) &&
       (kind === null || one.kind === kind) &&
       (errorType === null || error?.type === errorType) &&
       (deadLetter === null || one.deadLetter === deadLetter) &&
       (tag === null || job.versions.get(job.version)!.tags.includes(tag)) &&
-      (q === null || hasText(job, q) || (error?.message.toLowerCase().includes(q.toLowerCase()) ?? false)) &&
+      (q === null || hasText(job, q) || said.toLowerCase().includes(q.toLowerCase())) &&
       (from === null || one.slot >= from) &&
       (to === null || one.slot < to)
     )

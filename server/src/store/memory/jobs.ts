@@ -1,15 +1,19 @@
 // Jobs in memory.
+import { isGraphRefusal } from '../../domain/graph.ts'
+import { changesGraph, planGraphChange, planGraphCreate } from '../../domain/graph-change.ts'
+import { runIdOf } from '../../domain/graph-run.ts'
 import { hasOwnRows, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/job-change.ts'
 import type { JobFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { routeOf } from '../../domain/route.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
-import { lookAheadMs } from '../../domain/window.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
 import type {
   BackfillOrder,
+  ChangeOutcome,
+  ChangeTarget,
   JobPage,
   JobQuery,
   Jobs,
@@ -19,14 +23,13 @@ import type {
   TriggerOutcome,
 } from '../../ports/jobs.ts'
 import { cancelOfJob } from './cancel.ts'
+import { partOf, writeGraph } from './job-graph.ts'
 import { entryState, makeLive } from './make-live.ts'
-import type { CursorRow, JobRow } from './rows.ts'
+import { noteDue } from './note-due.ts'
+import type { JobRow } from './rows.ts'
 import { addSkip } from './slots.ts'
 import { compareText } from './sorted-set.ts'
-import type { MemoryStore } from './store.ts'
-
-/** What is due later is found by the next load of the window. */
-const notedWithinMs = 2 * lookAheadMs
+import { graphOfRoot, type MemoryStore } from './store.ts'
 
 export class MemoryJobs implements Jobs {
   readonly #store: MemoryStore
@@ -35,10 +38,13 @@ export class MemoryJobs implements Jobs {
     this.#store = store
   }
 
-  async create(job: NewJob): Promise<'created' | 'key_taken'> {
+  async create(job: NewJob): ReturnType<Jobs['create']> {
     const { key, createdAt, createdBy, status, slotAt, immediate, ...given } = job
     const version = structuredClone(given)
-    const { jobId, tenantId } = version
+    const { jobId, tenantId, dependsOn } = version
+    const jobIds = dependsOn.map((one) => one.jobId)
+    const plan = jobIds.length === 0 ? null : planGraphCreate(partOf(this.#store, { tenantId, jobIds }), job)
+    if (plan !== null && isGraphRefusal(plan)) return plan
     if (this.#isTaken(tenantId, key, null)) return 'key_taken'
     const partitionId = partitionOf(jobId)
     const decidedTo = immediate?.slot ?? null
@@ -51,9 +57,12 @@ export class MemoryJobs implements Jobs {
       dueAt: slotAt === null ? null : dueAtOf(version, slotAt),
       decidedTo,
       runs: 0,
+      graphId: null,
+      depends: false,
     }
     const row = this.#store.addJob(version, cursor, { key, createdAt, createdBy })
-    this.#note(cursor)
+    noteDue(this.#store, cursor)
+    if (plan !== null) writeGraph(this.#store, plan)
     if (immediate !== null) this.#enqueue(row, immediate)
     return 'created'
   }
@@ -86,16 +95,22 @@ export class MemoryJobs implements Jobs {
   }
 
   async change(
-    { tenantId, jobId }: { tenantId: string; jobId: string },
+    { tenantId, jobId, dependsOn }: ChangeTarget,
     decide: (job: JobState) => JobWrite | null,
-  ): Promise<JobView | 'not_found' | 'key_taken'> {
+  ): Promise<ChangeOutcome> {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return 'not_found'
     const state = stateOf(job, this.#store.now())
     const write = decide(state)
     if (write === null) return viewOf(job)
+    const jobIds = [jobId, ...(dependsOn ?? []).map((one) => one.jobId)]
+    const plan = changesGraph(state, write)
+      ? planGraphChange(partOf(this.#store, { tenantId, jobIds }), { state, write, dependsOn })
+      : null
+    if (plan !== null && isGraphRefusal(plan)) return plan
     if (write.status !== 'DELETED' && this.#isTaken(tenantId, write.key, job)) return 'key_taken'
     this.#write(job, write, state.now)
+    if (plan !== null) writeGraph(this.#store, plan)
     return applyWrite(state, write)
   }
 
@@ -112,7 +127,7 @@ export class MemoryJobs implements Jobs {
     this.#store.changeCursor(job.cursor, place)
     for (const range of write.skips) addSkip(job, { ...range })
     if (write.dropsOwed) this.#store.setOwed(job, null)
-    this.#note(job.cursor)
+    noteDue(this.#store, job.cursor)
     const { cancelsPending, cancelsRunning: running } = write
     if (cancelsPending) cancelOfJob(this.#store, job, { message: jobDeletedMessage, running })
   }
@@ -125,6 +140,8 @@ export class MemoryJobs implements Jobs {
     const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
+    const slot = epochMs(now - (now % 1_000))
+    const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'trigger', slot, executionId })
     this.#store.addLive(
       makeLive({
         executionId,
@@ -136,13 +153,14 @@ export class MemoryJobs implements Jobs {
         route: routeOf(version),
         lane,
         priority,
-        slot: epochMs(now - (now % 1_000)),
+        slot,
         enqueuedAt: now,
         rank: rankOf(now, priority),
+        runId,
         ...('payloadOverride' in order ? { payloadOverride: structuredClone(order.payloadOverride) } : {}),
       }),
     )
-    return { kind: 'triggered', enqueuedAt: now }
+    return { kind: 'triggered', enqueuedAt: now, runId }
   }
 
   async enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
@@ -150,7 +168,7 @@ export class MemoryJobs implements Jobs {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null || job.cursor.status === 'DELETED') return null
     const version = job.versions.get(job.version)!
-    const unended = [...job.live].filter((row) => row.operationId === operationId).length
+    const unended = countBackfill(this.#store, job, operationId)
     const some = executions.slice(0, Math.max(0, unendedMax - unended))
     const enqueuedAt = this.#store.now()
     for (const [index, { executionId, slot, lane }] of some.entries()) {
@@ -160,7 +178,8 @@ export class MemoryJobs implements Jobs {
       const identity = { executionId, jobId, version: job.version, tenantId, slot, operationId } as const
       const place = { route: routeOf(version), lane, priority, enqueuedAt, rank }
       const state = entryState(version, { isFree: false })
-      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...place, ...state }))
+      const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'backfill', slot, executionId })
+      this.#store.addLive(makeLive({ ...identity, kind: 'backfill', ...place, ...state, runId }))
     }
     return { enqueued: some.length, unended: unended + some.length }
   }
@@ -204,12 +223,14 @@ export class MemoryJobs implements Jobs {
     const holder = this.#store.findJobByKey(tenantId, key)
     return holder !== null && holder !== own
   }
+}
 
-  #note(cursor: CursorRow): void {
-    const { status, dueAt } = cursor
-    const isSoon = dueAt !== null && dueAt < this.#store.now() + notedWithinMs
-    if (isSoon && status === 'ACTIVE') this.#store.noteChange(cursor)
-  }
+/** Of a root, one whose own execution has ended counts for as long as its run goes on. */
+function countBackfill(store: MemoryStore, { jobId, live }: JobRow, operationId: string): number {
+  const runs = [...(store.runRoots.get(jobId)?.values() ?? [])]
+  const isOf = (one: { operationId: string | null }) => one.operationId === operationId
+  const goOn = runs.filter((run) => isOf(run) && !store.live.has(run.executionId))
+  return [...live].filter(isOf).length + goOn.length
 }
 
 /** Whether it stands in the job's name, key or a tag, in any case. */
@@ -234,6 +255,7 @@ function stateOf(job: JobRow, now: EpochMs): JobState {
     recordedAt: latest?.slot ?? null,
     owed: owed === null ? null : { from: owed.from, to: owed.to },
     owedDecided: owed === null ? [] : recordsWithin(job, owed),
+    graphId: cursor.graphId,
   }
 }
 

@@ -17,6 +17,7 @@ export function makeLive(given: Pick<LiveRow, Identity | Place> & Partial<LiveRo
     retryOf: null,
     concurrencyKey: null,
     operationId: null,
+    runId: null,
     cancelledAt: null,
     cancelMessage: null,
     ...atRest,

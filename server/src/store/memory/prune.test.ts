@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { createAfter, runOn, stepRuns } from '../../../test/conformance/run-scene.ts'
 import { createScenario } from '../../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../../test/virtual-world.ts'
 import { createMemoryStore } from './create-memory-store.ts'
@@ -47,6 +48,20 @@ test('the log of an execution goes with it', async () => {
   await world.advance(1)
   prune()
   assert.deepEqual(await read(), [])
+})
+
+test('a graph run goes once it has ended', async () => {
+  const { s, world, store, prune } = await setup()
+  const root = await s.createJob()
+  await createAfter(s, [root])
+  await s.trigger(root)
+  await stepRuns(s)
+  for (const left of [1, 1, 0]) {
+    await world.advance(1)
+    prune()
+    assert.equal(store.graphRuns.size, left)
+    await runOn(s)
+  }
 })
 
 test('an execution between two attempts keeps those before', async () => {

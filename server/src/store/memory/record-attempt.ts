@@ -2,13 +2,20 @@
 
 import type { AttemptEnd, DeadReason } from '../../domain/attempt.ts'
 import { executionIdAt, idempotencyKeyOf } from '../../domain/execution.ts'
+import type { NodeSkipReason } from '../../domain/graph-run.ts'
 import { epochMs } from '../../lib/epoch.ts'
 import { makeLive } from './make-live.ts'
 import type { AttemptRow, BatchEntry, BatchRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
 export type RecordedEnd = Omit<AttemptEnd, 'outcome' | 'startedAt' | 'durationMs' | 'retryAt'> &
-  Pick<AttemptRow, 'outcome' | 'startedAt' | 'durationMs'> & { final: boolean }
+  Pick<AttemptRow, 'outcome' | 'startedAt' | 'durationMs'> & { final: boolean; skip?: Skip }
+
+/** Why a node of a graph run did not run. */
+interface Skip {
+  reason: NodeSkipReason
+  message: string
+}
 
 /** How an execution ends that somebody has cancelled; `said`: what is known of the attempt it was in. */
 export function cancelledEnd(
@@ -21,6 +28,13 @@ export function cancelledEnd(
   const error = { type: 'CANCELLED', message } as const
   const times = { startedAt, finishedAt, durationMs }
   return { outcome: 'cancelled', ...times, httpStatus, error, preview, final: true, deadReason: null }
+}
+
+/** How an execution ends that is never let go. */
+export function skippedEnd(store: MemoryStore, skip: Skip): RecordedEnd {
+  const times = { startedAt: null, finishedAt: store.now(), durationMs: null }
+  const said = { httpStatus: null, error: null, preview: null }
+  return { outcome: 'skipped', ...times, ...said, final: true, deadReason: null, skip }
 }
 
 /** Writes the record of the attempt that `row` is in, by the worker that holds it, if one does. */
@@ -54,6 +68,9 @@ export function recordAttempt(
     ...('payloadOverride' in row ? { payloadOverride: row.payloadOverride } : {}),
     idempotencyKey: row.idempotencyKey,
     retryOf: row.retryOf,
+    runId: row.runId,
+    skipReason: end.skip?.reason ?? null,
+    skipMessage: end.skip?.message ?? null,
   })
   if (end.final) job.ended.add(row.executionId)
   if (end.deadReason !== null) addDeadLetter(store, row, end.deadReason)
@@ -82,6 +99,7 @@ function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): vo
     // Once: what was redriven, by itself or by a person, waits for a person.
     redriveAt:
       afterSeconds === undefined || row.kind === 'redrive' ? null : epochMs(diedAt + afterSeconds * 1_000),
+    runId: row.runId,
     idempotencyKey: row.idempotencyKey ?? idempotencyKeyOf(row.kind, row),
     slot,
   })

@@ -14,24 +14,30 @@ import { cancelUnderWay, findUnderWay, isCancelled, type UnderWay, unendedOf } f
 import { recordsWithin } from './jobs.ts'
 import { makeLive } from './make-live.ts'
 import { calendarsOf } from './named-calendars.ts'
-import type { JobRow, LiveRow } from './rows.ts'
+import type { JobRow, LiveRow, RunRootRow } from './rows.ts'
 import { addSkip } from './slots.ts'
-import { isAwaiting, type MemoryStore } from './store.ts'
+import { graphOfRoot, isAwaiting, type MemoryStore } from './store.ts'
 
 export function waitingJobOf(store: MemoryStore, job: JobRow): WaitingJob {
   const { owed, cursor } = job
   const version = job.versions.get(job.version)!
   const underWay = underWayOf(job)
-  const operations = new Set(underWay.map(operationOf))
+  // Where overlap is allowed runs are in nobody's way.
+  const runs = version.overlapPolicy === 'ALLOW' ? [] : runsUnderWay(store, job)
+  const operations = new Set([...underWay.map(operationOf), ...runs.map((run) => run.operationId)])
   const [operation] = operations
+  const isUncancelled = (one: UnderWay) => !isCancelled(one)
+  const isGoing = (run: RunRootRow) => !isStopping(store, run)
   return {
     ...version,
     now: store.now(),
     calendars: calendarsOf(store, version)?.entries ?? null,
     underWay: underWay.length,
-    uncancelled: underWay.filter((one) => !isCancelled(one)).length,
+    uncancelled: underWay.filter(isUncancelled).length + runs.filter(isGoing).length,
     underWayOf: operations.size === 1 ? operation! : null,
-    waiting: firstWaiting(job),
+    graphId: graphOfRoot(cursor),
+    runsUnderWay: runs.length,
+    waiting: firstWaiting(job, runs.length > 0),
     owed: owed === null ? null : { ...owed },
     owedDecided: owed === null ? [] : recordsWithin(job, owed),
     awaits: isAwaiting(cursor) ? { endedAt: endOfLast(store, job) } : null,
@@ -51,17 +57,30 @@ function underWayOf(job: JobRow): UnderWay[] {
   return unendedOf(job).filter((one) => one.place === 'batch' || one.row.state !== 'waiting')
 }
 
+/** Runs that do not wait for their first execution to be let go. */
+function runsUnderWay(store: MemoryStore, { jobId }: JobRow): RunRootRow[] {
+  const runs = [...(store.runRoots.get(jobId)?.values() ?? [])]
+  return runs.filter(({ executionId }) => store.live.get(executionId)?.state !== 'waiting')
+}
+
+/** It is being cancelled, or will be once somebody looks at it. */
+function isStopping(store: MemoryStore, { runId }: RunRootRow): boolean {
+  if (store.graphRuns.get(runId)?.status === 'CANCELLING') return true
+  return store.runNotes.get(runId)?.some(({ what }) => what === 'cancel') ?? false
+}
+
 function operationOf(found: UnderWay): string | null {
   return found.place === 'batch' ? null : found.row.operationId
 }
 
-function firstWaiting({ waiting, versions, version }: JobRow): WaitingExecution[] {
+function firstWaiting({ waiting, versions, version }: JobRow, hasRuns: boolean): WaitingExecution[] {
   // There all slots but the latest may have to go.
   const cancels = versions.get(version)!.overlapPolicy === 'CANCEL_RUNNING'
   const slotsMax = cancels ? bufferMax + 1 : waitingMax
   const byRank = waiting.take(waiting.size)
   const slots = byRank.filter(({ kind }) => kind === 'slot').toSorted((a, b) => a.slot - b.slot)
-  const first = new Set([...byRank.slice(0, waitingMax), ...slots.slice(0, slotsMax)])
+  const nodes = byRank.filter(({ kind }) => hasRuns && kind === 'dependency')
+  const first = new Set([...byRank.slice(0, waitingMax), ...slots.slice(0, slotsMax), ...nodes.slice(0, 1)])
   return [...first].map(toWaiting)
 }
 
@@ -70,15 +89,18 @@ function toWaiting(row: LiveRow): WaitingExecution {
   return { executionId, kind, slot, rank, operationId, concurrencyKey }
 }
 
-/** When the execution of its last slot ended; null: it has not. */
-function endOfLast(store: MemoryStore, { latest, owed, cursor }: JobRow): EpochMs | null {
+/** When the execution of its last slot ended, and the run that it started; null: it has not. */
+function endOfLast(store: MemoryStore, { jobId, latest, owed, cursor }: JobRow): EpochMs | null {
   if (owed !== null || (latest !== null && findUnderWay(store, latest.executionId) !== null)) return null
+  const runs = [...(store.runRoots.get(jobId)?.values() ?? [])]
+  if (runs.some(({ executionId }) => executionId === latest?.executionId)) return null
   const last = latest === null ? undefined : store.log.of(latest.executionId).at(-1)
   const decidedTo = cursor.decidedTo!
   // One that ended before is not what it awaits: its slot was skipped, or the job was paused since. It counts from now.
   if (last === undefined || last.recordedAt < decidedTo) return store.now()
   // A result may come late. What is decided meanwhile stays so: a slot in it would never fire.
-  return epochMs(Math.max(last.finishedAt ?? last.recordedAt, decidedTo))
+  const run = last.runId === null ? undefined : store.graphRuns.get(last.runId)
+  return epochMs(Math.max(run?.finishedAt ?? last.finishedAt ?? last.recordedAt, decidedTo))
 }
 
 // Not in a batch: batches are for what fires on time, many jobs at once.
@@ -93,7 +115,7 @@ function releaseOwed(
   const { concurrencyKey } = definition
   const enqueuedAt = store.now()
   for (const [index, slot] of owed.slots.entries()) {
-    const { executionId, lane, priority } = executions[index]!
+    const { executionId, lane, priority, runId } = executions[index]!
     const place = {
       route: routeOf(definition),
       lane,
@@ -103,7 +125,7 @@ function releaseOwed(
     }
     const identity = { executionId, jobId, version, tenantId, kind: 'slot', slot } as const
     store.addSlot(job, { slot, executionId, reason: null })
-    store.addLive(makeLive({ ...identity, ...place, state: owed.state, concurrencyKey }))
+    store.addLive(makeLive({ ...identity, ...place, state: owed.state, concurrencyKey, runId }))
   }
   for (const range of owed.skips) addSkip(job, { ...range })
   store.setOwed(job, owed.left)
@@ -118,6 +140,10 @@ function cancelSuperseded(
   done: Released,
 ): void {
   const message = supersededMessage(bySlot)
+  // Before anything of them ends: what waits would not be told from what was let go.
+  const runs = underWay ? runsUnderWay(store, job).filter((run) => !isStopping(store, run)) : []
+  for (const { runId, jobId, executionId } of runs)
+    store.addRunNote({ runId, what: 'cancel', jobId, executionId, at: store.now(), message })
   for (const executionId of waiting)
     cancelUnderWay(store, { place: 'live', row: store.live.get(executionId)! }, message)
   for (const one of underWay ? underWayOf(job) : []) {

@@ -1,5 +1,6 @@
 // The rows of the in-memory twin, one interface per table of `store/migrations`.
 import type { ExecutionKind, LiveState, Outcome, SkipReason } from '../../domain/execution.ts'
+import type { NodeSkipReason, NodeState, RunGraph, RunKind, RunStatus } from '../../domain/graph-run.ts'
 import type { ConcurrencyKey, JobStatus, JobVersion, Pause } from '../../domain/job.ts'
 import type { SkippedRange } from '../../domain/job-change.ts'
 import type { LogLine } from '../../domain/log.ts'
@@ -55,6 +56,10 @@ export interface CursorRow {
   decidedTo: EpochMs | null
   /** Slots that ran, counted while the schedule has a `max_runs`. */
   runs: number
+  /** The graph it belongs to; null: none. */
+  graphId: string | null
+  /** It depends on others, and so never has a slot; one in a graph that does not is a root of it. */
+  depends: boolean
 }
 
 export interface SlotRow {
@@ -112,6 +117,8 @@ export interface LiveRow {
   concurrencyKey: ConcurrencyKey | null
   /** The backfill it belongs to. */
   operationId: string | null
+  /** The graph run it belongs to; null: it runs alone. */
+  runId: string | null
   /** Of a running or awaiting one: it ends cancelled, whatever is said of it. */
   cancelledAt: EpochMs | null
   cancelMessage: string | null
@@ -151,6 +158,9 @@ export interface AttemptRow {
   payloadOverride?: unknown
   idempotencyKey: string | null
   retryOf: string | null
+  runId: string | null
+  skipReason: NodeSkipReason | null
+  skipMessage: string | null
 }
 
 export interface DeadLetterRow extends DeadLetter {
@@ -204,6 +214,49 @@ export interface OperationRow {
   failures: number
   /** A step of it is under way. */
   inHand: boolean
+}
+
+/** A run of a root that has not ended. */
+export interface RunRootRow {
+  jobId: string
+  runId: string
+  /** That of the root. */
+  executionId: string
+  /** The backfill it belongs to. */
+  operationId: string | null
+}
+
+/** What happened to a run and was not looked at yet. */
+export interface RunNoteRow {
+  runId: string
+  what: 'root' | 'end' | 'cancel'
+  jobId: string
+  executionId: string
+  at: EpochMs
+  /** Of a cancel. */
+  message: string | null
+}
+
+export interface GraphRunRow {
+  runId: string
+  tenantId: string
+  kind: RunKind
+  slot: EpochMs
+  status: RunStatus
+  /** Why it is being cancelled, or was. */
+  cancelMessage: string | null
+  /** Its nodes and edges as they were at its start; a new one when a root fires or the run is resumed. */
+  graph: RunGraph
+  /** By place of the node. */
+  states: NodeState[]
+  resumes: number
+  /**
+   * Executions that others took the place of when it was resumed for the nth time, oldest first. Null: a root whose slot was
+   * skipped had none.
+   */
+  replaced: { place: number; executionId: string | null; resume: number }[]
+  createdAt: EpochMs
+  finishedAt: EpochMs | null
 }
 
 export interface RequestRow {

@@ -17,6 +17,7 @@ export function leaveClaimed(store: MemoryStore, batch: BatchRow, entry: BatchEn
     state: 'running',
     workerId: batch.workerId,
     attempt: 1,
+    startedAt: batch.claimedAt,
     cancelledAt: cancelMessage === null ? null : store.now(),
     cancelMessage,
   }

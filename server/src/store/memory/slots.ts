@@ -81,8 +81,10 @@ export class MemorySlots implements Slots {
     const { jobId, slot } = item
     const job = this.#store.jobs.get(jobId)
     if (job?.cursor.version !== item.version || job.cursor.status !== 'ACTIVE') return 'stale'
+    const { decidedTo, runs, graphId, depends } = job.cursor
+    // Others have come to depend on it, or do no more: no version of its own says so.
+    if (graphId !== item.graphId || depends) return this.#planAnew(job.cursor)
     if (behind.has(jobId) || this.#hasNewCalendars(job, item)) return this.#planAnew(job.cursor)
-    const { decidedTo, runs } = job.cursor
     if (decidedTo !== null && slot <= decidedTo) return 'taken'
     if (item.dueAt > this.#store.now()) return 'early'
     if (item.runs !== null && runs + item.runs.count > item.runs.max) return this.#planAnew(job.cursor)
@@ -119,7 +121,7 @@ export class MemorySlots implements Slots {
       const room = isBlocked ? bufferRoom[item.overlapPolicy] : bufferMax
       return countWaitingSlots(job) < room ? this.#buffer(job, item) : this.#skip(job, item, 'overlap')
     }
-    if (item.ownRow) {
+    if (item.ownRow || item.runId !== null) {
       this.#addLive(job, item, 'ready')
       return 'fired'
     }
@@ -135,14 +137,14 @@ export class MemorySlots implements Slots {
 
   #addLive(
     job: JobRow,
-    { slot, executionId, version, route, lane, priority }: SlotToFire,
+    { slot, executionId, version, route, lane, priority, runId }: SlotToFire,
     state: 'ready' | 'waiting',
   ): void {
     const { jobId, tenantId } = job
     const { concurrencyKey } = job.versions.get(version)!
     const enqueuedAt = this.#store.now()
     const place = { route, lane, priority, enqueuedAt, rank: rankOf(enqueuedAt, priority) }
-    const waits = { kind: 'slot', state, concurrencyKey } as const
+    const waits = { kind: 'slot', state, concurrencyKey, runId } as const
     this.#store.addSlot(job, { slot, executionId, reason: null })
     this.#store.addLive(makeLive({ executionId, jobId, version, tenantId, slot, ...place, ...waits }))
   }
@@ -227,5 +229,6 @@ function cursorOf(store: MemoryStore, { cursor, versions, latest }: JobRow): Cur
     ownRows: hasOwnRows(definition),
     runs,
     calendars: calendarsOf(store, definition),
+    graphId: cursor.graphId,
   }
 }

@@ -1,7 +1,8 @@
 // The state behind all ports of the in-memory twin: plain maps, and the indexes that keep firing, claiming and
 // finishing independent of how much there is. Nothing here waits, so a port method that does its work in one go is a
 // transaction.
-import { batchIdOf } from '../../domain/execution.ts'
+import { batchIdOf, type ExecutionKind } from '../../domain/execution.ts'
+import { RUN_KINDS } from '../../domain/graph-run.ts'
 import { type JobVersion, partitionsCount } from '../../domain/job.ts'
 import { rankOf } from '../../domain/rank.ts'
 import { nameOfKey } from '../../domain/release.ts'
@@ -17,12 +18,15 @@ import type {
   CalendarRow,
   CursorRow,
   DeadLetterRow,
+  GraphRunRow,
   JobRow,
   LeaseRow,
   LiveRow,
   LogRow,
   OperationRow,
   RequestRow,
+  RunNoteRow,
+  RunRootRow,
   SigningKeyRow,
   SlotRow,
 } from './rows.ts'
@@ -54,6 +58,13 @@ export class MemoryStore {
   readonly keyHolders = new Map<string, number>()
   readonly log = new AttemptLog()
   readonly deadLetters = new Map<string, DeadLetterRow>()
+  /** By job and by run. A job that has none is not in it. */
+  readonly runRoots = new Map<string, Map<string, RunRootRow>>()
+  /** By run, the one first that was noted first; each in the order of arrival. A run that has none is not in it. */
+  readonly runNotes = new Map<string, RunNoteRow[]>()
+  readonly graphRuns = new Map<string, GraphRunRow>()
+  /** Runs of which a root is still to fire. */
+  readonly unfiredRuns = new Set<string>()
   readonly leases = new Map<string, LeaseRow>()
   readonly operations = new Map<string, OperationRow>()
   /** By tenant and name, with a space between. */
@@ -156,9 +167,10 @@ export class MemoryStore {
     this.#indexWaiting(job)
   }
 
-  /** Whether anything of the job is under way, waiting or owed. */
-  isBlocked(job: JobRow): boolean {
-    return job.live.size > 0 || job.owed !== null || job.batched.size > 0
+  /** Whether anything of the job is under way, waiting or owed, or a run of which it is a root. */
+  isBlocked({ jobId, live, owed, batched }: JobRow): boolean {
+    if (owed !== null || batched.size > 0 || this.runRoots.has(jobId)) return true
+    return live.values().some(({ state }) => state !== 'blocked')
   }
 
   /** The execution joins the batch of its id, which is made if it is not there. */
@@ -211,6 +223,7 @@ export class MemoryStore {
     this.live.set(row.executionId, row)
     this.jobs.get(row.jobId)!.live.add(row)
     this.#index(row)
+    if (row.runId !== null && runKinds.has(row.kind)) this.#startRun(row, row.runId)
   }
 
   changeLive(row: LiveRow, changes: Partial<LiveRow>): void {
@@ -223,6 +236,42 @@ export class MemoryStore {
     this.#unindex(row)
     this.live.delete(row.executionId)
     this.jobs.get(row.jobId)!.live.delete(row)
+    if (row.runId !== null) this.#noteRun(row, row.runId, 'end')
+  }
+
+  addRunRoot(row: RunRootRow): void {
+    const roots = this.runRoots.get(row.jobId) ?? new Map<string, RunRootRow>()
+    this.runRoots.set(row.jobId, roots.set(row.runId, row))
+  }
+
+  /** With `executionId` only if it is of that. */
+  deleteRunRoot({
+    jobId,
+    runId,
+    executionId,
+  }: Pick<RunRootRow, 'jobId' | 'runId'> & Partial<RunRootRow>): void {
+    const roots = this.runRoots.get(jobId)
+    if (executionId !== undefined && roots?.get(runId)?.executionId !== executionId) return
+    roots?.delete(runId)
+    if (roots?.size === 0) this.runRoots.delete(jobId)
+  }
+
+  addRunNote(note: RunNoteRow): void {
+    const notes = this.runNotes.get(note.runId)
+    if (notes === undefined) this.runNotes.set(note.runId, [note])
+    else notes.push(note)
+  }
+
+  #startRun(row: LiveRow, runId: string): void {
+    const { jobId, executionId, operationId } = row
+    // A run that was resumed may have a row of this root already: whoever reads the note finds it a run of its own.
+    const isThere = this.runRoots.get(jobId)?.has(runId) ?? false
+    if (!isThere) this.addRunRoot({ jobId, runId, executionId, operationId })
+    this.#noteRun(row, runId, 'root')
+  }
+
+  #noteRun({ jobId, executionId }: LiveRow, runId: string, what: 'root' | 'end'): void {
+    this.addRunNote({ runId, what, jobId, executionId, at: this.now(), message: null })
   }
 
   #index(row: LiveRow): void {
@@ -269,6 +318,9 @@ export class MemoryStore {
   }
 }
 
+/** What starts a run; what a run itself makes is not noted. */
+const runKinds: ReadonlySet<ExecutionKind> = new Set<ExecutionKind>(RUN_KINDS)
+
 export type DueCursor = Pick<CursorRow, 'jobId' | 'dueAt'>
 
 function byDue(a: DueCursor, b: DueCursor): number {
@@ -280,6 +332,11 @@ function isDue({ status, dueAt }: CursorRow): boolean {
 }
 
 /** Whether its next slot is known only once its last execution has ended. */
-export function isAwaiting({ status, slotAt }: CursorRow): boolean {
-  return status === 'ACTIVE' && slotAt === null
+export function isAwaiting({ status, slotAt, depends }: CursorRow): boolean {
+  return status === 'ACTIVE' && slotAt === null && !depends
+}
+
+/** The graph of which its job starts runs; null: it does not. */
+export function graphOfRoot({ graphId, depends }: CursorRow): string | null {
+  return depends ? null : graphId
 }

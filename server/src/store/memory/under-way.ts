@@ -6,7 +6,14 @@ import type { JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-const order: Record<LiveState, number> = { running: 0, awaiting: 0, retrying: 1, ready: 2, waiting: 3 }
+const order: Record<LiveState, number> = {
+  running: 0,
+  awaiting: 0,
+  retrying: 1,
+  ready: 2,
+  waiting: 3,
+  blocked: 4,
+}
 
 export function underWayOf(store: MemoryStore, job: JobRow): UnderWay {
   const all = [...inBatches(store, job), ...[...job.live].map((row) => ofLive(store, row))]
@@ -15,7 +22,7 @@ export function underWayOf(store: MemoryStore, job: JobRow): UnderWay {
     (a, b) =>
       place(a.one) - place(b.one) || a.rank - b.rank || compareText(a.one.executionId, b.one.executionId),
   )
-  const letGo = all.filter(({ one }) => one.state !== 'waiting').length
+  const letGo = all.filter(({ one }) => one.state !== 'waiting' && one.state !== 'blocked').length
   return {
     executions: sorted.slice(0, underWayMax).map(({ one }) => one),
     letGo: Math.min(letGo, totalMax),
@@ -37,10 +44,11 @@ function inBatches(store: MemoryStore, { jobId }: JobRow): Ranked[] {
     batch.entries
       .filter((entry) => entry.jobId === jobId)
       .map((entry) => {
-        const { executionId, kind, slot, status, attempt, enqueuedAt } = summaryOfEntry(store, batch, entry)
+        const summary = summaryOfEntry(store, batch, entry)
+        const { executionId, kind, slot, status, attempt, enqueuedAt, startedAt } = summary
         const state: LiveState = batch.workerId === null ? 'ready' : 'running'
-        const rest = { startedAt: null, retryAt: null, host: null, concurrencyKey: null }
-        const one = { executionId, kind, slot, state, status, attempt, enqueuedAt, ...rest }
+        const rest = { retryAt: null, host: null, concurrencyKey: null }
+        const one = { executionId, kind, slot, state, status, attempt, enqueuedAt, startedAt, ...rest }
         return { rank: batch.rank, one }
       }),
   )

@@ -14,6 +14,16 @@ export interface RunnerCall {
   scheduledTime: string
   /** Absent: there is none. */
   checkpoint?: unknown
+  /** Null: it runs alone. */
+  graphRunId: string | null
+  /** What it runs after, as a handler of the SDK gets it. */
+  parents: readonly {
+    jobId: string
+    jobKey: string | null
+    executionId: string | null
+    status: string
+    result?: unknown
+  }[]
 }
 
 export type RunnerWord =

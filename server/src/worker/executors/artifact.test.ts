@@ -78,7 +78,11 @@ test('a function of a bundle gets its payload and its context; what it returns i
     },
     { path: 'lib/greet.ts', content: 'export const greet = (name: string): string => "hello " + name' },
   ])
-  const word = await run('main:run', { payload: '{"name":"ü"}', checkpoint: { row: 0 } })
+  const parents = [
+    { jobId: 'j', jobKey: null, executionId: 'e', status: 'SUCCEEDED', result: { rows: 3 } } as const,
+  ]
+  const given = { payload: '{"name":"ü"}', checkpoint: { row: 0 }, runId: 'r', parents }
+  const word = await run('main:run', given)
   assert.equal(word.error, null)
   assert.deepEqual(JSON.parse(word.preview!), {
     said: 'hello ü',
@@ -90,6 +94,8 @@ test('a function of a bundle gets its payload and its context; what it returns i
       idempotencyKey: 'k'.repeat(32),
       scheduledTime: '2026-01-01T00:00:00Z',
       checkpoint: { row: 0 },
+      graphRunId: 'r',
+      parents,
     },
     home: true,
     files: [],

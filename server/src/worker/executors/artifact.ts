@@ -145,7 +145,7 @@ async function findIn(bundle: string, paths: readonly string[]): Promise<string>
 }
 
 function toRunnerCall(call: LocalCall): RunnerCall {
-  const { payload, executionId, jobId, jobName, attempt, idempotencyKey, slot } = call
+  const { payload, executionId, jobId, jobName, attempt, idempotencyKey, slot, runId, parents } = call
   return {
     payload: payload === null ? null : JSON.parse(payload),
     executionId,
@@ -155,6 +155,8 @@ function toRunnerCall(call: LocalCall): RunnerCall {
     idempotencyKey,
     scheduledTime: toRfc3339(slot),
     ...('checkpoint' in call && { checkpoint: call.checkpoint }),
+    graphRunId: runId,
+    parents,
   }
 }
 

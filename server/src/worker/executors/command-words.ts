@@ -22,6 +22,7 @@ export function environmentOf(
     CARILLON_IDEMPOTENCY_KEY: call.idempotencyKey,
     CARILLON_SCHEDULED_TIME: toRfc3339(call.slot),
   }
+  if (call.runId !== null) env['CARILLON_GRAPH_RUN_ID'] = call.runId
   if (call.checkpoint !== undefined) {
     const checkpoint = JSON.stringify(call.checkpoint)
     if (Buffer.byteLength(checkpoint) <= checkpointBytesMax) env['CARILLON_CHECKPOINT'] = checkpoint

@@ -33,6 +33,8 @@ const call: LocalCall = {
   payload: '{"name":"Ada"}',
   checkpoint: 7,
   timeoutMs: 300_000,
+  runId: null,
+  parents: [],
 }
 
 function listen() {
@@ -50,6 +52,7 @@ test('what a file exports by name, as default, and twice is run under its key', 
     t,
     `export const greet = defineJob<{ name: string }>({ key: 'greet', async run({ name }, ctx) {
        ctx.log.info('from', ctx.checkpoint, ctx.scheduledTime.toISOString(), ctx.attempt, ctx.idempotencyKey)
+       ctx.log.info(JSON.stringify(ctx.parents), 'in', ctx.graphRunId)
        ctx.progress(0.5, 'half')
        await ctx.saveCheckpoint({ row: 8 })
        return { hello: name }
@@ -61,9 +64,12 @@ test('what a file exports by name, as default, and twice is run under its key', 
   const { names, executor } = await loadHandlers(file)
   assert.deepEqual(names.toSorted(), ['greet', 'other'])
   const { said, context } = listen()
-  assert.deepEqual(await executor.run(call, context), { error: null, preview: '{"hello":"Ada"}' })
+  const parents = [{ jobId: 'p', jobKey: 'k', executionId: 'q', status: 'SUCCEEDED', result: [3] } as const]
+  const inRun = { ...call, runId: 'r', parents }
+  assert.deepEqual(await executor.run(inRun, context), { error: null, preview: '{"hello":"Ada"}' })
   assert.deepEqual(said, [
     ['info', 'from 7 2026-01-01T00:00:00.000Z 2 i'],
+    ['info', `${JSON.stringify(parents)} in r`],
     { progress: 0.5, message: 'half' },
     { checkpoint: { row: 8 } },
   ])

@@ -87,7 +87,7 @@ async function run(
   if (job === undefined) {
     return { error: { type: 'HANDLER_ERROR', message: 'This worker has no such handler.' }, preview: null }
   }
-  const { executionId, jobId, attempt, slot, idempotencyKey, payload, checkpoint } = call
+  const { executionId, jobId, attempt, slot, idempotencyKey, payload, checkpoint, runId, parents } = call
   const end = await runJob(
     job,
     {
@@ -98,6 +98,8 @@ async function run(
       idempotencyKey,
       payload: payload === null ? undefined : JSON.parse(payload),
       checkpoint,
+      graphRunId: runId,
+      parents,
     },
     {
       signal: context.signal,

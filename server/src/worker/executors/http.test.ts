@@ -30,6 +30,11 @@ test('an attempt sends the headers of the specification, and these only', async 
   assert.equal(traceparent, '00-019b7a004c00700080000000000000a7-00f067aa0ba902b7-01')
 })
 
+test('an attempt in a graph run names the run', async () => {
+  const { headers } = await setup({ task: { runId: 'r' } }).sent()
+  assert.equal(headers['x-carillon-graph-run-id'], 'r')
+})
+
 test('every attempt is a span of its own, of 16 hex digits and never all zero', () => {
   const next = createSpanIds(createVirtualWorld().random)
   const spans = Array.from({ length: 1_000 }, next)

@@ -106,7 +106,7 @@ function headersOf(
   prepared: PreparedHttp,
   body: string | null,
 ): Record<string, string> {
-  const { executionId, jobId, kind, slot, attempt, fence } = task
+  const { executionId, jobId, kind, slot, attempt, fence, runId } = task
   const { tenantId } = prepared
   // The receiver's limit on the age of a call is in minutes: our estimate of the database's clock is good enough.
   const timestamp = Math.floor(clock.databaseNow() / 1_000)
@@ -126,6 +126,7 @@ function headersOf(
     'webhook-signature': signature,
     'x-carillon-token': token,
   }
+  if (runId !== null) headers['x-carillon-graph-run-id'] = runId
   const reachedAt = publicUrl()
   if (reachedAt !== null)
     headers['x-carillon-completion-url'] = `${reachedAt}/api/v1/executions/${executionId}/complete`

@@ -48,6 +48,7 @@ test('a command sees an environment of its own, and none of ours', async (t) => 
   await run('/usr/bin/env; echo "at $(pwd)"; /bin/ls -a', {
     env: { GREETING: 'hello' },
     checkpoint: { row: 7 },
+    runId: 'r',
   })
   const said = messages(listener.lines, 'info')
   const home = said.find((line) => line.startsWith('at '))!.slice(3)
@@ -62,6 +63,7 @@ test('a command sees an environment of its own, and none of ours', async (t) => 
     `CARILLON_IDEMPOTENCY_KEY=${'k'.repeat(32)}`,
     'CARILLON_SCHEDULED_TIME=2026-01-01T00:00:00Z',
     'CARILLON_CHECKPOINT={"row":7}',
+    'CARILLON_GRAPH_RUN_ID=r',
   ]
   // The script's own shell adds where it is.
   const env = said.filter((line) => /^\w+=/.test(line) && !/^(PWD|OLDPWD|SHLVL|_)=/.test(line))

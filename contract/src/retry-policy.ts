@@ -1,0 +1,59 @@
+// How often an execution is tried again, and how long after: as it is sent, and as it is shown.
+import Type from 'typebox'
+
+const delayMsMax = 86_400_000
+
+/** What a field is when it is left out. */
+export const retryDefaults = {
+  max_retries: 3,
+  backoff: 'EXPONENTIAL',
+  initial_delay_ms: 1_000,
+  max_delay_ms: 60_000,
+} as const
+
+const strict = { additionalProperties: false } as const
+const maxRetries = Type.Integer({
+  minimum: 0,
+  maximum: 100,
+  default: retryDefaults.max_retries,
+  description: 'Attempts after the first one.',
+})
+const backoff = Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], {
+  type: 'string',
+  default: retryDefaults.backoff,
+  description: 'How the delay grows: not at all, by the attempt, or twofold.',
+})
+const initialDelayMs = Type.Integer({
+  minimum: 1,
+  maximum: delayMsMax,
+  default: retryDefaults.initial_delay_ms,
+  description: 'The delay after the first attempt, times 0.75 to 1.25.',
+})
+const maxDelayMs = Type.Integer({ minimum: 1, maximum: delayMsMax, default: retryDefaults.max_delay_ms })
+const autoRedrive = Type.Integer({
+  minimum: 1,
+  maximum: 2_592_000,
+  description: 'A dead letter is redriven once by itself after so long. Left out: only by a person.',
+})
+
+export const RetryPolicyRequest = Type.Object(
+  {
+    max_retries: Type.Optional(maxRetries),
+    backoff: Type.Optional(backoff),
+    initial_delay_ms: Type.Optional(initialDelayMs),
+    max_delay_ms: Type.Optional(maxDelayMs),
+    auto_redrive_after_seconds: Type.Optional(autoRedrive),
+  },
+  strict,
+)
+
+export const RetryPolicy = Type.Object(
+  {
+    max_retries: Type.Integer(),
+    backoff: Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], { type: 'string' }),
+    initial_delay_ms: Type.Integer(),
+    max_delay_ms: Type.Integer(),
+    auto_redrive_after_seconds: Type.Optional(Type.Integer()),
+  },
+  strict,
+)

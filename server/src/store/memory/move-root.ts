@@ -1,0 +1,19 @@
+// A root that fired into a run in which it has no place, in memory: it gets a run of its own.
+import type { RunNoteRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+/** With all that was noted of it. One whose job is in no graph any more runs alone. */
+export function moveRoot(
+  store: MemoryStore,
+  { runId, jobId, executionId }: RunNoteRow,
+  notes: readonly RunNoteRow[],
+): void {
+  store.deleteRunRoot({ jobId, runId, executionId })
+  const isInGraph = store.jobs.get(jobId)!.cursor.graphId !== null
+  const own = isInGraph && runId !== executionId ? executionId : null
+  const rows = [store.live.get(executionId), store.deadLetters.get(executionId), ...store.log.of(executionId)]
+  for (const row of rows) if (row !== undefined) row.runId = own
+  if (own === null) return
+  store.addRunRoot({ jobId, runId: own, executionId, operationId: null })
+  for (const note of notes) if (note.executionId === executionId) store.addRunNote({ ...note, runId: own })
+}

@@ -1,0 +1,53 @@
+// Runs whose step fails again and again. They are left aside, so that they hold up no others, and each is tried alone now
+// and then: what is wrong may be mended meanwhile.
+
+/** Failures in a row of one run alone. */
+const failuresMax = 3
+/** The first time it is left aside; each further time is twice as long. */
+const asideMs = 30_000
+const asideMsMax = 3_600_000
+const asideMax = 100
+
+export class StuckRuns {
+  /** In the order in which they are tried again, mostly. */
+  readonly #aside = new Map<string, Aside>()
+  #failing = { runId: '', failures: 0 }
+
+  /** Those that are to be left out. */
+  get runIds(): string[] {
+    return [...this.#aside.keys()]
+  }
+
+  /** One that is to be tried again; null: none. */
+  findDue(nowMs: number): string | null {
+    const due = this.#aside.entries().find(([, { untilMs }]) => untilMs <= nowMs)
+    return due?.[0] ?? null
+  }
+
+  /** A step of this run alone has failed. True: it is left aside from now on. */
+  noteFailure(runId: string, nowMs: number): boolean {
+    const before = this.#aside.get(runId)
+    if (before === undefined && this.#countFailure(runId) < failuresMax) return false
+    const waitMs = before === undefined ? asideMs : Math.min(before.waitMs * 2, asideMsMax)
+    this.#aside.delete(runId)
+    if (this.#aside.size >= asideMax) this.#aside.delete(this.#aside.keys().next().value!)
+    this.#aside.set(runId, { untilMs: nowMs + waitMs, waitMs })
+    return before === undefined
+  }
+
+  noteSuccess(runIds: readonly string[]): void {
+    this.#failing = { runId: '', failures: 0 }
+    for (const runId of runIds) this.#aside.delete(runId)
+  }
+
+  #countFailure(runId: string): number {
+    const failures = this.#failing.runId === runId ? this.#failing.failures + 1 : 1
+    this.#failing = { runId, failures }
+    return failures
+  }
+}
+
+interface Aside {
+  untilMs: number
+  waitMs: number
+}

@@ -1,0 +1,144 @@
+// Jobs of graphs: their executions are recorded and called as those of others are; each that a root starts has its run;
+// and unless overlap is allowed, the runs of a root come one after the other.
+import { idempotencyKeyOf } from '../../src/domain/execution.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { checkAttempts } from './check-attempts.ts'
+import { checkCoverage } from './check-calls.ts'
+import { type CheckedRun, madeAt } from './check-runs.ts'
+import { checkSlots } from './check-slots.ts'
+import { checkWords } from './check-words.ts'
+import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
+
+/** A time in which a job, or a run that it started, was under way. */
+interface Busy {
+  name: string
+  from: EpochMs
+  to: EpochMs
+}
+
+export function checkGraphJobs(
+  context: Context,
+  jobs: readonly CheckedJob[],
+  runs: readonly CheckedRun[],
+): void {
+  const byId = new Map(runs.map((run) => [run.run.runId, run]))
+  for (const checked of jobs) {
+    const isRoot = context.evidence.graphs.get(checked.job.jobId)!.role === 'root'
+    const executions = checked.executions.filter(({ skipReason }) => skipReason === null)
+    checkAttempts(context, { ...checked, executions })
+    checkWords(context, { ...checked, executions })
+    for (const one of executions) {
+      checkCoverage(context, one)
+      checkKeys(context, one)
+      checkRunOf(context, one, byId, isRoot)
+    }
+    const own = runs.filter((run) => run.run.graph.plan.nodes.some(isRootOf(checked)))
+    if (isRoot) checkRoot(context, { ...checked, executions }, own)
+    checkBusy(context, checked, isRoot ? busyOfRoot(checked, own) : executions.flatMap(busyOf))
+  }
+}
+
+const isRootOf =
+  ({ job }: CheckedJob) =>
+  ({ jobId, role }: { jobId: string; role: string }) =>
+    jobId === job.jobId && role === 'root'
+
+function checkRoot(context: Context, checked: CheckedJob, runs: readonly CheckedRun[]): void {
+  const { executions } = checked
+  const ofRuns = runs.flatMap(({ run, rounds }) =>
+    rounds.map(({ from, to }) => ({ slot: run.slot, firedAt: from, endedAt: to })),
+  )
+  const slots = executions.filter(({ kind }) => kind === 'slot')
+  checkSlots(context, { ...checked, executions: slots, inTheWay: [...executions, ...ofRuns] })
+  if (checked.version.overlapPolicy !== 'SKIP') return
+  const busy = busyOfRoot(checked, runs)
+  for (const { executionId, firedAt } of slots) {
+    const other = busy.find(({ name, from, to }) => name !== executionId && firedAt > from && firedAt < to)
+    if (other !== undefined)
+      context.say(
+        'I20',
+        `${executionId} was fired at ${toRfc3339(firedAt)}, while ${other.name} was under way`,
+      )
+  }
+}
+
+/** Each key is that of its kind, unless it is of one whose place it took. */
+function checkKeys({ say }: Context, one: RecordedExecution): void {
+  const { executionId, kind, attempts, calls } = one
+  const kept = attempts[0]?.idempotencyKey ?? idempotencyKeyOf(kind, one)
+  for (const { headers } of calls)
+    if (headers['x-idempotency-key'] !== kept) say('I15', `${executionId} was called with another key`)
+  if (attempts.some(({ idempotencyKey }) => (idempotencyKey ?? idempotencyKeyOf(kind, one)) !== kept))
+    say('I15', `${executionId} had several keys`)
+}
+
+function checkRunOf(
+  { evidence, say }: Context,
+  one: RecordedExecution,
+  runs: ReadonlyMap<string, CheckedRun>,
+  isRoot: boolean,
+): void {
+  const { executionId, jobId, kind, runId, firedAt } = one
+  if (runId === null) {
+    if (isRoot || kind !== 'trigger') say('I19', `${executionId} of kind ${kind} has no run`)
+    return
+  }
+  const run = runs.get(runId)
+  if (run === undefined) {
+    say('I19', `the run ${runId} of ${executionId} is not there or not over`)
+    return
+  }
+  if (run.executions.some((list) => list.includes(one))) return
+  // Its run was cancelled before it fired; so is it, unless it ends sooner.
+  const wasCancelled =
+    evidence.deeds.some((deed) => deed.kind === 'cancel run' && deed.runId === runId && deed.at <= firedAt) ||
+    run.executions.flat().some(({ cancelledAt }) => cancelledAt !== null && cancelledAt <= firedAt)
+  if (wasCancelled) return
+  // Its graph was changed when the run of its slot had begun: then it runs alone.
+  const { tenantId } = evidence.graphs.get(jobId)!
+  const isChanged = evidence.deeds.some(
+    (deed) =>
+      deed.kind === 'edges' && deed.tenantId === tenantId && deed.at >= run.run.slot && deed.at <= firedAt,
+  )
+  if (kind !== 'slot' || !isChanged) say('I19', `${executionId} is not in its run ${runId}`)
+}
+
+function checkBusy({ say }: Context, { version }: CheckedJob, busy: readonly Busy[]): void {
+  if (version.overlapPolicy === 'ALLOW') return
+  let last: Busy | null = null
+  for (const one of busy.toSorted((a, b) => a.from - b.from || a.to - b.to)) {
+    if (last !== null && one.from < last.to)
+      say(
+        'I20',
+        `"${version.name}": ${one.name} began at ${toRfc3339(one.from)}, before ${last.name} ended at ${toRfc3339(last.to)}`,
+      )
+    if (last === null || one.to > last.to) last = one
+  }
+}
+
+/** From its first call to its end. A call of a server that was taken for dead may come when all is over. */
+function busyOf({ executionId, calls, endedAt }: RecordedExecution): Busy[] {
+  const from = calls[0]?.at
+  return from === undefined || from > endedAt ? [] : [{ name: executionId, from, to: endedAt }]
+}
+
+/**
+ * From the first call of the root, or a resume that leaves the root as it is, to the end of the run: while its root waits
+ * a run is not under way. And what of it ran alone.
+ */
+function busyOfRoot({ job, executions }: CheckedJob, runs: readonly CheckedRun[]): Busy[] {
+  const inRuns = new Set<RecordedExecution>()
+  const busy = runs.flatMap(({ run, executions: byPlace, rounds }) => {
+    const own = byPlace[run.graph.plan.nodes.findIndex(({ jobId }) => jobId === job.jobId)]!
+    for (const one of own) inRuns.add(one)
+    return rounds.flatMap(({ from, to }, round): Busy[] => {
+      const until = rounds[round + 1]?.from ?? Number.POSITIVE_INFINITY
+      const since = round === 0 ? 0 : from
+      const root = own.find(({ executionId }) => madeAt(executionId) >= since && madeAt(executionId) < until)
+      if (root === undefined) return round === 0 ? [] : [{ name: run.runId, from, to }]
+      const began = root.calls[0]?.at
+      return began === undefined || began > to ? [] : [{ name: root.executionId, from: began, to }]
+    })
+  })
+  return [...busy, ...executions.filter((one) => !inRuns.has(one)).flatMap(busyOf)]
+}

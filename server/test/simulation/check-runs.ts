@@ -1,0 +1,211 @@
+// Runs of graphs: every node ends once, each goes only when what it depends on has ended as it must, what is skipped has
+// a reason, and no run stays open.
+import type { NodeState, RunEdge, RunNode } from '../../src/domain/graph-run.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import type { GraphRunRow } from '../../src/store/memory/rows.ts'
+import { isMetBy } from '../graphs/model.ts'
+import { isSuperseded, stopsOf } from './check-changes.ts'
+import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
+
+/** A run with all executions it had. */
+export interface CheckedRun {
+  run: GraphRunRow
+  /** By place, oldest first; what a resume replaced comes before what replaced it. */
+  executions: readonly (readonly RecordedExecution[])[]
+  /** From when to when it was under way: once, and once more for each time it was resumed. */
+  rounds: readonly { from: EpochMs; to: EpochMs }[]
+}
+
+/** When nothing goes wrong, what may go goes this soon. */
+const lateMsMax = 2_000
+const aftermathMs = 30_000
+
+export function checkRuns(context: Context, graphJobs: readonly CheckedJob[]): CheckedRun[] {
+  const { evidence, say } = context
+  const byId = new Map(
+    graphJobs.flatMap(({ executions }) => executions.map((one) => [one.executionId, one] as const)),
+  )
+  const jobs = new Map(graphJobs.map((checked) => [checked.job.jobId, checked]))
+  const runs: CheckedRun[] = []
+  for (const run of evidence.store.graphRuns.values()) {
+    const name = `run ${run.runId} of ${toRfc3339(run.slot)}`
+    if (run.finishedAt === null) {
+      say('I14', `${name} is still ${run.status}: ${run.states}`)
+      continue
+    }
+    const checked = gatherRun(context, run, byId)
+    runs.push(checked)
+    run.graph.plan.nodes.forEach((node, place) => {
+      if (node.role !== 'outside') checkNode(context, checked, place, jobs.get(node.jobId)!)
+    })
+    checkStatus(context, run)
+    checkCancels(context, checked, jobs)
+  }
+  return runs
+}
+
+function gatherRun(
+  { evidence, say }: Context,
+  run: GraphRunRow,
+  byId: ReadonlyMap<string, RecordedExecution>,
+): CheckedRun {
+  const executions = run.graph.plan.nodes.map(({ executionId }, place) => {
+    const replaced = run.replaced.filter((one) => one.place === place).map((one) => one.executionId)
+    const all = [...replaced, executionId].filter((id) => id !== null)
+    return all.flatMap((id) => {
+      const found = byId.get(id)
+      if (found === undefined) say('I19', `${id} of run ${run.runId} is on no record`)
+      return found ?? []
+    })
+  })
+  const resumes = evidence.deeds.filter((deed) => deed.kind === 'resume run' && deed.runId === run.runId)
+  if (resumes.length !== run.resumes)
+    say('I19', `run ${run.runId} was resumed ${resumes.length} times, not ${run.resumes}`)
+  const starts = [run.createdAt, ...resumes.map(({ at }) => at)]
+  const ends = [
+    ...resumes.map((deed) => (deed.kind === 'resume run' ? deed.finishedAt : deed.at)),
+    run.finishedAt!,
+  ]
+  return { run, executions, rounds: starts.map((from, index) => ({ from, to: ends[index]! })) }
+}
+
+function checkNode(context: Context, checked: CheckedRun, place: number, job: CheckedJob): void {
+  const { say } = context
+  const { run, executions } = checked
+  const own = executions[place]!
+  const state = run.states[place]!
+  const name = `"${job.version.name}" of run ${run.runId}`
+  if (own.length > run.resumes + 1) say('I19', `${name} has ${own.length} executions`)
+  if (state === 'unrun' ? own.length > 0 : own.length === 0 || stateOf(own.at(-1)!) !== state)
+    say('I19', `${name} is ${state}, and its last execution ${own.at(-1)?.outcome ?? 'is not there'}`)
+  for (const execution of own) {
+    if (execution.runId !== run.runId)
+      say('I19', `${execution.executionId} is in the plan of run ${run.runId} only`)
+    if (run.graph.plan.nodes[place]!.role === 'root') continue
+    if (execution.skipReason !== null) checkSkipped(context, checked, place, execution, job)
+    else if (execution.attempts.length > 0) checkWent(context, checked, place, execution)
+  }
+}
+
+function checkWent(context: Context, checked: CheckedRun, place: number, execution: RecordedExecution): void {
+  const { executionId, firedAt } = execution
+  let metAt = 0
+  for (const edge of parentsOf(checked, place)) {
+    const { state, endedAt } = parentAt(checked, edge, firedAt)
+    if (state === null || !isMetBy(edge.on, state))
+      context.say(
+        'I19',
+        `${executionId} went at ${toRfc3339(firedAt)} on ${edge.on} of place ${edge.parent}, which was ${state}`,
+      )
+    metAt = Math.max(metAt, endedAt)
+  }
+  const from = checked.rounds.findLast((round) => round.from <= firedAt)?.from ?? checked.run.createdAt
+  const lateMs = firedAt - Math.max(metAt, from)
+  if (context.plain && lateMs > lateMsMax)
+    context.say('I5', `${executionId} went ${lateMs} ms after it could`)
+}
+
+function checkSkipped(
+  { say }: Context,
+  checked: CheckedRun,
+  place: number,
+  { executionId, skipReason, endedAt, calls }: RecordedExecution,
+  job: CheckedJob,
+): void {
+  if (calls.length > 0) say('I19', `${executionId} was skipped and called`)
+  const parents = parentsOf(checked, place).map((edge) => ({ edge, ...parentAt(checked, edge, endedAt) }))
+  const isUnmet = parents.some(({ edge, state }) => state !== null && !isMetBy(edge.on, state))
+  const name = `${executionId} was skipped at ${toRfc3339(endedAt)}`
+  if (skipReason === 'dependency') {
+    if (!isUnmet) say('I19', `${name}, and what it depends on was ${parents.map(({ state }) => state)}`)
+    return
+  }
+  if (isUnmet || parents.some(({ state }) => state === null))
+    say('I19', `${name} as ${skipReason} before its turn`)
+  const status = skipReason === 'paused' ? 'PAUSED' : 'DELETED'
+  const isStopped = stopsOf(job.changes).some(
+    (stop) => stop.status === status && endedAt >= stop.from && endedAt <= stop.to,
+  )
+  if (!isStopped) say('I19', `${name} as ${skipReason}, and its job was not`)
+}
+
+function parentsOf({ run }: CheckedRun, place: number): readonly RunEdge[] {
+  return run.graph.plan.edges.filter(({ child }) => child === place)
+}
+
+/** How a parent had ended by then; null: it had not. */
+function parentAt(
+  { run, executions, rounds }: CheckedRun,
+  { parent }: RunEdge,
+  at: EpochMs,
+): { state: NodeState | null; endedAt: number } {
+  const all = executions[parent]!
+  const { role } = run.graph.plan.nodes[parent]!
+  if (role === 'outside' || all.length === 0) return { state: run.states[parent]!, endedAt: 0 }
+  // That which was in its place then: the id says when it was made.
+  const current = all.findLast(({ executionId }) => madeAt(executionId) <= at)
+  if (current !== undefined)
+    return current.endedAt <= at
+      ? { state: stateOf(current), endedAt: current.endedAt }
+      : { state: null, endedAt: 0 }
+  // A root whose slot was skipped has one since it was resumed.
+  const isResumed = rounds.length > 1 && madeAt(all[0]!.executionId) >= rounds[1]!.from
+  return { state: isResumed ? 'unrun' : null, endedAt: 0 }
+}
+
+export function madeAt(executionId: string): EpochMs {
+  return epochMs(Number.parseInt(executionId.replace('-', '').slice(0, 12), 16))
+}
+
+function stateOf({ outcome, skipReason }: RecordedExecution): NodeState {
+  if (outcome === 'skipped') return skipReason!
+  return outcome === 'lost' ? 'failed' : outcome
+}
+
+function checkStatus({ say }: Context, { runId, status, states, graph, cancelMessage }: GraphRunRow): void {
+  const own = states.filter((_, place) => graph.plan.nodes[place]!.role !== 'outside')
+  const has = (...wanted: NodeState[]) => own.some((state) => wanted.includes(state))
+  const expected = has('failed', 'timed_out') ? 'FAILED' : has('cancelled') ? 'CANCELLED' : 'SUCCEEDED'
+  if (status !== (cancelMessage === null ? expected : 'CANCELLED'))
+    say('I19', `run ${runId} is ${status}: ${own}`)
+}
+
+/** What was cancelled was so by somebody, and of a cancelled run nothing begins any more. */
+function checkCancels(context: Context, checked: CheckedRun, jobs: ReadonlyMap<string, CheckedJob>): void {
+  const { evidence, say, plain, wasFaulty } = context
+  const { run, executions, rounds } = checked
+  const deeds = evidence.deeds
+    .filter((deed) => deed.kind === 'cancel run')
+    .filter(({ runId }) => runId === run.runId)
+  const { nodes } = run.graph.plan
+  const isRoot = ({ jobId }: RecordedExecution) =>
+    nodes.some((node: RunNode) => node.jobId === jobId && node.role === 'root')
+  const all = executions.flatMap((list, place) => (nodes[place]!.role === 'outside' ? [] : list))
+  const roots = all.filter(isRoot)
+  for (const one of all) {
+    const { executionId, cancelledAt } = one
+    for (const { at, running } of deeds) {
+      if (running.includes(executionId)) continue
+      const next = rounds.find(({ from }) => from > at)?.from ?? Number.POSITIVE_INFINITY
+      const late = one.calls.find((call) => call.at > at && call.at < next)
+      const isNew = one.calls[0] === late && late !== undefined && !(isRoot(one) && one.firedAt > at)
+      if (isNew && (plain || !wasFaulty(late.server, late.at - aftermathMs, late.at)))
+        say('I16', `${executionId} began at ${toRfc3339(late.at)}, after its run was cancelled`)
+    }
+    if (cancelledAt === null) continue
+    const isMeant = evidence.deeds.some(
+      (deed) =>
+        deed.at <= cancelledAt &&
+        ((deed.kind === 'cancel execution' && deed.executionId === executionId) ||
+          (deed.kind === 'delete' && deed.jobId === one.jobId)),
+    )
+    const isOfRun =
+      deeds.some(({ at }) => at <= cancelledAt) ||
+      roots.some((root) => root.cancelledAt !== null && root.cancelledAt <= cancelledAt && root !== one)
+    const isMadeWay =
+      isSuperseded(one) &&
+      roots.some(({ jobId }) => jobs.get(jobId)!.version.overlapPolicy === 'CANCEL_RUNNING')
+    if (!isMeant && !isOfRun && !isMadeWay)
+      say('I11', `${executionId} was cancelled by nobody: ${one.cancelMessage}`)
+  }
+}
