@@ -78,3 +78,11 @@ export function idempotencyKeyOf(
   const of = kind === 'slot' ? `${jobId}:${toRfc3339(slot)}` : `${jobId}:${executionId}`
   return hash('sha256', of).slice(0, 32)
 }
+
+/**
+ * Whether what repeats an execution with this outcome has its key: who repeats what failed means the same thing; who
+ * repeats what succeeded, was stopped or never began means it anew.
+ */
+export function isKeyKept(outcome: Outcome): boolean {
+  return outcome === 'failed' || outcome === 'timed_out' || outcome === 'lost'
+}

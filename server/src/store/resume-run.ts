@@ -1,5 +1,5 @@
 // An ended run goes on: new executions, of the present versions of their jobs, in place of those that did not succeed.
-import { type ExecutionKind, idempotencyKeyOf, type Outcome } from '../domain/execution.ts'
+import { type ExecutionKind, idempotencyKeyOf, isKeyKept, type Outcome } from '../domain/execution.ts'
 import { type NodeState, type RunNode, resumableOf } from '../domain/graph-run.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import { type ResumeOutcome, type RunTools, resumesMax } from '../ports/graph-runs.ts'
@@ -125,13 +125,11 @@ async function findEnds(
   return ends
 }
 
-/** Who repeats what failed means the same thing; who repeats what never began, or was stopped, means it anew. */
 function keptOf(end: EndRow): { k?: string; p?: string } {
   const { kind, outcome, job_id: jobId, execution_id: executionId, slot } = end
-  const isKept = outcome !== 'cancelled' && outcome !== 'skipped'
   const key = end.idempotency_key ?? idempotencyKeyOf(kind, { jobId, executionId, slot })
   return {
-    ...(isKept && { k: key }),
+    ...(isKeyKept(outcome) && { k: key }),
     ...(end.payload_override !== null && { p: end.payload_override }),
   }
 }

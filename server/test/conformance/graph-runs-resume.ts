@@ -195,6 +195,17 @@ function testCarried(name: string, setup: Setup): void {
     assert.equal((await s.view(await g.executionOf(runId, 'a'))).idempotencyKey, key)
   })
 
+  test(`${name}: what ran well because another failed runs again under a key of its own`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b>a alert>b:failure')
+    const runId = await endMiddle(g, 'failed')
+    await g.finish(runId, 'alert')
+    await resumed(g, runId)
+    await g.finish(runId, 'b', 'failed')
+    assert.equal((await s.view(await g.executionOf(runId, 'alert'))).idempotencyKey, null)
+    assert.deepEqual(await g.running(), ['alert'])
+  })
+
   test(`${name}: what was cancelled or skipped runs again under a key of its own`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>b')

@@ -1,5 +1,5 @@
 // Executions stopped and repeated, in memory.
-import { type ExecutionStatus, idempotencyKeyOf, statusOfOutcome } from '../../domain/execution.ts'
+import { type ExecutionStatus, idempotencyKeyOf, isKeyKept, statusOfOutcome } from '../../domain/execution.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { routeOf } from '../../domain/route.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../../ports/control.ts'
@@ -83,8 +83,6 @@ export class MemoryControl implements Control {
     const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
-    // Whoever saw the first key has the effect once; what went well or never began is to have its effect again.
-    const keepsKey = original.outcome !== 'succeeded' && original.outcome !== 'cancelled'
     const row = makeLive({
       executionId: order.newExecutionId,
       jobId,
@@ -99,7 +97,7 @@ export class MemoryControl implements Control {
       enqueuedAt: now,
       rank: rankOf(now, priority),
       ...this.#payloadOf(order, original),
-      idempotencyKey: keepsKey
+      idempotencyKey: isKeyKept(original.outcome)
         ? (original.idempotencyKey ?? idempotencyKeyOf(original.kind, original))
         : null,
       retryOf: executionId,

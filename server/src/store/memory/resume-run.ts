@@ -1,5 +1,5 @@
 // How an ended run goes on in memory: new executions in place of those that did not succeed.
-import { executionIdAt, idempotencyKeyOf } from '../../domain/execution.ts'
+import { executionIdAt, idempotencyKeyOf, isKeyKept } from '../../domain/execution.ts'
 import { RunGraph, type RunNode, resumableOf } from '../../domain/graph-run.ts'
 import { type ResumeOutcome, type RunTools, resumesMax } from '../../ports/graph-runs.ts'
 import { findEnd, makeBlocked } from './make-run.ts'
@@ -90,10 +90,9 @@ function keptOf(
   }
 }
 
-/** Whoever saw the first key has the effect once; what never began is to have its effect. */
 function keptKeyOf(original: AttemptRow): string | null {
   const { outcome, kind, idempotencyKey } = original
-  if (outcome === 'cancelled' || outcome === 'skipped') return null
+  if (!isKeyKept(outcome)) return null
   return idempotencyKey ?? idempotencyKeyOf(kind, original)
 }
 
