@@ -44,7 +44,7 @@ export const hotRunStatements: HotStatement[] = [
   { statement: find.deleteOldRuns, values: ['SELECT 1000'], types: 'bigint' },
   { statement: make.claimStarts, values: [runs], types: 'uuid[]' },
   { statement: make.selectStarts, values: [runs], types: 'uuid[]' },
-  { statement: make.dropNotes, values: [runs], types: 'uuid[]' },
+  { statement: make.dropNotes, values: [some('n::bigint', 1_000)], types: 'bigint[]' },
   { statement: make.selectGraphs, values: [some(job, 100)], types: 'uuid[]' },
   { statement: make.selectGraphSizes, values: [some(job, 200)], types: 'uuid[]' },
   { statement: make.selectLatestEnded, values: [jobs, 'SELECT 2'], types: 'uuid[], int' },

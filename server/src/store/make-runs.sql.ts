@@ -6,27 +6,32 @@ export const claimStarts = sql('claimStarts')`
   SELECT x.r AS run_id FROM unnest($1::uuid[]) AS x(r)
   WHERE pg_try_advisory_xact_lock(hashtextextended(x.r::text, 7423))`
 
-// In a statement after claimStarts, so that a run that was just made by others is seen. By the root that was noted first;
-// one that has ended already is found in the history, which has nothing of it from before its note.
+// In a statement after claimStarts, so that a run that was just made by others is seen. By the root that was noted first of
+// those that are known; one that has ended already is found in the history, which has nothing of it from before its note.
+// Of a run without such a root, which notes that was seen of.
 export const selectStarts = sql('selectStarts')`
-  SELECT x.r AS run_id, n.job_id, n.execution_id, e.kind, e.slot, e.tenant_id FROM unnest($1::uuid[]) AS x(r)
+  SELECT x.r AS run_id, n.job_id, n.execution_id, n.kind, n.slot, n.tenant_id,
+    CASE WHEN n.kind IS NULL THEN ARRAY(SELECT o.note_id FROM run_notes o WHERE o.run_id = x.r) END AS seen
+  FROM unnest($1::uuid[]) AS x(r)
   LEFT JOIN LATERAL (
-    SELECT * FROM run_notes n WHERE n.run_id = x.r AND n.what = 'root' ORDER BY n.note_id LIMIT 1
+    SELECT n.note_id, n.job_id, n.execution_id, e.kind, e.slot, e.tenant_id FROM run_notes n
+    CROSS JOIN LATERAL (
+      (SELECT l.kind, l.slot, l.tenant_id FROM live l WHERE l.execution_id = n.execution_id)
+      UNION ALL
+      (SELECT a.kind, a.slot, a.tenant_id FROM attempts a WHERE a.job_id = n.job_id AND a.execution_id = n.execution_id
+        AND a.recorded_at >= n.at - interval '1 hour' AND a.recorded_at < now() + interval '1 hour' LIMIT 1)
+      LIMIT 1
+    ) e
+    WHERE n.run_id = x.r AND n.what = 'root' ORDER BY n.note_id LIMIT 1
   ) n ON true
-  LEFT JOIN LATERAL (
-    (SELECT l.kind, l.slot, l.tenant_id FROM live l WHERE l.execution_id = n.execution_id)
-    UNION ALL
-    (SELECT a.kind, a.slot, a.tenant_id FROM attempts a WHERE a.job_id = n.job_id AND a.execution_id = n.execution_id
-      AND a.recorded_at >= n.at - interval '1 hour' AND a.recorded_at < now() + interval '1 hour' LIMIT 1)
-    LIMIT 1
-  ) e ON true
   WHERE NOT EXISTS (SELECT FROM graph_runs g WHERE g.run_id = x.r)
   ORDER BY n.note_id`
 
-/** What is left of runs that nobody knows any more. */
+/** What is left of runs that nobody knows any more. Only what was seen: a root may have been noted since. */
 export const dropNotes = sql('dropNotes')`
-  WITH freed AS (DELETE FROM run_roots WHERE run_id = ANY ($1::uuid[]))
-  DELETE FROM run_notes WHERE run_id = ANY ($1::uuid[])`
+  WITH gone AS (DELETE FROM run_notes WHERE note_id = ANY ($1::bigint[]) RETURNING run_id, job_id, execution_id)
+  DELETE FROM run_roots r USING gone g
+  WHERE r.job_id = g.job_id AND r.run_id = g.run_id AND r.execution_id = g.execution_id`
 
 // The graphs of some jobs as they are now, in one statement: edges and jobs change together. What a job depends on is read
 // from its version, where it stands in the order in which it was given.

@@ -42,8 +42,8 @@ export async function makeRuns(
   if (claimed.rows.length === 0) return { made: [], left: false }
   const ids = claimed.rows.map((row) => row.run_id)
   const { rows } = await queries.query<StartRow>(statements.selectStarts, [ids])
-  const lost = rows.filter(({ kind }) => kind === null).map((row) => row.run_id)
-  if (lost.length > 0) await queries.query(statements.dropNotes, [lost])
+  const strays = rows.flatMap((row) => row.seen ?? [])
+  if (strays.length > 0) await queries.query(statements.dropNotes, [strays])
   const starts = rows.filter(isKnown)
   const drafts = await draftAll(queries, await takeAffordable(queries, starts), memory.schedules)
   const latest = await memory.latest.find(queries, outsideOf(drafts))
@@ -188,6 +188,7 @@ interface IdRow {
 
 interface KnownStart {
   run_id: string
+  seen: null
   job_id: string
   execution_id: string
   kind: RunKind
@@ -195,7 +196,8 @@ interface KnownStart {
   tenant_id: string
 }
 
-type StartRow = KnownStart | { run_id: string; kind: null }
+/** `seen`: the notes of a run of which no root is known. */
+type StartRow = KnownStart | { run_id: string; kind: null; seen: readonly string[] }
 
 function isKnown(row: StartRow): row is KnownStart {
   return row.kind !== null

@@ -7,6 +7,7 @@ import type { NewJob } from '../../src/ports/jobs.ts'
 import { writeRuns } from '../../src/store/advance-runs.sql.ts'
 import { writeGraph } from '../../src/store/job-graph.sql.ts'
 import { insertTriggers } from '../../src/store/jobs.sql.ts'
+import { dropNotes } from '../../src/store/make-runs.sql.ts'
 import { fireSlots } from '../../src/store/slots.sql.ts'
 import { noteSuperseded, releaseWaiting, selectReleasable } from '../../src/store/upkeep.sql.ts'
 import { createAfter, createPair, inRunOf, runOn, stepRuns, toolsOf } from '../conformance/run-scene.ts'
@@ -70,6 +71,29 @@ for (const version of POSTGRES_VERSIONS) {
       live.map(({ jobId, runId }) => [jobId, runId]),
       [[child.jobId, inRun(1).runId]],
     )
+    await assertWhole(client)
+  })
+
+  test(`PostgreSQL ${version}: drop×fire: a root that fires while what is left of an unknown run is dropped starts it`, async (t) => {
+    const race = await createRace(t, version)
+    const { s, first, second, client } = race
+    const { root, inRun } = await createPair(s)
+    const { runId } = inRun(1)
+    await client.query(
+      `INSERT INTO run_notes (run_id, what, job_id, execution_id, at) VALUES ($1, 'end', $2, $3, clock_ms())`,
+      [runId, root.jobId, s.ids.next()],
+    )
+    const held = first.holdBefore(dropNotes)
+    const stepping = stepOnce(first)
+    await held.reached
+    assert.deepEqual(await answersOf(second, s, root, 1, inRun(1)), [])
+    held.resume()
+    await stepping
+    await stepRuns(s)
+    const { rows } = await client.query('SELECT run_id, status FROM graph_runs')
+    assert.deepEqual(rows, [{ run_id: runId, status: 'RUNNING' }])
+    for (let hops = 0; hops < 3; hops++) await runOn(s)
+    await assertOver(race)
     await assertWhole(client)
   })
 

@@ -20,18 +20,17 @@ import type { AttemptRow, GraphRunRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-/** By the root that was noted first; null: none is noted, or nothing is known of it any more. */
+/** By the root that was noted first of those that are known; null: there is none. */
 export function makeRun(
   store: MemoryStore,
   runId: string,
   { newExecutionId }: Pick<RunTools, 'newExecutionId'>,
 ): GraphRunRow | null {
-  const note = store.runNotes.get(runId)?.find(({ what }) => what === 'root')
-  if (note === undefined) return null
-  const { jobId, executionId } = note
-  const root = store.live.get(executionId) ?? findEnd(store, executionId)
+  const notes = store.runNotes.get(runId)?.filter(({ what }) => what === 'root') ?? []
+  const known = notes.map(({ executionId: id }) => store.live.get(id) ?? findEnd(store, id))
+  const root = known.find((row) => row !== undefined)
   if (root === undefined) return null
-  const { kind, slot, tenantId } = root
+  const { jobId, executionId, kind, slot, tenantId } = root
   const members = membersOf(store, store.jobs.get(jobId)!)
   const hasSlot = (job: MemberJob) => hasSlotAt(job, slot)
   const start = { rootId: jobId, kind: kind as RunKind, isAlone: runId === executionId, hasSlot }

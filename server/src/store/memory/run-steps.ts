@@ -11,7 +11,6 @@ import { moveRoot } from './move-root.ts'
 import { recordAttempt, skippedEnd } from './record-attempt.ts'
 import type { GraphRunRow, JobRow, RunNoteRow } from './rows.ts'
 import { nameOf } from './run-view.ts'
-import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
 export class MemoryRunSteps implements RunSteps {
@@ -31,18 +30,28 @@ export class MemoryRunSteps implements RunSteps {
 
   async step(runIds: readonly string[], tools: RunTools): Promise<Stepped> {
     const stepped = nothingStepped()
-    for (const runId of [...new Set(runIds)].toSorted(compareText)) {
-      const known = this.#store.graphRuns.get(runId)
-      const run = known ?? makeRun(this.#store, runId, tools)
-      if (run === null) this.#dropNotes(runId)
-      else advanceRun(this.#store, run, { laneOf: tools.laneOf, isNew: known === undefined }, stepped)
+    const { graphRuns, runNotes } = this.#store
+    const wanted = new Set(runIds)
+    const known = [...wanted].flatMap((runId) => graphRuns.get(runId) ?? [])
+    // All are made before any goes on, as on PostgreSQL: what comes of one is nothing that had ended before another began.
+    const starts = [...runNotes.keys()].filter((runId) => wanted.has(runId) && !graphRuns.has(runId))
+    const made = starts.flatMap((runId) => this.#make(runId, tools) ?? [])
+    for (const run of [...known, ...made]) {
+      advanceRun(this.#store, run, { laneOf: tools.laneOf, isNew: made.includes(run) }, stepped)
     }
     return stepped
   }
 
-  /** What is left of a run that nobody knows any more. */
+  /** Null: nobody knows anything of it any more, and what is left of it is gone. */
+  #make(runId: string, tools: RunTools): GraphRunRow | null {
+    const run = makeRun(this.#store, runId, tools)
+    if (run === null) this.#dropNotes(runId)
+    return run
+  }
+
   #dropNotes(runId: string): void {
-    for (const { jobId } of this.#store.runNotes.get(runId) ?? []) this.#store.deleteRunRoot({ jobId, runId })
+    for (const { jobId, executionId } of this.#store.runNotes.get(runId) ?? [])
+      this.#store.deleteRunRoot({ jobId, runId, executionId })
     this.#store.runNotes.delete(runId)
   }
 
