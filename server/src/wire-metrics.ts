@@ -3,6 +3,7 @@ import type { Clock } from './ports/clock.ts'
 import type { Database } from './store/database.ts'
 import { StoredDeadLetters } from './store/dead-letters.ts'
 import { StoredGauges } from './store/gauges.ts'
+import { StoredPartitions } from './store/partitions.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { Metrics } from './telemetry/metrics.ts'
 import { version } from './version.ts'
@@ -19,6 +20,7 @@ export function createMetrics({ clock, database, utilization }: MetricsDeps): Me
   const gauges = new StoredGauges(database)
   const workers = new StoredWorkers(database)
   const letters = new StoredDeadLetters(database)
+  const partitions = new StoredPartitions(database)
   const byBand = async (pick: (band: { depth: number; oldestSeconds: number }) => number) =>
     Object.fromEntries(Object.entries(await gauges.queue()).map(([band, values]) => [band, pick(values)]))
 
@@ -50,6 +52,29 @@ export function createMetrics({ clock, database, utilization }: MetricsDeps): Me
   )
   metrics.gauge('carillon_partitions_unowned', 'Partitions that no scheduler holds.', () =>
     gauges.unownedPartitions(),
+  )
+  metrics.gauges(
+    {
+      name: 'carillon_partitions_held',
+      help: 'Partitions by the scheduler that holds them; each start of a scheduler has an id of its own.',
+      label: 'scheduler',
+    },
+    async () => {
+      const { schedulers, holders } = await partitions.view()
+      const counts = Object.fromEntries(schedulers.map(({ workerId }) => [workerId, 0]))
+      for (const holder of holders) if (holder !== null) counts[holder] = (counts[holder] ?? 0) + 1
+      return counts
+    },
+  )
+  metrics.gauge(
+    'carillon_clock_uncertainty_seconds',
+    'How far this process may be off the database’s clock; above 1 a scheduler holds no partitions.',
+    async () => clock.uncertaintyMs() / 1_000,
+  )
+  metrics.gauge(
+    'carillon_oldest_transaction_seconds',
+    'For how long the oldest transaction in the database has been open: what it sees cannot be cleared away.',
+    () => gauges.oldestTransaction(),
   )
   metrics.gauge(
     'carillon_dead_letters',

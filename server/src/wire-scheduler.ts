@@ -2,6 +2,7 @@
 import type { Config } from './config/read.ts'
 import { LaneChooser } from './domain/lane.ts'
 import type { Loop, Step } from './lib/loop.ts'
+import { whenAnswered } from './lib/when-answered.ts'
 import type { World } from './ports/world.ts'
 import { fireEveryMs } from './scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from './scheduler/hold-partitions.ts'
@@ -31,8 +32,13 @@ export interface RoleDeps {
   /** Where targets reach the API; null: not known. */
   publicUrl: () => string | null
   isStopping: () => boolean
-  startLoop: (name: string, idleMs: number, step: Step) => Loop
+  startLoop: StartLoop
 }
+
+export type StartLoop = (name: string, idleMs: number, step: Step, options?: { failedMsMax: number }) => Loop
+
+/** A lease must be renewed soon after the database is back, before anyone takes its holder for dead. */
+export const leaseLoop = { failedMsMax: 1_000 }
 
 const keepDaysEveryMs = 3_600_000
 
@@ -57,9 +63,9 @@ export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void
   const changes = startLoop('take changes', takeChangesEveryMs, () => scheduler.takeChanges())
   startLoop('find overdue jobs', findOverdueEveryMs, () => scheduler.findOverdue())
   // Whoever sees us ready finds the partitions held.
-  await scheduler.lease.beat()
-  await scheduler.lease.share()
-  startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat())
+  await whenAnswered(world, () => scheduler.lease.beat())
+  await whenAnswered(world, () => scheduler.lease.share())
+  startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat(), leaseLoop)
   startLoop('share partitions', shareEveryMs, () => scheduler.lease.share())
   wakeup.on('changes', () => changes.wake())
   startUpkeep(deps)

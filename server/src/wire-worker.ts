@@ -1,6 +1,7 @@
 // The worker role: its loops and how it stops.
 import { artifactRoute, shellRoute } from './domain/route.ts'
 import { workerBeatMs } from './domain/worker.ts'
+import { whenAnswered } from './lib/when-answered.ts'
 import type { LocalExecutor } from './ports/executor.ts'
 import { StoredAttempts } from './store/attempts.ts'
 import { StoredGraphRuns } from './store/graph-runs.ts'
@@ -10,7 +11,7 @@ import { StoredRoutes } from './store/routes.ts'
 import { StoredSecrets } from './store/secrets.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { version } from './version.ts'
-import type { RoleDeps } from './wire-scheduler.ts'
+import { leaseLoop, type RoleDeps } from './wire-scheduler.ts'
 import { sendNotesEveryMs } from './worker/call-notes.ts'
 import { refreshKeysEveryMs } from './worker/call-signer.ts'
 import { claimEveryMs } from './worker/claim.ts'
@@ -73,8 +74,8 @@ export async function startWorker(
     { ...placeOf(task, new StoredRoutes(database)), outageMs: config.outageMs },
   )
   // Whoever sees us ready finds the worker registered.
-  await worker.lease.beat()
-  startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat())
+  await whenAnswered(world, () => worker.lease.beat())
+  startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat(), leaseLoop)
   const finish = startLoop('finish executions', finishIdleMs, () => worker.finish())
   const tend = startLoop('tend executions', tendIdleMs, () => worker.tend())
   const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())

@@ -3,16 +3,18 @@
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './api/app.ts'
 import { type Config, isLoopback } from './config/read.ts'
+import { uncertaintyMsMax } from './domain/partition-share.ts'
 import type { Role } from './domain/role.ts'
 import { DatabaseClock } from './lib/clock.ts'
 import { withDeadline } from './lib/deadline.ts'
 import { HttpClient } from './lib/http-client.ts'
 import { UuidV7 } from './lib/id.ts'
-import { Loop, type Step } from './lib/loop.ts'
+import { Loop, type LoopFailure } from './lib/loop.ts'
 import { OperatingError } from './lib/operating-error.ts'
 import { realRandom } from './lib/random.ts'
 import { createTargetGuard } from './lib/target-guard.ts'
 import { realTimers } from './lib/timers.ts'
+import { whenAnswered } from './lib/when-answered.ts'
 import type { World } from './ports/world.ts'
 import { StoredAttempts } from './store/attempts.ts'
 import { clockSyncMs, startClock, syncClock } from './store/clock-sync.ts'
@@ -30,7 +32,7 @@ import { StoredWorkers } from './store/workers.ts'
 import { loopFailed, workerReclaimed } from './telemetry/events.ts'
 import { version } from './version.ts'
 import { createMetrics } from './wire-metrics.ts'
-import { type RoleDeps, startScheduler } from './wire-scheduler.ts'
+import { leaseLoop, type RoleDeps, type StartLoop, startScheduler } from './wire-scheduler.ts'
 import { type RunningWorker, startWorker, type WorkerTask } from './wire-worker.ts'
 
 export interface ServerOptions {
@@ -54,7 +56,6 @@ export interface RunningServer {
   stop(drainMs?: number): Promise<void>
 }
 
-const connectionsMax = 16
 /** After the listening connection broke. */
 const listenAgainMs = 1_000
 /** A beat that takes longer has missed its purpose. */
@@ -73,22 +74,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     ids: new UuidV7(() => clock.databaseNow(), realRandom),
     http: resources.use(new HttpClient(realTimers, { guard: createTargetGuard(config.privateTargets) })),
   }
+  const connectionsMax = config.databaseConnections
   const database = resources.use(new Database(world, { name: 'main', address, connectionsMax }))
   // Renewal has a connection of its own: a pool that is all in use must not cost a lease.
   const leaseOptions = { name: 'lease', address, connectionsMax: 1, statementMs: leaseStatementMs }
   const leaseDatabase = resources.use(new Database(world, leaseOptions))
-  await startClock(database, clock)
+  await whenAnswered(world, () => startClock(leaseDatabase, clock))
 
   const workers = new StoredWorkers(database)
   const wakeup = resources.use(
     new DatabaseWakeup({ timers: world.timers, database, address }, world.ids.next()),
   )
-  const startLoop = (name: string, idleMs: number, step: Step): Loop => {
-    return resources.use(
-      new Loop(world, { name, idleMs, step, onFailure: (failure) => loopFailed.emit(failure) }),
-    )
+  const startLoop: StartLoop = (name, idleMs, step, options) => {
+    const onFailure = (failure: LoopFailure) => loopFailed.emit(failure)
+    return resources.use(new Loop(world, { ...options, name, idleMs, step, onFailure }))
   }
-  startLoop('sync clock', clockSyncMs, () => syncClock(database, clock))
+  // Beside the leases: who waits for a connection of the pool would not know the time meanwhile.
+  startLoop('sync clock', clockSyncMs, () => syncClock(leaseDatabase, clock), leaseLoop)
   startLoop('listen for wake-ups', listenAgainMs, (signal) => wakeup.listen(signal))
 
   let url: string | null = null
@@ -101,10 +103,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
     worker = await startWorker(roleDeps, await options.createTask?.(roleDeps))
   }
+  let leavePartitions = () => Promise.resolve()
   if (roles.includes('scheduler')) {
-    let leave = () => Promise.resolve()
-    resources.defer(() => withinFarewell(world, leave()))
-    leave = await startScheduler(roleDeps)
+    resources.defer(() => withinFarewell(world, leavePartitions()))
+    leavePartitions = await startScheduler(roleDeps)
   }
 
   let drainedByMs = 0
@@ -132,7 +134,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       health: {
         version,
         roles,
-        checkReady: () => checkReady(world, database, clock),
+        checkReady: () => checkReady(world, { database, clock, roles, isStopping }),
         metrics: { contentType: metrics.contentType, read: () => metrics.read() },
       },
     })
@@ -155,8 +157,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       if (stopping) return
       stopping = true
       drainedByMs = clock.monotonicMs() + drainMs
+      // Others fire from now on what we held, however long our worker takes.
+      const left = withinFarewell(world, leavePartitions())
       await worker?.drain(drainMs).catch(() => {})
       options.onDrained?.()
+      await left
       // Steps and connections end within moments, unless the database hangs; then we go without them.
       const leftMs = Math.max(0, drainedByMs - clock.monotonicMs())
       await withDeadline(world.timers, leftMs + 2 * farewellMsMax, started.disposeAsync())
@@ -204,17 +209,30 @@ async function closeApp(world: World, app: FastifyInstance, drainMs: number): Pr
 
 const readyMsMax = 2_000
 
-async function checkReady(
-  world: World,
-  database: Database,
-  clock: DatabaseClock,
-): Promise<Record<string, string>> {
+interface ReadyDeps {
+  database: Database
+  clock: DatabaseClock
+  roles: readonly Role[]
+  isStopping: () => boolean
+}
+
+async function checkReady(world: World, deps: ReadyDeps): Promise<Record<string, string>> {
+  const { database, clock, roles, isStopping } = deps
+  if (isStopping()) return { server: 'stopping' }
   const answered = syncClock(database, clock).then(
     () => 'ok',
     (error: Error) => error.message,
   )
   const state = await withDeadline(world.timers, readyMsMax, answered)
-  return { database: state === 'late' ? `no answer within ${readyMsMax} ms` : state }
+  const checks = { database: state === 'late' ? `no answer within ${readyMsMax} ms` : state }
+  if (!roles.includes('scheduler')) return checks
+  const uncertaintyMs = clock.uncertaintyMs()
+  const isKnown = uncertaintyMs <= uncertaintyMsMax
+  return { ...checks, clock: isKnown ? 'ok' : `may be off by ${describeMs(uncertaintyMs)}` }
+}
+
+function describeMs(ms: number): string {
+  return Number.isFinite(ms) ? `${Math.ceil(ms)} ms` : 'any time: not measured of late'
 }
 
 async function withinFarewell(world: World, farewell: Promise<unknown>): Promise<void> {

@@ -1,6 +1,6 @@
 // The injected world without a world: a clock that moves only when told, timers on it, randomness and ids from a
 // seed, HTTP from a script. What runs on it runs the same way every time.
-import { epochMs } from '../src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
 import { UuidV7 } from '../src/lib/id.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Http, HttpOutcome, HttpRequest } from '../src/ports/http.ts'
@@ -11,6 +11,10 @@ import type { World } from '../src/ports/world.ts'
 export interface VirtualWorld extends World {
   timers: VirtualTimers
   http: VirtualHttp
+  /** Steps the database's clock: forwards, or back when negative. */
+  stepDatabase(ms: number): void
+  /** What the database's clock read at a moment of the virtual clock. */
+  databaseAt(ms: number): EpochMs
   /** Moves time on, timer by timer; what a timer starts is done before the next one fires. */
   advance(ms: number): Promise<void>
 }
@@ -25,13 +29,23 @@ export interface VirtualWorldOptions {
 export function createVirtualWorld(options: VirtualWorldOptions = {}): VirtualWorld {
   const { seed = 1, startAt = Date.UTC(2026, 0, 1) } = options
   const timers = new VirtualTimers()
+  const offsets = [{ fromMs: Number.NEGATIVE_INFINITY, offsetMs: startAt }]
   const clock: Clock = {
-    databaseNow: () => epochMs(startAt + timers.nowMs),
+    databaseNow: () => epochMs(timers.nowMs + offsets.at(-1)!.offsetMs),
+    uncertaintyMs: () => 0,
     monotonicMs: () => timers.nowMs,
   }
   const random = new SeededRandom(seed)
   const ids = new UuidV7(() => clock.databaseNow(), random)
-  return { clock, timers, random, ids, http: new VirtualHttp(timers), advance: (ms) => timers.advance(ms) }
+  return {
+    ...{ clock, timers, random, ids },
+    http: new VirtualHttp(timers),
+    stepDatabase(ms) {
+      offsets.push({ fromMs: timers.nowMs, offsetMs: offsets.at(-1)!.offsetMs + ms })
+    },
+    databaseAt: (ms) => epochMs(ms + offsets.findLast(({ fromMs }) => fromMs <= ms)!.offsetMs),
+    advance: (ms) => timers.advance(ms),
+  }
 }
 
 interface Waiting {
@@ -189,6 +203,8 @@ export interface ScriptedAnswer {
   body?: string
   /** How long the target takes. Default 0. */
   afterMs?: number
+  /** The connection breaks then, before the answer is whole. */
+  isReset?: boolean
 }
 
 export class VirtualHttp implements Http {
@@ -213,11 +229,12 @@ export class VirtualHttp implements Http {
     const target = this.#targets.get(request.target?.origin ?? new URL(request.url).origin)
     if (target === undefined) return { kind: 'failed', type: 'CONNECTION_REFUSED', message: 'nobody listens' }
     onStarted?.()
-    const { status, headers = {}, body = '', afterMs = 0 } = target(request)
+    const { status, headers = {}, body = '', afterMs = 0, isReset = false } = target(request)
     await this.#timers.wait(Math.min(afterMs, request.timeoutMs), signal)
     if (signal?.aborted) return cancelled
     if (afterMs >= request.timeoutMs)
       return { kind: 'failed', type: 'TIMEOUT', message: 'no complete response in time' }
+    if (isReset) return { kind: 'failed', type: 'CONNECTION_RESET', message: 'the connection was reset' }
     const bytes = Buffer.from(body)
     if (bytes.length > request.responseBytesMax) {
       return { kind: 'failed', type: 'RESPONSE_TOO_LARGE', message: 'the response is too long' }

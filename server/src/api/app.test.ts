@@ -70,9 +70,11 @@ test('not being ready is 503 with the reason', async (t) => {
 
 test('a stopping server refuses with 503 and Retry-After', async (t) => {
   const { get } = await setupApp(t, { isStopping: () => true })
-  const answer = await get('/livez')
+  const answer = await get('/openapi.json')
   assertProblem(answer, 'UNAVAILABLE')
   assert.equal(answer.headers['retry-after'], '1')
+  // It is alive, or somebody would kill it in the middle of its work.
+  assert.equal((await get('/livez')).statusCode, 200)
 })
 
 test('a stopping server still hears how it goes with what is under way', async (t) => {

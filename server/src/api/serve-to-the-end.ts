@@ -3,6 +3,10 @@
 import type { FastifyRequest } from 'fastify'
 
 const served: ReadonlySet<string> = new Set([
+  // It lives, and says that it is not ready: whoever kills what does not live must not kill what stops.
+  'GET /livez',
+  'GET /readyz',
+  'GET /metrics',
   'POST /api/v1/workers/heartbeat',
   'POST /api/v1/workers/report',
   'DELETE /api/v1/workers/:worker_id',

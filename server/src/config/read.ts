@@ -17,6 +17,8 @@ export interface Config {
   readonly processes: number
   readonly drainMs: number
   readonly outageMs: number
+  /** To the database, of each process. */
+  readonly databaseConnections: number
   readonly misfireAfterMs: number
   readonly privateTargets: PrivateTargets
   /** Where targets reach the API; null: not known. */
@@ -85,6 +87,7 @@ export function readConfig(env: Environment = process.env): Config {
     processes: read('CARILLON_PROCESSES')!,
     drainMs: 1_000 * (drainSeconds ?? (databaseUrl === null ? 8 : 30)),
     outageMs: 1_000 * read('CARILLON_OUTAGE_SECONDS')!,
+    databaseConnections: read('CARILLON_DATABASE_CONNECTIONS')!,
     misfireAfterMs: 1_000 * read('CARILLON_MISFIRE_AFTER_SECONDS')!,
     privateTargets: read('CARILLON_ALLOW_PRIVATE_TARGETS') ?? {
       kind: isLoopback(host ?? '') ? 'allow' : 'refuse',

@@ -45,6 +45,12 @@ export const SETTINGS = {
     meaning: 'An external PostgreSQL 15 to 18, as `postgres://user:password@host:5432/database`.',
     parse: databaseUrl,
   },
+  CARILLON_DATABASE_CONNECTIONS: {
+    fallback: '16',
+    meaning:
+      'Connections that each process opens to the database at most, besides two of its own for leases and wake-ups. 4 to 500.',
+    parse: wholeNumber(4, 500),
+  },
   CARILLON_API_KEY: {
     fallback: '(generated, kept in the data directory)',
     meaning:
@@ -68,7 +74,7 @@ export const SETTINGS = {
     parse: wholeNumber(0, 3_600),
   },
   CARILLON_OUTAGE_SECONDS: {
-    fallback: '300',
+    fallback: '60',
     meaning: 'How long running attempts may go on while the database is away. 10 to 86400.',
     // Less than a worker's term would give up whatever a beat came late for.
     parse: wholeNumber(10, 86_400),

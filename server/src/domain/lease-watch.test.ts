@@ -35,3 +35,11 @@ test('a worker that left is forgotten', () => {
   watch.look([], 2_000)
   assert.deepEqual(watch.look([{ workerId: 'a', beats: 1 }], 4_000), [])
 })
+
+test('a watcher whose clock went back begins anew, and does not wait until it is where it was', () => {
+  const watch = setup()
+  const beats = [{ workerId: 'a', beats: 1 }]
+  watch.look(beats, 3_600_000)
+  for (let nowMs = 0; nowMs < 10_000; nowMs += 1_000) assert.deepEqual(watch.look(beats, nowMs), [])
+  assert.equal(watch.look(beats, 10_000).length, 1)
+})

@@ -25,7 +25,9 @@ export class LeaseWatch {
 
   /** Takes what was just read and returns those that stood still for the term. */
   look(beats: readonly Beat[], nowMs: number): Silence[] {
-    const unbroken = this.#lookedMs !== null && nowMs - this.#lookedMs <= this.#lookMsMax
+    const sinceLookMs = this.#lookedMs === null ? Number.POSITIVE_INFINITY : nowMs - this.#lookedMs
+    // Back: a clock that must not go back did; what it said before counts for nothing.
+    const unbroken = sinceLookMs >= 0 && sinceLookMs <= this.#lookMsMax
     const before = unbroken ? this.#seen : new Map<string, never>()
     this.#seen = new Map()
     this.#lookedMs = nowMs

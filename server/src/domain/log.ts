@@ -29,6 +29,33 @@ export function firstLineOf({ attempt, fence }: { attempt: number; fence: number
   return linesOfRunMax * Math.min(runsMax, Math.max(0, fence - attempt))
 }
 
+/** Of one attempt: one for each claim of it, and all of these behind every line of its own. */
+const refusedMax = 1_000
+
+export interface RefusedResult {
+  attempt: number
+  fence: number
+  /** Null: whoever has the token of the attempt. */
+  workerId: string | null
+  /** Such as `SUCCEEDED, HTTP 200`; null: it had not ended, and was stopped. */
+  said: string | null
+}
+
+/** What people read of a result that came too late, and where it stands in the log of its attempt. */
+export function lineOfRefused(
+  { attempt, fence, workerId, said }: RefusedResult,
+  at: EpochMs,
+): { firstLine: number; lines: LogLine[] } {
+  const who = workerId === null ? 'its target' : `worker ${workerId}`
+  const why = workerId === null ? 'the attempt was over' : 'the execution had been taken from it'
+  const message =
+    said === null
+      ? `Attempt ${attempt} was stopped at ${who}: ${why}.`
+      : `A late result of attempt ${attempt} (${said}) from ${who} was refused: ${why}.`
+  const firstLine = linesOfRunMax * (runsMax + 1) + Math.min(refusedMax, Math.max(0, fence - attempt))
+  return { firstLine, lines: [{ at, level: 'warn', message }] }
+}
+
 const logCutMessage = 'The log is cut here: of each attempt the first 256 KB are kept.'
 
 /** What is kept of lines that come behind so many bytes, and how many bytes there are then; after a cut more than may be. */

@@ -90,12 +90,24 @@ test('what is owed goes before slots that came later and before a backfill, but 
   assert.deepEqual(plan({ ...base, underWay: 1 }), nothing)
 })
 
+test('a slot that came before what is owed goes first, also when a backfill is in front of it', () => {
+  const waiting = [one('a', { kind: 'backfill', rank: at(1) }), slot('b', 9)]
+  assert.deepEqual(plan({ owed: owed(10, 12), waiting }), { ...nothing, go: ['b'] })
+})
+
 test('what is owed ends with its last slot, and passes over what is decided', () => {
   assert.equal(plan({ owed: owed(12, 12) }).owed?.left, null)
   const decided = [{ from: at(10), to: at(11) }]
   assert.deepEqual(plan({ owed: owed(10, 14), owedDecided: decided }).owed?.slots, [at(12)])
   const all = plan({ owed: owed(10, 11), owedDecided: decided }).owed
   assert.deepEqual(all, { slots: [], state: 'ready', skips: [], left: null })
+})
+
+test('an owed slot that is not due yet by the clock of the database stays owed', () => {
+  assert.deepEqual(plan({ owed: owed(99, 101) }).owed?.slots, [at(99)])
+  const early = plan({ overlapPolicy: 'ALLOW', owed: owed(99, 102) }).owed
+  assert.deepEqual([early?.slots, early?.left?.from], [[at(99), at(100)], at(101)])
+  assert.deepEqual(plan({ owed: owed(101, 101) }).owed?.slots, [])
 })
 
 test('owed slots that an exclusion covers are skipped as one range, up to what is decided', () => {

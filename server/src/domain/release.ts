@@ -167,7 +167,8 @@ function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
   const cancels = job.overlapPolicy === 'CANCEL_RUNNING'
   const waiting = cancels ? planCancel(job, plan) : job.waiting
   const ordered = cancels ? slotsFirst(waiting) : inOrder(waiting)
-  const [first] = ordered
+  // A backfill waits behind what is owed, and so hides nothing that goes before it.
+  const first = ordered.find(({ kind }) => job.owed === null || kind !== 'backfill')
   const isFirst = first !== undefined && !isAfterOwed(first, job.owed)
   // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
   const isOfSame = isFirst && first.operationId !== null && first.operationId === job.underWayOf
@@ -273,7 +274,9 @@ function takeOwed(job: WaitingJob, { from, to }: OwedSlots, count: number) {
       at = end
       continue
     }
-    if (slots.length === count) return { slots, skips, from: slot }
+    // Whoever owed it may have taken the database's clock for further than it is: none goes before its time.
+    const isEarly = dueAtOf(job, slot) > job.now
+    if (isEarly || slots.length === count) return { slots, skips, from: slot }
     slots.push(slot)
     at = (slot + 1) as EpochMs
   }

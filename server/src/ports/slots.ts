@@ -80,6 +80,11 @@ export interface SlotToFire {
   ownRow: boolean
   /** A late slot is owed: where an on-time one would be skipped because of overlap, it waits. */
   late: boolean
+  /**
+   * Of a plan that finds slots late: when that was. If the database's clock is far behind it, the planner's was wrong, and
+   * nothing is decided: early.
+   */
+  plannedAt?: EpochMs
   /** Every slot from after this one to here is owed too, one after the other. Null: none. */
   owedTo: EpochMs | null
   /** The least time between two owed slots. */

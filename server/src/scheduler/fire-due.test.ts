@@ -199,6 +199,15 @@ for (const { answer, afterMs } of [
   })
 }
 
+test('a clock that is far ahead is not asked about every millisecond', async () => {
+  const { world, createEvery, load, fire, fireOnceBy } = await setup()
+  await createEvery(30, 600)
+  await load()
+  await world.advance(3_000)
+  fireOnceBy(async (_, [one]) => [{ jobId: one!.jobId, slot: one!.slot, answer: 'early' }])
+  assert.equal(await fire(), 50)
+})
+
 test('a job that is no longer as we know it is dropped', async () => {
   const { at, createEvery, load, fire, slotsOf, wheel, store } = await setup()
   const stale = await createEvery(30, 600)

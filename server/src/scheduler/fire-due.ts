@@ -128,7 +128,9 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
     const answer = answered.get(entry.jobId)
     if (answer === 'stale') return
     if (answer === 'busy' || answer === 'early') {
-      entry.dueAt = (now + (answer === 'busy' ? busyMs : earlyMs)) as EpochMs
+      // Early by more than a moment: our clock is wrong, and asking every millisecond does not mend it.
+      const isAhead = now - dueAtOf(entry, entry.slot) > busyMs
+      entry.dueAt = (now + (answer === 'early' && !isAhead ? earlyMs : busyMs)) as EpochMs
       wheel.putBack(entry)
       return
     }

@@ -4,17 +4,20 @@ import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { partitionsCount } from '../domain/job.ts'
 import type { Partitions } from '../ports/partitions.ts'
 import { createMemoryStore } from '../store/memory/create-memory-store.ts'
-import { schedulerExpelled } from '../telemetry/events.ts'
+import { clockLost, clockRegained, schedulerExpelled } from '../telemetry/events.ts'
 import { PartitionLease, schedulerBeatMs, shareEveryMs } from './hold-partitions.ts'
 
 function setup() {
   const world = createVirtualWorld()
+  /** Of the clocks, by scheduler. */
+  const uncertainty = new Map<unknown, number>()
   const { store, partitions } = createMemoryStore(world.clock)
   function start(port: Partitions = partitions) {
     let held: readonly number[] = []
     const changes: number[] = []
-    const lease = new PartitionLease({
-      clock: world.clock,
+    const clock = { ...world.clock, uncertaintyMs: () => uncertainty.get(lease) ?? 0 }
+    const lease: PartitionLease = new PartitionLease({
+      clock,
       ids: world.ids,
       partitions: port,
       lease: port,
@@ -35,7 +38,8 @@ function setup() {
       await world.advance(shareEveryMs)
     }
   }
-  return { world, store, partitions, start, run }
+  const lose = ({ lease }: { lease: PartitionLease }, ms: number) => uncertainty.set(lease, ms)
+  return { world, store, partitions, start, run, lose }
 }
 
 type Started = ReturnType<ReturnType<typeof setup>['start']>
@@ -105,6 +109,20 @@ test('a scheduler that goes silent is expelled after its term, and within ten se
   assertShared([living])
   const { silentMs } = await expelled
   assert(silentMs >= 6_000 && silentMs < 8_000, `${silentMs}`)
+})
+
+test('what an expelled one held is looked at again at once', async () => {
+  const { start, run, store, world } = setup()
+  const [silent, other] = [start(), start()]
+  await run([silent, other], 6)
+  let more = 'idle'
+  for (let looks = 0; looks < 20 && more === 'idle'; looks++) {
+    await world.advance(shareEveryMs)
+    more = await other.lease.share()
+  }
+  assert.deepEqual([more, store.schedulers.size], ['more', 1])
+  assert.equal(await other.lease.share(), 'idle')
+  assertShared([other])
 })
 
 test('a living scheduler is never expelled', async () => {
@@ -187,4 +205,115 @@ test('a take whose answer was lost is noticed with the next look', async () => {
   assert.deepEqual(one.held(), [])
   await one.lease.share()
   assert.equal(one.held().length, 64)
+})
+
+test('a scheduler that does not know the time lets all go, others hold it within two looks, and it comes back', async () => {
+  const { start, run, lose, store } = setup()
+  const all = [start(), start(), start()]
+  await run(all, 6)
+  assertShared(all)
+  const [one, ...others] = all
+  const said: string[] = []
+  using _lost = clockLost.subscribe(({ uncertaintyMs }) => said.push(`lost at ${uncertaintyMs}`))
+  using _regained = clockRegained.subscribe(({ uncertaintyMs }) => said.push(`regained at ${uncertaintyMs}`))
+  lose(one!, 1_000)
+  await run(all, 2)
+  assertShared(all)
+  lose(one!, 1_001)
+  await run(all, 2)
+  assert.deepEqual(one!.held(), [])
+  assertShared(others)
+  assert.equal(store.schedulers.size, 2, 'nobody counts on it')
+  lose(one!, Number.POSITIVE_INFINITY)
+  await run(all, 10)
+  assertShared(others)
+  lose(one!, 20)
+  await run(all, 6)
+  assertShared(all)
+  assert.deepEqual(said, ['lost at 1001', 'regained at 20'])
+})
+
+test('a good-bye that did not get through is said again, and meanwhile nothing is held', async () => {
+  const { start, run, lose, partitions, store } = setup()
+  const one = start()
+  await run([one], 2)
+  assert.equal(one.held().length, 64)
+  const leave = partitions.leave.bind(partitions)
+  let tries = 0
+  partitions.leave = async (schedulerId) => {
+    tries += 1
+    if (tries < 3) throw new Error('away')
+    return leave(schedulerId)
+  }
+  lose(one, 5_000)
+  await assert.rejects(one.lease.share(), /away/)
+  assert.deepEqual(one.held(), [])
+  // By now the clock is good again: what is left of the old holding must not stand in the way of the new one.
+  lose(one, 0)
+  await assert.rejects(one.lease.beat(), /away/)
+  await one.lease.beat()
+  await one.lease.share()
+  assert.equal(one.held().length, 64)
+  assert.equal(store.schedulers.size, 1)
+})
+
+test('one that does not know the time when it starts does not join', async () => {
+  const { start, run, lose, store } = setup()
+  const one = start()
+  lose(one, Number.POSITIVE_INFINITY)
+  await run([one], 4)
+  assert.equal(store.schedulers.size, 0)
+  lose(one, 0)
+  await run([one], 2)
+  assert.equal(one.held().length, 64)
+})
+
+test('one that leaves holds nothing from then on, and does not come back, whatever was under way', async () => {
+  const { start, run, store, partitions } = setup()
+  const [one, two] = [start(), start()]
+  await run([one, two], 6)
+  await one.lease.leave()
+  assert.deepEqual(one.held(), [])
+  await run([one, two], 2)
+  assertShared([two])
+  assert.equal(store.schedulers.size, 1)
+
+  // Left while it was joining, and while it was taking.
+  const three = start()
+  const join = partitions.join.bind(partitions)
+  partitions.join = async (schedulerId) => {
+    const left = three.lease.leave()
+    await join(schedulerId)
+    await left
+  }
+  await three.lease.beat()
+  assert.equal(store.schedulers.size, 1)
+  partitions.join = join
+  await two.lease.leave()
+  const four = start()
+  await four.lease.beat()
+  const take = partitions.take.bind(partitions)
+  partitions.take = async (schedulerId, ids) => {
+    const taken = await take(schedulerId, ids)
+    await four.lease.leave()
+    return taken
+  }
+  await four.lease.share()
+  assert.deepEqual(four.held(), [])
+  assert(store.holders.every((holder) => holder === null))
+  assert.equal(store.schedulers.size, 0)
+})
+
+test('a good-bye that failed is said again', async () => {
+  const { start, run, store, partitions } = setup()
+  const one = start()
+  await run([one], 2)
+  const leave = partitions.leave.bind(partitions)
+  partitions.leave = async () => {
+    throw new Error('away')
+  }
+  await assert.rejects(one.lease.leave(), /away/)
+  partitions.leave = leave
+  await one.lease.leave()
+  assert.equal(store.schedulers.size, 0)
 })

@@ -1,14 +1,15 @@
 // A scheduler's share of the partitions: joins, beats, takes what is free, gives up what is too much, and expels
-// schedulers that went silent. Leases are for liveness only; a slot fires once whoever holds what.
+// schedulers that went silent. One that does not know the database's time well enough leaves, so that others fire in
+// time what it held. Leases are for liveness only; a slot fires once whoever holds what.
 import { LeaseWatch } from '../domain/lease-watch.ts'
-import { planShare } from '../domain/partition-share.ts'
+import { planShare, uncertaintyMsMax } from '../domain/partition-share.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Partitions } from '../ports/partitions.ts'
-import { partitionsChanged, schedulerExpelled } from '../telemetry/events.ts'
+import { clockLost, clockRegained, partitionsChanged, schedulerExpelled } from '../telemetry/events.ts'
 
 export interface PartitionDeps {
-  clock: Pick<Clock, 'monotonicMs'>
+  clock: Pick<Clock, 'monotonicMs' | 'uncertaintyMs'>
   ids: Ids
   partitions: Partitions
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
@@ -26,6 +27,10 @@ export class PartitionLease {
   readonly #watch = new LeaseWatch({ termMs: schedulerLeaseMs, lookMsMax: 3 * shareEveryMs })
   #schedulerId: string
   #joined = false
+  /** Left, but the database may not know yet. */
+  #leaving: string | null = null
+  #clockIsLost = false
+  #isOver = false
   #held = new Set<number>()
 
   constructor(deps: PartitionDeps) {
@@ -35,43 +40,81 @@ export class PartitionLease {
 
   /** One beat; the first one joins. A step for a Loop. */
   async beat(): Promise<'idle' | 'more'> {
-    const { lease, ids } = this.#deps
+    const { lease } = this.#deps
+    if ((await this.#isClockLost()) || this.#isOver) return 'idle'
+    const self = this.#schedulerId
     if (!this.#joined) {
-      await lease.join(this.#schedulerId)
+      await lease.join(self)
       this.#joined = true
     }
-    if ((await lease.beat(this.#schedulerId)) === 'held') return 'idle'
-    this.#schedulerId = ids.next()
-    this.#joined = false
-    this.#hold([])
+    if (this.#isOver) {
+      await this.leave()
+      return 'idle'
+    }
+    if ((await lease.beat(self)) === 'held' || self !== this.#schedulerId) return 'idle'
+    this.#startAnew()
     return 'more'
   }
 
   /** One look at who holds what. A step for a Loop. */
-  async share(): Promise<'idle'> {
+  async share(): Promise<'idle' | 'more'> {
     const { clock, partitions } = this.#deps
-    if (!this.#joined) return 'idle'
+    if ((await this.#isClockLost()) || !this.#joined || this.#isOver) return 'idle'
     const self = this.#schedulerId
     const view = await partitions.view()
+    let more: 'idle' | 'more' = 'idle'
     for (const silence of this.#watch.look(view.schedulers, clock.monotonicMs())) {
       if (silence.workerId === self || (await partitions.expel(silence)) === 'alive') continue
       schedulerExpelled.emit({ schedulerId: silence.workerId, silentMs: silence.silentMs })
+      // What it held is free now, and waits for the next look.
+      more = 'more'
     }
     const schedulers = view.schedulers.map(({ workerId }) => workerId)
     const { take, release } = planShare(self, { schedulers, holders: view.holders })
     const mine = view.holders.flatMap((holder, id) => (holder === self && !release.includes(id) ? [id] : []))
-    // Meanwhile a beat may have found us expelled: what we looked at is another scheduler's.
-    if (self !== this.#schedulerId) return 'idle'
+    // Meanwhile a beat may have found us expelled, or our clock bad: what we looked at is another scheduler's.
+    if (self !== this.#schedulerId || this.#isOver) return more
     // Given up here before it is free for others: the wheel must not fire what is theirs.
     this.#hold(mine)
     await partitions.release(self, release)
     const taken = await partitions.take(self, take)
-    if (taken.length > 0 && self === this.#schedulerId) this.#hold([...mine, ...taken])
-    return 'idle'
+    if (taken.length > 0 && self === this.#schedulerId && !this.#isOver) this.#hold([...mine, ...taken])
+    return more
   }
 
+  /** Gives everything back, for good: others have it with their next look. To be repeated when it fails. */
   async leave(): Promise<void> {
-    if (this.#joined) await this.#deps.lease.leave(this.#schedulerId)
+    const { lease } = this.#deps
+    this.#isOver = true
+    this.#hold([])
+    if (this.#leaving !== null) await lease.leave(this.#leaving)
+    if (this.#joined) await lease.leave(this.#schedulerId)
+    this.#leaving = null
+    this.#joined = false
+  }
+
+  /** Whether the estimate of the database's clock is too bad to hold anything; then nothing is held from here on. */
+  async #isClockLost(): Promise<boolean> {
+    const uncertaintyMs = this.#deps.clock.uncertaintyMs()
+    const isLost = uncertaintyMs > uncertaintyMsMax
+    if (isLost && !this.#clockIsLost) clockLost.emit({ schedulerId: this.#schedulerId, uncertaintyMs })
+    if (!isLost && this.#clockIsLost) clockRegained.emit({ uncertaintyMs })
+    this.#clockIsLost = isLost
+    if (isLost && this.#joined) {
+      // Others must not count on us: what only we may hold would be nobody's.
+      this.#leaving = this.#schedulerId
+      this.#startAnew()
+    }
+    const leaving = this.#leaving
+    if (leaving === null) return isLost
+    await this.#deps.lease.leave(leaving)
+    if (this.#leaving === leaving) this.#leaving = null
+    return isLost
+  }
+
+  #startAnew(): void {
+    this.#hold([])
+    this.#schedulerId = this.#deps.ids.next()
     this.#joined = false
   }
 

@@ -17,6 +17,7 @@ export function planAfterCompletion(
   const one = plain(entry, slot)
   const isLate = now - one.dueAt > lateAfterMs
   const isMisfired = one.dueAt < now - misfireAfterMs
+  if (isLate) one.plannedAt = now
   if (isExcluded(entry.schedule, slot)) one.skip = 'exclusion'
   else if (isMisfired && !mayRunMisfired(entry, one.dueAt, now)) {
     one.skip = 'misfire'

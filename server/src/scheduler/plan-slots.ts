@@ -23,7 +23,10 @@ export function planSlots(entry: Entry, options: PlanOptions): Plan {
   if (entry.afterCompletion !== null) return planAfterCompletion(entry, entry.afterCompletion, options)
   // Not by `entry.dueAt`, which is later when the slot is tried again.
   const isLate = options.now - dueAtOf(entry, entry.slot) > lateAfterMs
-  return isLate ? planLateSlots(entry, options) : planOne(entry, options)
+  if (!isLate) return planOne(entry, options)
+  const plan = planLateSlots(entry, options)
+  for (const slot of plan.slots) slot.plannedAt = options.now
+  return plan
 }
 
 function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {

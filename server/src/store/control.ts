@@ -88,7 +88,7 @@ export class StoredControl implements Control {
 }
 
 function isEnded({ status }: ExecutionView): boolean {
-  return ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED'].includes(status)
+  return ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED'].includes(status)
 }
 
 /** Who repeats what failed means the same thing; who repeats what succeeded means it anew. */

@@ -11,6 +11,10 @@ const selectIdleLimit = sql('selectIdleLimit')`
 const insertOne = sql('insertOne')`INSERT INTO one VALUES ($1)`
 const selectOne = sql('selectOne')`SELECT n FROM one ORDER BY n`
 const bump = sql('bump')`UPDATE one SET n = n + 100 WHERE n % 100 = $1`
+const pidAfter = sql('pidAfter')`SELECT pg_backend_pid() AS pid FROM pg_sleep($1)`
+const setReadOnly = sql('setReadOnly')`SET LOCAL transaction_read_only = on`
+const selectAll = sql('selectAll')`SELECT * FROM one`
+const die = sql('die')`SELECT die()`
 const types = sql(
   'types',
 )`SELECT '2026-11-15T21:14:42.123456Z'::timestamptz AS at, 9007199254740991::bigint AS big`
@@ -143,4 +147,89 @@ test('a process that is paused inside a transaction loses its locks after two se
   resumed.resolve()
   await outcome
   assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 2 }])
+})
+
+test('a server that was made read-only counts as broken, and is not connected to', async (t) => {
+  const { address, database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  // Two connections: only one of them meets the refusal.
+  await Promise.all([database.query(sleep, [0.01]), database.query(sleep, [0.01])])
+  const { rows } = await database.query<{ pid: number }>(selectPid, [])
+  await client.query(`ALTER DATABASE ${address.database} SET default_transaction_read_only = on`)
+  await client.query(`SELECT pg_terminate_backend($1)`, [rows[0]!.pid])
+  // The other connection is of before and takes them; a new one does not. Who finds out that one was ended is told so.
+  const writes = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => database.query(insertOne, [n])))
+  const failures = writes.flatMap((write) => (write.status === 'rejected' ? [write.reason as Error] : []))
+  assert.ok(failures.every((error) => error instanceof Unavailable))
+  const reasons = failures.map(({ cause }) => (cause as Error).message)
+  assert.ok(reasons.includes('the server takes no writes'), reasons.join('; '))
+  await client.query(`ALTER DATABASE ${address.database} RESET default_transaction_read_only`)
+  assert.equal((await database.query(insertOne, [10])).count, 1)
+})
+
+test('once a write is refused because the server is read-only, no connection of before is used again', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  const pids = async () => {
+    const both = [
+      database.query<{ pid: number }>(pidAfter, [0.05]),
+      database.query<{ pid: number }>(pidAfter, [0.05]),
+    ]
+    return (await Promise.all(both)).map(({ rows }) => rows[0]!.pid)
+  }
+  const before = await pids()
+  assert.equal(new Set(before).size, 2)
+  const refused = database.transaction(async ({ query }) => {
+    await query(setReadOnly, [])
+    await query(insertOne, [1])
+  })
+  await assert.rejects(refused, (error: Unavailable) => {
+    return error instanceof Unavailable && (error.cause as { code: string }).code === '25006'
+  })
+  assert.deepEqual(
+    (await pids()).filter((pid) => before.includes(pid)),
+    [],
+  )
+})
+
+test('one backend that hangs makes us leave the others too: the network may have lost them all', async (t) => {
+  const { address } = await useDatabase(t)
+  const database = openDatabase(t, address, { statementMs: 100 })
+  const both = [
+    database.query<{ pid: number }>(pidAfter, [0.05]),
+    database.query<{ pid: number }>(pidAfter, [0.05]),
+  ]
+  const before = (await Promise.all(both)).map(({ rows }) => rows[0]!.pid)
+  const { rows } = await database.query<{ pid: number }>(selectPid, [])
+  process.kill(rows[0]!.pid, 'SIGSTOP')
+  try {
+    await assert.rejects(database.query(sleep, [0]), Unavailable)
+    const { rows: after } = await database.query<{ pid: number }>(selectPid, [])
+    assert(!before.includes(after[0]!.pid))
+  } finally {
+    process.kill(rows[0]!.pid, 'SIGCONT')
+  }
+})
+
+test('a table that a newer version has changed costs a connection, not the statement for ever', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await database.query(insertOne, [1])
+  await database.query(selectAll, [])
+  await client.query('ALTER TABLE one ADD COLUMN more int')
+  await assert.rejects(database.query(selectAll, []), Unavailable)
+  assert.deepEqual((await database.query(selectAll, [])).rows, [{ n: 1, more: null }])
+})
+
+test('whatever ends the session costs the connection only', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query(`CREATE FUNCTION die() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
+    SET LOCAL transaction_timeout = '10ms'; PERFORM pg_sleep(1); END $$`)
+  await assert.rejects(
+    database.transaction(({ query }) => query(die, [])),
+    (error: Unavailable) => {
+      return error instanceof Unavailable && (error.cause as { code: string }).code === '25P04'
+    },
+  )
+  assert.equal((await database.query(selectPid, [])).count, 1)
 })

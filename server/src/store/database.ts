@@ -1,5 +1,6 @@
 // A pool of connections to PostgreSQL. A connection that broke is destroyed and replaced; a statement that
-// failed (a broken constraint, say) keeps its connection. Every wait has a limit, on both ends of the wire.
+// failed (a broken constraint, say) keeps its connection. Every wait has a limit, on both ends of the wire. Only a
+// server that takes writes is used: what a standby, or a primary of former days, says is old.
 import pg from 'pg'
 import type { Sql } from '../lib/sql.ts'
 import { Unavailable } from '../lib/unavailable.ts'
@@ -44,6 +45,8 @@ export interface Transactions extends Queries {
 
 const bugs = [TypeError, RangeError, ReferenceError, SyntaxError]
 const connectMsMax = 5_000
+/** How much later than the server's own limit our side gives up. */
+const answerMsMax = 1_000
 const transactionTriesMax = 5
 /** Deadlock and serialisation failure: PostgreSQL rolled back, and the same work may succeed next time. */
 const repeatable: readonly string[] = ['40P01', '40001']
@@ -52,6 +55,8 @@ export class Database implements Transactions, AsyncDisposable {
   readonly isNested = false
   readonly #pool: pg.Pool
   readonly #deps: DatabaseDeps
+  /** Connections nothing speaks against. */
+  #trusted = new WeakSet<pg.ClientBase>()
 
   constructor(deps: DatabaseDeps, options: DatabaseOptions) {
     const { name, address, connectionsMax, statementMs = 5_000 } = options
@@ -73,7 +78,8 @@ export class Database implements Transactions, AsyncDisposable {
       // Part of correctness: a paused process must not hold row locks against its successor.
       idle_in_transaction_session_timeout: 2_000,
       // A backend that hangs answers no statement_timeout; our side gives up by itself.
-      query_timeout: statementMs + 2_000,
+      query_timeout: statementMs + answerMsMax,
+      onConnect: refuseReadOnly,
     })
     // Without listeners on the pool and on every client, a killed backend would end our process.
     this.#pool.on('error', (error: Error & { code?: string }) => {
@@ -82,7 +88,10 @@ export class Database implements Transactions, AsyncDisposable {
       // The driver hangs the whole client on the error; a log wants what happened.
       connectionLost.emit({ pool: name, code: error.code ?? '', reason: error.message })
     })
-    this.#pool.on('connect', (client) => client.on('error', () => {}))
+    this.#pool.on('connect', (client) => {
+      client.on('error', () => {})
+      this.#trusted.add(client)
+    })
   }
 
   query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
@@ -117,7 +126,7 @@ export class Database implements Transactions, AsyncDisposable {
   }
 
   async #withClient<T>(use: (client: pg.PoolClient) => Promise<T>): Promise<T> {
-    const client = await this.#pool.connect().catch((error: unknown) => {
+    const client = await this.#connect().catch((error: unknown) => {
       throw new Unavailable('the database', { cause: error })
     })
     let broken = false
@@ -125,9 +134,18 @@ export class Database implements Transactions, AsyncDisposable {
       return await use(client)
     } catch (error) {
       broken = error instanceof ConnectionBroken
+      if (broken && concernsAll((error as Error).cause)) this.#trusted = new WeakSet()
       throw error
     } finally {
       client.release(broken)
+    }
+  }
+
+  async #connect(): Promise<pg.PoolClient> {
+    while (true) {
+      const client = await this.#pool.connect()
+      if (this.#trusted.has(client)) return client
+      client.release(true)
     }
   }
 }
@@ -172,7 +190,8 @@ async function send<R extends object>(
   try {
     return await client.query<R>(query)
   } catch (error) {
-    if (isConnectionError(error)) throw new ConnectionBroken('the database', { cause: error })
+    if (isConnectionError(error) || isFatal(error))
+      throw new ConnectionBroken('the database', { cause: error })
     if (isOverloaded(error)) throw new Unavailable('the database', { cause: error })
     throw error
   }
@@ -188,11 +207,39 @@ export function isConnectionError(error: unknown): boolean {
   const code = error.code ?? ''
   // 08: connection; 53300: too many connections; 57P01 to 57P05: shutdown, crash, start, idle session.
   // 25P03: our own idle-in-transaction limit, which ends the session.
-  return /^(08|57P0[1-5]$|53300$|25P03$)/.test(code)
+  // 25006: the server takes no writes, as a standby, or a primary after a failover; another one does.
+  return /^(08|57P0[1-5]$|53300$|25P03$|25006$)/.test(code) || isOutdated(error)
 }
 
-// A statement or a lock that took too long, a full disk, no memory: nothing is wrong with the statement, and the
-// same one may succeed later. 57014: statement_timeout; 55P03: lock_timeout; 53: insufficient resources.
+/** A newer version has changed a table under a statement that this connection has prepared: a new one prepares anew. */
+function isOutdated({ code, routine }: pg.DatabaseError): boolean {
+  return code === '0A000' && routine === 'RevalidateCachedQuery'
+}
+
+/** The server ends the session with it, whatever its code. */
+function isFatal(error: unknown): boolean {
+  return error instanceof pg.DatabaseError && /^(FATAL|PANIC)$/.test(error.severity ?? '')
+}
+
+/** The server has turned read-only, or does not answer: then the other connections lead nowhere either. */
+function concernsAll(cause: unknown): boolean {
+  const { code, message } = cause as { code?: string; message: string }
+  return code === '25006' || message === 'Query read timeout'
+}
+
+async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
+  if (await isReadOnly(client)) throw new Error('the server takes no writes')
+}
+
+/** As a standby is, and a primary that was made so. */
+export async function isReadOnly(client: pg.ClientBase): Promise<boolean> {
+  const { rows } = await client.query<{ transaction_read_only: string }>('SHOW transaction_read_only')
+  return rows[0]!.transaction_read_only === 'on'
+}
+
+// A statement or a lock that took too long, a full disk, no memory, a disk that fails: nothing is wrong with the
+// statement, and the same one may succeed later. 57014: statement_timeout; 55P03: lock_timeout; 53: insufficient
+// resources; 58030: input and output.
 function isOverloaded(error: unknown): boolean {
-  return /^(57014|55P03|53...)$/.test((error as { code?: string }).code ?? '')
+  return /^(57014|55P03|53...|58030)$/.test((error as { code?: string }).code ?? '')
 }

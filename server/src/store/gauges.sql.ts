@@ -28,3 +28,12 @@ export const countUnowned = sql(
 export const sumHistoryBytes = sql('sumHistoryBytes')`
   SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint AS bytes FROM pg_inherits
   WHERE inhparent = 'attempts'::regclass`
+
+/** What it still sees cannot be cleared away, so tables that are rewritten all the time grow. */
+export const selectOldestTransaction = sql('selectOldestTransaction')`
+  SELECT coalesce(max(extract(epoch FROM clock_timestamp() - since)), 0)::float8 AS seconds FROM (
+    SELECT xact_start AS since FROM pg_stat_activity
+    WHERE datname = current_database() AND num_nonnulls(backend_xmin, backend_xid) > 0 AND pid <> pg_backend_pid()
+    UNION ALL
+    SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()
+  ) t`

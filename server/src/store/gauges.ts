@@ -31,6 +31,12 @@ export class StoredGauges {
     return rows[0]!.partitions
   }
 
+  /** For how many seconds the oldest open transaction has been; of other users only if we may see them. */
+  async oldestTransaction(): Promise<number> {
+    const { rows } = await this.#database.query<{ seconds: number }>(statements.selectOldestTransaction, [])
+    return rows[0]!.seconds
+  }
+
   async historyBytes(): Promise<number> {
     const { rows } = await this.#database.query<{ bytes: number }>(statements.sumHistoryBytes, [])
     return rows[0]!.bytes

@@ -29,7 +29,7 @@ export const insertJobs = sql('insertJobs')`
   ), noted AS (
     INSERT INTO changes (partition_id, job_id)
     SELECT p, j FROM made CROSS JOIN moment m
-    WHERE status = 'ACTIVE' AND slot_at < m.at + $2 * interval '1 millisecond'
+    WHERE status = 'ACTIVE' AND from_ms(due) < m.at + $2 * interval '1 millisecond'
   ), cursor AS (
     INSERT INTO cursors (job_id, tenant_id, partition_id, version, status, slot_at, due_at, decided_to)
     SELECT j, t, p, 1, status, slot_at, from_ms(due), first_at FROM made

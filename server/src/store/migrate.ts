@@ -176,6 +176,8 @@ async function apply(client: pg.Client, { number, name, text, checksum }: Migrat
     await client.query(insertApplied.text, [number, name, checksum])
     await client.query('COMMIT')
   } catch (cause) {
+    // Whether it was applied is not known; who asks again finds out.
+    if (isConnectionError(cause)) throw cause
     await client.query('ROLLBACK').catch(() => {})
     throw new OperatingError(`Migration ${name} failed: ${(cause as Error).message}`, { cause })
   }

@@ -25,7 +25,7 @@ export const cancelOperation = sql('cancelOperation')`
 /** Whoever has it locked is at work on it. */
 export const takeOperation = sql('takeOperation')`
   SELECT * FROM operations WHERE status = 'RUNNING' AND next_at <= (SELECT clock_timestamp())
-  ORDER BY next_at LIMIT 1 FOR UPDATE SKIP LOCKED`
+  ORDER BY next_at, operation_id LIMIT 1 FOR UPDATE SKIP LOCKED`
 
 export const advanceOperation = sql('advanceOperation')`
   UPDATE operations SET done = done + $2, skipped = skipped + $3, after = coalesce($4, after), failures = 0,
@@ -34,12 +34,13 @@ export const advanceOperation = sql('advanceOperation')`
     next_at = CASE WHEN $4::text IS NOT NULL AND $6 IS NULL THEN clock_ms() + $5 * interval '1 millisecond' END
   WHERE operation_id = $1 RETURNING *`
 
+/** $4 by how much it has come closer to being given up. */
 export const delayOperation = sql('delayOperation')`
-  UPDATE operations SET failures = failures + 1,
-    status = CASE WHEN failures + 1 >= $2 THEN 'FAILED' ELSE status END,
-    error = CASE WHEN failures + 1 >= $2 THEN $3 END,
-    finished_at = CASE WHEN failures + 1 >= $2 THEN clock_ms() END,
-    next_at = CASE WHEN failures + 1 < $2 THEN clock_ms() + interval '1 second' END
+  UPDATE operations SET failures = failures + $4,
+    status = CASE WHEN failures + $4 >= $2 THEN 'FAILED' ELSE status END,
+    error = CASE WHEN failures + $4 >= $2 THEN $3 END,
+    finished_at = CASE WHEN failures + $4 >= $2 THEN clock_ms() END,
+    next_at = CASE WHEN failures + $4 < $2 THEN clock_ms() + interval '1 second' END
   WHERE operation_id = $1 AND status = 'RUNNING' RETURNING *`
 
 export const selectNextOperation = sql('selectNextOperation')`

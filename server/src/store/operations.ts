@@ -9,6 +9,7 @@ import {
   operationsMax,
 } from '../domain/operation.ts'
 import type { EpochMs } from '../lib/epoch.ts'
+import { Unavailable } from '../lib/unavailable.ts'
 import { totalMax } from '../ports/history.ts'
 import type { Operations, OperationWork } from '../ports/operations.ts'
 import { cancelOfOperation } from './cancel.ts'
@@ -99,9 +100,11 @@ export class StoredOperations implements Operations {
       )
     } catch (error) {
       // The step is undone. That it failed is written apart, so that one that always fails does not go on for ever.
+      // A database that is away or busy says nothing about the step: it only lets others go first.
       if (taken !== null) {
+        const failures = error instanceof Unavailable ? 0 : 1
         await this.#database
-          .query(statements.delayOperation, [taken, operationFailuresMax, gaveUp])
+          .query(statements.delayOperation, [taken, operationFailuresMax, gaveUp, failures])
           .catch(() => {})
       }
       throw error

@@ -136,11 +136,14 @@ export const finishBatches = sql('finishBatches')`
   ), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
   ), locked AS MATERIALIZED (
-    SELECT b.batch_id FROM holder w CROSS JOIN report x JOIN batches b ON b.batch_id = x.b
-    WHERE w.worker_id = $1 ORDER BY b.batch_id FOR UPDATE OF b
+    -- By a list of ids, not by a join: a plan made while the table was young would read all of it, and what an old
+    -- snapshot keeps from being cleared away as well ([m] 90 ms beside 60,000 batches that are gone, now 1 ms).
+    SELECT b.batch_id FROM holder w CROSS JOIN batches b
+    WHERE w.worker_id = $1 AND b.batch_id = ANY (ARRAY(SELECT x.b FROM report x)) ORDER BY b.batch_id FOR UPDATE OF b
   ), gone AS (
     DELETE FROM batches b USING locked k, report x
-    WHERE b.batch_id = k.batch_id AND k.batch_id = x.b AND b.worker_id = $1 AND b.fence = x.f
+    -- IS TRUE keeps the planner from the index of what a worker holds: there is all that it ever held, then.
+    WHERE b.batch_id = k.batch_id AND k.batch_id = x.b AND (b.worker_id = $1) IS TRUE AND b.fence = x.f
     RETURNING b.*, x.r AS endings, x.n AS size
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.worker_id, execution_at(g.batch_id, u.place) AS execution_id,

@@ -74,7 +74,7 @@ export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
     FROM json_to_recordset($1::json) AS x(j uuid, v int, s float8, d float8, e uuid, o int, r text, l text, p int,
-      al boolean, li boolean, ro boolean, bm int, nt int, la boolean, ow float8, op int, ps float8, si text, sk json, rm int, rc int,
+      al boolean, li boolean, ro boolean, bm int, nt int, la boolean, na float8, ow float8, op int, ps float8, si text, sk json, rm int, rc int,
       cn text[], cr int, g uuid, ru uuid, mv boolean, ms float8, md float8, mz float8, aw boolean, pf float8, pt float8)
   ), judged AS MATERIALIZED (
     SELECT i.*, c.partition_id, last.execution_id AS last_execution,
@@ -92,6 +92,8 @@ export const fireSlots = sql('fireSlots')`
         ) THEN 'behind'
         WHEN i.slot <= c.decided_to THEN 'decided'
         WHEN coalesce(from_ms(i.d), i.slot) > clock_timestamp() THEN 'early'
+        -- Found late by a clock that is ahead by more than a scheduler's may be: what it skips or owes may not be due.
+        WHEN from_ms(i.na) > clock_timestamp() + interval '1 second' THEN 'early'
         WHEN c.runs + i.rc > i.rm THEN 'behind'
         WHEN i.si IS NOT NULL THEN i.si
         WHEN i.al AND i.li IS NOT TRUE THEN 'fired'

@@ -123,6 +123,7 @@ function toItem(
   if (mayWait || one.ownRow || one.runId !== null) item['ro'] = true
   if (slotsBefore > 0 && one.limited) item['nt'] = slotsBefore
   if (one.late) item['la'] = true
+  if (one.plannedAt !== undefined) item['na'] = one.plannedAt
   if (one.owedTo !== null) item['ow'] = one.owedTo
   if (one.owedPaceMs > 0) item['op'] = one.owedPaceMs
   if (one.previousSlot !== null) item['ps'] = one.previousSlot

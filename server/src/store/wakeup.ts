@@ -1,9 +1,10 @@
 // Wake-ups: at once within this process, and by a NOTIFY to the others. A NOTIFY is a hint in a transaction of its
 // own, at most one every few milliseconds for all topics: one per row would serialise commits. Any may be lost.
 import pg from 'pg'
+import { Unavailable } from '../lib/unavailable.ts'
 import type { Timer, Timers } from '../ports/timers.ts'
 import { WAKEUP_TOPICS, type Wakeup, type WakeupTopic } from '../ports/wakeup.ts'
-import { addressOf, type Database, type DatabaseAddress } from './database.ts'
+import { addressOf, type Database, type DatabaseAddress, isConnectionError, isReadOnly } from './database.ts'
 import { notifyTopic } from './wakeup.sql.ts'
 
 export interface WakeupDeps {
@@ -13,6 +14,9 @@ export interface WakeupDeps {
 }
 
 const coalesceMs = 50
+/** A connection that hears nothing may be dead, or lead to a server that nobody writes to any more. */
+const askEveryMs = 5_000
+const answerMsMax = 5_000
 
 export class DatabaseWakeup implements Wakeup, AsyncDisposable {
   readonly #deps: WakeupDeps
@@ -44,8 +48,10 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
       ...addressOf(this.#deps.address),
       application_name: 'carillon listen',
       connectionTimeoutMillis: 5_000,
+      query_timeout: answerMsMax,
       keepAlive: true,
     })
+    const over = new AbortController()
     const ended = Promise.withResolvers<void>()
     client.on('error', (error) => ended.reject(error))
     client.on('end', () => ended.resolve())
@@ -60,9 +66,12 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
       this.#client = client
       // Whatever was sent while we did not listen.
       for (const topic of WAKEUP_TOPICS) this.#wake(topic)
-      await ended.promise
+      await Promise.race([ended.promise, this.#untilUseless(client, over.signal)])
       return 'idle'
+    } catch (error) {
+      throw isConnectionError(error) ? new Unavailable('the database', { cause: error }) : error
     } finally {
+      over.abort()
       signal.removeEventListener('abort', stop)
       this.#client = null
       await client.end().catch(() => {})
@@ -72,6 +81,13 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#timer?.cancel()
     await this.#client?.end().catch(() => {})
+  }
+
+  async #untilUseless(client: pg.Client, signal: AbortSignal): Promise<void> {
+    while (!signal.aborted) {
+      await this.#deps.timers.wait(askEveryMs, signal)
+      if (signal.aborted || (await isReadOnly(client))) return
+    }
   }
 
   #wake(topic: WakeupTopic): void {

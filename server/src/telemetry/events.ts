@@ -36,6 +36,11 @@ export const migrationApplied = defineEvent<{ number: number; name: string; took
 )
 export const schemaNewer = defineEvent<{ known: number; found: number }>('schema.newer')
 export const connectionLost = defineEvent<{ pool: string; code: string; reason: string }>('connection.lost')
+/** The database's clock and ours went apart by more than drift explains; ours follows. */
+export const clockStepped = defineEvent<{ stepMs: number }>('clock.stepped')
+/** No partitions are held until the estimate of the database's clock is good again. */
+export const clockLost = defineEvent<{ schedulerId: string; uncertaintyMs: number }>('clock.lost')
+export const clockRegained = defineEvent<{ uncertaintyMs: number }>('clock.regained')
 export const processExited = defineEvent<{
   process: number
   processPid: number

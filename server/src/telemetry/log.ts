@@ -42,6 +42,13 @@ export function startLog(options: LogOptions): Disposable {
   on(events.migrationApplied, 'info', 'migration applied')
   on(events.schemaNewer, 'warn', 'the schema is newer than this program; going on with what both know')
   on(events.connectionLost, 'warn', 'an idle database connection was lost')
+  on(events.clockStepped, 'warn', 'the clock of the database and ours went apart; ours follows')
+  on(
+    events.clockLost,
+    'error',
+    'the estimate of the database’s clock is not good enough; this scheduler holds no partitions until it is',
+  )
+  on(events.clockRegained, 'info', 'the estimate of the database’s clock is good again')
   on(events.processExited, 'error', 'a server process ended; starting it again')
   on(events.workerRegistered, 'debug', 'worker registered')
   on(events.workerLeaseLost, 'warn', 'others declared this worker dead; it goes on under a new id')

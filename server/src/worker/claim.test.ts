@@ -64,6 +64,7 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
     routes: async () => routes,
     isMortal,
     workerId: () => workerId,
+    isDraining: () => false,
   })
   const at = (host: string): Partial<NewJob> => ({
     execution: {
@@ -338,6 +339,19 @@ test('after a time without a lease it asks for nothing that it does not know of,
   await claimer.step()
   await claimer.step()
   assert.deepEqual([ids(), returns], [[...executionIds, ...late.executionIds].toSorted(), 1])
+})
+
+test('a claim that the store gets to long after it was given up is handed back, and runs', async () => {
+  const { claimer, createJobs, fireBatch, real, ids, world, setWorker, addWorker } = await setup()
+  const workerId = await addWorker()
+  setWorker(workerId)
+  await claimer.step()
+  const { executionIds } = await fireBatch(await createJobs(2), 0)
+  const lanes = [{ lane: 'shared', count: 10 }]
+  await real.claim({ workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 10 })
+  await world.advance(10_000)
+  await claimer.step()
+  assert.deepEqual(ids(), executionIds.toSorted())
 })
 
 test('without a lease nothing is claimed, and what was claimed under a lease that is gone is not taken', async () => {

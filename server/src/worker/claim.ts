@@ -21,8 +21,10 @@ export interface ClaimDeps {
   routes: () => Promise<readonly string[]>
   /** Whether what it runs may kill it: then it has one in hand, at most, that may have done so. */
   isMortal: boolean
-  /** Null: no lease is held, or the worker drains; nothing is claimed. */
+  /** Null: no lease is held; nothing is claimed. */
   workerId: () => string | null
+  /** Nothing more is claimed, and what a claim brings that was under way goes back at once. */
+  isDraining: () => boolean
 }
 
 /** The floor: a hint that was lost costs at most this. */
@@ -32,6 +34,11 @@ const lanesMax = 256
 /** Claimed and unstarted at least; more while more ends: see `Hand.endedRecently`. */
 export const aheadMin = 300
 const batchesMax = 100
+/**
+ * How often we look without a doubt: the store may get to a claim long after we gave it up and handed back what it had
+ * brought by then. Nobody would run that, and its time would be over without a call.
+ */
+const lookAgainMs = 10_000
 
 export class Claimer {
   readonly #deps: ClaimDeps
@@ -41,6 +48,8 @@ export class Claimer {
    * one may come while another is being dealt with.
    */
   #doubts = 0
+  /** When we last looked, on the monotonic clock. */
+  #lookedMs: number | null = null
 
   constructor(deps: ClaimDeps) {
     this.#deps = deps
@@ -59,11 +68,8 @@ export class Claimer {
       this.doubt()
       return 'idle'
     }
-    const doubts = this.#doubts
-    if (doubts > 0) {
-      await queue.returnUnknown(workerId, hand.known())
-      this.#doubts -= doubts
-    }
+    await this.#handBackUnknown(workerId)
+    if (this.#deps.isDraining()) return 'idle'
     const ahead = Math.max(aheadMin, hand.endedRecently) - hand.queued
     const free = Math.min(hand.capacity - hand.size, ahead)
     if (free <= 0) return 'idle'
@@ -92,10 +98,22 @@ export class Claimer {
     const signed = tenantsCalled(tasks)
     if (signed.size > 0) await this.#deps.signer.load(signed)
     if (this.#deps.workerId() !== workerId) return 'idle'
+    if (this.#deps.isDraining()) return 'more'
     this.#count(claimed)
     hand.take(tasks)
     this.#doubts -= 1
     return tasks.length > 0 ? 'more' : 'idle'
+  }
+
+  async #handBackUnknown(workerId: string): Promise<void> {
+    const { queue, hand, clock } = this.#deps
+    const nowMs = clock.monotonicMs()
+    const doubts = this.#doubts
+    this.#lookedMs ??= nowMs
+    if (doubts === 0 && nowMs - this.#lookedMs < lookAgainMs) return
+    await queue.returnUnknown(workerId, hand.known())
+    this.#lookedMs = nowMs
+    this.#doubts -= doubts
   }
 
   #roomOf(host: string, nowMs: number): number {

@@ -277,6 +277,24 @@ test('what was reclaimed from us meanwhile is refused: of a batch, and of one th
   assert.equal(s.world.timers.pending, 0, 'the call that still ran was aborted')
 })
 
+test('a lease that is found lost while a write is under way: what it wrote is told or refused, once', async (t) => {
+  for (const isReclaimed of [true, false]) {
+    const { createJob, takeBatch, pass, worker, upkeep, refused, told } = await setup(t)
+    const [executionId] = await takeBatch([await createJob()])
+    await pass(1)
+    const [lease] = await upkeep.watch()
+    if (isReclaimed) await upkeep.reclaim(lease!)
+    const written = worker.finish()
+    // Its record is there by now, though nobody has heard of it.
+    if (!isReclaimed) await upkeep.reclaim(lease!)
+    await worker.lease.beat()
+    await written
+    await worker.finish()
+    assert.deepEqual([refused, told], isReclaimed ? [[executionId], []] : [[], [executionId]])
+    assert.equal(worker.isIdle, true)
+  }
+})
+
 test('delays are told from due to started, end to end from due to finished, for the first attempt', async (t) => {
   const { createJob, takeBatch, pass, finishAll, at, world } = await setup(t)
   const event = attemptFinished.next()

@@ -6,22 +6,27 @@ import { historyWriteFailed } from '../telemetry/events.ts'
 import type { CallNotes } from './call-notes.ts'
 import { endingOf, endingUnstarted, runningOf } from './ending.ts'
 import type { Hand } from './hand.ts'
+import type { LateResults } from './late-results.ts'
 import type { BatchInHand, Task } from './task.ts'
-import { type After, nothingAfter, refuse, tell } from './tell.ts'
+import { type After, nothingAfter, tell } from './tell.ts'
 
 export interface FinishDeps {
   clock: Clock
   queue: Pick<Queue, 'finishBatches' | 'finishLive' | 'findOwn'>
   hand: Hand
   notes: Pick<CallNotes, 'isWaiting' | 'send'>
+  late: Pick<LateResults, 'refuse'>
   workerId: () => string
   /** Called after a commit: something may have become claimable, releasable, or a retry was planned. */
   onFinished: (after: After) => void
 }
 
-/** What waits to be written. `isRepeated`: a write of it failed, and may have been carried out. */
+/** What waits to be written. */
 interface Unwritten {
+  /** A write of it failed, and may have been carried out. */
   isRepeated: boolean
+  /** From the beginning of a write until it is known whether it was carried out. */
+  isUnderWay: boolean
 }
 
 interface SettledBatch extends Unwritten {
@@ -44,6 +49,8 @@ interface Doubt {
   isRepeated: boolean
   after: After
 }
+
+const unwritten: Unwritten = { isRepeated: false, isUnderWay: false }
 
 /** Executions in one write. */
 const executionsMax = 2_000
@@ -89,7 +96,7 @@ export class Finisher {
       endings.push({ position, ending: state === 'queued' ? endingUnstarted(task) : endingOf(task) })
     }
     const { batchId, fence } = batch
-    this.#batches.push({ batch, running, others, finished: { batchId, fence, endings }, isRepeated: false })
+    this.#batches.push({ batch, running, others, finished: { batchId, fence, endings }, ...unwritten })
   }
 
   addLive(task: Task): void {
@@ -101,10 +108,13 @@ export class Finisher {
     this.#live.push(toSettled(task, endingUnstarted(task)))
   }
 
-  /** Forgets what belongs to a lost lease. */
-  clear(): void {
+  /** Forgets everything, a write under way too; returns what may have been written. */
+  clear(): Set<Task> {
+    const batches = this.#batches.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
+    const live = this.#live.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
     this.#batches = []
     this.#live = []
+    return new Set([...batches.flatMap(({ others }) => others), ...live.map(({ task }) => task)])
   }
 
   /** One write. A step for a Loop; when it fails, everything is still there for the next one. */
@@ -141,6 +151,7 @@ export class Finisher {
     const sure = some.filter(({ batch }) => !missing.has(batch.batchId))
     this.#settleBatches(sure, answer)
     const doubted = some.filter(({ batch }) => missing.has(batch.batchId))
+    for (const one of doubted) one.isUnderWay = false
     if (doubted.length > 0) await this.#findBatches(doubted, workerId)
   }
 
@@ -190,10 +201,12 @@ export class Finisher {
     return this.#batches.slice(0, end)
   }
 
+  /** Those of them that are still ours to settle: with a lost lease they are not. */
   #without(some: readonly SettledBatch[]): readonly SettledBatch[] {
     const written = new Set(some)
+    const ours = this.#batches.filter((one) => written.has(one))
     this.#batches = this.#batches.filter((one) => !written.has(one))
-    return some
+    return ours
   }
 
   async #writeLive(workerId: string): Promise<void> {
@@ -209,6 +222,7 @@ export class Finisher {
     for (const { task } of this.#withoutLive(sure)) this.#settle(task, cancelled.has(task.executionId), after)
     if (sure.length > 0) this.#deps.onFinished(after)
     const doubted = some.filter(({ task }) => missing.has(task.executionId))
+    for (const one of doubted) one.isUnderWay = false
     if (doubted.length > 0) await this.#findLive(doubted, workerId)
   }
 
@@ -223,15 +237,17 @@ export class Finisher {
 
   #withoutLive(some: readonly SettledLive[]): readonly SettledLive[] {
     const written = new Set(some)
+    const ours = this.#live.filter((one) => written.has(one))
     this.#live = this.#live.filter((one) => !written.has(one))
-    return some
+    return ours
   }
 
   async #try(some: readonly Unwritten[], write: Promise<FinishAnswer>): Promise<FinishAnswer> {
+    for (const one of some) one.isUnderWay = true
     try {
       return await write
     } catch (error) {
-      for (const one of some) one.isRepeated = true
+      for (const one of some) Object.assign(one, { isRepeated: true, isUnderWay: false })
       throw error
     }
   }
@@ -257,7 +273,7 @@ export class Finisher {
       if (isRepeated && !isAwaiting) tell(this.#deps.clock, task, task.cancelledMs !== null, after)
     } else if (task.end === null && !isAwaiting) after.handedBack = true
     // One whose target has taken it is nobody's any more, if that was written.
-    else if (!isAwaiting || !isRepeated) refuse(task, workerId)
+    else if (!isAwaiting || !isRepeated) this.#deps.late.refuse(task, workerId)
     this.#deps.hand.drop(task)
   }
 
@@ -268,7 +284,7 @@ export class Finisher {
   }
 
   #lose(task: Task, { workerId, isRecorded }: { workerId: string; isRecorded: boolean }): void {
-    if (!isRecorded) refuse(task, workerId)
+    if (!isRecorded) this.#deps.late.refuse(task, workerId)
     this.#live = this.#live.filter((one) => one.task !== task)
     this.#deps.hand.drop(task)
     task.abort?.abort()
@@ -282,5 +298,5 @@ function goAlone(task: Task): void {
 
 function toSettled(task: Task, ending: FinishedLive['ending']): SettledLive {
   const { executionId, fence, attempt } = task
-  return { task, finished: { executionId, fence, attempt, ending }, isRepeated: false }
+  return { task, finished: { executionId, fence, attempt, ending }, ...unwritten }
 }

@@ -167,6 +167,19 @@ export class Hand {
     else this.#byLane.set(task.lane, inLane)
   }
 
+  /** Aborts every call and starts none: they go back as if they had not been started. What has ended is kept. */
+  giveUp(): void {
+    for (const task of this.#tasks) {
+      if (task.state === 'queued') this.unqueue(task)
+      else if (task.state === 'running') {
+        task.abort!.abort()
+        const { host } = task.prepared
+        if (host !== noHost) this.gate.leave(host, 'unknown')
+      } else continue
+      this.#end(task, null)
+    }
+  }
+
   /** Aborts every call and forgets everything: it is others' now. */
   abandon(): Task[] {
     const tasks = [...this.#tasks]

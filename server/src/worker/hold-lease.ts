@@ -12,8 +12,8 @@ export interface LeaseDeps {
   leases: Leases
   ids: Ids
   currentLoad: () => number
-  /** The lease is gone, and with it everything that was held under it. */
-  onLost: () => void
+  /** The lease of this id is gone, and with it everything that was held under it. */
+  onLost: (workerId: string) => void
 }
 
 export type LeaseOptions = Omit<Worker, 'workerId' | 'host'>
@@ -70,7 +70,7 @@ export class WorkerLease {
     this.#workerId = ids.next()
     this.#registered = false
     this.#beatMs = Number.NEGATIVE_INFINITY
-    this.#deps.onLost()
+    this.#deps.onLost(workerId)
     return 'more'
   }
 

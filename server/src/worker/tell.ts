@@ -1,7 +1,7 @@
 // Tells the rest of the program what came of an attempt, once.
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { Clock } from '../ports/clock.ts'
-import { attemptFinished, attemptRefused } from '../telemetry/events.ts'
+import { attemptFinished } from '../telemetry/events.ts'
 import type { Task } from './task.ts'
 
 /** What is to be done after a write. */
@@ -41,8 +41,4 @@ export function tell(
     endToEndMs: (end?.finishedAt ?? clock.databaseNow()) - dueAt,
     durationMs: end?.durationMs ?? null,
   })
-}
-
-export function refuse({ executionId, attempt }: Task, workerId: string): void {
-  attemptRefused.emit({ executionId, attempt, workerId })
 }

@@ -3,8 +3,10 @@ import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from '../../test/virtual-world.ts'
 import { batchIdOf } from '../domain/execution.ts'
+import { defaultTenantId } from '../domain/tenant.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { attemptFinished, attemptRefused } from '../telemetry/events.ts'
 import { Worker } from './worker.ts'
 
 const outageMs = 60_000
@@ -15,10 +17,26 @@ async function setup({ capacity = 800 } = {}) {
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
+  const { queue } = ports
+  /** The next write of a batch is carried out, and its answer does not arrive. */
+  function loseFinish(): void {
+    const finishBatches = queue.finishBatches.bind(queue)
+    queue.finishBatches = async (...args) => {
+      queue.finishBatches = finishBatches
+      await finishBatches(...args)
+      throw new Error('the answer was lost')
+    }
+  }
+  async function logLines(executionId: string): Promise<string[]> {
+    const query = { tenantId: defaultTenantId, executionId, attempt: null, after: null, limit: 10 }
+    return (await ports.logs.read(query)).map(
+      ({ attempt, level, message }) => `${attempt} ${level} ${message}`,
+    )
+  }
   async function start(): Promise<Worker> {
     const worker = new Worker(
       {
-        ...{ ...world, version: '1.2.3', queue: ports.queue, leases: ports.leases },
+        ...{ ...world, version: '1.2.3', queue, leases: ports.leases },
         graphRuns: ports.graphRuns,
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
         ...{ onEnded() {}, onTaken() {}, onFinished() {} },
@@ -61,7 +79,23 @@ async function setup({ capacity = 800 } = {}) {
     world.http.sent.filter(({ request }) => request.headers['x-execution-id'] === executionId)
   const outcomes = async (executionId: string) =>
     (await scenario.view(executionId)).attempts.map(({ outcome }) => outcome)
-  return { ...scenario, world, store, start, run, createJob, policy, reclaim, sentFor, outcomes }
+  return {
+    ...scenario,
+    ...{
+      world,
+      store,
+      start,
+      run,
+      createJob,
+      policy,
+      reclaim,
+      sentFor,
+      outcomes,
+      logLines,
+      loseFinish,
+      queue,
+    },
+  }
 }
 
 test('what is fired is called and recorded', async () => {
@@ -152,32 +186,93 @@ test('without a beat for eight seconds nothing is claimed or started, and with o
 })
 
 test('results wait out an outage; calls are given up when it lasts longer than allowed', async () => {
-  const { start, run, createJob, fire, world, statusOf, store } = await setup()
+  const { start, run, createJob, fire, fireBatch, world, statusOf, store, sentFor } = await setup()
   const worker = await start()
   const ended = await fire(await createJob({ afterMs: 10_000 }), 0)
   await run([worker], 250)
-  await world.advance(outageMs - 250) // no beat is answered, nothing is written
-  await worker.tend()
-  assert.equal(worker.hand.size, 1, 'what ended is kept')
-  await worker.lease.beat()
-  await worker.finish()
-  assert.equal(await statusOf(ended), 'SUCCEEDED')
-
   const running = await fire(await createJob({ afterMs: 250_000 }), 1)
   await run([worker], 250)
-  const silentMs = worker.lease.silentMs()
-  await world.advance(outageMs - silentMs)
+  // Of one batch: the first ends after the database is gone, the second does not end.
+  const { executionIds } = await fireBatch([await createJob(), await createJob({ afterMs: 250_000 })], 2)
+  while ((await worker.claim()) === 'more');
+  // No beat is answered, nothing is written.
+  await world.advance(outageMs - worker.lease.silentMs())
   await worker.tend()
-  assert.equal(worker.hand.size, 1)
+  assert.equal(worker.hand.size, 4, 'what ended is kept, what runs goes on')
+  assert.equal(world.timers.pending, 2)
   await world.advance(1)
   await worker.tend()
-  assert.deepEqual([worker.hand.size, worker.isIdle], [0, true])
-  // The lease held after all: the store thinks that we run it, until we say otherwise.
-  assert.equal(await statusOf(running), 'RUNNING')
+  assert.equal(world.timers.pending, 0, 'calls are aborted')
+  await world.advance(10 * outageMs)
+  await worker.tend()
+  // The lease held after all.
   await worker.lease.beat()
+  while ((await worker.finish()) === 'more');
+  for (const executionId of [ended, executionIds[0]!]) {
+    assert.equal(await statusOf(executionId), 'SUCCEEDED')
+    assert.equal(sentFor(executionId).length, 1, 'a result is not thrown away, however long it takes')
+  }
+  assert.equal(worker.hand.size, 0)
+  for (const executionId of [running, executionIds[1]!])
+    assert.deepEqual([await statusOf(executionId), store.live.get(executionId)!.attempt], ['PENDING', 0])
   await worker.claim()
-  assert.equal(store.live.get(running)!.attempt, 1, 'it runs again, and no attempt was spent')
-  assert.equal(worker.hand.size, 1)
+  for (const executionId of [running, executionIds[1]!])
+    assert.equal(store.live.get(executionId)!.attempt, 1, 'it runs again, and no attempt was spent')
+})
+
+test('what had ended when the lease was found lost is refused, and the log of the execution says so', async (t) => {
+  const { start, run, reclaim, createJob, fire, fireBatch, world, statusOf, logLines, outcomes } =
+    await setup()
+  const refused: string[] = []
+  const subscription = attemptRefused.subscribe(({ executionId }) => void refused.push(executionId))
+  t.after(() => subscription[Symbol.dispose]())
+  const paused = await start()
+  const { workerId } = paused.lease
+  const alone = await fire(await createJob({ afterMs: 1_000 }), 0)
+  await run([paused], 250)
+  const { executionIds } = await fireBatch([await createJob(), await createJob({ status: 500 })], 1)
+  const running = await fire(await createJob({ afterMs: 250_000 }), 1)
+  while ((await paused.claim()) === 'more');
+  await world.advance(1_000)
+  await reclaim(paused)
+  assert.equal(await paused.lease.beat(), 'more')
+  await paused.finish()
+  assert.equal(paused.isIdle, true)
+  assert.deepEqual(refused.toSorted(), [alone, ...executionIds].toSorted())
+  const [ok, failed] = executionIds
+  const textOf = (said: string) =>
+    `A late result of attempt 1 (${said}) from worker ${workerId} was refused: the execution had been taken from it.`
+  assert.deepEqual(await logLines(alone), [`1 warn ${textOf('SUCCEEDED, HTTP 200')}`])
+  assert.deepEqual(await logLines(ok!), [`1 warn ${textOf('SUCCEEDED, HTTP 200')}`])
+  assert.deepEqual(await logLines(failed!), [`1 warn ${textOf('FAILED, HTTP 500')}`])
+  assert.deepEqual(await logLines(running), [], 'it had no result')
+  // Another takes over, and its result is the one on record.
+  await run([await start()], 1_500)
+  assert.equal(await statusOf(alone), 'SUCCEEDED')
+  assert.deepEqual(await outcomes(alone), ['lost', 'succeeded'])
+})
+
+test('a result whose write was carried out before the lease was lost is not refused', async (t) => {
+  const { start, reclaim, createJob, fire, world, logLines, outcomes, loseFinish } = await setup()
+  const refused: string[] = []
+  const finished: string[] = []
+  for (const subscription of [
+    attemptRefused.subscribe(({ executionId }) => void refused.push(executionId)),
+    attemptFinished.subscribe(({ executionId }) => void finished.push(executionId)),
+  ])
+    t.after(() => subscription[Symbol.dispose]())
+  const worker = await start()
+  const executionId = await fire(await createJob(), 0)
+  await worker.claim()
+  await world.advance(1)
+  loseFinish()
+  await assert.rejects(worker.finish(), /the answer was lost/)
+  await reclaim(worker)
+  await worker.lease.beat()
+  await worker.finish()
+  assert.deepEqual([refused, finished], [[], [executionId]])
+  assert.deepEqual(await logLines(executionId), [])
+  assert.deepEqual(await outcomes(executionId), ['succeeded'])
 })
 
 test('a draining worker takes nothing more and ends what it has', async () => {
@@ -192,6 +287,23 @@ test('a draining worker takes nothing more and ends what it has', async () => {
   await run([worker], 3_000)
   assert.equal(worker.isIdle, true)
   assert.deepEqual([await statusOf(taken), await statusOf(later)], ['SUCCEEDED', 'PENDING'])
+})
+
+test('what a claim brings after the drain has begun goes back at once, while other calls go on', async () => {
+  const { start, run, createJob, fire, statusOf, queue } = await setup()
+  const worker = await start()
+  const taken = await fire(await createJob({ afterMs: 60_000 }), 0)
+  await run([worker], 250)
+  const late = await fire(await createJob(), 1)
+  const claim = queue.claim.bind(queue)
+  queue.claim = async (order) => {
+    const claimed = await claim(order)
+    await worker.drain()
+    return claimed
+  }
+  while ((await worker.claim()) === 'more');
+  assert.deepEqual([await statusOf(taken), await statusOf(late)], ['RUNNING', 'PENDING'])
+  assert.equal(worker.hand.size, 1)
 })
 
 test('a worker that goes records what has ended and hands the rest back, without an attempt spent', async () => {

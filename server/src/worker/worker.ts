@@ -16,6 +16,7 @@ import { createSpanIds, runHttp } from './executors/http.ts'
 import { type FinishDeps, Finisher } from './finish.ts'
 import { batchMsMax, Hand } from './hand.ts'
 import { WorkerLease } from './hold-lease.ts'
+import { LateResults } from './late-results.ts'
 import { type LocalExecutors, runLocal } from './run-local.ts'
 import type { Task } from './task.ts'
 
@@ -65,6 +66,7 @@ export class Worker {
   readonly hand: Hand
   readonly #claimer: Claimer
   readonly #finisher: Finisher
+  readonly #late: LateResults
   readonly #notes: CallNotes
   readonly #signer: CallSigner
   readonly #deps: WorkerDeps
@@ -84,7 +86,7 @@ export class Worker {
         leases: deps.leases,
         ids: deps.ids,
         currentLoad: () => this.hand.size,
-        onLost: () => this.#abandon(),
+        onLost: (workerId) => this.#abandon(workerId),
       },
       { version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
@@ -118,11 +120,13 @@ export class Worker {
       },
       options,
     )
+    this.#late = new LateResults(deps)
     this.#finisher = new Finisher({
       clock,
       queue: deps.queue,
       hand: this.hand,
       notes: this.#notes,
+      late: this.#late,
       workerId: () => this.lease.workerId,
       onFinished: deps.onFinished,
     })
@@ -135,7 +139,8 @@ export class Worker {
       signer: this.#signer,
       routes: typeof routes === 'function' ? routes : async () => routes,
       isMortal: kinds.length > 0,
-      workerId: () => (this.#draining || !this.lease.isFresh() ? null : this.lease.workerId),
+      workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
+      isDraining: () => this.#draining,
     })
   }
 
@@ -145,8 +150,13 @@ export class Worker {
     return more
   }
 
-  finish(): Promise<'more' | 'idle' | number> {
-    return this.#finisher.step()
+  async finish(): Promise<'more' | 'idle' | number> {
+    try {
+      return await this.#finisher.step()
+    } finally {
+      // Its own failures are tried again with the next step.
+      if (this.#late.isWaiting) await this.#late.write().catch(() => {})
+    }
   }
 
   /** Stops what somebody has cancelled, and what upkeep has ended. To be told of it again changes nothing. */
@@ -180,7 +190,8 @@ export class Worker {
   async tend(): Promise<'idle' | number> {
     if (this.hand.size === 0) return 'idle'
     if (this.lease.silentMs() > this.#outageMs) {
-      this.#abandon()
+      // What has ended is written when the database answers: the fence decides.
+      this.hand.giveUp()
       return 'idle'
     }
     this.hand.pump()
@@ -200,12 +211,13 @@ export class Worker {
 
   /** Nothing in hand, nothing to record. */
   get isIdle(): boolean {
-    return this.hand.size === 0 && this.#finisher.pending === 0
+    return this.hand.size === 0 && this.#finisher.pending === 0 && !this.#late.isWaiting
   }
 
   /** Aborts what still runs and hands everything back; then the lease is given up. */
   async release(): Promise<void> {
     await this.#finishAll().catch(() => {})
+    await this.#late.write().catch(() => {})
     await this.sendNotes().catch(() => {})
     this.hand.abandon()
     this.#finisher.clear()
@@ -218,9 +230,12 @@ export class Worker {
       await this.#finisher.write()
   }
 
-  #abandon(): void {
-    this.hand.abandon()
-    this.#finisher.clear()
+  /** What had ended by then has come too late. */
+  #abandon(workerId: string): void {
+    const repeated = this.#finisher.clear()
+    const ended = this.hand.abandon().filter(({ end }) => end !== null)
+    this.#late.add(ended.map((task) => ({ task, workerId, isRepeated: repeated.has(task) })))
     this.#claimer.doubt()
+    if (this.#late.isWaiting) this.#deps.onEnded()
   }
 }

@@ -8,6 +8,7 @@ import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending } from '../../src/ports/queue.ts'
 import { change, edit, pause, remove } from './changes.ts'
+import { makeGraph } from './graph-scenario.ts'
 import type { StoreScenario } from './stores.ts'
 import { UNDER_WAY } from './under-way.ts'
 
@@ -121,6 +122,20 @@ function testOutcomes(name: string, setup: Setup): void {
     const { newExecutionId } = await retry(s, executionId)
     const key = idempotencyKeyOf('slot', { jobId: job.jobId, executionId, slot: s.at(3) })
     assert.equal((await s.view(newExecutionId)).idempotencyKey, key)
+  })
+
+  test(`${name}: one that was skipped for what another of its run did is repeated, alone, with a key of its own`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b>a')
+    const runId = await g.trigger('a')
+    await g.step()
+    await g.finish(runId, 'a', 'failed')
+    const executionId = await g.executionOf(runId, 'b')
+    assert.equal(await s.statusOf(executionId), 'SKIPPED')
+    const { newExecutionId, outcome } = await retry(s, executionId)
+    assert.equal(outcome.kind, 'retried')
+    const { kind, retryOf, idempotencyKey, runId: of } = await s.view(newExecutionId)
+    assert.deepEqual([kind, retryOf, idempotencyKey, of], ['retry', executionId, null, null])
   })
 
   test(`${name}: repeated again and again it carries the first key for as long as it fails`, async (t) => {

@@ -49,6 +49,17 @@ export function testCancelRuns(name: string, setup: Setup): void {
     assert.deepEqual(await g.cancel(runId), { kind: 'cancelled_before' })
   })
 
+  test(`${name}: whoever cancels a run again is told that it is being cancelled until somebody has looked`, async (t) => {
+    const g = await makeGraph(await setup(t), 'a b>a')
+    const runId = await g.trigger('a')
+    await g.step()
+    await g.claim(runId, 'a')
+    await g.cancel(runId)
+    await g.end(runId, 'a')
+    assert.deepEqual(await g.cancel(runId, 'again'), { kind: 'cancelling' })
+    assert.deepEqual((await g.step()).over, ['CANCELLED'])
+  })
+
   test(`${name}: a run whose nodes all ended well by then is cancelled all the same`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a')

@@ -173,6 +173,16 @@ function testUnrun(name: string, setup: Setup): void {
 const isEven = (at: number) => (at / 1_000) % 2 === 0
 
 function testOutside(name: string, setup: Setup): void {
+  test(`${name}: of two runs that start together, what the first one skips is not what the other finds ended`, async (t) => {
+    const g = await makeGraph(await setup(t), 'a x z b>z,x c>a,b')
+    // Nothing of x has ended, so b is skipped as soon as its run is made.
+    const first = await g.trigger('z')
+    const second = await g.trigger('a')
+    await g.step()
+    assert.equal((await g.states(first))['b'], 'dependency')
+    assert.equal((await g.states(second))['b'], 'absent')
+  })
+
   const cases = [
     { title: 'succeeded', ends: ['failed', 'succeeded'] as const, rule: 'success', state: 'going' },
     { title: 'failed', ends: ['succeeded', 'failed'] as const, rule: 'success', state: 'dependency' },

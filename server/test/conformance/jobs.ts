@@ -3,7 +3,11 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../src/domain/lane.ts'
 import { rankOf } from '../../src/domain/rank.ts'
+import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { defaultTenantId } from '../../src/domain/tenant.ts'
+import { lookAheadMs } from '../../src/domain/window.ts'
+import { epochMs } from '../../src/lib/epoch.ts'
+import { takeAllChanges } from './job-states.ts'
 import type { StoreScenario } from './stores.ts'
 import { UNDER_WAY } from './under-way.ts'
 
@@ -40,6 +44,23 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     const stamps = { updatedAt: job.createdAt, updatedBy: 'somebody' }
     const expected = { ...given, pause: null, runs: 0, lastRunAt: null, ...stamps }
     assert.deepEqual(await s.jobs.get(defaultTenantId, job.jobId), expected)
+  })
+
+  test(`${name}: schedulers are told of a new job that is due soon, not of one whose jitter makes it due later`, async (t) => {
+    const s = await setup(t)
+    const now = await s.now()
+    const slotAt = epochMs(now + lookAheadMs)
+    const jitter = { jitterSeconds: 86_400, slotAt }
+    const isLate = (jobId: string) => dueAtOf({ jobId, ...jitter }, slotAt) > now + 10 * lookAheadMs
+    let late = s.ids.next()
+    while (!isLate(late)) late = s.ids.next()
+    await s.createJob({ jobId: late, ...jitter })
+    const { jobId } = await s.createJob({ slotAt })
+    const noted = await takeAllChanges(s)
+    assert.deepEqual(
+      noted.map((cursor) => cursor.jobId),
+      [jobId],
+    )
   })
 
   test(`${name}: a job without payload, window or slot is read without them`, async (t) => {

@@ -303,6 +303,11 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.equal(await s.tryFire(job, 0, { dueAt, move, skipped }), 'early')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(0))
     assert.deepEqual([await s.skipsOf(job), (await s.list(job)).total], [[], 0])
+    // Nor what a clock that is ahead finds late: neither it nor what it would skip or owe.
+    const plannedAt = epochMs((await s.now()) + 60_000)
+    assert.equal(await s.tryFire(job, 0, { plannedAt, move, skipped, owedTo: s.at(8) }), 'early')
+    assert.equal(await s.tryFire(job, 0, { plannedAt, move, skip: 'misfire', skipped }), 'early')
+    assert.deepEqual([await s.skipsOf(job), (await s.list(job)).total], [[], 0])
     await s.fire(job, 0)
   })
 

@@ -14,6 +14,8 @@ import { cleanUp } from '../cleanup.ts'
 export interface ProgramOptions {
   /** Default: this Node running `carillon start`. */
   command?: readonly string[]
+  /** Added to the command. */
+  arguments?: readonly string[]
   env?: Readonly<Record<string, string>>
   dataDir: string
 }
@@ -34,12 +36,17 @@ export class Program {
 
   constructor(
     t: TestContext,
-    { command = [process.execPath, launcher, 'start'], env = {}, dataDir }: ProgramOptions,
+    {
+      command = [process.execPath, launcher, 'start'],
+      arguments: added = [],
+      env = {},
+      dataDir,
+    }: ProgramOptions,
   ) {
     const inherited = Object.entries(process.env).filter(
       ([name]) => !/^(CARILLON_|npm_|NODE_TEST)/.test(name),
     )
-    this.child = spawn(command[0]!, command.slice(1), {
+    this.child = spawn(command[0]!, [...command.slice(1), ...added], {
       cwd: checkoutDir,
       env: { ...Object.fromEntries(inherited), CARILLON_PORT: '0', CARILLON_DATA: dataDir, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],

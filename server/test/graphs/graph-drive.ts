@@ -54,7 +54,7 @@ export class GraphDrive {
     this.#dice = dice
     let looks = 0
     // For the loops a second passes between any two looks: none rests.
-    const clock = { databaseNow: () => s.at(600), monotonicMs: () => ++looks * 1_000 }
+    const clock = { databaseNow: () => s.at(600), uncertaintyMs: () => 0, monotonicMs: () => ++looks * 1_000 }
     const told = { onReady() {}, onWaiting() {}, onCancelled() {}, onOver() {}, onPlanned() {} }
     const same = { clock, ids: s.ids, lanes: new LaneChooser(), ...told }
     this.#steppers = runSteps.map((one) => new RunStepper({ ...same, runSteps: one }))

@@ -13,8 +13,9 @@ import type { NewJob } from '../../src/ports/jobs.ts'
 import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
 import { createScenario } from '../conformance/scenario.ts'
 import { Gate } from '../simulation/gate.ts'
-import { wrapPorts } from '../simulation/ports.ts'
+import { type Caller, wrapPorts } from '../simulation/ports.ts'
 import { SimulatedServer } from '../simulation/server.ts'
+import { createClockQueries } from '../simulation/server-clock.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
 
 type Schedule = JobVersion['schedule']
@@ -26,20 +27,16 @@ const startAt = Date.parse(`${dayText}09:59:00Z`)
 const origin = (seconds: number) => `https://takes-${seconds}s.test`
 
 export async function openScene() {
-  let jumpedMs = 0
   let isAway = false
-  const virtual = createVirtualWorld({ startAt })
-  const clock = {
-    ...virtual.clock,
-    databaseNow: () => epochMs(virtual.clock.databaseNow() + jumpedMs),
-  }
-  const world = { ...virtual, clock }
+  const world = createVirtualWorld({ startAt })
+  const { clock } = world
   const tables = createMemoryStore(clock)
   const scenario = await createScenario({ ...tables, ids: world.ids, now: async () => clock.databaseNow() })
-  const ports = wrapPorts(tables, async (_, method, args) => {
+  const call: Caller = async (_, method, args) => {
     if (isAway) throw new Unavailable('the store')
     return method(...args)
-  })
+  }
+  const ports = wrapPorts(tables, call)
   const failures: LoopFailure[] = []
   let gate = new Gate(world.timers)
 
@@ -48,8 +45,11 @@ export async function openScene() {
     const onFailure = (failure: LoopFailure) => {
       if (!(failure.error instanceof Unavailable)) failures.push(failure)
     }
-    const deps = { world, gate, ports, seed: 1, onSend() {}, onFailure, sendOn() {} }
-    await new SimulatedServer(deps, { capacity: 100, pollFactor: 1 }).start()
+    const clockQueries = createClockQueries(world, call)
+    const deps = { world, gate, ports, clockQueries, seed: 1, onSend() {}, onFailure, sendOn() {} }
+    const host = { originMs: 0, rate: 1 }
+    const roles = ['scheduler', 'worker'] as const
+    await new SimulatedServer(deps, { roles, capacity: 100, pollFactor: 1, host }).start()
   }
 
   /** Moves on to a time of the day. */
@@ -90,9 +90,9 @@ export async function openScene() {
     setAway(away: boolean) {
       isAway = away
     },
-    /** Of the database, and with it of everybody's idea of it. */
+    /** Of the database; the server finds out. */
     jumpClockTo(time: string) {
-      jumpedMs += epochMs(Date.parse(`${dayText}${time}Z`)) - clock.databaseNow()
+      world.stepDatabase(Date.parse(`${dayText}${time}Z`) - clock.databaseNow())
     },
     /** A time of the day, and seconds on from there. */
     at: (time: string, seconds = 0) => epochMs(Date.parse(`${dayText}${time}Z`) + seconds * 1_000),

@@ -21,7 +21,11 @@ import { assertWhole, placesOf } from './invariants.ts'
 import { createRace, type Race, releaseAll, type Session } from './sessions.ts'
 
 function stepOf({ operations }: Session, { s }: Race) {
-  const clock = { databaseNow: () => epochMs(Date.now()), monotonicMs: () => performance.now() }
+  const clock = {
+    databaseNow: () => epochMs(Date.now()),
+    uncertaintyMs: () => 0,
+    monotonicMs: () => performance.now(),
+  }
   const deps = { clock, ids: s.ids, lanes: new LaneChooser(), operations }
   return runOperation({ ...deps, onChanged() {}, onReady() {}, onCancelled() {} })
 }

@@ -20,7 +20,11 @@ import type { Race, Session } from './sessions.ts'
 
 const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
 /** PostgreSQL runs on this machine. */
-export const clock = { databaseNow: () => epochMs(Date.now()), monotonicMs: () => performance.now() }
+export const clock = {
+  databaseNow: () => epochMs(Date.now()),
+  uncertaintyMs: () => 0,
+  monotonicMs: () => performance.now(),
+}
 export const everySecond = { type: 'CRON', cron_expression: '* * * * * *' } as const
 
 /** Where the slots of each version of a job begin: after this instant. By job and version. */

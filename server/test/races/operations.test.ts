@@ -18,7 +18,11 @@ import { createRace, hammer, openSession, type Race, type Session } from './sess
 
 /** What a process runs its steps with. */
 function depsOf({ operations }: Session, { s }: Race): OperationDeps {
-  const clock = { databaseNow: () => epochMs(Date.now()), monotonicMs: () => performance.now() }
+  const clock = {
+    databaseNow: () => epochMs(Date.now()),
+    uncertaintyMs: () => 0,
+    monotonicMs: () => performance.now(),
+  }
   return {
     clock,
     ids: s.ids,

@@ -6,9 +6,11 @@ import { endAttempts } from '../../src/api/end-attempts.ts'
 import { KnownDefinitions } from '../../src/api/known-definitions.ts'
 import type { AttemptWord } from '../../src/domain/attempt.ts'
 import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/attempt-token.ts'
+import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { HeldAttempt } from '../../src/ports/attempts.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
+import type { WriteStores } from '../../src/ports/requests.ts'
 import type { Wakeup } from '../../src/ports/wakeup.ts'
 import type { StoredPorts } from './ports.ts'
 
@@ -16,7 +18,7 @@ export interface ApiDeps {
   clock: Clock
   random: Random
   wakeup: Wakeup
-  ports: Pick<StoredPorts, 'attempts' | 'queue' | 'secrets'>
+  ports: Pick<StoredPorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
 }
 
 /** Whose attempt it is, as the target heard it. */
@@ -62,6 +64,24 @@ export class SimulatedApi {
     const mark = { executionId, jobId, attempt, fence, workerId: null }
     const [answer] = await this.#deps.ports.attempts.note([{ ...mark, alive: true, progress }])
     return answer!.state
+  }
+
+  /** A request with a key: what came of it, also when it is asked again. Null: nothing did. */
+  async ask(
+    { tenantId, key }: { tenantId: string; key: string },
+    work: (stores: WriteStores) => Promise<string | null>,
+  ): Promise<string | null> {
+    const { ports, wakeup } = this.#deps
+    const once = { tenantId, key, fingerprint: Uint8Array.of(1) }
+    const outcome = await ports.requests.run({ once, dryRun: false }, async (stores) => {
+      const value = await work(stores)
+      return { value, reply: value === null ? null : { status: 202, headers: {}, body: value } }
+    })
+    // Whoever asks while the first is still being dealt with is told to ask again.
+    if (outcome.kind === 'in_flight') throw new Unavailable('the answer to the first request')
+    assert(outcome.kind !== 'other_request', `the key ${key} is taken by another request`)
+    for (const topic of ['queue', 'waiting', 'operations'] as const) wakeup.send(topic)
+    return outcome.kind === 'done' ? outcome.value : outcome.reply.body
   }
 
   async #read({ executionId, token }: Called): Promise<AttemptOfTenant> {

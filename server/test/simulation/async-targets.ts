@@ -5,7 +5,7 @@ import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { HttpRequest } from '../../src/ports/http.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { ScriptedAnswer } from '../virtual-world.ts'
-import type { Called, SimulatedApi } from './api.ts'
+import type { Called } from './api.ts'
 import { drawMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 
@@ -80,10 +80,10 @@ function note({ api, world }: Simulation, random: Random, called: Called): void 
 }
 
 /** Until it is answered: the store may be away, and any answer may be lost. */
-async function insist(
+export async function insist(
   { world }: { world: Simulation['world'] },
   random: Random,
-  ask: () => ReturnType<SimulatedApi['note']> | Promise<void>,
+  ask: () => Promise<unknown>,
 ): Promise<void> {
   for (let tries = 0; tries < triesMax; tries++) {
     try {

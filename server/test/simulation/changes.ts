@@ -14,6 +14,7 @@ import {
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { nextSlot } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { Jobs } from '../../src/ports/jobs.ts'
 import type { Random } from '../../src/ports/random.ts'
 import { isRunning, type UnderWay, unendedOf } from '../../src/store/memory/cancel.ts'
 import type { JobRow } from '../../src/store/memory/rows.ts'
@@ -55,6 +56,10 @@ const aimMs = { before: 4, after: 30 }
 /** Older slots would be misfired. */
 const asOfMsMax = 30_000
 const pauseMsMax = 300_000
+/** A cancel comes so much later than somebody decided on it. */
+const cancelWaitMsMax = 400
+/** Of all pauses, so many end by themselves. */
+const untilShare = 0.3
 /** Of all changes, so many are of one execution. */
 const cancelShare = 0.1
 /** Of all jobs, at most so many are deleted. */
@@ -81,10 +86,34 @@ class Changer {
   readonly #random: Random
   readonly #options: ChangeOptions
 
+  /** As it is when nobody notes what the servers do. */
+  readonly #makeChange: Jobs['change']
+
   constructor(sim: Simulation, random: Random, options: ChangeOptions) {
     this.#sim = sim
     this.#random = random
     this.#options = options
+    const { jobs } = sim.tables
+    this.#makeChange = jobs.change.bind(jobs)
+    this.#noteResumes()
+  }
+
+  /** A server resumes what was paused until a time: that is a change too. */
+  #noteResumes(): void {
+    const { jobs, store } = this.#sim.tables
+    jobs.change = (target, decide) => {
+      const job = store.jobs.get(target.jobId)
+      const before = job?.cursor.status
+      const until = job?.pause?.until ?? null
+      const outcome = this.#makeChange(target, decide)
+      if (job !== undefined && before === 'PAUSED' && job.cursor.status !== before && until !== null) {
+        const { jobId, cursor } = job
+        const facts = { at: store.now(), asOf: until, before, after: cursor.status, version: cursor.version }
+        this.#sim.changes.push({ kind: 'resume', jobId, ...facts, pending: [], running: [] })
+        this.#sim.meet('resumed by itself')
+      }
+      return outcome
+    }
   }
 
   /** One job, near one of its slots if one comes soon, else now. */
@@ -97,19 +126,31 @@ class Changer {
     else this.#sim.world.timers.schedule(waitMs, () => this.#change(job, this.#draw(job)))
   }
 
-  /** One execution that has not ended, of any job; half of them run. */
+  /** One execution that has not ended, of any job; half of them run. It may end before we come to it. */
   cancelOne(): void {
-    const { control } = this.#sim.tables
     const isWanted = this.#random.next() < 0.5 ? runningOf : pendingOf
     const jobs = this.#jobs().filter((job) => isWanted(job).length > 0)
     const job = jobs[Math.floor(this.#random.next() * jobs.length)]
     if (job === undefined) return
     const [executionId] = isWanted(job)
+    const waitMs = this.#random.next() < 0.5 ? 0 : drawMs(this.#random, 1, cancelWaitMsMax)
+    this.#sim.world.timers.schedule(waitMs, () => this.#cancel(job, executionId!))
+  }
+
+  #cancel(job: JobRow, executionId: string): void {
+    const { control } = this.#sim.tables
     const [pending, running] = [pendingOf, runningOf].map((of) => of(job).filter((id) => id === executionId))
     const { tenantId, jobId } = job
     const { status, version } = job.cursor
     const at = this.#sim.world.clock.databaseNow()
-    void control.cancel({ tenantId, executionId: executionId!, message: 'Cancelled by somebody.' })
+    const cancel = () => control.cancel({ tenantId, executionId, message: 'Cancelled by somebody.' })
+    void cancel().then((outcome) => {
+      if (outcome.kind === 'cancelling') this.#sim.meet('cancel won')
+      if (outcome.kind === 'finished' && outcome.status === 'SUCCEEDED')
+        this.#sim.meet('success won over a cancel')
+    })
+    // Sent twice: to cancel it again changes nothing.
+    if (this.#random.next() < 0.3) this.#sim.world.timers.schedule(drawMs(this.#random, 0, 50), cancel)
     const same = { asOf: null, before: status, after: status, version }
     this.#sim.changes.push({ kind: 'cancel', jobId, at, ...same, pending: pending!, running: running! })
   }
@@ -124,21 +165,20 @@ class Changer {
     return [...tables.store.jobs.values()].filter(({ jobId }) => !graphs.has(jobId))
   }
 
-  #aim({ jobId, versions, version }: JobRow): number | null {
-    const { schedule, anchorAt } = versions.get(version)!
-    const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
-    const now = this.#sim.world.clock.databaseNow()
-    const from = epochMs(now + aimMs.before + this.#random.next() * 30_000)
-    const slot = compiled.ok ? nextSlot(compiled.value.compiled, from) : null
-    if (slot === null || slot > now + 600_000 || this.#random.next() < 0.2) return null
-    return slot - now + drawMs(this.#random, -aimMs.before, aimMs.after)
+  /** Half of them on the very instant of a slot, a ms before or after it. */
+  #aim(job: JobRow): number | null {
+    const fromMs = aimMs.before + this.#random.next() * 30_000
+    const waitMs = msToSlot(this.#sim, job, fromMs)
+    if (waitMs === null || waitMs > 600_000 || this.#random.next() < 0.2) return null
+    const isExact = this.#random.next() < 0.5
+    return waitMs + (isExact ? drawMs(this.#random, -1, 1) : drawMs(this.#random, -aimMs.before, aimMs.after))
   }
 
   #draw(job: JobRow): ChangeKind {
     const { cursor } = job
     // Half of them meet executions that wait, the others mostly a slot that is being fired.
     const isWaiting = pendingOf(job).length > 0
-    const shareMax = isWaiting ? deletedShareMax / 2 : deletedShareMax
+    const shareMax = isWaiting ? deletedShareMax : deletedShareMax / 2
     const chance = isWaiting ? 0.5 : 0.05
     if (this.#random.next() < chance && this.#deletedShare() < shareMax) return 'delete'
     const luck = this.#random.next()
@@ -163,37 +203,39 @@ class Changer {
     let kind = drawn
     let asOf: EpochMs | null = null
     let isMade = false
+    // Half of them are over before the next slot, or just behind it.
+    const msMax = this.#random.next() < 0.5 ? 2_000 : pauseMsMax
+    const pausedMs = drawn === 'pause' ? (this.#aim(job) ?? drawMs(this.#random, 1, msMax)) : 0
+    const isTimed = drawn === 'pause' && this.#random.next() < untilShare
+    const until = isTimed ? epochMs(this.#sim.world.clock.databaseNow() + pausedMs) : null
     const decide = (state: JobState): JobWrite | null => {
       if (kind === 'resume' && this.#random.next() < 0.3)
         asOf = epochMs(state.now - this.#random.next() * asOfMsMax)
-      const write = this.#decide(state, kind, { asOf, cancelRunning })
+      const write = this.#decide(state, kind, { asOf, cancelRunning, until })
       if (typeof write === 'string' || write === null) return null
       if (write.version !== null) kind = isSameSchedule(state, write.version) ? 'edit' : 'reschedule'
       isMade = true
       return write
     }
     // In memory it is made at once; the promise only says so later.
-    void this.#sim.tables.jobs.change({ tenantId, jobId }, decide)
+    void this.#makeChange({ tenantId, jobId }, decide)
     if (!isMade) return
     const { status: after, version } = job.cursor
     const at = this.#sim.world.clock.databaseNow()
     this.#sim.changes.push({ kind, jobId, at, asOf, before, after, version, pending, running })
-    if (kind !== 'pause') return
-    // Half of them are over before the next slot, or just behind it.
-    const msMax = this.#random.next() < 0.5 ? 2_000 : pauseMsMax
-    const waitMs = this.#aim(job) ?? drawMs(this.#random, 1, msMax)
-    this.#sim.world.timers.schedule(waitMs, () => this.#change(job, 'resume'))
+    if (kind === 'pause' && !isTimed)
+      this.#sim.world.timers.schedule(pausedMs, () => this.#change(job, 'resume'))
   }
 
   #decide(
     state: JobState,
     kind: ChangeKind,
-    { asOf, cancelRunning }: { asOf: EpochMs | null; cancelRunning: boolean },
+    { asOf, cancelRunning, until }: { asOf: EpochMs | null; cancelRunning: boolean; until: EpochMs | null },
   ) {
     if (state.status === 'DELETED') return null
     const by = 'somebody'
     if (kind === 'delete') return deleteJob(state, { by, cancelRunning })
-    if (kind === 'pause') return pauseJob(state, { by, reason: null, until: null })
+    if (kind === 'pause') return pauseJob(state, { by, reason: null, until })
     if (kind === 'resume') return resumeJob(state, { by, at: asOf })
     const edited = { ...versionAfter(state), description: `edited at ${state.now}` }
     if (kind === 'edit') return editJob(state, { by, key: null, version: edited })
@@ -203,6 +245,19 @@ class Changer {
     const version = { ...edited, schedule, anchorAt: state.now, jitterSeconds: 0 }
     return editJob(state, { by, key: null, version })
   }
+}
+
+/** How long it is until the first slot of a job that is `fromMs` away or more; null: there is none. */
+export function msToSlot(
+  { world }: Simulation,
+  { jobId, versions, version }: JobRow,
+  fromMs = 0,
+): number | null {
+  const { schedule, anchorAt } = versions.get(version)!
+  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+  const now = world.clock.databaseNow()
+  const slot = compiled.ok ? nextSlot(compiled.value.compiled, epochMs(now + fromMs)) : null
+  return slot === null ? null : slot - now
 }
 
 function pendingOf(job: JobRow): string[] {

@@ -17,7 +17,7 @@ export function checkAttempts(context: Context, checked: CheckedJob): void {
   }
 }
 
-function checkSequence({ say }: Context, execution: RecordedExecution): void {
+function checkSequence({ say, slackMs }: Context, execution: RecordedExecution): void {
   const { executionId, slot, attempts, cancelledAt } = execution
   attempts.forEach((row, index) => {
     const name = `attempt ${row.attempt} of ${executionId}`
@@ -27,10 +27,10 @@ function checkSequence({ say }: Context, execution: RecordedExecution): void {
     if (row.slot !== slot) say('I2', `${name} is for another slot`)
     const times = [row.slot, row.enqueuedAt, row.startedAt, row.finishedAt, row.recordedAt]
     const known = times.filter((time) => time !== null)
-    if (known.some((time, i) => i > 0 && time < known[i - 1]!))
+    if (known.some((time, i) => i > 0 && time < known[i - 1]! - slackMs))
       say('I26', `${name}: times run back: ${times}`)
     const before = attempts[index - 1]
-    if (before !== undefined && (row.startedAt ?? row.recordedAt) < before.recordedAt)
+    if (before !== undefined && (row.startedAt ?? row.recordedAt) < before.recordedAt - slackMs)
       say('I12', `${name} started before the one before it was over`)
   })
 }
@@ -65,7 +65,7 @@ function checkEnd(context: Context, { version }: CheckedJob, execution: Recorded
 }
 
 function checkDelays(context: Context, { version }: CheckedJob, execution: RecordedExecution): void {
-  const { say, plain, wasFaulty } = context
+  const { say, plain, wasFaulty, slackMs, evidence } = context
   const { attempts, calls, executionId } = execution
   attempts.slice(0, -1).forEach((row, index) => {
     if (row.outcome === 'lost') return
@@ -75,8 +75,8 @@ function checkDelays(context: Context, { version }: CheckedJob, execution: Recor
     const { min, max } = boundsOf(context, version.retryPolicy, number, row)
     const delay = next.at - row.finishedAt!
     const name = `attempt ${next.attempt} of ${executionId} came ${delay} ms after the one before it`
-    if (delay < min) say('I17', `${name}; ${min} at least`)
-    const isCalm = plain || !wasFaulty(null, row.finishedAt! - aftermathMs, next.at)
+    if (delay < min - slackMs) say('I17', `${name}; ${min} at least`)
+    const isCalm = plain || (evidence.isPunctual && !wasFaulty(null, row.finishedAt! - aftermathMs, next.at))
     if (isCalm && delay > max + retryLateMs) say('I17', `${name}; ${max} at most`)
   })
 }

@@ -4,7 +4,14 @@ import { idempotencyKeyOf } from '../../src/domain/execution.ts'
 import { isLimited, type JobVersion } from '../../src/domain/job.ts'
 import { toRfc3339 } from '../../src/lib/epoch.ts'
 import { isHeldBack } from './check-changes.ts'
-import { type Call, type CheckedJob, type Context, dueOf, type RecordedExecution } from './checker.ts'
+import {
+  type Call,
+  type CheckedJob,
+  type Context,
+  dueOf,
+  isOfSlot,
+  type RecordedExecution,
+} from './checker.ts'
 
 /** When nothing goes wrong, an execution starts this soon. */
 const lateMsMax = 2_000
@@ -15,38 +22,52 @@ export function checkCalls(context: Context, checked: CheckedJob): void {
   for (const execution of checked.executions) {
     for (const call of execution.calls) checkCall(context, checked, execution, call)
     checkCoverage(context, execution)
-    if (!isHeldBack(checked, execution.slot)) checkLateness(context, checked, execution)
+    if (isOfSlot(execution) && !isHeldBack(checked, execution.slot))
+      checkLateness(context, checked, execution)
   }
 }
 
-function checkCall({ say }: Context, checked: CheckedJob, execution: RecordedExecution, call: Call): void {
+function checkCall(
+  { say, evidence, wasFaulty }: Context,
+  checked: CheckedJob,
+  execution: RecordedExecution,
+  call: Call,
+): void {
   const { job } = checked
   const { executionId, slot, attempts, firedAt } = execution
-  const { at, attempt, headers } = call
+  const { at, attempt, headers, server } = call
   const name = `call ${attempt} of ${executionId} at ${toRfc3339(at)}`
-  const due = dueOf(checked, slot)
-  if (at < due) say('I5', `${name} came before its slot ${toRfc3339(slot)} was due at ${toRfc3339(due)}`)
-  if (at < firedAt) say('I5', `${name} came before it was fired`)
+  const due = isOfSlot(execution) ? dueOf(checked, slot) : firedAt
+  if (at < due - evidence.backMs)
+    say('I5', `${name} came before its slot ${toRfc3339(slot)} was due at ${toRfc3339(due)}`)
+  if (at < firedAt - evidence.backMs) say('I5', `${name} came before it was fired`)
   const { jobId } = job
-  if (headers['x-idempotency-key'] !== idempotencyKeyOf('slot', { jobId, executionId, slot }))
-    say('I15', `${name} has another key`)
+  if (headers['x-idempotency-key'] !== keptKeyOf(execution)) say('I15', `${name} has another key`)
   if (headers['x-job-id'] !== jobId || headers['x-scheduled-time'] !== toRfc3339(slot))
     say('I15', `${name} says another job or time`)
-  if (attempt > attempts.length) say('I15', `${name} is beyond the ${attempts.length} attempts on record`)
+  // One that was handed back while it ran, as when its server had to stop, and cancelled before it ran again.
+  const wasHandedBack = execution.cancelledAt !== null && wasFaulty(server, at, execution.cancelledAt)
+  if (attempt > attempts.length + (wasHandedBack ? 1 : 0))
+    say('I15', `${name} is beyond the ${attempts.length} attempts on record`)
+}
+
+/** That of its kind, unless it is of one whose place it took. */
+export function keptKeyOf(execution: RecordedExecution): string {
+  return execution.attempts[0]?.idempotencyKey ?? idempotencyKeyOf(execution.kind, execution)
 }
 
 /** Each attempt on record has its call, and no other call comes without a reason. */
 export function checkCoverage(context: Context, execution: RecordedExecution): void {
-  const { say, plain, wasFaulty, wordsOf } = context
+  const { say, plain, wasFaulty, wordsOf, slackMs } = context
   const { executionId, attempts } = execution
   const extra = new Set(execution.calls)
   for (const { attempt, outcome, startedAt } of attempts) {
     if (outcome === 'lost') continue
     const own = execution.calls.filter((call) => call.attempt === attempt)
-    const exact = own.find(({ at }) => at === (startedAt ?? at))
+    const exact = own.find(({ at, saidAt }) => saidAt === (startedAt ?? saidAt) || at === startedAt)
     // Of one that others ended before its worker had written anything, only its claim is known.
     const wasTold = outcome === 'timed_out' || wordsOf(executionId).some((word) => word.attempt === attempt)
-    const later = own.find(({ at }) => at >= (startedAt ?? at))
+    const later = exact ?? own.find(({ at }) => at >= (startedAt ?? at) - slackMs)
     if (later === undefined) {
       if (outcome !== 'cancelled')
         say('I15', `attempt ${attempt} of ${executionId} is ${outcome} and no call of it is known`)

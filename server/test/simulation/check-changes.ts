@@ -4,7 +4,7 @@ import type { SkipReason } from '../../src/domain/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import type { Change } from './changes.ts'
 import { nameOf } from './check-slots.ts'
-import { type CheckedJob, type Context, dueOf, type RecordedExecution } from './checker.ts'
+import { type CheckedJob, type Context, dueOf, isOfSlot, type RecordedExecution } from './checker.ts'
 
 /** When nothing goes wrong a slot that is older than this has fired, and no change finds it undecided. */
 const undecidedMsMax = 2_020
@@ -24,8 +24,9 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
   }
   for (const execution of executions) {
     const { executionId, slot, version, firedAt, cancelledAt, calls } = execution
-    checkVersion(context, checked, slot, version)
-    const stop = stops.find(({ from, to }) => firedAt > from && firedAt < to)
+    if (isOfSlot(execution)) checkVersion(context, checked, slot, version)
+    // What people ask for by hand runs all the same.
+    const stop = stops.find(({ from, to }) => isOfSlot(execution) && firedAt > from && firedAt < to)
     if (stop !== undefined) {
       const since = `the job was ${stop.status} since ${toRfc3339(stop.from)}`
       say('I7', `${executionId} of ${nameOf(checked, slot)} was fired at ${toRfc3339(firedAt)}: ${since}`)
@@ -54,10 +55,23 @@ export function isSuperseded({ cancelMessage }: RecordedExecution): boolean {
 }
 
 /** The slot lies in the time of the schedule that this version has. */
-export function checkVersion({ say }: Context, checked: CheckedJob, slot: EpochMs, version: number): void {
+export function checkVersion(
+  { say, evidence }: Context,
+  checked: CheckedJob,
+  slot: EpochMs,
+  version: number,
+): void {
+  if (isBeforeStep(checked, slot, evidence.backMs)) return
   const reign = checked.reigns.find(({ from, to }) => slot > from && slot <= to)
   if (reign === undefined || version < reign.versionMin || version > reign.versionMax)
     say('I7', `${nameOf(checked, slot)} has a record of version ${version}`)
+}
+
+/** Whether it fired, and then the clock was put back behind it and its schedule changed there. */
+export function isBeforeStep({ changes }: CheckedJob, slot: EpochMs, backMs: number): boolean {
+  const isEnd = ({ kind, at }: Change) =>
+    (kind === 'reschedule' || kind === 'delete') && at < slot && at >= slot - backMs
+  return backMs > 0 && changes.some(isEnd)
 }
 
 /** Whether the slot was over when it became known: its job was created or resumed as of a moment before it. */

@@ -3,8 +3,8 @@
 import { idempotencyKeyOf } from '../../src/domain/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import { checkAttempts } from './check-attempts.ts'
-import { checkCoverage } from './check-calls.ts'
-import { type CheckedRun, madeAt } from './check-runs.ts'
+import { checkCoverage, keptKeyOf } from './check-calls.ts'
+import type { CheckedRun } from './check-runs.ts'
 import { checkSlots } from './check-slots.ts'
 import { checkWords } from './check-words.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
@@ -65,7 +65,7 @@ function checkRoot(context: Context, checked: CheckedJob, runs: readonly Checked
 /** Each key is that of its kind, unless it is of one whose place it took. */
 function checkKeys({ say }: Context, one: RecordedExecution): void {
   const { executionId, kind, attempts, calls } = one
-  const kept = attempts[0]?.idempotencyKey ?? idempotencyKeyOf(kind, one)
+  const kept = keptKeyOf(one)
   for (const { headers } of calls)
     if (headers['x-idempotency-key'] !== kept) say('I15', `${executionId} was called with another key`)
   if (attempts.some(({ idempotencyKey }) => (idempotencyKey ?? idempotencyKeyOf(kind, one)) !== kept))
@@ -128,13 +128,16 @@ function busyOf({ executionId, calls, endedAt }: RecordedExecution): Busy[] {
  */
 function busyOfRoot({ job, executions }: CheckedJob, runs: readonly CheckedRun[]): Busy[] {
   const inRuns = new Set<RecordedExecution>()
-  const busy = runs.flatMap(({ run, executions: byPlace, rounds }) => {
+  const busy = runs.flatMap(({ run, executions: byPlace, rounds, bornAt }) => {
     const own = byPlace[run.graph.plan.nodes.findIndex(({ jobId }) => jobId === job.jobId)]!
     for (const one of own) inRuns.add(one)
     return rounds.flatMap(({ from, to }, round): Busy[] => {
       const until = rounds[round + 1]?.from ?? Number.POSITIVE_INFINITY
       const since = round === 0 ? 0 : from
-      const root = own.find(({ executionId }) => madeAt(executionId) >= since && madeAt(executionId) < until)
+      const root = own.find(({ executionId }) => {
+        const at = bornAt.get(executionId)!
+        return at >= since && at < until
+      })
       if (root === undefined) return round === 0 ? [] : [{ name: run.runId, from, to }]
       const began = root.calls[0]?.at
       return began === undefined || began > to ? [] : [{ name: root.executionId, from: began, to }]

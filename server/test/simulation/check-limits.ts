@@ -3,7 +3,7 @@
 import { nameOfKey, supersededMessage } from '../../src/domain/release.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import { isSuperseded } from './check-changes.ts'
-import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
+import { type CheckedJob, type Context, isOfSlot, type RecordedExecution } from './checker.ts'
 
 export function checkLimits(
   context: Context,
@@ -51,7 +51,10 @@ function checkSuperseded({ say }: Context, { version, job }: CheckedJob, one: Re
   if (version.overlapPolicy !== 'CANCEL_RUNNING')
     say('I11', `${executionId} of "${version.name}" made way for another slot`)
   const later = [...job.slots.values()].some(
-    (row) => row.slot > slot && row.reason === null && cancelMessage === supersededMessage(row.slot),
+    (row) =>
+      (row.slot > slot || !isOfSlot(one)) &&
+      row.reason === null &&
+      cancelMessage === supersededMessage(row.slot),
   )
   if (!later) say('I11', `${executionId} made way for a slot that does not run: ${cancelMessage}`)
 }

@@ -1,14 +1,15 @@
 // Runs of graphs: every node ends once, each goes only when what it depends on has ended as it must, what is skipped has
 // a reason, and no run stays open.
 import type { NodeState, RunEdge, RunNode } from '../../src/domain/graph-run.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import type { GraphRunRow } from '../../src/store/memory/rows.ts'
 import { isMetBy } from '../graphs/model.ts'
 import { isSuperseded, stopsOf } from './check-changes.ts'
-import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
+import type { CheckedJob, Context, Evidence, RecordedExecution } from './checker.ts'
 
 /** A run with all executions it had. */
 export interface CheckedRun {
+  bornAt: Evidence['bornAt']
   run: GraphRunRow
   /** By place, oldest first; what a resume replaced comes before what replaced it. */
   executions: readonly (readonly RecordedExecution[])[]
@@ -66,7 +67,12 @@ function gatherRun(
     ...resumes.map((deed) => (deed.kind === 'resume run' ? deed.finishedAt : deed.at)),
     run.finishedAt!,
   ]
-  return { run, executions, rounds: starts.map((from, index) => ({ from, to: ends[index]! })) }
+  return {
+    bornAt: evidence.bornAt,
+    run,
+    executions,
+    rounds: starts.map((from, index) => ({ from, to: ends[index]! })),
+  }
 }
 
 function checkNode(context: Context, checked: CheckedRun, place: number, job: CheckedJob): void {
@@ -135,26 +141,22 @@ function parentsOf({ run }: CheckedRun, place: number): readonly RunEdge[] {
 
 /** How a parent had ended by then; null: it had not. */
 function parentAt(
-  { run, executions, rounds }: CheckedRun,
+  { run, executions, rounds, bornAt }: CheckedRun,
   { parent }: RunEdge,
   at: EpochMs,
 ): { state: NodeState | null; endedAt: number } {
   const all = executions[parent]!
   const { role } = run.graph.plan.nodes[parent]!
   if (role === 'outside' || all.length === 0) return { state: run.states[parent]!, endedAt: 0 }
-  // That which was in its place then: the id says when it was made.
-  const current = all.findLast(({ executionId }) => madeAt(executionId) <= at)
+  // That which was in its place then.
+  const current = all.findLast(({ executionId }) => bornAt.get(executionId)! <= at)
   if (current !== undefined)
     return current.endedAt <= at
       ? { state: stateOf(current), endedAt: current.endedAt }
       : { state: null, endedAt: 0 }
   // A root whose slot was skipped has one since it was resumed.
-  const isResumed = rounds.length > 1 && madeAt(all[0]!.executionId) >= rounds[1]!.from
+  const isResumed = rounds.length > 1 && bornAt.get(all[0]!.executionId)! >= rounds[1]!.from
   return { state: isResumed ? 'unrun' : null, endedAt: 0 }
-}
-
-export function madeAt(executionId: string): EpochMs {
-  return epochMs(Number.parseInt(executionId.replace('-', '').slice(0, 12), 16))
 }
 
 function stateOf({ outcome, skipReason }: RecordedExecution): NodeState {

@@ -1,10 +1,11 @@
 // Every due slot has exactly one record, an execution or a skip, and nothing has a record that is no slot.
 import type { SkipReason } from '../../src/domain/execution.ts'
 import { isLimited } from '../../src/domain/job.ts'
+import type { SkippedRange } from '../../src/domain/job-change.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
-import { checkVersion, explainChange } from './check-changes.ts'
+import { checkVersion, explainChange, isBeforeStep } from './check-changes.ts'
 import { type CheckedJob, type Context, dueOf } from './checker.ts'
 
 /** Within this time of a fault a misfire is no surprise: a slot is misfired a minute after its time. */
@@ -20,7 +21,8 @@ export function checkSlots(context: Context, checked: CheckedJob): void {
   const skipped = collectSkips(context, checked)
   const isSlot = new Set(expected)
   for (const [slot, { reason, executionId }] of job.slots) {
-    if (!isSlot.has(slot)) say('I2', `${nameOf(checked, slot)} has a record and is no slot`)
+    if (!isSlot.has(slot) && !isBeforeStep(checked, slot, context.evidence.backMs))
+      say('I2', `${nameOf(checked, slot)} has a record and is no slot`)
     if (reason !== null && skipped.get(slot) !== reason)
       say('I1', `${nameOf(checked, slot)} is ${reason} by its row and not by its range`)
     if (reason === null && !job.ended.has(executionId))
@@ -88,7 +90,21 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
     const isBusy = firedAt <= due + onTimeMs && endedAt >= due
     return isBusy || (mayOwe && other < slot && firedAt >= due)
   })
-  if (!isExplained) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
+  // Or it was still owed then, and a change that came later put an end to it.
+  const wasOwed = mayOwe && checked.job.skips.some((range) => isDropped(checked, range, slot, due))
+  if (!isExplained && !wasOwed) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
+}
+
+/** Whether an earlier slot was undecided when this one came due, and stopped by a change. */
+function isDropped(
+  { changes }: CheckedJob,
+  { to, reason }: SkippedRange,
+  slot: EpochMs,
+  due: EpochMs,
+): boolean {
+  if (to >= slot || to < slot - misfireAfterMs || !['paused', 'edited', 'deleted'].includes(reason))
+    return false
+  return changes.some(({ at }) => at >= due)
 }
 
 /** By the schedule of its time. */

@@ -7,7 +7,7 @@ import type { JobVersion } from '../../src/domain/job.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
-import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import type { EpochMs } from '../../src/lib/epoch.ts'
 import type { AttemptRow, JobRow } from '../../src/store/memory/rows.ts'
 import type { MemoryStore } from '../../src/store/memory/store.ts'
 import type { VirtualHttp } from '../virtual-world.ts'
@@ -19,20 +19,29 @@ import { checkChanges } from './check-changes.ts'
 import { checkGraphJobs } from './check-graph-jobs.ts'
 import { checkLeftovers } from './check-leftovers.ts'
 import { checkLimits } from './check-limits.ts'
+import { checkMisfires } from './check-misfires.ts'
+import { checkOrders } from './check-orders.ts'
 import { checkOverlap } from './check-overlap.ts'
 import { checkRuns } from './check-runs.ts'
 import { checkSlots } from './check-slots.ts'
 import { checkWords } from './check-words.ts'
 import { countSeen } from './count-seen.ts'
-import type { Fault } from './faults.ts'
+import { type Fault, slowCallMsMax } from './faults.ts'
 import type { GraphDeed } from './graph-deeds.ts'
 import type { GraphMember } from './graphs.ts'
+import type { Order } from './orders.ts'
+import type { Sender } from './world.ts'
+
+/** The longest round trip of a call that nothing delays. */
+const slackMsMin = 20
+/** A worker goes on for so long without a look at the database's clock. */
+const unsyncedMsMax = 90_000
 
 export interface Evidence {
   store: MemoryStore
   sent: VirtualHttp['sent']
   /** Who made each call of `sent`. */
-  senders: readonly string[]
+  senders: readonly Sender[]
   faults: readonly Fault[]
   changes: readonly Change[]
   /** What targets said later. */
@@ -40,8 +49,18 @@ export interface Evidence {
   /** Jobs that depend on each other, and what people did to them and their runs. */
   graphs: ReadonlyMap<string, GraphMember>
   deeds: readonly GraphDeed[]
-  /** The instant of ms 0 of `sent` and `faults`. */
-  startAt: number
+  /** What people asked for by hand. */
+  orders: readonly Order[]
+  /** What the database's clock read at a ms of `sent` and `faults`. */
+  databaseAt: (ms: number) => EpochMs
+  /** When each execution came to be. */
+  bornAt: ReadonlyMap<string, EpochMs>
+  /** How far the clock of a server runs wrong, at most: see `DrawnOptions`. */
+  driftMax: number
+  /** By how much that clock was put back, in all. */
+  backMs: number
+  /** Polls come as often as in production: when nothing goes wrong, nothing is late. */
+  isPunctual: boolean
   /** No slot lies later. */
   untilAt: number
   /** What targets ask for with 429. */
@@ -52,11 +71,15 @@ export interface Violation {
   /** Such as I1. */
   invariant: string
   what: string
+  /** When it was seen, on the virtual clock; absent: when all was over. */
+  atMs?: number
 }
 
 /** One call that a target saw. */
 export interface Call {
   at: EpochMs
+  /** The same by the clock of the server that made it. */
+  saidAt: number
   attempt: number
   server: string
   headers: Readonly<Record<string, string>>
@@ -68,6 +91,8 @@ export interface RecordedExecution {
   jobId: string
   kind: ExecutionKind
   slot: EpochMs
+  /** The execution whose place it takes; null: it takes none's. */
+  retryOf: string | null
   /** The graph run it belongs to; null: it ran alone. */
   runId: string | null
   /** How it ended at last. */
@@ -115,10 +140,15 @@ export interface Context {
   evidence: Evidence
   /** Nothing went wrong: nothing may be late or skipped for no reason. */
   plain: boolean
+  /**
+   * How far two instants of different clocks may lie apart: servers know the database's time to within a round trip and
+   * what they drifted since, and the database's clock may have been put back.
+   */
+  slackMs: number
   say: (invariant: string, what: string) => void
   /** What the target of an execution said of its attempts. */
   wordsOf: (executionId: string) => readonly Word[]
-  /** Whether another took its place when its run was resumed: then its dead letter is gone. */
+  /** Whether another took its place, by hand or when its run was resumed: then its dead letter is gone. */
   isReplaced: (executionId: string) => boolean
   /** Whether something went wrong, for this server or for all, between two instants. */
   wasFaulty: (server: string | null, from: number, to: number) => boolean
@@ -135,20 +165,24 @@ export function checkAll(evidence: Evidence): Verdict {
   const words = Map.groupBy(evidence.words, ({ executionId }) => executionId)
   const runs = [...evidence.store.graphRuns.values()]
   const replaced = new Set(runs.flatMap((run) => run.replaced.map(({ executionId }) => executionId)))
+  const all = gather(evidence)
+  for (const { executions } of all)
+    for (const { retryOf } of executions) if (retryOf !== null) replaced.add(retryOf)
   const context: Context = {
     evidence,
-    plain: evidence.faults.length === 0,
+    plain: evidence.isPunctual && evidence.faults.length === 0,
+    slackMs: slackOf(evidence),
     say: (invariant, what) => void violations.push({ invariant, what }),
     wordsOf: (executionId) => words.get(executionId) ?? [],
     isReplaced: (executionId) => replaced.has(executionId),
     wasFaulty: createFaultIndex(evidence),
   }
-  const all = gather(evidence)
   const [jobs, graphJobs] = [false, true].map((isGraph) =>
     all.filter(({ job }) => evidence.graphs.has(job.jobId) === isGraph),
   ) as [CheckedJob[], CheckedJob[]]
   for (const job of jobs) {
-    checkSlots(context, job)
+    checkSlots(context, { ...job, executions: job.executions.filter(isOfSlot) })
+    checkMisfires(context, job)
     checkChanges(context, job)
     checkAttempts(context, job)
     checkCalls(context, job)
@@ -156,17 +190,27 @@ export function checkAll(evidence: Evidence): Verdict {
     checkWords(context, job)
   }
   checkGraphJobs(context, graphJobs, checkRuns(context, graphJobs))
+  checkOrders(context, jobs)
   checkLeftovers(context, all)
   checkLimits(context, jobs, graphJobs)
   return { violations, seen: countSeen(context, jobs, graphJobs) }
+}
+
+/** Twice the worst error at a call: it may be worse a moment later. */
+function slackOf({ sent, senders, databaseAt, backMs, driftMax, faults }: Evidence): number {
+  const slowMs = faults.some(({ kind }) => kind === 'slow') ? slowCallMsMax / 2 : 0
+  const errorsMs = sent.map(({ at }, index) => Math.abs(databaseAt(at) - senders[index]!.saidAt))
+  return (
+    backMs + slowMs + slackMsMin + driftMax * unsyncedMsMax + 2 * errorsMs.reduce((a, b) => Math.max(a, b), 0)
+  )
 }
 
 function gather(evidence: Evidence): CheckedJob[] {
   const calls = Map.groupBy(
     evidence.sent.map(({ at, request }, index): Call => {
       const attempt = Number(request.headers['x-attempt-number'])
-      const server = evidence.senders[index]!
-      return { at: epochMs(evidence.startAt + at), attempt, server, headers: request.headers }
+      const { server, saidAt } = evidence.senders[index]!
+      return { at: evidence.databaseAt(at), saidAt, attempt, server, headers: request.headers }
     }),
     ({ headers }) => headers['x-execution-id']!,
   )
@@ -181,7 +225,11 @@ function gather(evidence: Evidence): CheckedJob[] {
     const reigns = reignsOf(job, own, evidence.untilAt as EpochMs)
     const expected = withinRuns(job, reigns)
     const version = job.versions.get(1)!
-    return { job, version, expected, reigns, changes: own, executions, inTheWay: executions }
+    // What people asked for is in the way while it waits for its turn, too.
+    const inTheWay = executions.map((one) =>
+      isOfSlot(one) ? one : { ...one, firedAt: evidence.bornAt.get(one.executionId) ?? one.firedAt },
+    )
+    return { job, version, expected, reigns, changes: own, executions, inTheWay }
   })
 }
 
@@ -194,6 +242,7 @@ function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): Record
     jobId: first.jobId,
     kind: first.kind,
     slot: first.slot,
+    retryOf: first.retryOf,
     runId: first.runId,
     outcome: last.outcome,
     skipReason: last.skipReason,
@@ -206,6 +255,11 @@ function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): Record
     attempts: isSkipped || (isCancelled && last.workerId === null) ? rows.slice(0, -1) : rows,
     calls,
   }
+}
+
+/** Whether its schedule made it, and not somebody by hand. */
+export function isOfSlot({ kind }: RecordedExecution): boolean {
+  return kind === 'slot'
 }
 
 /** When a slot was to fire: by the jitter of its time. */
@@ -277,11 +331,12 @@ function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): 
 }
 
 /** By server and minute, so that a look is cheap. */
-function createFaultIndex({ faults, startAt }: Evidence): Context['wasFaulty'] {
+function createFaultIndex({ faults, databaseAt }: Evidence): Context['wasFaulty'] {
   const minuteOf = (at: number) => Math.floor(at / 60_000)
   const byMinute = new Map<string, Fault[]>()
   const add = (server: string | null, fault: Fault) => {
-    for (let minute = minuteOf(startAt + fault.fromMs); minute <= minuteOf(startAt + fault.toMs); minute++) {
+    const last = minuteOf(databaseAt(fault.toMs))
+    for (let minute = minuteOf(databaseAt(fault.fromMs)); minute <= last; minute++) {
       const key = `${server} ${minute}`
       const listed = byMinute.get(key)
       if (listed === undefined) byMinute.set(key, [fault])
@@ -295,7 +350,7 @@ function createFaultIndex({ faults, startAt }: Evidence): Context['wasFaulty'] {
     if (fault.server !== null) add('any', fault)
   }
   return (server, from, to) => {
-    const overlaps = ({ fromMs, toMs }: Fault) => startAt + fromMs <= to && startAt + toMs >= from
+    const overlaps = ({ fromMs, toMs }: Fault) => databaseAt(fromMs) <= to && databaseAt(toMs) >= from
     for (let minute = minuteOf(from); minute <= minuteOf(to); minute++) {
       if (byMinute.get(`${null} ${minute}`)?.some(overlaps)) return true
       if (byMinute.get(`${server ?? 'any'} ${minute}`)?.some(overlaps)) return true

@@ -1,8 +1,52 @@
 // What happened how often: a simulation that meets nothing proves nothing.
 import { SKIP_REASONS } from '../../src/domain/execution.ts'
-import type { AttemptRow } from '../../src/store/memory/rows.ts'
+import type { AttemptRow, GraphRunRow } from '../../src/store/memory/rows.ts'
 import { isHeldBack, isSuperseded } from './check-changes.ts'
-import { type CheckedJob, type Context, dueOf } from './checker.ts'
+import { isMisfired } from './check-misfires.ts'
+import { type CheckedJob, type Context, dueOf, type Evidence, isOfSlot } from './checker.ts'
+import { countAtChanges } from './clock-changes.ts'
+import { FAULT_KINDS } from './faults.ts'
+
+/** What every batch of seeds must meet: where one is never met, the simulator is blind. */
+export const SOMETIMES = [
+  ...FAULT_KINDS,
+  'partition takeover',
+  'worker reclaimed',
+  'lost',
+  'stale result refused',
+  'fire of a taken slot',
+  'unknown commit found as own',
+  'late effect after a take-over',
+  'clock given up',
+  'graceful stop',
+  'graceful hand-back',
+  'cancel won',
+  'success won over a cancel',
+  'superseded',
+  'overlap',
+  'misfire',
+  'catch-up of one',
+  'catch-up of all',
+  'catch-up cut to its window',
+  'slot near a clock put forwards',
+  'slot near a clock put back',
+  'retry-after honoured',
+  'timed out',
+  'dead letter',
+  'request sent twice',
+  'trigger',
+  'retry',
+  'redrive',
+  'backfill',
+  'resumed by itself',
+  'word taken',
+  'word over',
+  'fan-in of two ends at once',
+  'run SUCCEEDED',
+  'run FAILED',
+  'run CANCELLED',
+  'graph resume run',
+] as const
 
 export function countSeen(
   { evidence }: Context,
@@ -23,13 +67,18 @@ export function countSeen(
   }
   for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
   for (const checked of jobs) {
-    const onTime = checked.executions.filter(({ slot }) => !isHeldBack(checked, slot))
+    const onTime = checked.executions.filter((one) => isOfSlot(one) && !isHeldBack(checked, one.slot))
     const lateMs = onTime.map(({ slot, firedAt }) => firedAt - dueOf(checked, slot))
     seen['superseded']! += checked.executions.filter(isSuperseded).length
     seen['lateMsMax'] = lateMs.reduce((a, b) => Math.max(a, b), seen['lateMsMax']!)
   }
   for (const { attempts } of [...jobs, ...graphJobs].flatMap(({ executions }) => executions))
     seen['attempts']! += attempts.filter(wasStarted).length
+  const add = (what: string, times = 1) => {
+    seen[what] = (seen[what] ?? 0) + times
+  }
+  for (const checked of jobs) countJob(checked, add)
+  for (const run of store.graphRuns.values()) add('fan-in of two ends at once', countFanIns(evidence, run))
   for (const { reason } of store.deadLetters.values()) seen[reason] = (seen[reason] ?? 0) + 1
   for (const { kind } of faults) seen[kind] = (seen[kind] ?? 0) + 1
   for (const { answer } of evidence.words) seen[`word ${answer}`] = (seen[`word ${answer}`] ?? 0) + 1
@@ -46,3 +95,38 @@ export function countSeen(
 function wasStarted({ outcome, startedAt }: AttemptRow): boolean {
   return outcome !== 'cancelled' || startedAt !== null
 }
+
+function countJob(checked: CheckedJob, add: (what: string, times?: number) => void): void {
+  const { job, version, executions, expected } = checked
+  const { forwards, back } = countAtChanges(job, expected)
+  add('slot near a clock put forwards', forwards)
+  add('slot near a clock put back', back)
+  const late = executions.filter((one) => isMisfired(checked, one)).length
+  if (version.misfirePolicy === 'FIRE_ONCE') add('catch-up of one', late)
+  if (version.misfirePolicy === 'FIRE_ALL') add('catch-up of all', late)
+  if (version.misfirePolicy === 'FIRE_ALL' && job.skips.some(({ reason }) => reason === 'misfire'))
+    add('catch-up cut to its window')
+  for (const { kind, attempts } of executions) {
+    if (kind !== 'slot') add(kind)
+    for (const { httpStatus, outcome, final, deadLetter } of attempts) {
+      if (httpStatus === 429 && !final) add('retry-after honoured')
+      if (outcome === 'timed_out') add('timed out')
+      if (deadLetter) add('dead letter')
+    }
+  }
+}
+
+/** Nodes that depend on several, of which two ended within a moment. */
+function countFanIns({ store }: Evidence, { graph }: GraphRunRow): number {
+  const endOf = (place: number) => {
+    const { executionId } = graph.plan.nodes[place]!
+    return executionId === null ? undefined : store.log.of(executionId).at(-1)?.recordedAt
+  }
+  return graph.plan.nodes.filter((_, place) => {
+    const ends = graph.parentsOf(place).map(({ parent }) => endOf(parent))
+    const known = ends.filter((end) => end !== undefined).toSorted((a, b) => a - b)
+    return known.some((end, index) => index > 0 && end - known[index - 1]! <= momentMs)
+  }).length
+}
+
+const momentMs = 20

@@ -12,16 +12,47 @@ export interface FaultRates {
   /** Mean time between pauses of one server; null: none. */
   pauseEveryMs: number | null
   pauseMsMax: number
+  /** It lasts one of these times instead of up to the longest; empty: it does not. */
+  pausesMs: readonly number[]
   /** Mean time between outages of the store; null: none. */
   outageEveryMs: number | null
   outageMsMax: number
+  /** Mean time between cuts of one server's way to the store, both ways or only back; null: none. */
+  cutEveryMs: number | null
+  cutMsMax: number
+  /** Mean time between whiles in which one server's way to the store is slow; null: none. */
+  slowEveryMs: number | null
+  slowMsMax: number
+  /** Mean time between stops of one server, or of all one after the other, by the book; null: none. */
+  stopEveryMs: number | null
+  /** Mean time between steps of the store's own clock; null: none. */
+  stepEveryMs: number | null
   /** Share of store calls that fail and did nothing. */
   refusedShare: number
   /** Share of store calls that were carried out and whose reply is lost. */
   lostShare: number
+  /** Share of store calls that are carried out long after their caller has given up. */
+  lateShare: number
+  /** Share of store calls at which their server crashes or stands still: before, during or after it. */
+  brokenAtCallShare: number
+  /** Shares of hints between servers that get lost, come seconds late, come twice. */
+  hintLostShare: number
+  hintLateShare: number
+  hintTwiceShare: number
 }
 
-export const FAULT_KINDS = ['crash', 'pause', 'outage', 'refused call', 'lost reply'] as const
+export const FAULT_KINDS = [
+  'crash',
+  'pause',
+  'outage',
+  'cut',
+  'slow',
+  'stop',
+  'clock step',
+  'refused call',
+  'lost reply',
+  'late effect',
+] as const
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
 export interface Fault {
@@ -35,8 +66,11 @@ export interface Fault {
   method: string | null
 }
 
-const minuteMs = 60_000
+export const minuteMs = 60_000
 const hourMs = 60 * minuteMs
+
+/** How long a call takes at most on a slow way: above it no sample of the clock is good enough any more. */
+export const slowCallMsMax = 3_500
 
 export const noFaults: FaultRates = {
   crashEveryMs: null,
@@ -45,14 +79,27 @@ export const noFaults: FaultRates = {
   blackoutMsMax: 0,
   pauseEveryMs: null,
   pauseMsMax: 0,
+  pausesMs: [],
   outageEveryMs: null,
   outageMsMax: 0,
+  cutEveryMs: null,
+  cutMsMax: 0,
+  slowEveryMs: null,
+  slowMsMax: 0,
+  stopEveryMs: null,
+  stepEveryMs: null,
   refusedShare: 0,
   lostShare: 0,
+  lateShare: 0,
+  brokenAtCallShare: 0,
+  hintLostShare: 0.1,
+  hintLateShare: 0,
+  hintTwiceShare: 0,
 }
 
 /** Every kind of fault, often. */
 export const manyFaults: FaultRates = {
+  ...noFaults,
   crashEveryMs: hourMs,
   restartMsMax: minuteMs,
   blackoutEveryMs: 8 * hourMs,
@@ -67,6 +114,7 @@ export const manyFaults: FaultRates = {
 
 /** So often that one fault meets the next. */
 export const stormyFaults: FaultRates = {
+  ...noFaults,
   crashEveryMs: 7 * minuteMs,
   restartMsMax: minuteMs / 2,
   blackoutEveryMs: 40 * minuteMs,
@@ -84,6 +132,7 @@ export function drawFaults(random: Random): FaultRates {
   const every = (meanMs: number) => (random.next() < 0.3 ? null : meanMs * (0.3 + 2 * random.next()))
   const share = (max: number) => (random.next() < 0.3 ? 0 : max * random.next() ** 2)
   return {
+    ...noFaults,
     crashEveryMs: every(hourMs),
     restartMsMax: 1_000 + random.next() * 3 * minuteMs,
     blackoutEveryMs: every(10 * hourMs),

@@ -22,6 +22,8 @@ import type { Simulation } from './world.ts'
 export interface DeedOptions {
   /** Nothing is done later; whatever is paused then is resumed. */
   untilMs: number
+  /** How many there are, about. Default 500. */
+  deeds?: number
 }
 
 /** Besides pauses, resumes and edits, which are among the changes of jobs. */
@@ -36,17 +38,17 @@ export type GraphDeed = { at: EpochMs } & (
   | { kind: 'resume run'; runId: string; finishedAt: EpochMs; executionIds: readonly string[] }
 )
 
-const deedsMean = 500
+const deedsDefault = 500
 const pauseShareMax = 0.03
 /** Older runs are not resumed. */
 const recentRuns = 30
 
-export function startDeeds(sim: Simulation, { untilMs }: DeedOptions): void {
+export function startDeeds(sim: Simulation, { untilMs, deeds = deedsDefault }: DeedOptions): void {
   if (sim.graphs.size === 0) return
   const dice = new Dice(sim.seedOf('graph deeds'))
   const doer = new Doer(sim, dice, untilMs)
   const next = () => {
-    sim.world.timers.schedule(dice.between(1, (2 * untilMs) / deedsMean), () => {
+    sim.world.timers.schedule(dice.between(1, (2 * untilMs) / deeds), () => {
       if (sim.nowMs >= untilMs) return
       doer.doOne()
       next()

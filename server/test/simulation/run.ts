@@ -6,18 +6,20 @@ import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { checkAll, type Verdict } from './checker.ts'
 import { type FaultRates, noFaults } from './faults.ts'
-import { retryAfterSeconds, startWorkload } from './workload.ts'
+import { countAnswers, countEvents } from './meet.ts'
+import { Witness } from './witness.ts'
+import { retryAfterSeconds, startWorkload, type WorkloadOptions } from './workload.ts'
 import { Simulation, type SimulationOptions } from './world.ts'
 
-export interface RunOptions extends Omit<SimulationOptions, 'startAt' | 'rates'> {
+export interface RunOptions
+  extends Omit<SimulationOptions, 'startAt' | 'rates'>,
+    Omit<WorkloadOptions, 'untilMs'> {
+  /** Default: the clocks of Berlin change in the following night. */
+  startAt?: number
   /** How long jobs fire and faults happen; then everything ends undisturbed. */
   forMs: number
   /** Default: none. */
   rates?: FaultRates
-  /** See `WorkloadOptions`. */
-  jobs?: number
-  graphs?: number
-  changeEveryMs?: number
   /** How long everything may take to end. Default 4 hours: longer than any server is down and any retry waits. */
   drainMsMax?: number
 }
@@ -28,18 +30,19 @@ export interface Run {
 }
 
 /** The clocks of Berlin change in the following night. */
-const startAt = Date.UTC(2026, 2, 28, 12)
+const startAtDefault = Date.UTC(2026, 2, 28, 12)
 const saidMax = 20
+/** With so many places a worker keeps nothing waiting. */
+const amplePlaces = 100
 
 export async function run(given: RunOptions): Promise<Run> {
-  const { forMs, jobs, graphs, changeEveryMs, drainMsMax = 4 * 3_600_000, ...options } = given
-  const sim = new Simulation({ rates: noFaults, ...options, startAt })
-  startWorkload(sim, {
-    untilMs: forMs,
-    ...(jobs === undefined ? {} : { jobs }),
-    ...(graphs === undefined ? {} : { graphs }),
-    ...(changeEveryMs === undefined ? {} : { changeEveryMs }),
-  })
+  const { forMs, drainMsMax = 4 * 3_600_000, ...options } = given
+  const onDone = countAnswers(() => sim)
+  const sim: Simulation = new Simulation({ rates: noFaults, startAt: startAtDefault, onDone, ...options })
+  const { startAt } = sim.options
+  const witness = new Witness(sim)
+  using _counted = countEvents(sim, witness)
+  startWorkload(sim, { ...options, untilMs: forMs })
   await sim.advance(forMs)
   sim.heal()
   await sim.drain(drainMsMax)
@@ -52,10 +55,17 @@ export async function run(given: RunOptions): Promise<Run> {
     words: sim.words,
     graphs: sim.graphs,
     deeds: sim.deeds,
-    startAt,
+    orders: sim.orders,
+    databaseAt: sim.world.databaseAt,
+    bornAt: witness.bornAt,
+    driftMax: sim.options.driftMax ?? 0,
+    backMs: sim.trouble.backMs,
+    isPunctual: (sim.options.pollFactor ?? 1) === 1 && (sim.options.capacity ?? amplePlaces) >= amplePlaces,
     untilAt: startAt + forMs,
     retryAfterMs: retryAfterSeconds * 1_000,
   })
+  for (const [what, times] of sim.met) verdict.seen[what] = (verdict.seen[what] ?? 0) + times
+  verdict.violations.unshift(...witness.violations)
   for (const { loop, error } of sim.failures) {
     verdict.violations.push({ invariant: 'steps', what: `${loop} failed: ${String(error)}` })
   }

@@ -1,7 +1,8 @@
-// One simulated server: the real scheduler, worker and upkeep, wired to loops as `wire-scheduler.ts` and
-// `wire-worker.ts` do it. A restart is a new one of these: whatever the old one knew is gone with it.
-import { LaneChooser } from '../../src/domain/lane.ts'
+// One simulated server: the real clock, scheduler, worker and upkeep, wired to loops as `wire.ts`, `wire-scheduler.ts`
+// and `wire-worker.ts` do it. A restart is a new one of these: whatever the old one knew is gone with it.
 import { workerBeatMs } from '../../src/domain/worker.ts'
+import type { DatabaseClock } from '../../src/lib/clock.ts'
+import { withDeadline } from '../../src/lib/deadline.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { Loop, type LoopFailure, type Step } from '../../src/lib/loop.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
@@ -10,54 +11,80 @@ import { fireEveryMs } from '../../src/scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../../src/scheduler/hold-partitions.ts'
 import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/scheduler/load-window.ts'
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
-import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../../src/upkeep/reclaim-lost.ts'
-import { lookForWaitingEveryMs, Releaser } from '../../src/upkeep/release-waiting.ts'
-import { lookForRunsEveryMs, RunStepper } from '../../src/upkeep/step-runs.ts'
-import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from '../../src/upkeep/time-out.ts'
-import { wakeEveryMs, wakeReady } from '../../src/upkeep/wake-ready.ts'
+import { clockSyncMs, startClock, syncClock } from '../../src/store/clock-sync.ts'
+import type { Queries } from '../../src/store/database.ts'
 import { refreshKeysEveryMs } from '../../src/worker/call-signer.ts'
 import { claimEveryMs } from '../../src/worker/claim.ts'
 import { lookForCancelsEveryMs, Worker } from '../../src/worker/worker.ts'
 import { SeededRandom, type VirtualWorld } from '../virtual-world.ts'
 import { type Gate, GatedHttp, GatedTimers } from './gate.ts'
 import type { StoredPorts } from './ports.ts'
+import { createServerClock, type HostClock, HostTimers } from './server-clock.ts'
+import { startChores, startUpkeep } from './server-upkeep.ts'
+
+export type ServerRole = 'scheduler' | 'worker'
 
 export interface ServerDeps {
   world: VirtualWorld
   gate: Gate
   ports: StoredPorts
+  /** Where the database's clock is read. */
+  clockQueries: Queries
   seed: number
-  /** Called before each HTTP call. */
-  onSend: () => void
+  /** Called before each HTTP call, with what the server takes for the database's time. */
+  onSend: (saidAt: number) => void
   onFailure: (failure: LoopFailure) => void
   /** Hands a hint to the other servers. */
   sendOn: (topics: readonly WakeupTopic[]) => void
 }
 
 export interface ServerOptions {
+  roles: readonly ServerRole[]
   capacity: number
   /** How many times rarer than in production the polls are that hints make up for. */
   pollFactor: number
+  host: HostClock
 }
 
-// As in `wire-worker.ts`.
+/** What roles are wired with. */
+export interface RoleDeps {
+  world: World
+  ports: StoredPorts
+  pollFactor: number
+  /** As `pollFactor`, for whoever watches leases. */
+  watchFactor: number
+  isStopping: () => boolean
+  startLoop: (name: string, idleMs: number, step: Step) => Loop
+  send: (topic: WakeupTopic) => void
+  on: (topic: WakeupTopic, listener: () => void) => void
+}
+
+// As in `wire.ts` and `wire-worker.ts`.
 const tendIdleMs = 1_000
 const finishIdleMs = 1_000
+const drainLookMs = 10
+const farewellMsMax = 500
 // As in `store/wakeup.ts`.
 const coalesceMs = 20
 /** Whoever looks at leases more rarely than that takes himself for one who stood still. */
 const watchFactorMax = 2
 // The defaults of `config/settings.ts`.
-const outageMs = 300_000
+const outageMs = 60_000
 const misfireAfterMs = 60_000
 
 export class SimulatedServer {
   readonly gate: Gate
+  readonly #clock: DatabaseClock
   readonly #world: World
   readonly #deps: ServerDeps
   readonly #options: ServerOptions
-  readonly #listeners = new Map<WakeupTopic, () => void>()
+  readonly #role: RoleDeps
+  readonly #loops: Loop[] = []
+  readonly #listeners = new Map<WakeupTopic, (() => void)[]>()
   #hints = new Set<WakeupTopic>()
+  #worker: Worker | null = null
+  #scheduler: Scheduler | null = null
+  #stopping = false
 
   constructor(deps: ServerDeps, options: ServerOptions) {
     const { world, gate, seed, onSend } = deps
@@ -65,26 +92,68 @@ export class SimulatedServer {
     this.#options = options
     this.gate = gate
     const random = new SeededRandom(seed)
+    const clock = createServerClock(world.timers, options.host)
+    this.#clock = clock
     this.#world = {
-      clock: world.clock,
-      timers: new GatedTimers(world.timers, gate),
+      clock,
+      timers: new HostTimers(new GatedTimers(world.timers, gate), options.host),
       random,
-      ids: new UuidV7(() => world.clock.databaseNow(), random),
-      http: new GatedHttp(world.http, gate, onSend),
+      ids: new UuidV7(() => clock.databaseNow(), random),
+      http: new GatedHttp(world.http, gate, () => onSend(clock.databaseNow())),
+    }
+    const { pollFactor } = options
+    this.#role = {
+      world: this.#world,
+      ports: deps.ports,
+      pollFactor,
+      watchFactor: Math.min(pollFactor, watchFactorMax),
+      isStopping: () => this.#stopping,
+      startLoop: (name, idleMs, step) => this.#startLoop(name, idleMs, step),
+      send: (topic) => this.#send(topic),
+      on: (topic, listener) => this.#on(topic, listener),
     }
   }
 
   /** Rejects when the store did not answer at the start: such a process ends, and is started again. */
   async start(): Promise<void> {
-    await this.#startWorker()
-    await this.#startScheduler()
+    const { roles } = this.#options
+    const { clockQueries } = this.#deps
+    await startClock(clockQueries, this.#clock)
+    this.#startLoop('sync clock', clockSyncMs, () => syncClock(clockQueries, this.#clock))
+    if (roles.includes('worker')) await this.#startWorker()
+    if (roles.includes('scheduler')) await this.#startScheduler()
+  }
+
+  /** By the book: takes nothing more, lets what runs end within the time, hands back what is left. Says if nothing was. */
+  async stop(drainMs: number): Promise<'idle' | 'cut short'> {
+    const { timers, clock } = this.#world
+    const worker = this.#worker
+    this.#stopping = true
+    const untilMs = clock.monotonicMs() + drainMs
+    await worker?.drain().catch(() => {})
+    while (worker !== null && !worker.isIdle && clock.monotonicMs() < untilMs) await timers.wait(drainLookMs)
+    const wasIdle = worker?.isIdle ?? true
+    const farewell = (said: Promise<unknown>) =>
+      withDeadline(
+        timers,
+        farewellMsMax,
+        said.catch(() => {}),
+      )
+    await withDeadline(timers, 2 * farewellMsMax, this.#endLoops())
+    if (this.#scheduler !== null) await farewell(this.#scheduler.lease.leave())
+    if (worker !== null) await farewell(worker.release())
+    return wasIdle ? 'idle' : 'cut short'
   }
 
   /** A hint from another server. */
   hear(topics: readonly WakeupTopic[]): void {
     this.gate.pass(() => {
-      for (const topic of topics) this.#listeners.get(topic)?.()
+      for (const topic of topics) this.#wake(topic)
     })
+  }
+
+  async #endLoops(): Promise<void> {
+    for (const loop of this.#loops.toReversed()) await loop[Symbol.asyncDispose]()
   }
 
   async #startWorker(): Promise<void> {
@@ -112,6 +181,7 @@ export class SimulatedServer {
       },
       { labels: [], capacity, outageMs },
     )
+    this.#worker = worker
     await worker.lease.beat()
     this.#startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat())
     const finish = this.#startLoop('finish executions', finishIdleMs * pollFactor, () => worker.finish())
@@ -119,14 +189,13 @@ export class SimulatedServer {
     const claim = this.#startLoop('claim executions', claimEveryMs * pollFactor, () => worker.claim())
     const cancels = this.#startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
     this.#startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
-    this.#listeners.set('queue', () => claim.wake())
-    this.#listeners.set('cancels', () => cancels.wake())
+    this.#on('queue', () => claim.wake())
+    this.#on('cancels', () => cancels.wake())
   }
 
   async #startScheduler(): Promise<void> {
     const { slots, partitions } = this.#deps.ports
-    const { pollFactor } = this.#options
-    const watchFactor = Math.min(pollFactor, watchFactorMax)
+    const { pollFactor, watchFactor } = this.#role
     const scheduler = new Scheduler(
       {
         ...this.#world,
@@ -140,6 +209,7 @@ export class SimulatedServer {
       },
       { misfireAfterMs },
     )
+    this.#scheduler = scheduler
     const load = this.#startLoop('load window', loadEveryMs, () => scheduler.load())
     const fire = this.#startLoop('fire due slots', fireEveryMs, () => scheduler.fire())
     const changes = this.#startLoop('take changes', takeChangesEveryMs * pollFactor, () =>
@@ -150,75 +220,28 @@ export class SimulatedServer {
     await scheduler.lease.share()
     this.#startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat())
     this.#startLoop('share partitions', shareEveryMs * watchFactor, () => scheduler.lease.share())
-    this.#listeners.set('changes', () => changes.wake())
-    this.#startUpkeep()
-  }
-
-  #startUpkeep(): void {
-    const { upkeep, runSteps } = this.#deps.ports
-    const { pollFactor } = this.#options
-    const watchFactor = Math.min(pollFactor, watchFactorMax)
-    const onReady = () => this.#send('queue')
-    const onCancelled = () => this.#send('cancels')
-    const lanes = new LaneChooser()
-    const watch = createLeaseWatch()
-    this.#startLoop('reclaim lost workers', reclaimEveryMs * watchFactor, async () => {
-      const reclaimed = await reclaimLost({ clock: this.#world.clock, upkeep }, watch)
-      if (reclaimed > 0) {
-        onReady()
-        this.#send('waiting')
-      }
-      return 'idle'
-    })
-    const retries = this.#startLoop('wake retries', wakeEveryMs * pollFactor, () =>
-      wakeReady({ ...this.#world, upkeep, onReady }),
-    )
-    this.#listeners.set('retries', () => retries.wake())
-    const releaser = new Releaser({
-      ...this.#world,
-      lanes,
-      upkeep,
-      onReady,
-      onCancelled,
-      onPlanned: () => this.#send('changes'),
-    })
-    const waiting = this.#startLoop('release what waits', lookForWaitingEveryMs * pollFactor, async () => {
-      const more = await releaser.step()
-      if (more !== 'idle') runs.wake()
-      return more
-    })
-    const onWaiting = () => this.#send('waiting')
-    const stepper = new RunStepper({
-      ...{ ...this.#world, lanes, runSteps },
-      ...{ onReady, onWaiting, onCancelled, onOver() {} },
-    })
-    const runs = this.#startLoop('step graph runs', lookForRunsEveryMs * pollFactor, () => stepper.step())
-    this.#listeners.set('waiting', () => {
-      waiting.wake()
-      runs.wake()
-    })
-    const calm = new Calm()
-    const timeOutDeps = {
-      ...this.#world,
-      upkeep,
-      onTimedOut: ({ retries: hasRetries, running }: AfterTimeOut) => {
-        this.#send('waiting')
-        if (hasRetries) this.#send('retries')
-        if (running) this.#send('cancels')
-      },
-    }
-    this.#startLoop('time out what is overdue', timeOutEveryMs * watchFactor, () =>
-      timeOutOverdue(timeOutDeps, calm),
-    )
+    this.#on('changes', () => changes.wake())
+    startUpkeep(this.#role)
+    startChores(this.#role)
   }
 
   #startLoop(name: string, idleMs: number, step: Step): Loop {
-    return new Loop(this.#world, { name, idleMs, step, onFailure: this.#deps.onFailure })
+    const loop = new Loop(this.#world, { name, idleMs, step, onFailure: this.#deps.onFailure })
+    this.#loops.push(loop)
+    return loop
+  }
+
+  #on(topic: WakeupTopic, listener: () => void): void {
+    this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), listener])
+  }
+
+  #wake(topic: WakeupTopic): void {
+    for (const listener of this.#listeners.get(topic) ?? []) listener()
   }
 
   // At once within the server, a moment later to the others; any may be lost.
   #send(topic: WakeupTopic): void {
-    this.#listeners.get(topic)?.()
+    this.#wake(topic)
     this.#hints.add(topic)
     if (this.#hints.size > 1) return
     this.#world.timers.schedule(coalesceMs, () => {

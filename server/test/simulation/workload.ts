@@ -3,7 +3,7 @@
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { ApiError } from '../../src/api/api-error.ts'
 import { planJob } from '../../src/api/new-job.ts'
-import type { JobVersion, OverlapPolicy } from '../../src/domain/job.ts'
+import { type JobVersion, MISFIRE_POLICIES, type OverlapPolicy } from '../../src/domain/job.ts'
 import { LaneChooser } from '../../src/domain/lane.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { unlimitedTier } from '../../src/domain/tenant.ts'
@@ -13,9 +13,11 @@ import type { Random } from '../../src/ports/random.ts'
 import type { ScriptedAnswer } from '../virtual-world.ts'
 import { answerLater } from './async-targets.ts'
 import { startChanges } from './changes.ts'
+import { drawAtChange, findClockChange } from './clock-changes.ts'
 import { drawMs } from './faults.ts'
 import { startDeeds } from './graph-deeds.ts'
 import { type GraphOptions, startGraphs } from './graphs.ts'
+import { startOrders } from './orders.ts'
 import type { Simulation } from './world.ts'
 
 export interface WorkloadOptions {
@@ -25,8 +27,12 @@ export interface WorkloadOptions {
   jobs?: number
   /** Graphs of jobs besides. Default one for each 50 jobs. */
   graphs?: number
+  /** See `DeedOptions`. */
+  deeds?: number
   /** Mean time between two changes of a job. Default 20,000. */
   changeEveryMs?: number
+  /** Mean time between two things that people ask for by hand. Default: they ask for nothing. */
+  orderEveryMs?: number
 }
 
 /** What a target asks for with 429. */
@@ -34,18 +40,9 @@ export const retryAfterSeconds = 7
 
 type Schedule = Exclude<NonNullable<JobRequest['schedule']>, string>
 
+// biome-ignore format: a list
 const TARGETS = [
-  'quick',
-  'quick',
-  'quick',
-  'flaky',
-  'busy',
-  'slow',
-  'broken',
-  'refusing',
-  'wrong',
-  'later',
-  'later',
+  'quick', 'quick', 'quick', 'flaky', 'busy', 'slow', 'broken', 'refusing', 'wrong', 'later', 'later', 'hung', 'reset',
 ] as const
 type Target = (typeof TARGETS)[number]
 const hostsPerTarget = 4
@@ -54,7 +51,10 @@ const TENANTS = [
   '00000000-0000-7000-8000-00000000000b',
   '00000000-0000-7000-8000-00000000000c',
 ] as const
-const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe'] as const
+// biome-ignore format: a list
+const ZONES = [
+  'UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe', 'Africa/Cairo', 'America/Santiago',
+] as const
 /** Shared by a tenant's jobs. */
 const KEYS = [
   { key: 'narrow', limit: 1 },
@@ -63,6 +63,7 @@ const KEYS = [
 /** Below the shortest gap of sparse schedules. */
 const jitterSecondsMax = 40
 const hourMs = 3_600_000
+const refusals: readonly string[] = ['INVALID_SCHEDULE', 'SCHEDULED_TIME_TOO_OLD']
 /** Of a job that runs every few seconds. */
 const denseRuns = 1_200
 
@@ -86,7 +87,9 @@ export function startWorkload(sim: Simulation, options: WorkloadOptions): void {
   const urlOf: GraphOptions['urlOf'] = (target, dice) =>
     `https://${target}-${dice.between(1, hostsPerTarget)}.example/graph`
   startGraphs(sim, { untilMs, graphs, tenants: TENANTS, keys: KEYS, urlOf })
-  startDeeds(sim, { untilMs })
+  const { orderEveryMs, deeds } = options
+  startDeeds(sim, { untilMs, ...(deeds === undefined ? {} : { deeds }) })
+  if (orderEveryMs !== undefined) startOrders(sim, { untilMs, everyMs: orderEveryMs })
 }
 
 function createCreator(sim: Simulation): (request: JobRequest) => void {
@@ -101,8 +104,8 @@ function createCreator(sim: Simulation): (request: JobRequest) => void {
     try {
       void sim.tables.jobs.create(planJob(request, context))
     } catch (error) {
-      // In a short simulation a rare schedule may have no slot left.
-      if (!(error instanceof ApiError && error.code === 'INVALID_SCHEDULE')) throw error
+      // In a short simulation a rare schedule may have no slot left, and a job may come too late for its window.
+      if (!(error instanceof ApiError && refusals.includes(error.code))) throw error
     }
   }
 }
@@ -141,7 +144,9 @@ function drawSparse(sim: Simulation, random: Random, { untilMs }: WorkloadOption
   if (kind < 0.2) return { type: 'INTERVAL', interval: 'PT90S', end_at }
   if (kind < 0.4) return { type: 'INTERVAL', every_seconds: drawMs(random, 100, 1_000), end_at }
   if (kind < 0.7) return { type: 'CRON', cron_expression: '*/5 * * * *', timezone, end_at }
-  if (kind < 0.95) return { type: 'CRON', cron_expression: `${minute} * * * *`, timezone, end_at }
+  if (kind < 0.85) return { type: 'CRON', cron_expression: `${minute} * * * *`, timezone, end_at }
+  const change = findClockChange(sim, untilMs)
+  if (change !== null) return { type: 'CRON', ...drawAtChange(random, change), end_at }
   return { type: 'CRON', cron_expression: `${minute} 0-4 * * *`, timezone, end_at }
 }
 
@@ -190,8 +195,9 @@ function requestOf(index: number, random: Random, schedule: Schedule): JobReques
     schedule,
     execution: {
       callback_url: `https://${target}-${drawMs(random, 1, hostsPerTarget)}.example/${index}`,
-      timeout_seconds: drawMs(random, 20, 60),
+      timeout_seconds: target === 'hung' ? drawMs(random, 1, 20) : drawMs(random, 20, 60),
     },
+    ...drawMisfire(random),
     retry_policy: {
       max_retries: isBad ? drawMs(random, 0, 2) : drawMs(random, 0, 4),
       backoff: pick(random, ['FIXED', 'LINEAR', 'EXPONENTIAL']),
@@ -201,6 +207,14 @@ function requestOf(index: number, random: Random, schedule: Schedule): JobReques
     priority: drawMs(random, 1, 10),
     ...drawLimits(random, target, schedule),
   }
+}
+
+/** What becomes of slots that nobody could fire in time; a window of some leaves the oldest out. */
+function drawMisfire(random: Random): Partial<JobRequest> {
+  const misfire_policy = pick(random, MISFIRE_POLICIES)
+  return random.next() < 0.5
+    ? { misfire_policy }
+    : { misfire_policy, misfire_window_seconds: drawMs(random, 10, 90) }
 }
 
 /** Overlap, limits and jitter. What may have to wait long is for targets that answer at once, else no end comes. */
@@ -239,6 +253,9 @@ function setTargets(sim: Simulation): void {
     refusing: null,
     wrong: () => ({ status: 404, afterMs: drawMs(random, 1, 50) }),
     later: answerLater(sim),
+    // Whoever called hears nothing until its time is over; what was done there nobody knows.
+    hung: () => (random.next() < 0.5 ? { status: 200, afterMs: 3_600_000 } : { status: 200, afterMs: 5 }),
+    reset: () => ({ status: 200, afterMs: drawMs(random, 1, 2_000), isReset: random.next() < 0.5 }),
   }
   for (const target of new Set(TARGETS)) {
     const answer = answers[target]

@@ -11,18 +11,23 @@ import { createVirtualWorld, SeededRandom, type VirtualWorld } from '../virtual-
 import { SimulatedApi } from './api.ts'
 import type { Word } from './async-targets.ts'
 import type { Change } from './changes.ts'
-import { drawMs, drawWaitMs, type Fault, type FaultKind, type FaultRates, noFaults } from './faults.ts'
+import { drawMs, type Fault, type FaultRates, noFaults } from './faults.ts'
 import { Gate } from './gate.ts'
 import type { GraphDeed } from './graph-deeds.ts'
 import type { GraphMember } from './graphs.ts'
-import { createLink, type StoredPorts, wrapPorts } from './ports.ts'
-import { SimulatedServer } from './server.ts'
+import { createLink, type LinkDeps, type Way } from './link.ts'
+import type { Order } from './orders.ts'
+import { type Caller, type StoredPorts, wrapPorts } from './ports.ts'
+import { type ServerRole, SimulatedServer } from './server.ts'
+import { createClockQueries, type HostClock } from './server-clock.ts'
+import { type Running, Trouble } from './trouble.ts'
 
 export type Tables = ReturnType<typeof createMemoryStore>
 
 export interface SimulationOptions {
   seed: number
-  servers: number
+  /** How many with both roles; or the roles of each. */
+  servers: number | readonly (readonly ServerRole[])[]
   /** Where the clock starts. */
   startAt: number
   rates: FaultRates
@@ -30,18 +35,25 @@ export interface SimulationOptions {
   capacity?: number
   /** See `ServerOptions`. Default 1: as often as in production. */
   pollFactor?: number
+  /** See `DrawnOptions`. Default 0. */
+  driftMax?: number
   /** Puts itself between the servers and the store: a planted bug. */
   tamper?: (tables: Tables) => StoredPorts
   /** Whether to hash all that happens, for comparing two runs. Default false. */
   traced?: boolean
   /** Told of every store call as it is carried out or fails. */
   onEvent?: (at: number, server: string, what: string, args: unknown[]) => void
+  /** Told what came of each call that was carried out. */
+  onDone?: LinkDeps['onDone']
 }
 
-/** Share of hints between servers that get lost. */
-const hintLostShare = 0.1
-const outageMsMin = 2_000
-const restartMsMin = 200
+const hintLateMsMax = 8_000
+
+/** Who made a call, and when by its own clock. */
+export interface Sender {
+  server: string
+  saidAt: number
+}
 
 export class Simulation {
   readonly world: VirtualWorld
@@ -56,39 +68,47 @@ export class Simulation {
   readonly deeds: GraphDeed[] = []
   /** What targets said of attempts that they had taken. */
   readonly words: Word[] = []
+  /** What people asked for by hand. */
+  readonly orders: Order[] = []
   /** Where they say it. */
   readonly api: SimulatedApi
   /** Steps that failed though nothing was wrong with the store. */
   readonly failures: LoopFailure[] = []
-  /** For each entry of `world.http.sent`, the server that made the call. */
-  readonly senders: string[] = []
+  /** For each entry of `world.http.sent`. */
+  readonly senders: Sender[] = []
+  /** What was met how often. */
+  readonly met = new Map<string, number>()
   readonly options: SimulationOptions
-  readonly #servers = new Map<string, SimulatedServer>()
+  readonly trouble: Trouble
+  readonly #servers = new Map<string, Running>()
+  readonly #roles = new Map<string, readonly ServerRole[]>()
+  readonly #hosts = new Map<string, HostClock>()
   readonly #hash: Hash | null
-  #rates: FaultRates = noFaults
-  #random: SeededRandom
-  #linkRandom: SeededRandom
+  readonly #linkRandom: SeededRandom
   #incarnations = 0
-  #away = false
 
   constructor(options: SimulationOptions) {
     this.options = options
     this.world = createVirtualWorld({ seed: this.seedOf('world'), startAt: options.startAt })
     this.tables = createMemoryStore(this.world.clock)
-    this.#random = new SeededRandom(this.seedOf('faults'))
     this.#linkRandom = new SeededRandom(this.seedOf('link'))
     this.#hash = options.traced ? createHash('sha256') : null
-    this.#rates = options.rates
+    this.trouble = new Trouble(
+      {
+        world: this.world,
+        random: this.randomOf('faults'),
+        servers: this.#servers,
+        boot: (name) => this.#boot(name),
+        note: (fault) => void this.faults.push(fault),
+        trace: (what) => this.#trace(what),
+        meet: (what) => this.meet(what),
+      },
+      options.rates,
+    )
     this.api = this.#openApi()
-    for (let i = 0; i < options.servers; i++) this.#boot(`server-${String.fromCharCode(97 + i)}`)
-    this.#plan(
-      () => this.#rates.outageEveryMs,
-      () => this.#goAway(),
-    )
-    this.#plan(
-      () => this.#rates.blackoutEveryMs,
-      () => this.#blackOut(),
-    )
+    this.#drawServers()
+    for (const name of this.#roles.keys()) this.#boot(name)
+    this.trouble.planAll()
   }
 
   /** A stream of randomness of its own, so that one draw more here does not shift the others. */
@@ -109,15 +129,17 @@ export class Simulation {
     return this.world.timers.nowMs
   }
 
+  meet(what: string, times = 1): void {
+    this.met.set(what, (this.met.get(what) ?? 0) + times)
+  }
+
   advance(ms: number): Promise<void> {
     return this.world.advance(ms)
   }
 
   /** Nothing more goes wrong: the store is back, servers that stood still go on, those that crashed come back. */
   heal(): void {
-    this.#rates = { ...noFaults, restartMsMax: this.#rates.restartMsMax }
-    this.#away = false
-    for (const server of this.#servers.values()) server.gate.release()
+    this.trouble.end(noFaults)
   }
 
   /** Advances until nothing is under way any more and no slot is left to fire. False: not within the time. */
@@ -139,36 +161,56 @@ export class Simulation {
   }
 
   #isDone(): boolean {
-    const { jobs, live, batches, waitingJobs, runNotes, runRoots } = this.tables.store
+    const { jobs, live, batches, waitingJobs, runNotes, runRoots, operations } = this.tables.store
     if (live.size + batches.size + waitingJobs.size + runNotes.size + runRoots.size > 0) return false
+    if (operations.values().some(({ nextAt }) => nextAt !== null)) return false
     return jobs.values().every(({ cursor }) => cursor.depends || isOver(cursor.status))
+  }
+
+  #drawServers(): void {
+    const { servers, driftMax = 0 } = this.options
+    const both: readonly ServerRole[] = ['scheduler', 'worker']
+    const roles = typeof servers === 'number' ? new Array(servers).fill(both) : servers
+    const random = this.randomOf('hosts')
+    for (const [index, own] of roles.entries()) {
+      const name = `server-${String.fromCharCode(97 + index)}`
+      this.#roles.set(name, own)
+      const rate = 1 + driftMax * (2 * random.next() - 1)
+      this.#hosts.set(name, { originMs: driftMax === 0 ? 0 : random.next() * 1e9, rate })
+    }
   }
 
   /** It is never down: somewhere one is up. */
   #openApi(): SimulatedApi {
     const { clock } = this.world
-    const ports = this.#linkPorts('api', new Gate(this.world.timers))
+    const way: Way = { cut: null, slowMs: 0 }
+    const link = this.#createLink('api', new Gate(this.world.timers), way, () => {})
     // To the server it runs in, and a moment later to the others.
     const send = (topic: WakeupTopic) => {
-      const [own] = this.#servers.values()
+      const own = this.#servers.values().next().value?.server
       own?.hear([topic])
       this.#sendOn(own ?? null, [topic])
     }
+    const ports = this.#wrap(link)
     return new SimulatedApi({ clock, ports, random: this.randomOf('api decisions'), wakeup: { send } })
   }
 
+  #wrap(link: Caller): StoredPorts {
+    return wrapPorts(this.options.tamper?.(this.tables) ?? this.tables, link)
+  }
+
   /** The way to the store of one of them. */
-  #linkPorts(name: string, gate: Gate): StoredPorts {
-    const { tamper, onEvent } = this.options
-    const link = createLink({
+  #createLink(name: string, gate: Gate, way: Way, onBreak: () => void): Caller {
+    const { onEvent, onDone = null } = this.options
+    return createLink({
       timers: this.world.timers,
       gate,
+      way,
       random: this.#linkRandom,
-      shares: () => this.#rates,
-      isAway: () => this.#away,
-      onFault: (kind: FaultKind, method: string) => {
-        this.faults.push({ kind, server: name, fromMs: this.nowMs, toMs: this.nowMs, method })
-      },
+      rates: () => this.trouble.rates,
+      isAway: () => this.trouble.isAway,
+      onBreak,
+      onFault: (fault) => void this.faults.push({ ...fault, server: name }),
       onEvent:
         this.#hash === null && onEvent === undefined
           ? null
@@ -176,108 +218,50 @@ export class Simulation {
               this.#hash?.update(`${this.nowMs} ${name} ${what}\n`)
               onEvent?.(this.nowMs, name, what, args)
             },
+      onDone,
     })
-    return wrapPorts(tamper?.(this.tables) ?? this.tables, link)
   }
 
   #boot(name: string): void {
     const { world } = this
+    const { capacity = 400, pollFactor = 1 } = this.options
     const gate = new Gate(world.timers)
+    const way: Way = { cut: null, slowMs: 0 }
+    const link = this.#createLink(name, gate, way, () => this.trouble.break(running))
     const server = new SimulatedServer(
       {
         world,
         gate,
-        ports: this.#linkPorts(name, gate),
+        ports: this.#wrap(link),
+        clockQueries: createClockQueries(world, link),
         seed: this.seedOf(`${name} ${this.#incarnations++}`),
-        onSend: () => void this.senders.push(name),
+        onSend: (saidAt) => void this.senders.push({ server: name, saidAt }),
         onFailure: (failure) => this.#judge(failure),
         sendOn: (topics) => this.#sendOn(server, topics),
       },
-      { capacity: this.options.capacity ?? 400, pollFactor: this.options.pollFactor ?? 1 },
+      { roles: this.#roles.get(name)!, capacity, pollFactor, host: this.#hosts.get(name)! },
     )
-    this.#servers.set(name, server)
-    const isUp = () => this.#servers.get(name) === server
+    const running: Running = { name, server, way }
+    this.#servers.set(name, running)
+    this.#trace(`${name} starts`)
     server.start().catch((error: unknown) => {
       this.#judge({ loop: 'start', error, failures: 1, retryMs: 0 })
-      this.#crash(name, drawMs(this.#random, restartMsMin, this.#rates.restartMsMax))
+      this.trouble.crash(running)
     })
-    const crash = () => this.#crash(name, drawMs(this.#random, restartMsMin, this.#rates.restartMsMax))
-    this.#plan(() => this.#rates.crashEveryMs, crash, isUp)
-    this.#plan(
-      () => this.#rates.pauseEveryMs,
-      () => this.#pause(server, name),
-      isUp,
-    )
-  }
-
-  /** Lets something happen again and again, for as long as `goesOn` holds. */
-  #plan(everyMs: () => number | null, happen: () => void, goesOn: () => boolean = () => true): void {
-    const meanMs = everyMs()
-    if (meanMs === null) return
-    this.world.timers.schedule(drawWaitMs(this.#random, meanMs), () => {
-      if (!goesOn() || everyMs() === null) return
-      happen()
-      this.#plan(everyMs, happen, goesOn)
-    })
-  }
-
-  #crash(name: string, downMs: number): void {
-    const server = this.#servers.get(name)
-    if (server === undefined) return
-    server.gate.shut()
-    this.#servers.delete(name)
-    this.#trace(`${name} crashes`)
-    this.faults.push({
-      kind: 'crash',
-      server: name,
-      fromMs: this.nowMs,
-      toMs: this.nowMs + downMs,
-      method: null,
-    })
-    this.world.timers.schedule(downMs, () => this.#boot(name))
-  }
-
-  #pause(server: SimulatedServer, name: string): void {
-    if (server.gate.state !== 'open') return
-    const pauseMs = drawMs(this.#random, 100, this.#rates.pauseMsMax)
-    server.gate.hold()
-    this.#trace(`${name} stands still`)
-    this.faults.push({
-      kind: 'pause',
-      server: name,
-      fromMs: this.nowMs,
-      toMs: this.nowMs + pauseMs,
-      method: null,
-    })
-    this.world.timers.schedule(pauseMs, () => server.gate.release())
-  }
-
-  #goAway(): void {
-    const awayMs = drawMs(this.#random, outageMsMin, this.#rates.outageMsMax)
-    this.#away = true
-    this.#trace('the store goes away')
-    this.faults.push({
-      kind: 'outage',
-      server: null,
-      fromMs: this.nowMs,
-      toMs: this.nowMs + awayMs,
-      method: null,
-    })
-    this.world.timers.schedule(awayMs, () => {
-      this.#away = false
-    })
-  }
-
-  #blackOut(): void {
-    const downMs = drawMs(this.#random, restartMsMin, this.#rates.blackoutMsMax)
-    for (const name of [...this.#servers.keys()]) this.#crash(name, downMs + drawMs(this.#random, 0, 5_000))
+    this.trouble.planFor(running)
   }
 
   #sendOn(from: SimulatedServer | null, topics: readonly WakeupTopic[]): void {
-    if (this.#away) return
-    for (const server of this.#servers.values()) {
-      if (server === from || this.#linkRandom.next() < hintLostShare) continue
-      this.world.timers.schedule(drawMs(this.#linkRandom, 1, 20), () => server.hear(topics))
+    if (this.trouble.isAway) return
+    const random = this.#linkRandom
+    const { hintLostShare, hintLateShare, hintTwiceShare } = this.trouble.rates
+    for (const { server } of this.#servers.values()) {
+      if (server === from || random.next() < hintLostShare) continue
+      const times = hintTwiceShare > 0 && random.next() < hintTwiceShare ? 2 : 1
+      for (let i = 0; i < times; i++) {
+        const isLate = hintLateShare > 0 && random.next() < hintLateShare
+        this.world.timers.schedule(drawMs(random, 1, isLate ? hintLateMsMax : 20), () => server.hear(topics))
+      }
     }
   }
 

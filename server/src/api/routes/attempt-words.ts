@@ -22,6 +22,7 @@ import { takeNoBody } from '../json-body.ts'
 import { toLogPart } from '../log-lines.ts'
 import { noParameters, problemResponses, tokenSecurity } from '../openapi.ts'
 import { executionNotFound } from '../path-id.ts'
+import { noteRefused } from '../refused-results.ts'
 
 export interface AttemptWordDeps extends EndDeps {
   attempts: Attempts
@@ -33,6 +34,8 @@ const tags = ['attempts']
 const looksMax = 5
 /** What the target answered to the call; else it would not be the one to say how it ended. */
 const acceptedStatus = 202
+/** Its word came too late. */
+const lateCodes: readonly string[] = ['ATTEMPT_OVER', 'EXECUTION_FINISHED']
 
 export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): void {
   const { clock, attempts, logs } = deps
@@ -53,13 +56,13 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): 
     },
     async ({ attemptOf, body }): Promise<CompleteReply> => {
       checkEnd(body, '')
-      const { executionId } = attemptOf
-      for (let looks = 0; looks < looksMax; looks++) {
-        const held = await findHeld(attempts, attemptOf)
-        const status = held === null ? await statusSaid(deps, attemptOf, body) : await end(deps, held, body)
-        if (status !== null) return { execution_id: executionId, status }
+      try {
+        return { execution_id: attemptOf.executionId, status: await complete(deps, attemptOf, body) }
+      } catch (error) {
+        const isLate = error instanceof ApiError && lateCodes.includes(error.code)
+        if (isLate) await noteRefused(deps, [{ ...attemptOf, workerId: null, status: body.status }])
+        throw error
       }
-      throw attemptOver(attemptOf)
     },
   )
 
@@ -125,6 +128,19 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): 
       throw attemptOver(attemptOf)
     },
   )
+}
+
+async function complete(
+  deps: AttemptWordDeps,
+  attemptOf: AttemptOfTenant,
+  body: CompleteRequest,
+): Promise<ExecutionStatus> {
+  for (let looks = 0; looks < looksMax; looks++) {
+    const held = await findHeld(deps.attempts, attemptOf)
+    const status = held === null ? await statusSaid(deps, attemptOf, body) : await end(deps, held, body)
+    if (status !== null) return status
+  }
+  throw attemptOver(attemptOf)
 }
 
 /** Null: this attempt is not under way, or is just moving. Refused: it is, under a later claim than the token's. */

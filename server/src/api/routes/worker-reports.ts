@@ -15,12 +15,15 @@ import type { History } from '../../ports/history.ts'
 import type { Leases } from '../../ports/leases.ts'
 import type { LogPart, Logs } from '../../ports/logs.ts'
 import type { Workers } from '../../ports/workers.ts'
+import { ApiError } from '../api-error.ts'
 import { checkCheckpoint, checkEnd, type EndGiven, findSaid, toWord } from '../attempt-word.ts'
 import { type EndDeps, endAttempts } from '../end-attempts.ts'
 import { requireWorker, workerLost } from '../find-worker.ts'
 import { toLogPart } from '../log-lines.ts'
 import { noParameters, problemResponses, security } from '../openapi.ts'
+import { readId } from '../path-id.ts'
 import { refuseField } from '../problem.ts'
+import { type LateResult, noteRefused } from '../refused-results.ts'
 
 export interface WorkerReportDeps extends EndDeps {
   workers: Pick<Workers, 'find'>
@@ -111,12 +114,12 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
       },
     },
     async ({ tenantId, body }): Promise<ReportReply> => {
-      const { worker_id: given, results } = body
+      const { results } = body
       checkMarks(results, 'results')
       for (const [at, one] of results.entries()) checkEnd(one, `/results/${at}`)
       const now = clock.databaseNow()
       const parts = logPartsOf(results, { tenantId, now, field: 'results' })
-      const { workerId } = await requireWorker(workers, tenantId, given)
+      const workerId = await requireReporter(deps, tenantId, body)
       const held = await findHeld(attempts, workerId, results)
       // Before the end: whoever sees it ended finds the whole log. Only what it holds is the worker's to speak of.
       const kept = parts.filter(({ executionId }) => held.has(executionId))
@@ -131,6 +134,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
       const ended = await endAttempts(deps, orders)
       const others = results.filter((one) => !held.has(one.execution_id.toLowerCase()))
       const before = await findRecorded(deps.history, { tenantId, workerId }, others)
+      await noteRefused(deps, before.late)
       const refused = [...ended.refused, ...before.refused]
       return {
         accepted: results.length - refused.length,
@@ -178,24 +182,48 @@ async function findHeld(
   return new Map(own.map((one) => [one.executionId, one]))
 }
 
+/** One that was declared dead is told so; what it wanted to say comes too late, and that is recorded. */
+async function requireReporter(
+  deps: WorkerReportDeps,
+  tenantId: string,
+  { worker_id: given, results }: ReportRequest,
+): Promise<string> {
+  try {
+    return (await requireWorker(deps.workers, tenantId, given)).workerId
+  } catch (error) {
+    const workerId = readId(given)
+    if (error instanceof ApiError && workerId !== null) {
+      const { late } = await findRecorded(deps.history, { tenantId, workerId }, results)
+      await noteRefused(deps, late)
+    }
+    throw error
+  }
+}
+
 /** What is not held may have been recorded before, and the answer to that was lost. */
 async function findRecorded(
   history: Pick<History, 'getExecution'>,
   { tenantId, workerId }: { tenantId: string; workerId: string },
   marks: readonly (Mark & Pick<EndGiven, 'status'>)[],
-): Promise<{ refused: string[]; cancelled: string[] }> {
+): Promise<{ refused: string[]; cancelled: string[]; late: LateResult[] }> {
   const refused: string[] = []
   const cancelled: string[] = []
+  const late: LateResult[] = []
   const waiting = marks.values()
   const lookUp = async () => {
-    for (const { execution_id: given, attempt_number: attempt, status } of waiting) {
+    for (const { execution_id: given, attempt_number: attempt, fence, status } of waiting) {
       const executionId = given.toLowerCase()
       const execution = status === 'released' ? null : await history.getExecution(tenantId, executionId)
       const said = execution === null ? null : findSaid(execution, { attempt, status })
-      if (said?.workerId !== workerId) refused.push(executionId)
-      else if (said.outcome === 'cancelled') cancelled.push(executionId)
+      if (said?.workerId !== workerId) {
+        refused.push(executionId)
+        const record = execution?.attempts.find((one) => one.attempt === attempt)
+        // It was this worker's, and ended otherwise than it says.
+        if (status !== 'released' && record?.workerId === workerId)
+          late.push({ tenantId, executionId, attempt, fence, workerId, status })
+      } else if (said.outcome === 'cancelled') cancelled.push(executionId)
     }
   }
   await Promise.all(Array.from({ length: lookupsMax }, lookUp))
-  return { refused, cancelled }
+  return { refused, cancelled, late }
 }

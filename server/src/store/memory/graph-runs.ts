@@ -65,6 +65,7 @@ export class MemoryGraphRuns implements GraphRuns {
     if (run === null) return this.#noteCancel({ tenantId, runId, message })
     const { status } = run
     if (status === 'CANCELLED') return { kind: 'cancelled_before' }
+    if (status === 'CANCELLING') return { kind: 'cancelling' }
     if (status === 'SUCCEEDED' || status === 'FAILED') return { kind: 'finished', status }
     const stepped = nothingStepped()
     cancelRun(this.#store, run, message, stepped)

@@ -2,6 +2,7 @@
 import { bufferMax, bufferRoom, hasOwnRows, isLimited } from '../../domain/job.ts'
 import type { SkippedRange } from '../../domain/job-change.ts'
 import { latePlansOf } from '../../domain/late-plan.ts'
+import { uncertaintyMsMax } from '../../domain/partition-share.ts'
 import { rankOf } from '../../domain/rank.ts'
 import { routeOf } from '../../domain/route.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
@@ -87,6 +88,7 @@ export class MemorySlots implements Slots {
     if (behind.has(jobId) || this.#hasNewCalendars(job, item)) return this.#planAnew(job.cursor)
     if (decidedTo !== null && slot <= decidedTo) return 'taken'
     if (item.dueAt > this.#store.now()) return 'early'
+    if ((item.plannedAt ?? 0) > this.#store.now() + uncertaintyMsMax) return 'early'
     if (item.runs !== null && runs + item.runs.count > item.runs.max) return this.#planAnew(job.cursor)
     const answer = this.#decide(job, item)
     // Also for a slot that has its record: the cursor moves past what was skipped and what is owed.

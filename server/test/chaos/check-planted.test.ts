@@ -1,0 +1,128 @@
+// The checker is shown builds that are broken in one line, each under a short load of the real driver, and must go red with
+// the invariant that is broken. That it is silent on a sound build is what the chaos run shows.
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import type pg from 'pg'
+import { realTimers } from '../../src/lib/timers.ts'
+import { cleanUp } from '../cleanup.ts'
+import { connect, createDatabase } from '../database.ts'
+import { launcher, makeDataDir, Program } from '../e2e/program.ts'
+import { plantedVariable } from '../planted/planted-bug.ts'
+import { check } from './check.ts'
+import { type DriverOptions, startDriver } from './driver.ts'
+import { FILES, LineWriter } from './history.ts'
+import { startReceiver } from './receiver.ts'
+
+const key = 'crl_the_key_of_a_broken_build'
+const register = join(import.meta.dirname, '../planted/register.ts')
+/** They wait for outcomes, on a machine that others use. */
+const testMs = 300_000
+/** Of one worker that is killed: its lease, and what it held runs again. */
+const reclaimMs = 16_000
+
+suite('a broken build is found', { concurrency: 2 }, () => {
+  test('a slot that has neither an execution nor a skip is I1', { timeout: testMs }, async (t) => {
+    const { start, load, findsOnly } = await setup(t, 'slot that may wait is forgotten')
+    const { url } = await start('api,scheduler,worker,history')
+    await load({ apiUrls: [url] }, () => realTimers.wait(6_000))
+    await findsOnly('I1')
+  })
+
+  test('a retry that comes before its time is I17', { timeout: testMs }, async (t) => {
+    const { start, load, findsOnly } = await setup(t, 'retry woken at once')
+    const { url } = await start('api,scheduler,worker,history')
+    await load({ apiUrls: [url] }, () => realTimers.wait(6_000))
+    await findsOnly('I17')
+  })
+
+  test('two at once under a key for one is I20', { timeout: testMs }, async (t) => {
+    const { start, load, findsOnly } = await setup(t, 'key holds nobody back')
+    const { url } = await start('api,scheduler,worker,history')
+    await load({ apiUrls: [url] }, () => realTimers.wait(9_000))
+    await findsOnly('I20')
+  })
+
+  test('what a dead worker held and nobody runs again is I14', { timeout: testMs }, async (t) => {
+    const { start, load, findsOnly, faults, client } = await setup(t, 'reclaim drops what was held')
+    const { url } = await start('api,scheduler,history')
+    const { program } = await start('worker')
+    await load({ apiUrls: [url] }, async () => {
+      await stopHolding(client, program)
+      const at = Date.now()
+      for (const pid of program.tree()) process.kill(pid, 'SIGKILL')
+      faults.write({ at, kind: 'kill', target: 'worker-1', until: null, details: {} })
+      await start('worker')
+      await realTimers.wait(reclaimMs)
+    })
+    await findsOnly('I14')
+  })
+})
+
+/** Pauses a worker at a moment when it holds executions in batches. */
+async function stopHolding(client: pg.Client, { child }: Program): Promise<void> {
+  for (;;) {
+    child.kill('SIGSTOP')
+    const { rows } = await client.query<{ held: number }>(
+      'SELECT coalesce(sum(cardinality(positions)), 0)::int AS held FROM batches WHERE worker_id IS NOT NULL',
+    )
+    if (rows[0]!.held > 1) return
+    child.kill('SIGCONT')
+    await realTimers.wait(20)
+  }
+}
+
+async function setup(t: TestContext, bug: string) {
+  const dir = await mkdtemp(join(tmpdir(), 'carillon-planted-'))
+  cleanUp(t, () => rm(dir, { recursive: true }))
+  const address = await createDatabase(t)
+  const { socketDir, database } = address
+  const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
+  const receiver = await startReceiver(dir, 0)
+  cleanUp(t, () => receiver[Symbol.asyncDispose]())
+  const faults = new LineWriter(join(dir, FILES.faults))
+  cleanUp(t, () => faults.close())
+  return {
+    faults,
+    client: await connect(t, address),
+    async start(roles: string) {
+      const program = new Program(t, {
+        command: [process.execPath, '--import', register, launcher, 'start'],
+        dataDir: await makeDataDir(t),
+        env: {
+          [plantedVariable]: bug,
+          CARILLON_DATABASE_URL: databaseUrl,
+          CARILLON_API_KEY: key,
+          CARILLON_ROLES: roles,
+        },
+      })
+      if (roles.startsWith('api')) return { program, url: await program.ready() }
+      await program.says(/is ready\.[\s\S]*Ctrl-C/)
+      return { program, url: '' }
+    },
+    async load({ apiUrls }: Pick<DriverOptions, 'apiUrls'>, meanwhile: () => Promise<void>) {
+      const { url: receiverUrl } = receiver
+      const driver = startDriver({
+        dir,
+        apiUrls,
+        key,
+        receiverUrl,
+        seed: 7,
+        ratePerSecond: 25,
+        longCalls: false,
+      })
+      await driver.started
+      await meanwhile()
+      await driver.stop()
+      await driver.drained()
+    },
+    async findsOnly(invariant: string) {
+      const { violations } = await check({ dir, databaseUrl })
+      assert(violations.length > 0, 'it is found')
+      const others = violations.filter((one) => one.invariant !== invariant)
+      assert.deepEqual(others, [], JSON.stringify(violations.slice(0, 20), null, 2))
+    },
+  }
+}

@@ -1,0 +1,116 @@
+// PostgreSQL on the clock of a simulation: functions of our own stand before those of pg_catalog in the search path, so
+// every default, trigger and statement of the schema reads the time that was set last.
+import type { TestContext } from 'node:test'
+import pg from 'pg'
+import type { EpochMs } from '../../src/lib/epoch.ts'
+import { realTimers } from '../../src/lib/timers.ts'
+import type { RunSteps } from '../../src/ports/graph-runs.ts'
+import { StoredApiKeys } from '../../src/store/api-keys.ts'
+import { StoredArtifacts } from '../../src/store/artifacts.ts'
+import { StoredAttempts } from '../../src/store/attempts.ts'
+import { StoredCalendars } from '../../src/store/calendars.ts'
+import { StoredControl } from '../../src/store/control.ts'
+import type { Database } from '../../src/store/database.ts'
+import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
+import { StoredGraphRuns } from '../../src/store/graph-runs.ts'
+import { StoredHistory } from '../../src/store/history.ts'
+import { StoredJobs } from '../../src/store/jobs.ts'
+import { StoredLogs } from '../../src/store/logs.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { StoredOperations } from '../../src/store/operations.ts'
+import { StoredPartitions } from '../../src/store/partitions.ts'
+import { StoredQueue } from '../../src/store/queue.ts'
+import { StoredRequests } from '../../src/store/requests.ts'
+import { StoredRoutes } from '../../src/store/routes.ts'
+import { rowTypes } from '../../src/store/rows.ts'
+import { StoredRunSteps } from '../../src/store/run-steps.ts'
+import { StoredSecrets } from '../../src/store/secrets.ts'
+import { StoredSlots } from '../../src/store/slots.ts'
+import { StoredTenants } from '../../src/store/tenants.ts'
+import { StoredUpkeep } from '../../src/store/upkeep.ts'
+import { StoredWorkers } from '../../src/store/workers.ts'
+import { cleanUp } from '../cleanup.ts'
+import { createDatabase, openDatabase, type PostgresVersion } from '../database.ts'
+import type { Ports } from './history.ts'
+
+export interface ClockedPostgres {
+  ports: Ports
+  /** Beside the pool: to look at the tables. */
+  client: pg.Client
+  setClock(at: EpochMs): Promise<void>
+}
+
+// A sequence and not a table: it is seen at once by every session, and leaves no dead rows.
+const clockFunctions = `
+  CREATE SEQUENCE public.simulated_ms;
+  CREATE FUNCTION public.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE PARALLEL SAFE
+    AS $$ SELECT 'epoch'::timestamptz + last_value * interval '1 millisecond' FROM public.simulated_ms $$;
+  CREATE FUNCTION public.now() RETURNS timestamptz LANGUAGE sql STABLE PARALLEL SAFE
+    AS $$ SELECT 'epoch'::timestamptz + last_value * interval '1 millisecond' FROM public.simulated_ms $$;`
+
+export async function openClockedPostgres(
+  t: TestContext,
+  options: { version: PostgresVersion; startAt: EpochMs; tenantIds: readonly string[] },
+): Promise<ClockedPostgres> {
+  const { version, startAt, tenantIds } = options
+  const address = await createDatabase(t, { version, template: 'empty' })
+  const config = { host: address.socketDir, user: 'postgres', database: address.database, types: rowTypes }
+  const setup = new pg.Client(config)
+  await setup.connect()
+  await setup.query(clockFunctions)
+  // For the sessions that come: those of the migration too, so that what it binds is bound to our clock.
+  await setup.query(`ALTER DATABASE ${address.database} SET search_path = public, pg_catalog`)
+  await setup.end()
+  const client = new pg.Client(config)
+  await client.connect()
+  cleanUp(t, () => client.end())
+  const setClock = async (at: EpochMs) => {
+    await client.query({ name: 'setClock', text: `SELECT setval('simulated_ms', $1)`, values: [at] })
+  }
+  await setClock(startAt)
+  const clock = { monotonicMs: () => performance.now() }
+  await migrate({ clock, timers: realTimers, signal: new AbortController().signal }, address)
+  for (const tenantId of tenantIds)
+    await client.query(`INSERT INTO tenants (tenant_id, name, tier) VALUES ($1::uuid, $1, 'unlimited')`, [
+      tenantId,
+    ])
+  return { ports: openPorts(openDatabase(t, address)), client, setClock }
+}
+
+function openPorts(database: Database): Ports {
+  const workers = new StoredWorkers(database)
+  return {
+    jobs: new StoredJobs(database),
+    control: new StoredControl(database),
+    deadLetters: new StoredDeadLetters(database),
+    operations: new StoredOperations(database),
+    tenants: new StoredTenants(database),
+    apiKeys: new StoredApiKeys(database),
+    calendars: new StoredCalendars(database),
+    artifacts: new StoredArtifacts(database),
+    graphRuns: new StoredGraphRuns(database),
+    requests: new StoredRequests(database),
+    slots: new StoredSlots(database),
+    queue: new StoredQueue(database),
+    attempts: new StoredAttempts(database),
+    logs: new StoredLogs(database),
+    routes: new StoredRoutes(database),
+    secrets: new StoredSecrets(database),
+    upkeep: new StoredUpkeep(database),
+    runSteps: openRunSteps(database),
+    leases: workers,
+    workers,
+    partitions: new StoredPartitions(database),
+    history: new StoredHistory(database),
+  }
+}
+
+/** Where its round through open runs is, each process knows for itself; here all servers of a history would share it. */
+function openRunSteps(database: Database): RunSteps {
+  const steps = new StoredRunSteps(database)
+  return {
+    findNoted: (...args) => new StoredRunSteps(database).findNoted(...args),
+    step: (...args) => steps.step(...args),
+    forget: (limit) => steps.forget(limit),
+  }
+}

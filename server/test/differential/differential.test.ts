@@ -1,0 +1,78 @@
+// The in-memory twin stands for PostgreSQL in the simulator: what holds there holds here only if both do the same. So
+// all that a simulation does, faults and all, goes into both, one operation after the other. Not compared: dry runs,
+// which the twin cannot undo; statistics, which PostgreSQL folds behind the clock; what two sessions do at one moment,
+// which is in `test/races`.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { PostgresVersion } from '../database.ts'
+import { type FaultRates, noFaults } from '../simulation/faults.ts'
+import { recordHistory } from './history.ts'
+import { runInLockstep } from './lockstep.ts'
+
+/** So often that a minute is enough for workers to be lost and partitions to change hands. */
+const denseFaults: FaultRates = {
+  ...noFaults,
+  crashEveryMs: 12_000,
+  restartMsMax: 8_000,
+  pauseEveryMs: 10_000,
+  pauseMsMax: 20_000,
+  outageEveryMs: 15_000,
+  outageMsMax: 3_000,
+  refusedShare: 0.02,
+  lostShare: 0.02,
+}
+const people = { orderEveryMs: 1_000, deeds: 150 }
+const load = { rates: denseFaults, forMs: 40_000, jobs: 40, graphs: 1, changeEveryMs: 1_000, ...people }
+/** As in `workload.ts`. */
+const tenantIds = ['a', 'b', 'c'].map((letter) => `00000000-0000-7000-8000-00000000000${letter}`)
+const tablesEvery = 250
+const seedVariable = 'CARILLON_DIFFERENTIAL_SEED'
+
+const given = process.env[seedVariable]
+const cases: { seed: number; version: PostgresVersion }[] =
+  given === undefined
+    ? [
+        { seed: 1, version: 18 },
+        { seed: 2, version: 18 },
+        { seed: 3, version: 15 },
+      ]
+    : [{ seed: Number(given), version: 18 }]
+const met = new Map<string, number>()
+
+for (const { seed, version } of cases) {
+  test(`PostgreSQL ${version} answers and keeps what the twin does, with seed ${seed}`, async (t) => {
+    const history = await recordHistory({ seed, ...load })
+    for (const { port, method } of history) {
+      const name = `${port}.${method}`
+      met.set(name, (met.get(name) ?? 0) + 1)
+    }
+    t.diagnostic(`${history.length} operations; alone: ${seedVariable}=${seed} npm test -- FILE`)
+    await runInLockstep(t, history, { version, tenantIds, tablesEvery })
+  })
+}
+
+function assertAllMet(): void {
+  const wanted = [
+    'jobs.create',
+    'jobs.change',
+    'jobs.trigger',
+    'slots.fire',
+    'slots.load',
+    'slots.takeChanges',
+  ]
+  wanted.push(
+    'queue.claim',
+    'queue.finishBatches',
+    'queue.finishLive',
+    'queue.returnUnknown',
+    'queue.findOwn',
+  )
+  wanted.push('attempts.report', 'attempts.note', 'upkeep.reclaim', 'upkeep.release', 'upkeep.wake')
+  wanted.push('upkeep.findOverdue', 'runSteps.step', 'graphRuns.cancel', 'graphRuns.resume', 'control.cancel')
+  wanted.push('control.retry', 'deadLetters.redrive', 'operations.step', 'requests.run', 'partitions.take')
+  wanted.push('partitions.expel', 'history.listExecutions', 'history.getExecution', 'jobs.list')
+  for (const name of wanted) assert.ok((met.get(name) ?? 0) > 0, `never met: ${name}`)
+}
+
+// One seed alone need not meet everything.
+if (given === undefined) test('what is compared is all that happens, not only polls', assertAllMet)

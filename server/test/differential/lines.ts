@@ -1,0 +1,58 @@
+// A value as one line of text that is the same for equal values, whichever store they come from.
+
+export function lineOf(value: unknown): string {
+  return JSON.stringify(plainOf(value)) ?? 'nothing'
+}
+
+/** Answers that are sets, or made of sets: their order is not promised, and nobody relies on it. */
+const SETS: ReadonlySet<string> = new Set([
+  'slots.load',
+  'slots.takeChanges',
+  'slots.fire',
+  'queue.waiting',
+  'queue.claim',
+  'queue.definitions',
+  'queue.finishBatches',
+  'queue.finishLive',
+  'queue.findCancelled',
+  'queue.findOwn',
+  'attempts.find',
+  'attempts.report',
+  'attempts.note',
+  'upkeep.findOverdue',
+  'runSteps.step',
+  'deadLetters.redrive',
+  // Of what one statement noted, which comes first is not promised.
+  'runSteps.findNoted',
+])
+/** Drawn by each store for itself. */
+const SECRETS: ReadonlySet<string> = new Set(['secrets.tokenKey', 'secrets.signingKeys'])
+
+/** What a method, `port.name`, answered. */
+export function answerLine(method: string, value: unknown): string {
+  if (SECRETS.has(method)) return 'a secret'
+  return lineOf(SETS.has(method) ? sorted(value) : value)
+}
+
+function sorted(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(lineOf).toSorted()
+  if (value === null || typeof value !== 'object') return value
+  return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, sorted(part)]))
+}
+
+/** Without what is absent or null, keys in order, bytes in hex. */
+function plainOf(value: unknown): unknown {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : roundOf(value)
+  if (value === null || typeof value !== 'object') return value
+  if (value instanceof Uint8Array) return Buffer.from(value).toString('hex')
+  if (value instanceof Map) return plainOf([...value].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  if (Array.isArray(value)) return value.map(plainOf)
+  const entries = Object.entries(value).filter(([, part]) => part !== undefined && part !== null)
+  const inOrder = entries.toSorted(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(inOrder.map(([name, part]) => [name, plainOf(part)]))
+}
+
+/** PostgreSQL keeps how far an attempt is in four bytes. */
+function roundOf(value: number): number {
+  return Number(value.toPrecision(6))
+}

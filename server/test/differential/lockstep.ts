@@ -1,0 +1,60 @@
+// The same history into both stores, one operation after the other: they must say the same each time, and have the same
+// in their tables in the end and every so often before.
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { EpochMs } from '../../src/lib/epoch.ts'
+import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import type { PostgresVersion } from '../database.ts'
+import { openClockedPostgres } from './clocked-postgres.ts'
+import type { Operation } from './history.ts'
+import { lineOf } from './lines.ts'
+import { carryOut } from './replay.ts'
+import { readMemory, readPostgres } from './tables.ts'
+
+export interface LockstepOptions {
+  version: PostgresVersion
+  tenantIds: readonly string[]
+  /** The tables are compared after each so many operations. */
+  tablesEvery: number
+}
+
+export async function runInLockstep(
+  t: TestContext,
+  history: readonly Operation[],
+  { version, tenantIds, tablesEvery }: LockstepOptions,
+): Promise<void> {
+  let now: EpochMs = history[0]!.at
+  const postgres = await openClockedPostgres(t, { version, startAt: now, tenantIds })
+  const { store, ...ports } = createMemoryStore({ databaseNow: () => now })
+  const compareTables = async (after: string) => {
+    const expected = readMemory(store)
+    for (const [name, lines] of await readPostgres(postgres.client))
+      compareRows(name, lines, expected.get(name)!, after)
+  }
+  for (const [index, operation] of history.entries()) {
+    const said = `operation ${index}, ${operation.port}.${operation.method}(${lineOf(operation.args).slice(0, 2_000)})`
+    now = operation.at
+    await postgres.setClock(now)
+    const ours = await carryOut(ports, operation)
+    const theirs = await carryOut(postgres.ports, operation)
+    assert.deepEqual(theirs, ours, `${said}: PostgreSQL says otherwise`)
+    if (index % tablesEvery === tablesEvery - 1) await compareTables(said)
+  }
+  await compareTables('all of them')
+}
+
+function compareRows(
+  name: string,
+  postgres: readonly string[],
+  memory: readonly string[],
+  after: string,
+): void {
+  const onlyThere = new Set(postgres).difference(new Set(memory))
+  const onlyHere = new Set(memory).difference(new Set(postgres))
+  if (onlyThere.size + onlyHere.size === 0 && postgres.length === memory.length) return
+  const rows = (lines: ReadonlySet<string>) => [...lines].slice(0, 3).join('\n  ')
+  assert.fail(
+    `${name} differs after ${after}: ${postgres.length} rows on PostgreSQL, ${memory.length} in memory\n` +
+      `only on PostgreSQL:\n  ${rows(onlyThere)}\nonly in memory:\n  ${rows(onlyHere)}`,
+  )
+}

@@ -1,0 +1,148 @@
+// A PostgreSQL of a test's own on a loopback port, to be stopped, killed and started again.
+import assert from 'node:assert/strict'
+import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import type { AddressInfo } from 'node:net'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import pg from 'pg'
+import { type Binaries, embeddedPackageName, prepareBinaries } from '../../src/engines/embedded/binaries.ts'
+import { ensureInitialised } from '../../src/engines/embedded/data-directory.ts'
+import { isAlive, type Leash } from '../../src/engines/embedded/leash.ts'
+import { findPostmaster, startPostgres, stopPostgres } from '../../src/engines/embedded/postmaster.ts'
+import { chooseUser, type SystemUser } from '../../src/engines/embedded/system-user.ts'
+import { realTimers } from '../../src/lib/timers.ts'
+import { migrate } from '../../src/store/migrate.ts'
+import { cleanUp } from '../cleanup.ts'
+import { until } from '../e2e/api.ts'
+import { watchFlags } from '../races/invariants.ts'
+
+export const databaseName = 'carillon'
+
+export interface PostgresPlace {
+  pgDir: string
+  logFile: string
+  user: SystemUser | null
+  binaries: Binaries
+}
+
+const settingsOfAll = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '.',
+  timezone: 'UTC',
+  shared_buffers: '64MB',
+  jit: 'off',
+  // What is killed here is a process, never the machine.
+  fsync: 'off',
+}
+
+/** Running, with our schema. */
+export async function startOwnPostgres(t: TestContext): Promise<OwnPostgres> {
+  const dir = await mkdtemp(join(tmpdir(), 'carillon-faults-'))
+  cleanUp(t, () => rm(dir, { recursive: true, maxRetries: 10 }))
+  const pgDir = join(dir, 'data', 'pg')
+  await mkdir(join(dir, 'data'), { mode: 0o700 })
+  const user = await chooseUser(pgDir)
+  const binaries = await prepareBinaries(embeddedPackageName(), user, dir)
+  await ensureInitialised(pgDir, user, binaries)
+  const logFile = join(dir, 'postgres.log')
+  const postgres = new OwnPostgres({ pgDir, logFile, user, binaries }, await findFreePort())
+  cleanUp(t, () => postgres.stop())
+  await postgres.start()
+  await postgres.run('postgres', `CREATE DATABASE ${databaseName}`)
+  const clock = { monotonicMs: () => performance.now() }
+  const { signal } = new AbortController()
+  await migrate({ clock, timers: realTimers, signal }, { url: postgres.url() })
+  await watchFlags(await postgres.connect(t))
+  return postgres
+}
+
+export class OwnPostgres {
+  readonly place: PostgresPlace
+  readonly port: number
+  readonly #settings: Readonly<Record<string, string>>
+  #leash: Leash | null = null
+
+  constructor(place: PostgresPlace, port: number, settings: Readonly<Record<string, string>> = {}) {
+    this.place = place
+    this.port = port
+    this.#settings = settings
+  }
+
+  get target(): { host: string; port: number } {
+    return { host: '127.0.0.1', port: this.port }
+  }
+
+  url(database = databaseName): string {
+    return `postgres://postgres@127.0.0.1:${this.port}/${database}`
+  }
+
+  /** What a killed one has left behind may keep the next from starting for a moment. */
+  async start(): Promise<void> {
+    const settings = { ...settingsOfAll, port: String(this.port), ...this.#settings }
+    let ended = true
+    await until(async () => {
+      if (ended) {
+        const { leash } = await startPostgres({ ...this.place, settings })
+        this.#leash = leash
+        ended = false
+        void leash.ended.then(() => (ended = true))
+      }
+      return this.run('postgres', 'SELECT 1').then(
+        () => true,
+        () => null,
+      )
+    }, 'PostgreSQL answers').catch(async (cause) => {
+      throw new Error(await readFile(this.place.logFile, 'utf8'), { cause })
+    })
+  }
+
+  async postmaster(): Promise<number> {
+    const pid = await findPostmaster(this.place.pgDir)
+    assert(pid !== null, 'no PostgreSQL runs')
+    return pid
+  }
+
+  /** As the machine's power switch does. */
+  async kill(): Promise<void> {
+    const pid = await this.postmaster()
+    process.kill(pid, 'SIGKILL')
+    await until(() => (isAlive(pid) ? null : true), 'the postmaster is gone')
+  }
+
+  /** As an operator does: sessions are ended. */
+  async stop(): Promise<void> {
+    await stopPostgres(this.place.pgDir, realTimers, 10_000)
+    this.#leash?.release()
+    await this.#leash?.ended
+  }
+
+  async run(database: string, statement: string): Promise<void> {
+    const client = new pg.Client({ connectionString: this.url(database) })
+    client.on('error', () => {})
+    await client.connect()
+    try {
+      await client.query(statement)
+    } finally {
+      await client.end()
+    }
+  }
+
+  /** A session to look with. */
+  async connect(t: TestContext): Promise<pg.Client> {
+    const client = new pg.Client({ connectionString: this.url() })
+    client.on('error', () => {})
+    await client.connect()
+    cleanUp(t, () => client.end())
+    return client
+  }
+}
+
+export async function findFreePort(): Promise<number> {
+  const server = createServer()
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const { port } = server.address() as AddressInfo
+  await new Promise((resolve) => server.close(resolve))
+  return port
+}

@@ -1,0 +1,177 @@
+// What schedulers, workers and upkeep write, with their way to repeat it, and what must be there in the end.
+import assert from 'node:assert/strict'
+import { sharedLane } from '../../src/domain/lane.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
+import { notHeld } from '../conformance/scenario.ts'
+import { placesOf } from '../races/invariants.ts'
+import { releaseAll } from '../races/sessions.ts'
+import { claimOne, claimTriggered, executionsOf, outcomesOf, type Work } from './unheard-scene.ts'
+
+export const works: Record<string, Work> = {
+  async fire(race, twice) {
+    const { s } = race
+    const jobs = [
+      await s.createJob(),
+      await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 1 }),
+      await s.createJob({ concurrencyKey: { key: 'key', limit: 2 } }),
+    ]
+    // The scheduler makes new ids each time.
+    const answers = await twice(({ slots }) => slots.fire(jobs.map((job) => s.slotOf(job, 0))))
+    assert.deepEqual(
+      answers.map(({ answer }) => answer),
+      ['taken', 'taken', 'taken'],
+    )
+    assert.equal(await executionsOf(race), jobs.length)
+  },
+
+  async 'take notes of changes'({ s }, twice) {
+    const job = await s.createJob()
+    const partitions = Array.from({ length: 64 }, (_, id) => id)
+    // What was taken and not heard of is found by the next look at the window, and by what is overdue.
+    assert.deepEqual(await twice(({ slots }) => slots.takeChanges(partitions, 10)), [])
+    const request = { partitions: partitions.map((partitionId) => ({ partitionId, after: null })) }
+    const loaded = await s.slots.load({ ...request, dueBefore: s.at(10_000), limit: 10 })
+    assert.deepEqual(
+      loaded.map(({ jobId }) => jobId),
+      [job.jobId],
+    )
+  },
+
+  async 'claim, and hand back what was claimed unheard'(race, twice) {
+    const { s } = race
+    const fired = await s.fire(await s.createJob(), 0)
+    const triggered = await s.trigger(await s.createJob())
+    const workerId = await s.addWorker()
+    const routes = ['server']
+    const order = { workerId, routes, lanes: [{ lane: sharedLane, count: 10 }], hosts: [], batchesMax: 10 }
+    const nothing = await twice(({ queue }) => queue.claim(order))
+    assert.deepEqual(nothing, { batches: [], live: [] })
+    await twice(({ queue }) => queue.returnUnknown(workerId, []))
+    const { live } = await s.claim(workerId)
+    assert.deepEqual(
+      live.map(({ executionId, attempt }) => [executionId, attempt]).toSorted(),
+      [fired, triggered].map((id) => [id, 1]).toSorted(),
+    )
+  },
+
+  async 'finish of a batch'(race, twice) {
+    const { s } = race
+    // Last what others may claim again.
+    const endings: [Ending, string[]][] = [
+      [s.succeeded(), ['succeeded']],
+      [s.failedForNow(), ['failed']],
+      [s.died(), ['failed']],
+      [s.running(), []],
+      [s.awaiting(), []],
+      [{ kind: 'unstarted', host: null }, []],
+    ]
+    for (const [ending, outcomes] of endings) {
+      const { executionId, workerId, batch, job } = await claimOne(race)
+      const { batchId, fence } = batch
+      const finished = [{ batchId, fence, endings: [{ position: 0, ending }] }]
+      const answer: FinishAnswer = await twice(({ queue }) => queue.finishBatches(workerId, finished))
+      assert.deepEqual(answer, notHeld(batchId))
+      const asked = [{ executionId, attempt: 1, jobId: job.jobId }]
+      const own = await s.queue.findOwn(workerId, asked)
+      // So the worker learns that it was its own write.
+      if (outcomes.length > 0) assert.deepEqual(own, [{ executionId, state: 'recorded' }])
+      assert.deepEqual(await outcomesOf(race, executionId), outcomes)
+    }
+  },
+
+  async 'finish of one that is alone'(race, twice) {
+    const { executionId, workerId, one, job } = await claimTriggered(race)
+    const finished = [{ ...one, ending: race.s.succeeded() }]
+    assert.deepEqual(await twice(({ queue }) => queue.finishLive(workerId, finished)), notHeld(executionId))
+    const own = await race.s.queue.findOwn(workerId, [{ executionId, attempt: 1, jobId: job.jobId }])
+    assert.deepEqual(own, [{ executionId, state: 'recorded' }])
+    assert.deepEqual(await outcomesOf(race, executionId), ['succeeded'])
+  },
+
+  async 'the word of a target or an SDK worker'(race, twice) {
+    const { s } = race
+    const alone = await claimTriggered(race)
+    const together = await claimOne(race)
+    for (const { executionId, workerId, job } of [alone, together]) {
+      const mark = { executionId, attempt: 1, jobId: job.jobId, fence: 1, workerId }
+      const [noted] = await twice(({ attempts }) => attempts.note([{ ...mark, alive: true, progress: 0.5 }]))
+      assert.equal(noted?.state, 'noted')
+      const part = { tenantId, executionId, attempt: 1, firstLine: 0 }
+      const lines = [{ at: s.at(1), level: 'info', message: 'hello' }] as const
+      await twice(({ logs }) => logs.append([{ ...part, lines }]))
+      const query = { tenantId, executionId, attempt: null, after: null, limit: 10 }
+      assert.equal((await s.logs.read(query)).length, 1)
+      const answer = await twice(({ attempts }) => attempts.report([{ ...mark, ending: s.succeeded() }]))
+      assert.deepEqual(answer, { refused: [], cancelled: [] })
+      assert.deepEqual(await outcomesOf(race, executionId), ['succeeded'])
+    }
+    const batched = await claimOne(race)
+    const mark = { ...batched, attempt: 1, jobId: batched.job.jobId, fence: batched.batch.fence }
+    await twice(({ attempts }) => attempts.report([{ ...mark, ending: s.succeeded() }]))
+    assert.deepEqual(await outcomesOf(race, batched.executionId), ['succeeded'])
+  },
+
+  async 'release of what waits'(race, twice) {
+    const { s } = race
+    const job = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 2 })
+    for (let n = 0; n < 5; n++) await s.trigger(job)
+    await twice(({ upkeep }) => releaseAll({ upkeep, ids: s.ids }, [job.jobId]))
+    const { rows } = await race.client.query(`SELECT count(*)::int AS n FROM live WHERE state = 'ready'`)
+    assert.equal(rows[0].n, 2)
+  },
+
+  async reclaim(race, twice) {
+    const alone = await claimTriggered(race)
+    const together = await claimOne(race)
+    for (const { workerId, executionId } of [alone, together]) {
+      const beat = (await race.s.upkeep.watch()).find((one) => one.workerId === workerId)!
+      assert.equal(await twice(({ upkeep }) => upkeep.reclaim(beat)), 'alive')
+      assert.deepEqual(await outcomesOf(race, executionId), ['lost'])
+    }
+  },
+
+  async 'wake of a retry, end of what is overdue'(race, twice) {
+    const { s, client } = race
+    const failed = await claimTriggered(race)
+    await s.finishLive(failed.workerId, failed.one, s.failedForNow())
+    assert.equal(await twice(({ upkeep }) => upkeep.wake(10)), 0)
+    assert.equal((await client.query(`SELECT FROM live WHERE state = 'ready'`)).rowCount, 1)
+    const silent = await s.claimLive(failed.workerId)
+    await client.query(`UPDATE live SET deadline = clock_timestamp() - interval '1 minute'`)
+    const ends = [{ ...silent, end: s.died().end }]
+    assert.deepEqual(await twice(({ upkeep }) => upkeep.timeOut(ends)), [])
+    assert.deepEqual(await outcomesOf(race, failed.executionId), ['failed', 'failed'])
+  },
+
+  async 'what is forgotten in a batch'(race, twice) {
+    const { s, client } = race
+    const { executionId } = await claimOne(race)
+    await client.query(`UPDATE batches SET claimed_at = claimed_at - interval '61 seconds'`)
+    await twice(({ upkeep }) => upkeep.findOverdue(10))
+    assert.deepEqual(await placesOf(client), { [executionId]: 'live' })
+    assert.equal(await s.statusOf(executionId), 'RUNNING')
+  },
+
+  async 'leases of workers and schedulers'({ s, client }, twice) {
+    const workerId = s.ids.next()
+    const worker = { workerId, host: 'a', version: '1', labels: [], capacity: 1, tenantId: null }
+    await twice(({ leases }) => leases.register({ ...worker, executors: ['http'], handlers: [] }))
+    const load = { status: 'ACTIVE', currentLoad: 0 } as const
+    assert.equal(await twice(({ leases }) => leases.beat(workerId, load)), 'held')
+    await twice(({ leases }) => leases.unregister(workerId))
+    assert.equal(await s.leases.beat(workerId, load), 'lost')
+    const schedulerId = s.ids.next()
+    await twice(({ partitions }) => partitions.join(schedulerId))
+    assert.equal(await twice(({ partitions }) => partitions.beat(schedulerId)), 'held')
+    // What was taken unheard is seen by the next look.
+    assert.deepEqual(await twice(({ partitions }) => partitions.take(schedulerId, [1, 2])), [])
+    await twice(({ partitions }) => partitions.release(schedulerId, [2]))
+    assert.deepEqual((await s.partitions.view()).holders.slice(0, 3), [null, schedulerId, null])
+    const beat = (await s.partitions.view()).schedulers[0]!
+    assert.equal(await twice(({ partitions }) => partitions.expel(beat)), 'alive')
+    await s.partitions.join(schedulerId)
+    await twice(({ partitions }) => partitions.leave(schedulerId))
+    assert.equal((await client.query('SELECT FROM schedulers')).rowCount, 0)
+  },
+}

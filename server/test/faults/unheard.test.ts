@@ -1,0 +1,80 @@
+// The connection breaks between a commit and its answer, for each kind of write: whoever repeats it, as its caller does,
+// finds the effect there once. Every statement that writes is covered, here or by what is named below.
+import assert from 'node:assert/strict'
+import { readdir } from 'node:fs/promises'
+import { join } from 'node:path'
+import test from 'node:test'
+import { checkoutDir } from '../../src/config/read.ts'
+import type { Sql } from '../../src/lib/sql.ts'
+import { Unavailable } from '../../src/lib/unavailable.ts'
+import { assertWhole } from '../races/invariants.ts'
+import { createRace, type Session } from '../races/sessions.ts'
+import { isWrite, openUnheard, type Unheard } from './unheard.ts'
+import { orders } from './unheard-orders.ts'
+import { works } from './unheard-works.ts'
+
+/** Those that are not carried out here, and why a lost answer is harmless or is shown elsewhere. */
+const elsewhere: Record<string, readonly string[]> = {
+  'deletes what is old or over: whoever repeats finds nothing': [
+    'deleteOldKeys',
+    'deleteOldRuns',
+    'forgetRevokedKeys',
+    'pruneLogs',
+    'pruneOperations',
+    'pruneStats',
+  ],
+  'sets what it is given, or what is noted for people: again changes nothing': [
+    'noteKeyUse',
+    'updateKey',
+    'revokeKey',
+    'updateTenant',
+    'upsertCalendar',
+    'noteCalendar',
+    'deleteCalendar',
+    'upsertArtifact',
+    'deleteArtifact',
+    'rotateSigningKey',
+    'editDeadLetter',
+    'discardDeadLetter',
+    'stopRedrives',
+  ],
+  'creates under an idempotency key, as jobs are: races/once.test.ts': ['insertKey', 'insertTenant'],
+  'part of a transaction that is carried out here with others of its statements': [
+    'dropNotes',
+    'moveRoots',
+    'noteSuperseded',
+  ],
+  'folds one day after the other in one transaction with its mark: store/history.test.ts': ['foldStats'],
+}
+
+const committed = new Set<string>()
+
+for (const [name, work] of Object.entries({ ...works, ...orders })) {
+  test(`the answer to a commit is lost: ${name}`, async (t) => {
+    const race = await createRace(t)
+    const unheard = openUnheard(t, race.address, committed)
+    const twice = async <T>(act: (stores: Unheard | Session) => Promise<T>): Promise<T> => {
+      await assert.rejects(act(unheard), Unavailable)
+      return act(race.first)
+    }
+    await work(race, twice)
+    await assertWhole(race.client)
+  })
+}
+
+test('every statement that writes was committed unheard, or is named', async () => {
+  const dir = join(checkoutDir, 'server/src/store')
+  const written: string[] = []
+  for (const file of (await readdir(dir)).filter((one) => one.endsWith('.sql.ts'))) {
+    const statements = Object.values(await import(join(dir, file))) as Partial<Sql>[]
+    for (const one of statements) if (one?.text !== undefined && isWrite(one as Sql)) written.push(one.name!)
+  }
+  const named = Object.values(elsewhere).flat()
+  const known = new Set([...committed, ...named])
+  assert.deepEqual(written.filter((one) => !known.has(one)).toSorted(), [], 'neither carried out nor named')
+  assert.deepEqual(
+    named.filter((one) => committed.has(one) || !written.includes(one)),
+    [],
+    'named without need',
+  )
+})
