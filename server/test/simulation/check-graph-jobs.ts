@@ -8,6 +8,7 @@ import type { CheckedRun } from './check-runs.ts'
 import { checkSlots } from './check-slots.ts'
 import { checkWords } from './check-words.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
+import { latestReadBy } from './clock-steps.ts'
 
 /** A time in which a job, or a run that it started, was under way. */
 interface Busy {
@@ -45,8 +46,11 @@ const isRootOf =
 
 function checkRoot(context: Context, checked: CheckedJob, runs: readonly CheckedRun[]): void {
   const { executions } = checked
-  const ofRuns = runs.flatMap(({ run, rounds }) =>
-    rounds.map(({ from, to }) => ({ slot: run.slot, firedAt: from, endedAt: to })),
+  const ofRuns = runs.flatMap((one) =>
+    one.rounds.map(({ from, to }, round) => {
+      const firedAt = round === 0 ? Math.min(from, firstOf(checked, one)) : from
+      return { slot: one.run.slot, firedAt: firedAt as EpochMs, endedAt: to }
+    }),
   )
   const slots = executions.filter(({ kind }) => kind === 'slot')
   checkSlots(context, { ...checked, executions: slots, inTheWay: [...executions, ...ofRuns] })
@@ -54,12 +58,21 @@ function checkRoot(context: Context, checked: CheckedJob, runs: readonly Checked
   const busy = busyOfRoot(checked, runs)
   for (const { executionId, firedAt } of slots) {
     const other = busy.find(({ name, from, to }) => name !== executionId && firedAt > from && firedAt < to)
-    if (other !== undefined)
+    if (other !== undefined && latestReadBy(context.evidence, firedAt) < other.to)
       context.say(
         'I20',
         `${executionId} was fired at ${toRfc3339(firedAt)}, while ${other.name} was under way`,
       )
   }
+}
+
+/**
+ * When its root came to be. The run is in the way from then on, also while nobody has looked at it: its root may have been
+ * cancelled and be over before the run is made, and what depends on the root has not had its turn.
+ */
+function firstOf({ job }: CheckedJob, { run, executions, bornAt }: CheckedRun): number {
+  const own = executions[run.graph.plan.nodes.findIndex(({ jobId }) => jobId === job.jobId)]!
+  return Math.min(...own.map(({ executionId }) => bornAt.get(executionId)!))
 }
 
 /** Each key is that of its kind, unless it is of one whose place it took. */
@@ -90,7 +103,10 @@ function checkRunOf(
   }
   if (run.executions.some((list) => list.includes(one))) return
   // Its run was cancelled before it fired; so is it, unless it ends sooner.
+  const { cancelMessage, finishedAt } = run.run
   const wasCancelled =
+    // By a newer slot of another root, when all of it that ran had ended: no execution tells of it.
+    (cancelMessage !== null && finishedAt !== null && finishedAt <= firedAt) ||
     evidence.deeds.some((deed) => deed.kind === 'cancel run' && deed.runId === runId && deed.at <= firedAt) ||
     run.executions.flat().some(({ cancelledAt }) => cancelledAt !== null && cancelledAt <= firedAt)
   if (wasCancelled) return
@@ -103,11 +119,11 @@ function checkRunOf(
   if (kind !== 'slot' || !isChanged) say('I19', `${executionId} is not in its run ${runId}`)
 }
 
-function checkBusy({ say }: Context, { version }: CheckedJob, busy: readonly Busy[]): void {
+function checkBusy({ say, evidence }: Context, { version }: CheckedJob, busy: readonly Busy[]): void {
   if (version.overlapPolicy === 'ALLOW') return
   let last: Busy | null = null
   for (const one of busy.toSorted((a, b) => a.from - b.from || a.to - b.to)) {
-    if (last !== null && one.from < last.to)
+    if (last !== null && one.from < last.to && latestReadBy(evidence, one.from) < last.to)
       say(
         'I20',
         `"${version.name}": ${one.name} began at ${toRfc3339(one.from)}, before ${last.name} ended at ${toRfc3339(last.to)}`,

@@ -2,8 +2,9 @@
 // order of their slots; where a slot may not wait for another, it is not even fired before that.
 import { toRfc3339 } from '../../src/lib/epoch.ts'
 import { type CheckedJob, type Context, isOfSlot, type RecordedExecution } from './checker.ts'
+import { latestReadBy } from './clock-steps.ts'
 
-export function checkOverlap({ say }: Context, { version, executions }: CheckedJob): void {
+export function checkOverlap({ say, evidence }: Context, { version, executions }: CheckedJob): void {
   if (version.overlapPolicy === 'ALLOW') return
   const ran = executions.filter(({ calls, endedAt }) => calls.length > 0 && calls[0]!.at <= endedAt)
   const slots = ran.filter(isOfSlot)
@@ -17,6 +18,7 @@ export function checkOverlap({ say }: Context, { version, executions }: CheckedJ
     const [before, after] = [started[i - 1]!, started[i]!]
     const { at } = after.calls[0]!
     if (at >= before.endedAt || areOfBackfill(before, after)) continue
+    if (latestReadBy(evidence, at) >= before.endedAt) continue
     const times = `${toRfc3339(at)}, before ${before.executionId} ended at ${toRfc3339(before.endedAt)}`
     say('I20', `"${version.name}": ${after.executionId} started at ${times}`)
   }
@@ -24,7 +26,7 @@ export function checkOverlap({ say }: Context, { version, executions }: CheckedJ
   const fired = executions.filter(isOfSlot)
   for (let i = 1; i < fired.length; i++) {
     const [before, after] = [fired[i - 1]!, fired[i]!]
-    if (after.firedAt >= before.endedAt) continue
+    if (after.firedAt >= before.endedAt || latestReadBy(evidence, after.firedAt) >= before.endedAt) continue
     const times = `${toRfc3339(after.firedAt)}, before ${before.executionId} ended at ${toRfc3339(before.endedAt)}`
     say('I20', `"${version.name}": ${after.executionId} was fired at ${times}`)
   }

@@ -6,6 +6,7 @@ import type { GraphRunRow } from '../../src/store/memory/rows.ts'
 import { isMetBy } from '../graphs/model.ts'
 import { isSuperseded, stopsOf } from './check-changes.ts'
 import type { CheckedJob, Context, Evidence, RecordedExecution } from './checker.ts'
+import { latestReadBy } from './clock-steps.ts'
 
 /** A run with all executions it had. */
 export interface CheckedRun {
@@ -95,10 +96,11 @@ function checkNode(context: Context, checked: CheckedRun, place: number, job: Ch
 
 function checkWent(context: Context, checked: CheckedRun, place: number, execution: RecordedExecution): void {
   const { executionId, firedAt } = execution
+  const isMet = ({ edge, state }: Parent) => state !== null && isMetBy(edge.on, state)
   let metAt = 0
-  for (const edge of parentsOf(checked, place)) {
-    const { state, endedAt } = parentAt(checked, edge, firedAt)
-    if (state === null || !isMetBy(edge.on, state))
+  const parents = parentsBy(context, checked, place, firedAt, (all) => all.every(isMet))
+  for (const { edge, state, endedAt } of parents) {
+    if (!isMet({ edge, state }))
       context.say(
         'I19',
         `${executionId} went at ${toRfc3339(firedAt)} on ${edge.on} of place ${edge.parent}, which was ${state}`,
@@ -112,22 +114,28 @@ function checkWent(context: Context, checked: CheckedRun, place: number, executi
 }
 
 function checkSkipped(
-  { say }: Context,
+  context: Context,
   checked: CheckedRun,
   place: number,
   { executionId, skipReason, endedAt, calls }: RecordedExecution,
   job: CheckedJob,
 ): void {
+  const { say } = context
   if (calls.length > 0) say('I19', `${executionId} was skipped and called`)
-  const parents = parentsOf(checked, place).map((edge) => ({ edge, ...parentAt(checked, edge, endedAt) }))
-  const isUnmet = parents.some(({ edge, state }) => state !== null && !isMetBy(edge.on, state))
+  const isForParents = skipReason === 'dependency'
+  const isOneUnmet = (all: readonly Parent[]) =>
+    all.some(({ edge, state }) => state !== null && !isMetBy(edge.on, state))
+  const isOneOpen = (all: readonly Parent[]) => all.some(({ state }) => state === null)
+  const parents = parentsBy(context, checked, place, endedAt, (all) =>
+    isForParents ? isOneUnmet(all) : !isOneUnmet(all) && !isOneOpen(all),
+  )
+  const isUnmet = isOneUnmet(parents)
   const name = `${executionId} was skipped at ${toRfc3339(endedAt)}`
-  if (skipReason === 'dependency') {
+  if (isForParents) {
     if (!isUnmet) say('I19', `${name}, and what it depends on was ${parents.map(({ state }) => state)}`)
     return
   }
-  if (isUnmet || parents.some(({ state }) => state === null))
-    say('I19', `${name} as ${skipReason} before its turn`)
+  if (isUnmet || isOneOpen(parents)) say('I19', `${name} as ${skipReason} before its turn`)
   const status = skipReason === 'paused' ? 'PAUSED' : 'DELETED'
   const isStopped = stopsOf(job.changes).some(
     (stop) => stop.status === status && endedAt >= stop.from && endedAt <= stop.to,
@@ -135,8 +143,26 @@ function checkSkipped(
   if (!isStopped) say('I19', `${name} as ${skipReason}, and its job was not`)
 }
 
-function parentsOf({ run }: CheckedRun, place: number): readonly RunEdge[] {
-  return run.graph.plan.edges.filter(({ child }) => child === place)
+interface Parent {
+  edge: RunEdge
+  /** How it had ended; null: it had not. */
+  state: NodeState | null
+}
+
+/** How all that a node depends on had ended by then; of two readings of the clock the one that fits. */
+function parentsBy(
+  context: Context,
+  checked: CheckedRun,
+  place: number,
+  at: EpochMs,
+  fits: (parents: readonly Parent[]) => boolean,
+): (Parent & { endedAt: number })[] {
+  const edges = checked.run.graph.plan.edges.filter(({ child }) => child === place)
+  const by = (instant: EpochMs) => edges.map((edge) => ({ edge, ...parentAt(checked, edge, instant) }))
+  const parents = by(at)
+  if (fits(parents)) return parents
+  const parentsBefore = by(latestReadBy(context.evidence, at))
+  return fits(parentsBefore) ? parentsBefore : parents
 }
 
 /** How a parent had ended by then; null: it had not. */

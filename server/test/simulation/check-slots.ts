@@ -7,6 +7,7 @@ import { isExcluded } from '../../src/domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
 import { checkVersion, explainChange, isBeforeStep } from './check-changes.ts'
 import { type CheckedJob, type Context, dueOf } from './checker.ts'
+import { clockStepsOf } from './clock-steps.ts'
 
 /** Within this time of a fault a misfire is no surprise: a slot is misfired a minute after its time. */
 const misfireAfterMs = 60_000
@@ -14,6 +15,8 @@ const misfireAfterMs = 60_000
 const aftermathMs = 30_000
 /** A slot that fires later than this is not skipped for overlap. */
 const onTimeMs = 2_020
+/** A server goes by what it measured of the store's clock for so long. */
+const unmeasuredMsMax = 60_000
 
 export function checkSlots(context: Context, checked: CheckedJob): void {
   const { job, expected } = checked
@@ -86,13 +89,29 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
   }
   // In the way is an execution under way, or an earlier slot that was still owed: it was fired only later.
   const mayOwe = !plain || checked.changes.some(({ asOf }) => asOf !== null)
-  const isExplained = checked.inTheWay.some(({ slot: other, firedAt, endedAt }) => {
-    const isBusy = firedAt <= due + onTimeMs && endedAt >= due
-    return isBusy || (mayOwe && other < slot && firedAt >= due)
-  })
+  const isExplainedBy = (latestAt: number) =>
+    checked.inTheWay.some(({ slot: other, firedAt, endedAt }) => {
+      const isBusy = firedAt <= latestAt && endedAt >= due
+      return isBusy || (mayOwe && other < slot && firedAt >= due)
+    })
+  const isExplained =
+    isExplainedBy(due + onTimeMs) || isExplainedBy(due + onTimeMs + unseenStepMs(context, due))
   // Or it was still owed then, and a change that came later put an end to it.
   const wasOwed = mayOwe && checked.job.skips.some((range) => isDropped(checked, range, slot, due))
   if (!isExplained && !wasOwed) say('I1', `${nameOf(checked, slot)} was skipped for overlap with nothing`)
+}
+
+/**
+ * By how much the store's clock was put forward near this time. Until a server has measured it again, it takes a slot for
+ * on time that is late by so much more, and what has begun meanwhile is in the way.
+ */
+function unseenStepMs({ evidence }: Context, due: EpochMs): number {
+  const isNear = (before: number, after: number) =>
+    after > before && after >= due - unmeasuredMsMax && before <= due + onTimeMs
+  return clockStepsOf(evidence).reduce(
+    (ms, { before, after }) => (isNear(before, after) ? ms + after - before : ms),
+    0,
+  )
 }
 
 /** Whether an earlier slot was undecided when this one came due, and stopped by a change. */
