@@ -11,6 +11,8 @@ const outageMsMin = 45_000
 const decidedMs = 10_000
 /** FIRE_ALL runs this many missed slots of a job. */
 const fireAllMax = 1_000
+/** A statement and its commit take this long at most: longer ones are ended. */
+const commitMs = 1_000
 /** A slot that fires later than this is owed, and is not skipped for overlap. */
 const onTimeMs = 2_000
 
@@ -145,7 +147,8 @@ function explainOverlap({ say, evidence }: Picture, checked: CheckedJob, slot: n
   const latest = slot + jitterSeconds * 1_000 + onTimeMs + 500
   const isBusy = checked.executions.some(({ first, last }) => {
     const isBefore = first.kind === 'slot' ? first.slot < slot : true
-    const endedAt = last.final ? last.recordedAt : evidence.readAt
+    // The record bears the time it was written, and counts from its commit on.
+    const endedAt = last.final ? last.recordedAt + commitMs : evidence.readAt
     return isBefore && first.enqueuedAt <= latest && endedAt >= slot
   })
   const isOwed = checked.executions.some(({ first }) => first.slot < slot && first.enqueuedAt >= slot)

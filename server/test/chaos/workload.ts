@@ -113,11 +113,13 @@ export function drawOnce(dice: Dice, options: WorkloadOptions, dueAt: number): D
 export function drawRecurring(dice: Dice, options: WorkloadOptions, everySeconds: number): Draft {
   const overlap_policy = dice.pick(OVERLAPS)
   const waits = overlap_policy === 'BUFFER_ALL' || overlap_policy === 'BUFFER_ONE'
-  const target = dice.pick<Target>(waits ? PATIENT_TARGETS : ALL_TARGETS)
+  // What waits must come to an end: one that is told to come later all the time does not, every second.
+  const patient = everySeconds >= 5 ? PATIENT_TARGETS : (['quick', 'slow'] as const)
+  const target = dice.pick<Target>(waits ? patient : ALL_TARGETS)
   const schedule = drawSchedule(dice, everySeconds)
   return {
     schedule,
-    execution: executionOf(options, target, Math.min(slowMsMax, everySeconds * (waits ? 800 : 1_500))),
+    execution: executionOf(options, target, Math.min(slowMsMax, everySeconds * (waits ? 400 : 1_500))),
     retry_policy: drawRetries(dice),
     overlap_policy,
     misfire_policy: dice.pick(MISFIRES),

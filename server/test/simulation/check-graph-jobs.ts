@@ -103,10 +103,11 @@ function checkRunOf(
   }
   if (run.executions.some((list) => list.includes(one))) return
   // Its run was cancelled before it fired; so is it, unless it ends sooner.
-  const { cancelMessage, finishedAt } = run.run
   const wasCancelled =
     // By a newer slot of another root, when all of it that ran had ended: no execution tells of it.
-    (cancelMessage !== null && finishedAt !== null && finishedAt <= firedAt) ||
+    supersededBy(run) <= firedAt ||
+    // The same, and somebody resumed the run later: what it was cancelled for is forgotten.
+    (one.outcome === 'cancelled' && run.rounds.some(({ to }) => to <= firedAt)) ||
     evidence.deeds.some((deed) => deed.kind === 'cancel run' && deed.runId === runId && deed.at <= firedAt) ||
     run.executions.flat().some(({ cancelledAt }) => cancelledAt !== null && cancelledAt <= firedAt)
   if (wasCancelled) return
@@ -117,6 +118,12 @@ function checkRunOf(
       deed.kind === 'edges' && deed.tenantId === tenantId && deed.at >= run.run.slot && deed.at <= firedAt,
   )
   if (kind !== 'slot' || !isChanged) say('I19', `${executionId} is not in its run ${runId}`)
+}
+
+/** The slot that a run was cancelled for; Infinity: it was not. */
+function supersededBy({ run }: CheckedRun): number {
+  const slot = /: the slot (\S+) came while it was under way/.exec(run.cancelMessage ?? '')?.[1]
+  return slot === undefined ? Number.POSITIVE_INFINITY : Date.parse(slot)
 }
 
 function checkBusy({ say, evidence }: Context, { version }: CheckedJob, busy: readonly Busy[]): void {
