@@ -2,7 +2,7 @@
 // order of their slots; where a slot may not wait for another, it is not even fired before that.
 import { toRfc3339 } from '../../src/lib/epoch.ts'
 import { type CheckedJob, type Context, isOfSlot, type RecordedExecution } from './checker.ts'
-import { latestReadBy } from './clock-steps.ts'
+import { isReadTwice, latestReadBy } from './clock-steps.ts'
 
 export function checkOverlap({ say, evidence }: Context, { version, executions }: CheckedJob): void {
   if (version.overlapPolicy === 'ALLOW') return
@@ -10,7 +10,8 @@ export function checkOverlap({ say, evidence }: Context, { version, executions }
   const slots = ran.filter(isOfSlot)
   for (let i = 1; i < slots.length; i++) {
     const [before, after] = [slots[i - 1]!, slots[i]!]
-    if (after.calls[0]!.at < before.calls[0]!.at)
+    const { at } = after.calls[0]!
+    if (at < before.calls[0]!.at && !isReadTwice(evidence, at))
       say('I20', `"${version.name}": ${after.executionId} started before ${before.executionId}`)
   }
   const started = ran.toSorted((a, b) => a.calls[0]!.at - b.calls[0]!.at)
@@ -18,7 +19,7 @@ export function checkOverlap({ say, evidence }: Context, { version, executions }
     const [before, after] = [started[i - 1]!, started[i]!]
     const { at } = after.calls[0]!
     if (at >= before.endedAt || areOfBackfill(before, after)) continue
-    if (latestReadBy(evidence, at) >= before.endedAt) continue
+    if (isReadTwice(evidence, at) || latestReadBy(evidence, at) >= before.endedAt) continue
     const times = `${toRfc3339(at)}, before ${before.executionId} ended at ${toRfc3339(before.endedAt)}`
     say('I20', `"${version.name}": ${after.executionId} started at ${times}`)
   }

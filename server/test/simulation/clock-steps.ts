@@ -26,3 +26,8 @@ export function latestReadBy(evidence: Evidence, at: EpochMs): EpochMs {
     after <= latest && latest < before ? before : latest
   return clockStepsOf(evidence).reduceRight(latestWith, at)
 }
+
+/** Whether the clock read this twice, since it was put back: then nobody can say what came first. The witness saw it. */
+export function isReadTwice(evidence: Evidence, at: EpochMs): boolean {
+  return clockStepsOf(evidence).some(({ before, after }) => after <= at && at <= before)
+}
