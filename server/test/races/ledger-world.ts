@@ -98,13 +98,21 @@ export async function drain({ s, client, first }: Race): Promise<void> {
   assert.fail(`something is stuck: ${JSON.stringify(rows)}`)
 }
 
-/** A burst waits in the lane of its tenant. */
+/** A burst waits in the lane of its tenant. Some may be cancelled meanwhile: a newer slot of CANCEL_RUNNING has come. */
 export async function runAll(s: Race['s']): Promise<void> {
   const workerId = await s.addWorker()
+  const ending = s.succeeded()
   for (const lane of [sharedLane, tenantId]) {
     const { batches, live } = await s.claim(workerId, 1_000, lane)
-    for (const batch of batches) await s.finishBatch(workerId, batch, s.succeeded())
-    for (const one of live) await s.finishLive(workerId, one, s.succeeded())
+    for (const { batchId, fence, positions } of batches) {
+      const endings = positions.map((position) => ({ position, ending }))
+      const { missing } = await s.queue.finishBatches(workerId, [{ batchId, fence, endings }])
+      assert.deepEqual(missing, [])
+    }
+    for (const { executionId, fence, attempt } of live) {
+      const { missing } = await s.queue.finishLive(workerId, [{ executionId, fence, attempt, ending }])
+      assert.deepEqual(missing, [])
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-// A short simulation from fresh seeds, so that every run of the tests looks somewhere else: by the command that people
-// use, in a process of its own, since the hooks of `node:test` make every promise three times as dear.
+// A short simulation, by the command that people use, in a process of its own, since the hooks of `node:test` make every
+// promise three times as dear. The seeds are the same each time: `npm run sim -- --seeds 2000` looks somewhere else.
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import test from 'node:test'
@@ -13,10 +13,9 @@ function sim(...args: string[]): Promise<{ code: number; said: string }> {
   })
 }
 
-test('50 fresh seeds with every kind of fault keep every invariant', async (t) => {
-  const { code, said } = await sim('--seeds', '50')
+test('50 seeds with every kind of fault keep every invariant', async () => {
+  const { code, said } = await sim('--seed', '1', '--seeds', '50')
   assert.equal(code, 0, said)
-  t.diagnostic(said.split('\n')[0]!)
   assert.match(said, /^violations +0$/m)
   const executions = Number(/^executions +(\d+)$/m.exec(said)![1])
   assert.ok(executions > 1_000, `only ${executions} executions`)
