@@ -1,7 +1,6 @@
 // Runs a simulation from its seed to its end and has it checked. What is wrong is said together with the one command
 // that repeats it.
 import assert from 'node:assert/strict'
-import { randomInt } from 'node:crypto'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
 import { checkAll, type Verdict } from './checker.ts'
@@ -103,10 +102,10 @@ export function assertSound({ seed, rates, verdict }: Report, file: string): voi
   )
 }
 
-/** From the environment when a run is repeated, else a new one. */
-export function freshSeed(): number {
+/** From the environment when somebody wants another one. */
+export function seedOr(usual: number): number {
   const given = process.env[seedVariable]
-  return given === undefined ? randomInt(2 ** 31) : Number(given)
+  return given === undefined ? usual : Number(given)
 }
 
 export function commandOf(seed: number, file: string): string {
