@@ -5,28 +5,19 @@ import pg from 'pg'
 import type { EpochMs } from '../../src/lib/epoch.ts'
 import { realTimers } from '../../src/lib/timers.ts'
 import type { RunSteps } from '../../src/ports/graph-runs.ts'
-import { StoredApiKeys } from '../../src/store/api-keys.ts'
-import { StoredArtifacts } from '../../src/store/artifacts.ts'
 import { StoredAttempts } from '../../src/store/attempts.ts'
-import { StoredCalendars } from '../../src/store/calendars.ts'
-import { StoredControl } from '../../src/store/control.ts'
 import type { Database } from '../../src/store/database.ts'
-import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
-import { StoredGraphRuns } from '../../src/store/graph-runs.ts'
 import { StoredHistory } from '../../src/store/history.ts'
-import { StoredJobs } from '../../src/store/jobs.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { migrate } from '../../src/store/migrate.ts'
-import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
-import { StoredRequests } from '../../src/store/requests.ts'
+import { StoredRequests, storesOn } from '../../src/store/requests.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
 import { rowTypes } from '../../src/store/rows.ts'
 import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
-import { StoredTenants } from '../../src/store/tenants.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
 import { cleanUp } from '../cleanup.ts'
@@ -80,15 +71,7 @@ export async function openClockedPostgres(
 function openPorts(database: Database): Ports {
   const workers = new StoredWorkers(database)
   return {
-    jobs: new StoredJobs(database),
-    control: new StoredControl(database),
-    deadLetters: new StoredDeadLetters(database),
-    operations: new StoredOperations(database),
-    tenants: new StoredTenants(database),
-    apiKeys: new StoredApiKeys(database),
-    calendars: new StoredCalendars(database),
-    artifacts: new StoredArtifacts(database),
-    graphRuns: new StoredGraphRuns(database),
+    ...storesOn(database),
     requests: new StoredRequests(database),
     slots: new StoredSlots(database),
     queue: new StoredQueue(database),
