@@ -5,8 +5,11 @@ import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './ret
 
 /** What happened to one attempt. Times are those of the database's clock. */
 export interface AttemptEnd {
-  /** cancelled: it was stopped because somebody cancelled it. */
-  outcome: 'succeeded' | 'failed' | 'timed_out' | 'cancelled'
+  /**
+   * cancelled: it was stopped because somebody cancelled it. lost: its own worker gave it up, and nobody can say how it
+   * would have ended; it costs no retry.
+   */
+  outcome: 'succeeded' | 'failed' | 'timed_out' | 'cancelled' | 'lost'
   /** Null: nobody can say any more. */
   startedAt: EpochMs | null
   finishedAt: EpochMs

@@ -63,3 +63,7 @@ export function retryDelayMs(
 }
 
 export const workerLostMessage = 'The worker that ran this attempt went silent and was declared dead.'
+export const outageMessage =
+  'The worker was without the database for too long and gave this attempt up. Its target may have done the work.'
+export const stoppedMessage =
+  'The worker was stopped before this attempt had ended. Its target may have done the work.'

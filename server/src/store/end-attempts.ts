@@ -33,12 +33,13 @@ export const endPlaces = fragment`
     WHERE h.k = 'ended' OR (h.cancel IS NOT NULL AND (h.k IN ('running', 'awaiting')) IS NOT TRUE)
   ), stayed AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
-      rank, ready_at, worker_id, caller_id, fence, attempt, host, started_at, deadline, cancelled_at, cancel_message)
+      rank, ready_at, worker_id, caller_id, fence, attempt, losses, host, started_at, deadline, cancelled_at,
+      cancel_message)
     SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot',
       CASE h.k WHEN 'ended' THEN 'retrying' WHEN 'running' THEN 'running' WHEN 'awaiting' THEN 'awaiting' ELSE 'ready' END,
       h.route, h.lane, h.priority, h.slot, h.enqueued_at, h.rank, from_ms(h.a),
       CASE h.k WHEN 'running' THEN h.worker_id END, CASE h.k WHEN 'awaiting' THEN h.worker_id END, 1,
-      CASE WHEN h.k IN ('ended', 'running', 'awaiting') THEN 1 ELSE 0 END, h.c,
+      CASE WHEN h.k IN ('ended', 'running', 'awaiting') THEN 1 ELSE 0 END, CASE h.o WHEN 'lost' THEN 1 ELSE 0 END, h.c,
       CASE WHEN h.k IN ('running', 'awaiting') THEN from_ms(h.s) END,
       CASE WHEN h.k IN ('running', 'awaiting')
         THEN least(from_ms(h.g), CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END) END,
@@ -140,6 +141,7 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
     -- One that may have killed its worker stays apart from others until an attempt of it has ended.
     UPDATE live l SET state = CASE h.k WHEN 'ended' THEN 'retrying' ELSE 'ready' END, ready_at = from_ms(h.a),
       attempt = CASE h.k WHEN 'ended' THEN l.attempt ELSE l.attempt - 1 END,
+      losses = CASE h.o WHEN 'lost' THEN l.losses + 1 ELSE l.losses END,
       host = CASE WHEN h.k = 'unstarted' AND l.host = 'suspect' THEN l.host ELSE h.c END, ${atRest}
     FROM held h
     WHERE l.execution_id = h.e AND h.cancel IS NULL AND (h.k = 'unstarted' OR (h.k = 'ended' AND h.a IS NOT NULL))

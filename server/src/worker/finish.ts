@@ -272,8 +272,9 @@ export class Finisher {
       // A target that completed it by itself was told of then. A cancel that we had seen is not taken back.
       if (isRepeated && !isAwaiting) tell(this.#deps.clock, task, task.cancelledMs !== null, after)
     } else if (task.end === null && !isAwaiting) after.handedBack = true
-    // One whose target has taken it is nobody's any more, if that was written.
-    else if (!isAwaiting || !isRepeated) this.#deps.late.refuse(task, workerId)
+    // One whose target has taken it is nobody's any more, if that was written; one that was given up has no result.
+    else if ((!isAwaiting || !isRepeated) && task.end?.outcome !== 'lost')
+      this.#deps.late.refuse(task, workerId)
     this.#deps.hand.drop(task)
   }
 

@@ -5,7 +5,7 @@ import { HostGate, hostCapOf, judgeHost } from '../domain/host-gate.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import { noHost } from './prepare.ts'
-import { type BatchInHand, endCancelled, type Task } from './task.ts'
+import { type BatchInHand, endCancelled, endGivenUp, type Task } from './task.ts'
 
 export interface HandDeps {
   clock: Clock
@@ -167,16 +167,19 @@ export class Hand {
     else this.#byLane.set(task.lane, inLane)
   }
 
-  /** Aborts every call and starts none: they go back as if they had not been started. What has ended is kept. */
-  giveUp(): void {
+  /** Aborts every call and starts none: what ran is lost, what waited goes back unstarted. What has ended is kept. */
+  giveUp(message: string): void {
+    const now = this.#deps.clock.databaseNow()
     for (const task of this.#tasks) {
-      if (task.state === 'queued') this.unqueue(task)
-      else if (task.state === 'running') {
+      if (task.state === 'queued') {
+        this.unqueue(task)
+        this.#end(task, null)
+      } else if (task.state === 'running') {
         task.abort!.abort()
         const { host } = task.prepared
         if (host !== noHost) this.gate.leave(host, 'unknown')
-      } else continue
-      this.#end(task, null)
+        this.#end(task, endGivenUp(task, now, message))
+      }
     }
   }
 

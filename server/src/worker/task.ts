@@ -71,6 +71,24 @@ export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd
   }
 }
 
+/**
+ * The end of an attempt that its worker gives up, for a reason of its own: the next one may start at once, however many
+ * were lost. The target was called, so the number is used.
+ */
+export function endGivenUp({ startedAt }: Task, now: EpochMs, message: string): AttemptEnd {
+  return {
+    outcome: 'lost',
+    startedAt,
+    finishedAt: now,
+    durationMs: null,
+    httpStatus: null,
+    error: { type: 'WORKER_LOST', message },
+    preview: null,
+    retryAt: now,
+    deadReason: null,
+  }
+}
+
 /** A claimed batch; it lives at most `batchMsMax`. */
 export interface BatchInHand {
   readonly batchId: string

@@ -227,7 +227,7 @@ test('a worker has one suspect in hand at a time; what is not suspected runs bes
   for (const executionId of suspects) assert.equal(await s.statusOf(executionId), 'SUCCEEDED')
 })
 
-test('a worker that goes hands back what it runs, with what it said so far', async (t) => {
+test('a worker that goes gives up what it runs, with what it said so far', async (t) => {
   const { startShell, createShell, fire, turn, runs, statusOf, ports } = await setupWorker(t)
   const worker = await startShell()
   const executionId = await fire(await createShell(), 0)
@@ -237,7 +237,7 @@ test('a worker that goes hands back what it runs, with what it said so far', asy
   await worker.drain()
   await worker.release()
   assert.equal(runs[0]!.context.signal.aborted, true)
-  assert.equal(await statusOf(executionId), 'PENDING')
+  assert.equal(await statusOf(executionId), 'RETRYING')
   const query = { tenantId: defaultTenantId, executionId, attempt: 1, after: null, limit: 10 }
   assert.equal((await ports.logs.read(query)).length, 1)
 })

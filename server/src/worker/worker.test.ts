@@ -186,7 +186,7 @@ test('without a beat for eight seconds nothing is claimed or started, and with o
 })
 
 test('results wait out an outage; calls are given up when it lasts longer than allowed', async () => {
-  const { start, run, createJob, fire, fireBatch, world, statusOf, store, sentFor } = await setup()
+  const { start, run, createJob, fire, fireBatch, world, statusOf, view, store, sentFor } = await setup()
   const worker = await start()
   const ended = await fire(await createJob({ afterMs: 10_000 }), 0)
   await run([worker], 250)
@@ -213,11 +213,12 @@ test('results wait out an outage; calls are given up when it lasts longer than a
     assert.equal(sentFor(executionId).length, 1, 'a result is not thrown away, however long it takes')
   }
   assert.equal(worker.hand.size, 0)
-  for (const executionId of [running, executionIds[1]!])
-    assert.deepEqual([await statusOf(executionId), store.live.get(executionId)!.attempt], ['PENDING', 0])
-  await worker.claim()
-  for (const executionId of [running, executionIds[1]!])
-    assert.equal(store.live.get(executionId)!.attempt, 1, 'it runs again, and no attempt was spent')
+  for (const executionId of [running, executionIds[1]!]) {
+    const { status, attempts } = await view(executionId)
+    assert.deepEqual([status, attempts.map(({ outcome }) => outcome)], ['RETRYING', ['lost']])
+    const { attempt, losses } = store.live.get(executionId)!
+    assert.deepEqual([attempt, losses], [1, 1], 'its target was called, so the number is used; no retry is')
+  }
 })
 
 test('what had ended when the lease was found lost is refused, and the log of the execution says so', async (t) => {
@@ -306,8 +307,8 @@ test('what a claim brings after the drain has begun goes back at once, while oth
   assert.equal(worker.hand.size, 1)
 })
 
-test('a worker that goes records what has ended and hands the rest back, without an attempt spent', async () => {
-  const { start, run, createJob, fire, fireBatch, view, statusOf, workers, world } = await setup()
+test('a worker that goes records what has ended, and that what ran is lost, without a retry spent', async () => {
+  const { start, run, createJob, fire, fireBatch, view, statusOf, workers, world, store } = await setup()
   const worker = await start()
   const alone = await fire(await createJob({ afterMs: 60_000 }), 0)
   await run([worker], 250)
@@ -321,10 +322,29 @@ test('a worker that goes records what has ended and hands the rest back, without
   assert.deepEqual(await workers.list({ tenantId: null }), [])
   assert.equal(await statusOf(ended), 'SUCCEEDED')
   for (const executionId of [alone, executionIds[1]!]) {
-    const { status, attempt, attempts } = await view(executionId)
-    assert.deepEqual({ status, attempt, attempts }, { status: 'PENDING', attempt: 0, attempts: [] })
+    const { status, attempts } = await view(executionId)
+    assert.deepEqual([status, attempts.map(({ outcome }) => outcome)], ['RETRYING', ['lost']])
+    assert.equal(store.live.get(executionId)!.losses, 1)
   }
   assert.equal(worker.isIdle, true)
+})
+
+test('one that goes and cannot write is left to be reclaimed: what it called is not handed back as unstarted', async () => {
+  const { start, createJob, fire, view, queue, reclaim } = await setup()
+  const worker = await start()
+  const executionId = await fire(await createJob({ afterMs: 60_000 }), 0)
+  await worker.claim()
+  await worker.drain()
+  queue.finishBatches = async () => {
+    throw new Error('the connection is gone')
+  }
+  await worker.release()
+  assert.deepEqual((await view(executionId)).status, 'RUNNING')
+  await reclaim(worker)
+  assert.deepEqual(
+    (await view(executionId)).attempts.map(({ outcome }) => outcome),
+    ['lost'],
+  )
 })
 
 test('a single execution that waits 200 ms for its host goes back and waits there', async () => {

@@ -1,5 +1,6 @@
 // A worker: lease, hand, claimer and finisher put together. Its steps are called by loops, or by a simulator.
 import type { Executor } from '../domain/job.ts'
+import { outageMessage, stoppedMessage } from '../domain/retry.ts'
 import { serverRoute } from '../domain/route.ts'
 import type { Attempts } from '../ports/attempts.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
@@ -191,7 +192,7 @@ export class Worker {
     if (this.hand.size === 0) return 'idle'
     if (this.lease.silentMs() > this.#outageMs) {
       // What has ended is written when the database answers: the fence decides.
-      this.hand.giveUp()
+      this.hand.giveUp(outageMessage)
       return 'idle'
     }
     this.hand.pump()
@@ -214,20 +215,24 @@ export class Worker {
     return this.hand.size === 0 && this.#finisher.pending === 0 && !this.#late.isWaiting
   }
 
-  /** Aborts what still runs and hands everything back; then the lease is given up. */
+  /** Aborts what still runs, which is lost, and hands back what did not start; then the lease is given up. */
   async release(): Promise<void> {
-    await this.#finishAll().catch(() => {})
+    this.hand.giveUp(stoppedMessage)
+    const isWritten = await this.#finishAll().catch(() => false)
     await this.#late.write().catch(() => {})
     await this.sendNotes().catch(() => {})
     this.hand.abandon()
     this.#finisher.clear()
+    // What was called must not go back as if it had not been: whoever reclaims it writes that it was lost.
+    if (!isWritten) return
     await this.#deps.queue.returnUnknown(this.lease.workerId, [])
     await this.lease.release()
   }
 
-  async #finishAll(): Promise<void> {
+  async #finishAll(): Promise<boolean> {
     for (let writes = 0; this.#finisher.pending > 0 && writes < lastWritesMax; writes++)
       await this.#finisher.write()
+    return this.#finisher.pending === 0
   }
 
   /** What had ended by then has come too late. */

@@ -263,6 +263,39 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.deepEqual((await s.view(executionId)).attempts, [])
   })
 
+  test(`${name}: an attempt that its worker gave up is on record as lost, and costs no retry`, async (t) => {
+    const s = await setup(t)
+    const error = { type: 'WORKER_LOST', message: 'given up' } as const
+    const lost = s.failed({ outcome: 'lost', httpStatus: null, error, retryAt: s.at(302) })
+    const { executionId, workerId, live } = await claimTriggered(s)
+    await s.fireBatch([await s.createJob({ name: 'of a batch' })], 0)
+    const batch = await s.claimBatch(workerId)
+    await s.finishBatch(workerId, batch, lost)
+    await s.finishLive(workerId, live, lost)
+    await s.upkeep.wake(10)
+    for (const again of (await s.claim(workerId)).live) {
+      assert.deepEqual([again.attempt, again.losses], [2, 1])
+      await s.finishLive(workerId, again, lost)
+    }
+    await s.upkeep.wake(10)
+    const third = (await s.claim(workerId)).live
+    assert.deepEqual(
+      third.map(({ attempt, losses }) => [attempt, losses]),
+      [
+        [3, 2],
+        [3, 2],
+      ],
+    )
+    const { attempts } = await s.view(executionId)
+    assert.deepEqual(
+      attempts.map((one) => [one.outcome, one.error?.type]),
+      [
+        ['lost', 'WORKER_LOST'],
+        ['lost', 'WORKER_LOST'],
+      ],
+    )
+  })
+
   test(`${name}: a retry does not wait for the host that was full before`, async (t) => {
     const s = await setup(t)
     const { workerId, live } = await claimTriggered(s)

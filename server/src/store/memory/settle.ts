@@ -79,7 +79,10 @@ function endAttempt(store: MemoryStore, row: LiveRow, end: AttemptEnd): void {
   const { retryAt } = end
   recordAttempt(store, row, holderOf(row), { ...end, final: retryAt === null })
   if (retryAt === null) store.deleteLive(row)
-  else store.changeLive(row, { ...atRest, state: 'retrying', host: null, readyAt: retryAt })
+  else {
+    const losses = row.losses + (end.outcome === 'lost' ? 1 : 0)
+    store.changeLive(row, { ...atRest, state: 'retrying', host: null, readyAt: retryAt, losses })
+  }
 }
 
 /** Whose attempt it is; null: it is between attempts. */
