@@ -1,7 +1,7 @@
 // Tokens of attempts, as the targets of a running server are sent them.
-import { createSecretKey } from 'node:crypto'
 import pg from 'pg'
 import { attemptTokenOf } from '../src/domain/attempt-token.ts'
+import { HmacSha256 } from '../src/lib/hmac.ts'
 import { addressOf, type DatabaseAddress } from '../src/store/database.ts'
 
 export async function connectTo(address: DatabaseAddress): Promise<pg.Client> {
@@ -16,6 +16,6 @@ export async function tokensOf(
   tenantId: string,
 ): Promise<(executionId: string, attempt?: number) => string> {
   const { rows } = await client.query('SELECT token_key FROM installation')
-  const key = createSecretKey(rows[0].token_key)
+  const key = new HmacSha256(rows[0].token_key)
   return (executionId, attempt = 1) => attemptTokenOf(key, { tenantId, executionId, attempt, fence: attempt })
 }

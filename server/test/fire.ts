@@ -38,6 +38,7 @@ export async function fireSlot(
     late: false,
     owedTo: null,
     owedPaceMs: 0,
+    recordedAt: null,
     previousSlot: null,
     skipped: [],
     skip: null,

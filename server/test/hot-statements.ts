@@ -102,8 +102,8 @@ export const hotStatements: HotStatement[] = [
   },
   {
     statement: lockCursors,
-    values: [`SELECT json_agg(${job}) FROM generate_series(1, 1000) AS n`],
-    types: 'json',
+    values: [`SELECT array_agg(${job}) FROM generate_series(1, 1000) AS n`],
+    types: 'uuid[]',
   },
   {
     statement: fireSlots,
@@ -114,8 +114,9 @@ export const hotStatements: HotStatement[] = [
         'bm', CASE WHEN n % 2 = 0 THEN 1000 END, 'ro', n % 2 = 0, 'cn', CASE WHEN n % 5 = 0 THEN '["holidays"]'::json END, 'cr', 0,
         'g', CASE WHEN n % 9 = 0 THEN ${job} END, 'ru', CASE WHEN n % 9 = 0 THEN md5('run' || n)::uuid END,
         'ps', to_ms(date_trunc('second', now())) - 1000)) FROM generate_series(1, 1000) AS n`,
+      `SELECT to_ms(now()) - 3600000`,
     ],
-    types: 'json',
+    types: 'json, float8',
   },
   { statement: selectWaiting, values: [routes, 'SELECT 256'], types: 'text[], bigint' },
   {

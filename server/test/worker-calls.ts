@@ -1,8 +1,8 @@
 // A worker of a tenant's own, as it speaks to the API in tests.
 import assert from 'node:assert/strict'
-import { createSecretKey } from 'node:crypto'
 import { type AttemptOfTenant, attemptTokenOf } from '../src/domain/attempt-token.ts'
 import { defaultTenantId } from '../src/domain/tenant.ts'
+import { HmacSha256 } from '../src/lib/hmac.ts'
 import type { setupApp } from './app.ts'
 
 type App = Pick<Awaited<ReturnType<typeof setupApp>>, 'app' | 'call' | 'memory'>
@@ -65,6 +65,6 @@ export async function tokenOf(
   { memory }: Pick<App, 'memory'>,
   one: Omit<AttemptOfTenant, 'tenantId' | 'fence'> & { tenantId?: string; fence?: number },
 ): Promise<string> {
-  const key = createSecretKey(Buffer.from(await memory.secrets.tokenKey()))
+  const key = new HmacSha256(await memory.secrets.tokenKey())
   return attemptTokenOf(key, { tenantId: defaultTenantId, fence: one.attempt, ...one })
 }

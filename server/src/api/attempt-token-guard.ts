@@ -1,8 +1,8 @@
 // Who has the token of an attempt may speak for it, without an API key. The token is checked before the body is read; how
 // often one execution speaks, and how many speak at once, is bounded.
-import { createSecretKey, type KeyObject } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AttemptOfTenant, readAttemptToken } from '../domain/attempt-token.ts'
+import { HmacSha256 } from '../lib/hmac.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import { ApiError } from './api-error.ts'
@@ -29,7 +29,7 @@ const tokenHeader = 'X-Carillon-Token'
 
 export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuardDeps): void {
   const buckets = new TokenBuckets()
-  const findKey = once(async () => createSecretKey(Buffer.from(await secrets.tokenKey())))
+  const findKey = once(async () => new HmacSha256(await secrets.tokenKey()))
   let underWay = 0
   app.decorateRequest('attemptOf')
   app.addHook('onRequest', async (request, reply) => {
@@ -54,7 +54,7 @@ export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuar
   })
 }
 
-function readToken({ headers, params }: FastifyRequest, key: KeyObject): AttemptOfTenant {
+function readToken({ headers, params }: FastifyRequest, key: HmacSha256): AttemptOfTenant {
   const executionId = readId((params as { execution_id: string }).execution_id)
   const given = headers[tokenHeader.toLowerCase()] ?? /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
   if (given === undefined) throw new ApiError('INVALID_TOKEN', `The ${tokenHeader} header is missing.`)

@@ -31,13 +31,21 @@ export class HmacSha256 {
   }
 
   base64(text: string): string {
+    return this.#digest(text, 'base64')
+  }
+
+  base64url(text: string): string {
+    return this.#digest(text, 'base64url')
+  }
+
+  #digest(text: string, encoding: 'base64' | 'base64url'): string {
     if (text.length * bytesPerUnitMax > textBytesMax)
-      return createHmac('sha256', this.#key).update(text).digest('base64')
+      return createHmac('sha256', this.#key).update(text).digest(encoding)
     inner.set(this.#innerBlock)
     const end = blockBytes + inner.write(text, blockBytes)
     outer.set(this.#outerBlock)
     // As text and not as bytes: a buffer made for each digest would cost as much as the hash.
     outer.write(hash('sha256', inner.subarray(0, end), 'latin1'), blockBytes, 'latin1')
-    return hash('sha256', outer, 'base64')
+    return hash('sha256', outer, encoding)
   }
 }

@@ -89,6 +89,8 @@ export interface SlotToFire {
   owedTo: EpochMs | null
   /** The least time between two owed slots. */
   owedPaceMs: number
+  /** The latest slot of the job that the caller knows to be recorded; null: it knows of none. */
+  recordedAt: EpochMs | null
   /** The slot before, to tell runs of equal skips. */
   previousSlot: EpochMs | null
   /** Slots that will not run: before this one, or up to it when `skip` is set. */

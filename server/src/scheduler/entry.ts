@@ -29,6 +29,8 @@ export interface Entry extends Readonly<LateJob> {
   /** Slots that ran, while there is a `maxRuns`. */
   runs: number
   slot: EpochMs
+  /** The latest slot that is known to be recorded: where the store begins to look for it. Null: none is known. */
+  recordedAt: EpochMs | null
   /** When the wheel hands it out: the slot's due time, or later when it must be tried again. */
   dueAt: EpochMs
   /** When its cursor was last written. */
@@ -73,6 +75,7 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     graphId: cursor.graphId,
     runs: cursor.runs,
     slot,
+    recordedAt: cursor.recordedAt,
     dueAt: dueAtOf({ jobId, jitterSeconds }, slot),
     // Spread by partition, so that jobs loaded together do not write their cursors together.
     movedAt: (now - Math.floor((partitionId / partitionsCount) * moveEveryMs)) as EpochMs,

@@ -30,6 +30,22 @@ test('a root that fires starts a run, and who takes runs further is told', async
   assert.equal(store.runNotes.size, 1)
 })
 
+test('what was recorded by a fire is known to the next one; what was only taken is not', async () => {
+  const { at, world, createEvery, load, fire, fireOnceBy, asked } = await setup()
+  const job = await createEvery(10, 610)
+  await load()
+  const recordedBefore = async () => {
+    await world.advance(10_000)
+    await fire()
+    return asked.at(-1)![0]!.recordedAt
+  }
+  assert.equal(await recordedBefore(), null)
+  assert.equal(await recordedBefore(), at(610))
+  fireOnceBy(async (_real, [one]) => [{ jobId: job.jobId, slot: one!.slot, answer: 'taken' }])
+  assert.equal(await recordedBefore(), at(620))
+  assert.equal(await recordedBefore(), at(620), 'it may only be decided, and have no row')
+})
+
 test('an empty wheel is looked at again after a second', async () => {
   const { fire, told } = await setup()
   assert.equal(await fire(), fireEveryMs)

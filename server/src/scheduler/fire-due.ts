@@ -134,7 +134,8 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
       wheel.putBack(entry)
       return
     }
-    const { move, runs } = plan.slots.at(-1)!
+    const { move, runs, slot } = plan.slots.at(-1)!
+    if (isRecorded(answer)) entry.recordedAt = slot
     if (runs !== null && isCounted(answer)) {
       entry.runs += runs.count
       if (entry.runs >= runs.max) return
@@ -154,6 +155,11 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
   const startsRun = isSome && slots.some(({ runId }) => runId !== null)
   if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
   if (isSome) deps.onEnqueued()
+}
+
+/** Whether the slot has its row by this fire. One that is taken may only be decided, and one that is owed has none yet. */
+function isRecorded(answer: FireAnswer['answer'] | undefined): boolean {
+  return answer === undefined || !['taken', 'owed', 'busy', 'early', 'stale'].includes(answer)
 }
 
 /** Whether the slot runs, now or later: those count against `max_runs`. */

@@ -22,6 +22,7 @@ test('a job that is due fires one slot, as it is', () => {
         late: false,
         owedTo: null,
         owedPaceMs: 0,
+        recordedAt: null,
         previousSlot: at(-1),
         skipped: [],
         skip: null,

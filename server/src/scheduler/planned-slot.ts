@@ -35,6 +35,7 @@ export function plain(entry: Entry, slot: EpochMs): PlannedSlot {
     late: false,
     owedTo: null,
     owedPaceMs: 0,
+    recordedAt: entry.recordedAt,
     previousSlot: hasNeighbours ? previousSlot(schedule, slot) : null,
     skipped: [],
     skip: null,

@@ -32,7 +32,7 @@ export async function releaseJobs(
   return withDays(database, 'slots', slots, () =>
     withDays(database, 'attempts', 'today', () =>
       database.transaction(async (queries) => {
-        const locked = await queries.query<{ job_id: string }>(lockCursors, [JSON.stringify(jobIds)])
+        const locked = await queries.query<{ job_id: string }>(lockCursors, [jobIds])
         const ids = locked.rows.map((row) => row.job_id)
         if (ids.length === 0) return nothing
         const values = [ids, waitingMax, bufferMax + 1]

@@ -56,9 +56,12 @@ export const loadNoted = sql('loadNoted')`
 // First the lock, then the decision in a statement of its own, which sees everything that was committed under the
 // lock before: one statement's snapshot could be older than its locks, and miss a trigger.
 export const lockCursors = sql('lockCursors')`
-  SELECT c.job_id FROM cursors c
-  WHERE c.job_id IN (SELECT j::uuid FROM json_array_elements_text($1::json) AS x(j))
+  SELECT c.job_id FROM cursors c WHERE c.job_id = ANY ($1::uuid[])
   ORDER BY c.job_id FOR NO KEY UPDATE OF c SKIP LOCKED`
+
+// now() and not the moment: known before it runs, so that days which are out of it are not even opened.
+const isRecent = fragment`
+  s.slot >= coalesce(from_ms($2), '-infinity') AND s.slot < now() + interval '1 hour'`
 
 /** Of jobs whose cursor could not be locked: those that have none. */
 export const selectMissingCursors = sql('selectMissingCursors')`
@@ -70,6 +73,9 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 // bm: how many slots of the job may wait behind others; absent: none. nt: how many of the job come before it here. ro: it is
 // a row of its own: whoever waits finds it by the job, while a place in a batch is found by the latest slot only. g, ru:
 // its graph, and the run of it that it starts.
+// $2: where the latest recorded slots are looked for, at the earliest: of the jobs' days only those are opened then that may
+// have them ([m] 500 jobs: 3 ms of 20, with 16 days). IS TRUE: with NULL, what comes after AND would be looked up too.
+// What is unusual is kept apart: most are simply fired, and every insert below would look at all of them.
 export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b
@@ -88,7 +94,8 @@ export const fireSlots = sql('fireSlots')`
         -- A late plan that starts in what is decided or recorded and reaches further was made too early: plan anew.
         WHEN i.pf IS NOT NULL AND from_ms(i.pt) > coalesce(c.decided_to, '-infinity') AND from_ms(i.pf) <= greatest(
           c.decided_to,
-          (SELECT s.slot FROM slots s WHERE s.job_id = i.j AND s.slot <= m.at ORDER BY s.slot DESC LIMIT 1)
+          (SELECT s.slot FROM slots s WHERE s.job_id = i.j AND s.slot <= m.at AND ${isRecent}
+            ORDER BY s.slot DESC LIMIT 1)
         ) THEN 'behind'
         WHEN i.slot <= c.decided_to THEN 'decided'
         WHEN coalesce(from_ms(i.d), i.slot) > clock_timestamp() THEN 'early'
@@ -97,7 +104,8 @@ export const fireSlots = sql('fireSlots')`
         WHEN c.runs + i.rc > i.rm THEN 'behind'
         WHEN i.si IS NOT NULL THEN i.si
         WHEN i.al AND i.li IS NOT TRUE THEN 'fired'
-        WHEN i.la AND (SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot LIMIT 1) THEN 'taken'
+        WHEN i.la IS TRUE AND (
+          SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot AND ${isRecent} LIMIT 1) THEN 'taken'
         WHEN i.al IS NOT TRUE AND coalesce(
           (SELECT true FROM live l WHERE l.job_id = i.j AND l.state <> 'blocked' LIMIT 1),
           (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
@@ -119,7 +127,8 @@ export const fireSlots = sql('fireSlots')`
     CROSS JOIN moment m
     JOIN cursors c ON c.job_id = i.j
     LEFT JOIN LATERAL (
-      SELECT s.execution_id FROM slots s WHERE s.job_id = i.j AND s.slot <= m.at ORDER BY s.slot DESC LIMIT 1
+      SELECT s.execution_id FROM slots s WHERE s.job_id = i.j AND s.slot <= m.at AND ${isRecent}
+      ORDER BY s.slot DESC LIMIT 1
     ) last ON i.al IS NOT TRUE
   ), inserted AS (
     INSERT INTO slots (job_id, slot, execution_id, reason)
@@ -137,19 +146,21 @@ export const fireSlots = sql('fireSlots')`
     SELECT f.b, f.r, f.l, f.p, m.at, m.at + f.p * interval '60 seconds', array_agg(f.o ORDER BY f.o),
       array_agg(f.j ORDER BY f.o), array_agg(f.v ORDER BY f.o), array_agg(f.s::bigint ORDER BY f.o)
     FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.ro IS NOT TRUE GROUP BY f.b, f.r, f.l, f.p, m.at
+  ), unusual AS MATERIALIZED (
+    SELECT * FROM settled WHERE outcome <> 'fired' OR ro OR mv OR num_nonnulls(sk, ow) > 0
   ), alone AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
       concurrency_key, key_limit, run_id)
     SELECT f.e, f.j, f.v, d.tenant_id, 'slot', CASE f.outcome WHEN 'fired' THEN 'ready' ELSE 'waiting' END, f.r, f.l, f.p, f.slot, m.at, m.at + f.p * interval '60 seconds',
       d.concurrency_key, d.concurrency_key_limit, f.ru
-    FROM settled f CROSS JOIN moment m CROSS JOIN LATERAL (
+    FROM unusual f CROSS JOIN moment m CROSS JOIN LATERAL (
       SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
       WHERE v.job_id = f.j AND v.version = f.v LIMIT 1
     ) d
     WHERE f.outcome = 'buffered' OR (f.outcome = 'fired' AND f.ro)
   ), by_itself AS MATERIALIZED (
     -- Skipped by itself, not as the end of a range that came with it.
-    SELECT * FROM settled WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND sk IS NULL)
+    SELECT * FROM unusual WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND sk IS NULL)
   ), extended AS (
     UPDATE skips k SET to_slot = f.slot, slot_count = k.slot_count + 1
     FROM by_itself f
@@ -162,7 +173,7 @@ export const fireSlots = sql('fireSlots')`
     WHERE NOT EXISTS (SELECT FROM extended x WHERE x.job_id = f.j AND x.slot = f.slot)
     ON CONFLICT DO NOTHING
   ), decided AS MATERIALIZED (
-    SELECT * FROM settled WHERE outcome NOT IN ('stale', 'behind', 'decided', 'early')
+    SELECT * FROM unusual WHERE outcome NOT IN ('stale', 'behind', 'decided', 'early')
   ), missed AS (
     INSERT INTO skips (job_id, from_slot, to_slot, slot_count, reason, version)
     SELECT j, from_ms(k.f), from_ms(k.t), k.c, k.r, v
@@ -190,9 +201,9 @@ export const fireSlots = sql('fireSlots')`
     ) f
     WHERE c.job_id = f.j AND (c.decided_to IS NULL OR c.decided_to < from_ms(f.mz))
   ), noted AS (
-    INSERT INTO changes (partition_id, job_id) SELECT DISTINCT partition_id, j FROM settled WHERE outcome = 'behind'
+    INSERT INTO changes (partition_id, job_id) SELECT DISTINCT partition_id, j FROM unusual WHERE outcome = 'behind'
     ON CONFLICT DO NOTHING
   )
   SELECT j AS job_id, s AS slot_ms,
     CASE outcome WHEN 'decided' THEN 'taken' WHEN 'behind' THEN 'stale' ELSE outcome END AS answer
-  FROM settled WHERE outcome <> 'fired'`
+  FROM unusual WHERE outcome <> 'fired'`

@@ -47,7 +47,7 @@ export class StoredSlots implements Slots {
 
   async fire(slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
     if (slots.length === 0) return []
-    const jobIds = JSON.stringify([...new Set(slots.map(({ jobId }) => jobId))])
+    const jobIds = [...new Set(slots.map(({ jobId }) => jobId))]
     return withDays(
       this.#database,
       'slots',
@@ -56,7 +56,7 @@ export class StoredSlots implements Slots {
     )
   }
 
-  #fire(slots: readonly SlotToFire[], jobIds: string): Promise<FireAnswer[]> {
+  #fire(slots: readonly SlotToFire[], jobIds: readonly string[]): Promise<FireAnswer[]> {
     return this.#database.transaction(async (queries) => {
       const { rows } = await queries.query<{ job_id: string }>(statements.lockCursors, [jobIds])
       const locked = new Set(rows.map((row) => row.job_id))
@@ -80,11 +80,24 @@ export class StoredSlots implements Slots {
       }
       if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
       if (items.length === 0) return answers
-      const fired = await queries.query<AnswerRow>(statements.fireSlots, [JSON.stringify(items)])
+      const fired = await queries.query<AnswerRow>(statements.fireSlots, [
+        JSON.stringify(items),
+        recordedFrom(slots),
+      ])
       for (const { job_id: jobId, slot_ms: slot, answer } of fired.rows) answers.push({ jobId, slot, answer })
       return answers
     })
   }
+}
+
+/** Where the latest recorded slot of each of these jobs is at the earliest; null: of some nothing is known. */
+function recordedFrom(slots: readonly SlotToFire[]): number | null {
+  let from = Number.POSITIVE_INFINITY
+  for (const { recordedAt, slot } of slots) {
+    if (recordedAt === null) return null
+    from = Math.min(from, recordedAt, slot)
+  }
+  return from
 }
 
 const farFutureMs = Date.UTC(9999, 0, 1)

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import { createHmac, createSecretKey } from 'node:crypto'
+import { createHmac } from 'node:crypto'
 import test from 'node:test'
 import { readAttemptToken } from '../domain/attempt-token.ts'
 import { epochMs } from '../lib/epoch.ts'
+import { HmacSha256 } from '../lib/hmac.ts'
 import { CallSigner } from './call-signer.ts'
 
 const tokenKey = Buffer.alloc(32, 9)
@@ -57,7 +58,7 @@ test('a call is signed with the keys of its tenant, and has the token of its att
   const { signature, token } = sign(tenantA)
   assert.equal(signature, expected(Buffer.alloc(32, 3), Buffer.alloc(32, 1)))
   assert.equal(sign(tenantB).signature, expected(Buffer.alloc(32, 2)))
-  assert.deepEqual(readAttemptToken(createSecretKey(tokenKey), executionId, token), {
+  assert.deepEqual(readAttemptToken(new HmacSha256(tokenKey), executionId, token), {
     ...{ tenantId: tenantA, executionId, attempt: 2, fence: 3 },
   })
 })

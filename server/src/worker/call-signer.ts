@@ -1,7 +1,6 @@
 // What callbacks are signed with, and the tokens of their attempts. The keys of a tenant are fetched with the first claim
 // of something of it and then anew every minute, so that a new key is used soon and a call costs no question.
 import assert from 'node:assert/strict'
-import { createSecretKey, type KeyObject } from 'node:crypto'
 import { type AttemptOfTenant, attemptTokenOf } from '../domain/attempt-token.ts'
 import { signWebhook } from '../domain/webhook-signature.ts'
 import { HmacSha256 } from '../lib/hmac.ts'
@@ -26,7 +25,7 @@ const tenantsMax = 1_000
 export class CallSigner {
   readonly #secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
   readonly #byTenant = new Map<string, TenantKeys>()
-  #tokenKey: KeyObject | null = null
+  #tokenKey: HmacSha256 | null = null
 
   constructor(secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>) {
     this.#secrets = secrets
@@ -34,7 +33,7 @@ export class CallSigner {
 
   /** Makes sure that calls of these tenants can be signed. */
   async load(tenantIds: ReadonlySet<string>): Promise<void> {
-    this.#tokenKey ??= createSecretKey(await this.#secrets.tokenKey())
+    this.#tokenKey ??= new HmacSha256(await this.#secrets.tokenKey())
     const missing = [...tenantIds].filter((tenantId) => {
       const known = this.#byTenant.get(tenantId)
       if (known !== undefined) known.isUsed = true

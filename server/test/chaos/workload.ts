@@ -112,7 +112,8 @@ export function drawOnce(dice: Dice, options: WorkloadOptions, dueAt: number): D
 
 export function drawRecurring(dice: Dice, options: WorkloadOptions, everySeconds: number): Draft {
   const overlap_policy = dice.pick(OVERLAPS)
-  const waits = overlap_policy === 'BUFFER_ALL' || overlap_policy === 'BUFFER_ONE'
+  const isLimited = overlap_policy === 'ALLOW' && dice.chance(0.3)
+  const waits = overlap_policy === 'BUFFER_ALL' || overlap_policy === 'BUFFER_ONE' || isLimited
   // What waits must come to an end: one that is told to come later all the time does not, every second.
   const patient = everySeconds >= 5 ? PATIENT_TARGETS : (['quick', 'slow'] as const)
   const target = dice.pick<Target>(waits ? patient : ALL_TARGETS)
@@ -125,7 +126,7 @@ export function drawRecurring(dice: Dice, options: WorkloadOptions, everySeconds
     misfire_policy: dice.pick(MISFIRES),
     priority: dice.between(1, 10),
     ...(everySeconds >= 5 && dice.chance(0.4) && { jitter_seconds: dice.between(1, jitterMax) }),
-    ...(overlap_policy === 'ALLOW' && dice.chance(0.3) && { concurrency_limit: dice.between(1, 3) }),
+    ...(isLimited && { concurrency_limit: dice.between(1, 3) }),
   }
 }
 

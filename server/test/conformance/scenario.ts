@@ -135,6 +135,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
       late: false,
       owedTo: null,
       owedPaceMs: 0,
+      recordedAt: null,
       previousSlot: null,
       skipped: [],
       skip: null,

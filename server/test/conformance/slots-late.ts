@@ -41,6 +41,20 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
     })
   }
 
+  test(`${name}: who knows of a recorded slot is told of later ones too, and of what runs from before it`, async (t) => {
+    const s = await setup(t)
+    const [one, two, three] = [await s.createJob(), await s.createJob(), await s.createJob()]
+    // The known one runs; another scheduler has fired since; a day lies between.
+    await s.fire(one, 1)
+    assert.equal(await s.tryFire(one, 2, { recordedAt: s.at(1) }), 'overlap')
+    await s.fire(two, 0)
+    await s.runAll()
+    await s.fire(two, 2)
+    assert.equal(await s.tryFire(two, 3, { recordedAt: s.at(0) }), 'overlap')
+    await s.fire(three, -86_400)
+    assert.equal(await s.tryFire(three, 1, { recordedAt: s.at(-86_400) }), 'overlap')
+  })
+
   test(`${name}: a slot is skipped behind a trigger that waits`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()

@@ -1,11 +1,11 @@
 // The API as a target reaches it that was called and says later how it went: by the token it was called with, through
 // the code that ends attempts for the real one. It keeps nothing: a word whose answer was lost is said again.
 import assert from 'node:assert/strict'
-import { createSecretKey, type KeyObject } from 'node:crypto'
 import { endAttempts } from '../../src/api/end-attempts.ts'
 import { KnownDefinitions } from '../../src/api/known-definitions.ts'
 import type { AttemptWord } from '../../src/domain/attempt.ts'
 import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/attempt-token.ts'
+import { HmacSha256 } from '../../src/lib/hmac.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { HeldAttempt } from '../../src/ports/attempts.ts'
 import type { Clock } from '../../src/ports/clock.ts'
@@ -34,7 +34,7 @@ const acceptedStatus = 202
 export class SimulatedApi {
   readonly #deps: ApiDeps
   readonly #definitions: KnownDefinitions
-  #key: KeyObject | null = null
+  #key: HmacSha256 | null = null
 
   constructor(deps: ApiDeps) {
     this.#deps = deps
@@ -85,7 +85,7 @@ export class SimulatedApi {
   }
 
   async #read({ executionId, token }: Called): Promise<AttemptOfTenant> {
-    this.#key ??= createSecretKey(await this.#deps.ports.secrets.tokenKey())
+    this.#key ??= new HmacSha256(await this.#deps.ports.secrets.tokenKey())
     const attempt = readAttemptToken(this.#key, executionId, token)
     assert(attempt !== null, `${token} is not a token of ${executionId}`)
     return attempt
