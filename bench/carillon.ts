@@ -25,11 +25,16 @@ export async function makeDataDir(): Promise<AsyncDisposable & { path: string }>
   }
 }
 
-export async function startCarillon(dataDir: string, port = 17_420): Promise<Carillon> {
+/** `env`: settings beside those of the place. */
+export async function startCarillon(
+  dataDir: string,
+  port = 17_420,
+  env: Record<string, string> = {},
+): Promise<Carillon> {
   const startedMs = performance.now()
   const child = spawn('npm', ['start'], {
     cwd: join(import.meta.dirname, '..'),
-    env: { ...process.env, CARILLON_DATA: dataDir, CARILLON_PORT: String(port) },
+    env: { ...process.env, ...env, CARILLON_DATA: dataDir, CARILLON_PORT: String(port) },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   let said = ''

@@ -2,7 +2,7 @@
 // on one server. Each starts with a slot, calls a target that answers at once, and has about as many executions.
 import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
 import { wait } from './load.ts'
-import { figure } from './output.ts'
+import { figure, table } from './output.ts'
 import { measureTree } from './process-tree.ts'
 import { type Arrival, startTarget, type Target } from './target.ts'
 
@@ -201,7 +201,7 @@ function report(windows: ReadonlyMap<Kind, readonly Window[]>): void {
     figure({ bench: 'graph', metric: `${metric}_per_s`, value: perS, unit: '1/s' })
     if (isChain) figure({ bench: 'graph', metric: `${metric}_hop`, value: hopMs, unit: 'ms' })
   }
-  console.table(rows)
+  table(rows)
 }
 
 async function send<T>({ url, key }: Carillon, method: string, path: string, body?: object): Promise<T> {

@@ -1,89 +1,200 @@
-// npm run bench -- http [--quick]: one-second jobs with real callbacks and history on, at rising rates, and what the
-// processes cost; beside it bare undici calls to the same target, which are the limit.
-
-import { Agent } from 'undici'
-import { makeDataDir, startCarillon } from './carillon.ts'
-import { createJobs, measure, wait } from './load.ts'
-import { figure } from './output.ts'
+// npm run bench -- http [--quick]: cron jobs due every second, real callbacks to a target on this machine, history on. How
+// many a second are sustained with a p99 of the lateness below a second, by one server process and by as many as `npm start`
+// takes; what they cost, by process; and beside it the limit: bare undici calls to the same target, window by window.
+import { measureBare } from './bare.ts'
+import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
+import { requireDisk } from './disk.ts'
+import { createJobs, type LoadResult, measure, switchJobs, wait } from './load.ts'
+import type { BenchOptions } from './main.ts'
+import { figure, say, table } from './output.ts'
 import { measureTree } from './process-tree.ts'
 import { startTarget, type Target } from './target.ts'
+import { describeSpread, interleave, type spreadOf, windowsMin } from './windows.ts'
 
-export async function run({ quick }: { quick: boolean }): Promise<void> {
-  const seconds = quick ? 10 : 30
-  const rows: Record<string, unknown>[] = []
-  await using dataDir = await makeDataDir()
-  await using carillon = await startCarillon(dataDir.path)
-  await using target = await startTarget()
-  let jobs = 0
-  let sustained = 0
-  for (const rate of quick ? [1_000, 2_000] : [1_000, 2_000, 3_000, 4_000]) {
-    await createJobs(carillon, target, rate - jobs)
-    jobs = rate
-    await wait(5_000)
-    const before = measureTree(carillon.child.pid!)
-    const startedMs = performance.now()
-    const result = await measure(target, jobs, seconds)
-    const tookS = (performance.now() - startedMs) / 1_000
-    const cpuS = measureTree(carillon.child.pid!).cpuSeconds - before.cpuSeconds
-    if (result.p99 < 1_000 && result.missing === 0) sustained = rate
-    rows.push({
-      'due a second': rate,
-      arrived: result.executionsPerS.toFixed(0),
-      p50: `${result.p50.toFixed(0)} ms`,
-      p99: `${result.p99.toFixed(0)} ms`,
-      missing: result.missing,
-      doubled: result.doubled,
-      early: result.early,
-      'CPU an execution, PostgreSQL included': `${((cpuS / (rate * tookS)) * 1e6).toFixed(0)} µs`,
-    })
-  }
-  console.table(rows)
-  const bare = await measureBare(target, quick ? 3_000 : 10_000)
-  console.log(`bare undici calls to the same target: ${bare.toFixed(0)} a second`)
-  figure({ bench: 'http', metric: 'sustained_per_s', value: sustained, unit: '1/s' })
+interface Size {
+  firstRate: number
+  step: number
+  /** Of a look, and of the proof. */
+  lookS: number
+  proofS: number
+  windowS: number
+}
+
+const quickSize: Size = { firstRate: 2_000, step: 1_000, lookS: 5, proofS: 15, windowS: 4 }
+const wholeSize: Size = { firstRate: 2_000, step: 500, lookS: 8, proofS: 60, windowS: 10 }
+const goalPerS = 10_000
+const goalOfBare = 0.6
+/** What is paused or resumed is so at once, but code is compiled and plans are made in the first seconds. */
+const settleMs = 3_000
+const rateMax = 20_000
+
+export async function run({ quick }: BenchOptions): Promise<void> {
+  await requireDisk(5)
+  const size = quick ? quickSize : wholeSize
+  const one = await measureServer({ CARILLON_PROCESSES: '1' }, { ...size, step: 2 * size.step }, false)
+  const all = await measureServer({}, size, true)
+  table([row('1', one), row('as npm start takes', all)])
+  say(`goal: ${goalPerS.toLocaleString('en')} a second sustained, and ${goalOfBare} of the bare undici loop`)
+  const bare = all.bare!
+  say(`bare undici calls to the same target a second: ${describeSpread(bare)}`)
+  say(
+    `ours, in the windows between: ${describeSpread(all.windows!)}; ratio ${(all.windows!.median / bare.median).toFixed(2)}`,
+  )
+  const { perS } = all
+  figure({ bench: 'http', metric: 'sustained_per_s', value: perS, unit: '1/s' })
+  const ratio = all.windows!.median / bare.median
+  figure({ bench: 'http', metric: 'sustained_per_s', value: perS, unit: '1/s', ratio, against: 'undici' })
   figure({
     bench: 'http',
     metric: 'sustained_per_s',
-    value: sustained,
+    value: perS,
     unit: '1/s',
-    ratio: sustained / bare,
-    against: 'undici',
+    ratio: perS / one.perS,
+    against: 'one process',
   })
+  figure({ bench: 'http', metric: 'cpu_of_server', value: all.cost.server, unit: 'µs' })
+  figure({ bench: 'http', metric: 'cpu_of_postgresql', value: all.cost.postgres, unit: 'µs' })
+  figure({ bench: 'http', metric: 'cpu_of_target', value: all.cost.target, unit: 'µs' })
 }
 
-async function measureBare(target: Target, forMs: number): Promise<number> {
-  const agent = new Agent({ connections: 64 })
-  const untilMs = performance.now() + forMs
-  let calls = 0
-  const callAgain = async () => {
-    while (performance.now() < untilMs) {
-      await new Promise<void>((resolve, reject) => {
-        agent.dispatch(
-          {
-            origin: target.url,
-            path: '/',
-            method: 'POST',
-            headers: {
-              'content-type': 'application/json',
-              'x-scheduled-time': '2026-01-01T00:00:00Z',
-              'x-execution-id': 'bare',
-            },
-            body: '{"index":1}',
-          },
-          {
-            onRequestStart() {},
-            onResponseStart() {},
-            onResponseData() {},
-            onResponseEnd: () => resolve(),
-            onResponseError: (_controller, error) => reject(error),
-          },
-        )
-      })
-      calls += 1
-    }
+interface Cost {
+  /** µs an execution. */
+  server: number
+  postgres: number
+  target: number
+}
+
+interface Sustained {
+  perS: number
+  proof: LoadResult
+  cost: Cost
+  windows?: ReturnType<typeof spreadOf>
+  bare?: ReturnType<typeof spreadOf>
+}
+
+async function measureServer(
+  env: Record<string, string>,
+  size: Size,
+  againstBare: boolean,
+): Promise<Sustained> {
+  await using dataDir = await makeDataDir()
+  await using carillon = await startCarillon(dataDir.path, undefined, env)
+  await using target = await startTarget()
+  const steps = new Steps(carillon, target, size)
+  const found = await findSustained(steps, size)
+  return againstBare ? { ...found, ...(await compare(steps, size)) } : found
+}
+
+/** Up until it is too much, then down until it is proven. */
+async function findSustained(steps: Steps, { lookS, proofS }: Size): Promise<Sustained> {
+  while (steps.rate < rateMax) {
+    await steps.add()
+    const look = await steps.measure(lookS)
+    say(`${steps.rate} due a second: p99 ${look.result.p99.toFixed(0)} ms, ${look.result.missing} missing`)
+    if (!isGood(look.result)) break
   }
-  await Promise.all(Array.from({ length: 64 }, callAgain))
-  await agent.close()
-  await target.take()
-  return calls / (forMs / 1_000)
+  for (;;) {
+    const { result, cost } = await steps.measure(proofS)
+    if (isGood(result)) return { perS: steps.rate, proof: result, cost }
+    say(
+      `${steps.rate} due a second for ${proofS} s: p99 ${result.p99.toFixed(0)} ms, ${result.missing} missing: too much`,
+    )
+    await steps.drop()
+  }
+}
+
+/** Sustained: all of them come, and 99 of 100 within a second. */
+function isGood({ p99, missing, early }: LoadResult): boolean {
+  if (early > 0) throw new Error(`${early} calls came before their time`)
+  return p99 < 1_000 && missing === 0
+}
+
+async function compare(steps: Steps, { windowS }: Size): Promise<Pick<Sustained, 'windows' | 'bare'>> {
+  const measured = await interleave(
+    [
+      {
+        name: 'ours',
+        async measure() {
+          await steps.switchAll('resume')
+          const { result } = await steps.measure(windowS)
+          await steps.switchAll('pause')
+          return result.executionsPerS
+        },
+      },
+      { name: 'bare', measure: () => measureBare(steps.target, windowS) },
+    ],
+    windowsMin,
+  )
+  return { windows: measured.get('ours')!, bare: measured.get('bare')! }
+}
+
+/** Jobs in steps, so that a step can be taken back. */
+class Steps {
+  readonly carillon: Carillon
+  readonly target: Target
+  readonly #size: Size
+  readonly #sizes: number[] = []
+
+  constructor(carillon: Carillon, target: Target, size: Size) {
+    this.carillon = carillon
+    this.target = target
+    this.#size = size
+  }
+
+  get rate(): number {
+    return this.#sizes.reduce((sum, size) => sum + size, 0)
+  }
+
+  async add(): Promise<void> {
+    const count = this.#sizes.length === 0 ? this.#size.firstRate : this.#size.step
+    await createJobs(this.carillon, this.target, count, `step-${this.#sizes.length}`)
+    this.#sizes.push(count)
+    await wait(settleMs)
+  }
+
+  async drop(): Promise<void> {
+    if (this.#sizes.length === 1) throw new Error(`not even ${this.rate} a second are sustained`)
+    await switchJobs(this.carillon, 'pause', `step-${this.#sizes.length - 1}`)
+    this.#sizes.pop()
+    await wait(settleMs)
+  }
+
+  async switchAll(action: 'pause' | 'resume'): Promise<void> {
+    for (let step = 0; step < this.#sizes.length; step++)
+      await switchJobs(this.carillon, action, `step-${step}`)
+    await wait(settleMs)
+  }
+
+  async measure(seconds: number): Promise<{ result: LoadResult; cost: Cost }> {
+    const look = () => ({
+      all: measureTree(this.carillon.child.pid!),
+      target: measureTree(this.target.pid).cpuSeconds,
+      ms: performance.now(),
+    })
+    const before = look()
+    const result = await measure(this.target, this.rate, seconds)
+    const after = look()
+    const executions = (result.executionsPerS * (after.ms - before.ms)) / 1_000
+    const each = (cpuSeconds: number) => (cpuSeconds * 1e6) / executions
+    const postgres = after.all.postgres.cpuSeconds - before.all.postgres.cpuSeconds
+    const cost = {
+      server: each(after.all.cpuSeconds - before.all.cpuSeconds - postgres),
+      postgres: each(postgres),
+      target: each(after.target - before.target),
+    }
+    return { result, cost }
+  }
+}
+
+function row(processes: string, { perS, proof, cost }: Sustained): object {
+  return {
+    processes,
+    'sustained a second': perS,
+    'p50 ms': proof.p50.toFixed(0),
+    'p99 ms': proof.p99.toFixed(0),
+    doubled: proof.doubled,
+    'CPU µs an execution: server': cost.server.toFixed(0),
+    PostgreSQL: cost.postgres.toFixed(0),
+    target: cost.target.toFixed(0),
+  }
 }

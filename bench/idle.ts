@@ -2,7 +2,7 @@
 // no job, and with 100,000 registered ones. Goals: below 2 % and below 3 % of one core.
 import { makeDataDir, startCarillon } from './carillon.ts'
 import { wait } from './load.ts'
-import { figure } from './output.ts'
+import { figure, table } from './output.ts'
 import { measureTree } from './process-tree.ts'
 import { connectTo, registerJobs } from './register.ts'
 
@@ -24,7 +24,7 @@ export async function run({ quick }: { quick: boolean }): Promise<void> {
     rows.push({ 'registered jobs': jobs, cpu, processes: after.processes, memory: `${after.memoryMb} MB` })
     figure({ bench: 'idle', metric: `cpu_with_${jobs}_jobs`, value: percent, unit: '%' })
   }
-  console.table(rows)
+  table(rows)
 }
 
 async function register(dataDir: string, jobs: number): Promise<void> {

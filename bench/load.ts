@@ -1,4 +1,5 @@
 // Jobs due every second on a target of their own, and what of them arrived when.
+import { Pool } from 'undici'
 import type { Carillon } from './carillon.ts'
 import { type Arrival, percentile, type Target } from './target.ts'
 
@@ -14,28 +15,62 @@ export interface LoadResult {
   doubled: number
 }
 
+const createdAtOnce = 32
+const operationMsMax = 120_000
+
 export const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Creates `count` jobs that run every second; returns their ids. */
-export async function createJobs(carillon: Carillon, target: Target, count: number): Promise<string[]> {
+/** Creates `count` jobs that run every second, as a user would; returns their ids. */
+export async function createJobs(
+  carillon: Carillon,
+  target: Pick<Target, 'url'>,
+  count: number,
+  tag = 'bench',
+): Promise<string[]> {
   const ids: string[] = []
-  const create = async (index: number) => {
-    const response = await fetch(`${carillon.url}/api/v1/jobs`, {
-      method: 'POST',
-      headers: { authorization: `Bearer ${carillon.key}`, 'content-type': 'application/json' },
-      body: JSON.stringify({
-        name: `bench ${index}`,
-        schedule: '* * * * * *',
-        execution: { callback_url: `${target.url}/${index % 100}`, payload: { index } },
-      }),
-    })
-    if (response.status !== 201) throw new Error(`create: ${response.status} ${await response.text()}`)
-    ids.push(((await response.json()) as { job_id: string }).job_id)
+  const pool = new Pool(carillon.url, { connections: createdAtOnce })
+  const numbers = Array(count).keys()
+  const create = async () => {
+    for (const index of numbers) {
+      const { statusCode, body } = await pool.request({
+        path: '/api/v1/jobs',
+        method: 'POST',
+        headers: { authorization: `Bearer ${carillon.key}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          name: `bench ${index}`,
+          schedule: '* * * * * *',
+          execution: { callback_url: `${target.url}/${index % 100}`, payload: { index } },
+          tags: [tag],
+        }),
+      })
+      if (statusCode !== 201) throw new Error(`create: ${statusCode} ${await body.text()}`)
+      ids.push(((await body.json()) as { job_id: string }).job_id)
+    }
   }
-  for (let index = 0; index < count; index += 16) {
-    await Promise.all(Array.from({ length: Math.min(16, count - index) }, (_, k) => create(index + k)))
-  }
+  await Promise.all(Array.from({ length: createdAtOnce }, create))
+  await pool.close()
   return ids
+}
+
+/** Pauses or resumes all jobs with this tag, and returns once it is done. */
+export async function switchJobs(
+  { url, key }: Carillon,
+  action: 'pause' | 'resume',
+  tag: string,
+): Promise<void> {
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' }
+  const body = JSON.stringify({ action, filter: { tag } })
+  const asked = await fetch(`${url}/api/v1/jobs/bulk`, { method: 'POST', headers, body })
+  const { operation_id: id } = (await asked.json()) as { operation_id: string }
+  const untilMs = performance.now() + operationMsMax
+  while (performance.now() < untilMs) {
+    const answer = await fetch(`${url}/api/v1/operations/${id}`, { headers })
+    const { status } = (await answer.json()) as { status: string }
+    if (status === 'COMPLETED') return
+    if (status === 'FAILED') throw new Error(`${action} of ${tag} failed`)
+    await wait(50)
+  }
+  throw new Error(`${action} of ${tag} took longer than ${operationMsMax} ms`)
 }
 
 /** Measures whole seconds; what is late at their end is waited for. */

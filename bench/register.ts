@@ -1,4 +1,4 @@
-// Jobs and history written into the database in one go: through the API a million would take minutes.
+// Jobs written into the database in one go: through the API a million would take minutes.
 import { join } from 'node:path'
 import pg from 'pg'
 
@@ -37,45 +37,4 @@ export async function registerJobs(client: pg.Client, jobs: number): Promise<voi
     [jobs],
   )
   await client.query('ANALYZE')
-}
-
-/**
- * Ended executions of the registered jobs over the last `days`, oldest first, as workers would have recorded them. A
- * tenth belongs to one job; one in a hundred failed.
- */
-export async function recordAttempts(client: pg.Client, attempts: number, days: number): Promise<string> {
-  await client.query(
-    `SELECT make_day('attempts', (now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, $1::int) AS n`,
-    [days],
-  )
-  const { rows } = await client.query(
-    `WITH job AS MATERIALIZED (SELECT array_agg(job_id) AS ids, count(*)::int AS size FROM (
-      SELECT job_id FROM jobs ORDER BY job_id LIMIT 10000) j
-    ), made AS (
-      INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-        enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview)
-      SELECT at, tenant_id, CASE WHEN n % 10 = 0 THEN ids[1] ELSE ids[1 + n % size] END, 1,
-        (lpad(to_hex(to_ms(at)), 12, '0') || '7' || left(md5(n::text), 19))::uuid, 1, true, 'slot',
-        CASE WHEN n % 100 = 0 THEN 'failed' ELSE 'succeeded' END, date_trunc('second', at), at, at,
-        at + interval '20 ms', 20, md5('worker')::uuid, CASE WHEN n % 100 = 0 THEN 503 ELSE 200 END,
-        CASE WHEN n % 100 = 0 THEN 'HTTP_ERROR' END, CASE WHEN n % 100 = 0 THEN 'The target answered 503.' END,
-        '{"status":"ok"}'
-      FROM (
-        SELECT n, date_trunc('milliseconds', now()) - ($1 - n) * ($2 * interval '1 day' / $1) AS at
-        FROM generate_series(1, $1::int) AS n ORDER BY n
-      ) n CROSS JOIN job CROSS JOIN tenants
-    )
-    SELECT ids[1] AS job_id FROM job`,
-    [attempts, days],
-  )
-  // As the fold would have done day by day.
-  await client.query(
-    `INSERT INTO job_days SELECT job_id, (recorded_at AT TIME ZONE 'UTC')::date, count(*) FILTER (WHERE outcome = 'succeeded'),
-      count(*) FILTER (WHERE outcome = 'failed'), 0, count(*), sum(duration_ms),
-      (array_agg(execution_id ORDER BY execution_id DESC))[1], (array_agg(outcome ORDER BY execution_id DESC))[1], max(slot)
-    FROM attempts GROUP BY 1, 2`,
-  )
-  await client.query('UPDATE stats_feed SET folded_to = clock_ms()')
-  await client.query('VACUUM ANALYZE attempts')
-  return rows[0].job_id
 }

@@ -5,7 +5,7 @@ import { defineJob } from '../sdk/src/define-job.ts'
 import { createWorker } from '../sdk/src/worker.ts'
 import { makeDataDir, startCarillon } from './carillon.ts'
 import { wait } from './load.ts'
-import { figure } from './output.ts'
+import { figure, table } from './output.ts'
 import { measureTree } from './process-tree.ts'
 
 const triggersAtOnce = 64
@@ -63,5 +63,5 @@ export async function run({ quick }: { quick: boolean }): Promise<void> {
     figure({ bench: 'sdk', metric: `sdk_cpu_at_${concurrency}`, value: ownUs, unit: 'µs' })
     figure({ bench: 'sdk', metric: `server_cpu_at_${concurrency}`, value: serverUs, unit: 'µs' })
   }
-  console.table(rows)
+  table(rows)
 }

@@ -203,6 +203,27 @@ test('more origins than are kept cost their idle connections, no call', async (t
   assert.equal((await first).kind, 'answered')
 })
 
+test('what waits for a connection is sent in order, also when its origin is forgotten meanwhile', async (t) => {
+  const held = Promise.withResolvers<void>()
+  const arrived: string[] = []
+  const { send, origin } = await setup(
+    t,
+    async (request, response) => {
+      arrived.push(request.url!)
+      if (request.url === '/held') await held.promise
+      response.end()
+    },
+    { originsMax: 1, connectionsMax: 1 },
+  )
+  const calls = ['/held', '/second', '/third'].map((path) => send({ url: `${origin}${path}` }))
+  const other = createServer((_, response) => response.end())
+  cleanUp(t, () => other.closeAllConnections())
+  assert.equal((await send({ url: await listen(t, other) })).kind, 'answered')
+  held.resolve()
+  for (const call of calls) assert.equal((await call).kind, 'answered')
+  assert.deepEqual(arrived, ['/held', '/second', '/third'])
+})
+
 for (const method of ['POST', 'GET']) {
   test(`a ${method} on a kept-alive connection that the target closes is a reset and is not repeated`, async (t) => {
     const requests: string[] = []
