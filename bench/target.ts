@@ -1,7 +1,5 @@
-// Starts the receiver and reads what came in.
-import { fork } from 'node:child_process'
-import { once } from 'node:events'
-import { join } from 'node:path'
+// The receiver that costs little, and what came in, call by call.
+import { startTimedTarget } from './timed-target.ts'
 
 export interface Arrival {
   atMs: number
@@ -17,18 +15,15 @@ export interface Target extends AsyncDisposable {
 }
 
 export async function startTarget(): Promise<Target> {
-  const child = fork(join(import.meta.dirname, 'receiver.ts'))
-  const [{ port }] = (await once(child, 'message')) as [{ port: number }]
-  const url = `http://127.0.0.1:${port}`
+  const target = await startTimedTarget()
   return {
-    url,
-    pid: child.pid!,
-    take: async () => (await (await fetch(url)).json()) as Arrival[],
-    async [Symbol.asyncDispose]() {
-      const exit = once(child, 'exit')
-      child.disconnect()
-      await exit
+    url: target.url,
+    pid: target.pid,
+    async take() {
+      const { atMs, slotMs, executionIds } = await target.take()
+      return executionIds.map((executionId, n) => ({ atMs: atMs[n]!, slotMs: slotMs[n]!, executionId }))
     },
+    [Symbol.asyncDispose]: () => target[Symbol.asyncDispose](),
   }
 }
 

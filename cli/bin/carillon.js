@@ -10,7 +10,16 @@ import { nodePackageName } from './node-package.js'
 
 const main = join(dirname(fileURLToPath(import.meta.url)), '..', 'src', 'main.ts')
 
+// A server makes much that lives for milliseconds: with more room for it V8 collects less often. As `npm start` has it.
+const flags = process.argv[2] === 'start' ? ['--max-semi-space-size=64'] : []
+const missing = flags.filter((flag) => !process.execArgv.includes(flag))
+
 if (Number.parseInt(process.versions.node, 10) >= 26) {
+  // V8 takes it only at the start, so we start again in place; a channel that somebody holds on us would not outlive that.
+  if (missing.length > 0 && process.execve !== undefined && !process.connected) {
+    const { execPath, execArgv, argv } = process
+    process.execve(execPath, [execPath, ...execArgv, ...missing, ...argv.slice(1)])
+  }
   await import('../src/main.ts')
 } else {
   const node = findNode()
@@ -21,7 +30,7 @@ if (Number.parseInt(process.versions.node, 10) >= 26) {
     process.exit(1)
   }
   // The channel tells the child when we are gone, even by kill -9.
-  const child = spawn(node, [main, ...process.argv.slice(2)], {
+  const child = spawn(node, [...flags, main, ...process.argv.slice(2)], {
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   })
   const signals = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])

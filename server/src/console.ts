@@ -25,7 +25,10 @@ export function sayStarted(started: Started): void {
     rows.push(['Key', describeKey(operatorKey, showKey)])
   }
   rows.push(['Data', `${dataDir} (${database})`])
-  rows.push(['Roles', roles.join(', ') + (processes > 1 ? ` in ${processes} processes` : '')])
+  rows.push([
+    'Roles',
+    roles.join(', ') + (processes > 1 ? ` in ${processes} processes (CARILLON_PROCESSES)` : ''),
+  ])
   if (url !== null) {
     const key = operatorKey.file === null ? '$CARILLON_API_KEY' : `$(cat ${quote(operatorKey.file)})`
     const auth = `-H "Authorization: Bearer ${key}"`

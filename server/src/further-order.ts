@@ -1,4 +1,5 @@
 // What the first process and the further ones say to each other, over the channel between them.
+import type { ProcessReport } from './telemetry/process-metrics.ts'
 
 /** What a further process is for. */
 export type ProcessTask =
@@ -14,6 +15,7 @@ export type ProcessWord =
   | { groupStarted: number }
   | { groupEnded: number }
   | { alive: true }
+  | { report: ProcessReport }
 
 /** How often a further process says that it lives. */
 export const aliveEveryMs = 2_000

@@ -8,11 +8,13 @@ import { sayError } from './console.ts'
 import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
 import { reachSocketDir } from './engines/embedded/postmaster.ts'
 import { aliveEveryMs, type ProcessTask, type ProcessWord } from './further-order.ts'
+import { DatabaseClock } from './lib/clock.ts'
 import { killGroup } from './lib/process-groups.ts'
 import { realTimers } from './lib/timers.ts'
 import { workerRegistered } from './telemetry/events.ts'
 import { startLog } from './telemetry/log.ts'
-import { type ServerOptions, startServer } from './wire.ts'
+import { ProcessMetrics, reportEveryMs } from './telemetry/process-metrics.ts'
+import { type RunningServer, type ServerOptions, startServer } from './wire.ts'
 import { createCommandsTask } from './wire-commands.ts'
 import { createHandlersTask } from './wire-handlers.ts'
 import type { Groups } from './worker/executors/command-process.ts'
@@ -59,6 +61,8 @@ startLog({
   write: (line) => void process.stderr.write(line),
 })
 workerRegistered.subscribe(({ workerId }) => void tell({ workerId }).catch(() => {}))
+const clock = new DatabaseClock()
+const metrics = new ProcessMetrics(() => clock.monotonicMs())
 const groups = new ToldGroups()
 const told = await Promise.race([once(process, 'message'), stopped])
 // Nothing has begun yet.
@@ -73,11 +77,13 @@ try {
       : { url: config.databaseUrl }
   const api = { operatorKey: '', homePage: '' }
   const server = await startServer({ config, address, api, ...optionsOf(task) })
+  void sayCounts(task, server)
   // Alone: nobody would end what we have started if we died, and the database may be gone with the first process.
   const isAlone = (await stopped) === 'alone'
   groups.inHaste = isAlone
   await server.stop(isAlone ? 0 : config.drainMs)
   groups.kill()
+  await report(task, server)
   if (task.kind === 'commands') await rm(task.base, { recursive: true, force: true }).catch(() => {})
   process.exit(0)
 } catch (error) {
@@ -105,4 +111,15 @@ function optionsOf(task: ProcessTask): Pick<ServerOptions, 'roles' | 'createTask
 function sayAlive(): void {
   tell({ alive: true }).catch(() => {})
   realTimers.schedule(aliveEveryMs, sayAlive)
+}
+
+async function sayCounts(task: ProcessTask, server: RunningServer): Promise<void> {
+  await report(task, server)
+  realTimers.schedule(reportEveryMs, () => void sayCounts(task, server))
+}
+
+async function report({ kind }: ProcessTask, server: RunningServer): Promise<void> {
+  // Only workers of HTTP are alike: a mean of others would say nothing.
+  const utilization = kind === 'roles' ? server.utilization() : null
+  await tell({ report: await metrics.report(utilization) }).catch(() => {})
 }

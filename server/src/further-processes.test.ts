@@ -3,6 +3,7 @@ import test from 'node:test'
 import { FurtherProcesses } from './further-processes.ts'
 import { realTimers } from './lib/timers.ts'
 import { processExited } from './telemetry/events.ts'
+import { ProcessReports } from './telemetry/process-metrics.ts'
 
 test('a process that cannot be started is told of and tried again; the first one lives on', async (t) => {
   const { execPath } = process
@@ -15,7 +16,7 @@ test('a process that cannot be started is told of and tried again; the first one
   using _subscription = processExited.subscribe(({ reason }) => resolve(reason))
   const clock = { monotonicMs: () => performance.now() }
   const further = new FurtherProcesses(
-    { clock, timers: realTimers, reclaim: async () => {} },
+    { clock, timers: realTimers, reports: new ProcessReports(), reclaim: async () => {} },
     { processes: 2, commands: false, handlers: null },
   )
   assert.match(await promise, /ENOENT/)

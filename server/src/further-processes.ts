@@ -12,12 +12,14 @@ import { killGroup } from './lib/process-groups.ts'
 import type { Clock } from './ports/clock.ts'
 import type { Timer, Timers } from './ports/timers.ts'
 import { processExited } from './telemetry/events.ts'
+import type { ProcessReports } from './telemetry/process-metrics.ts'
 
 export interface FurtherDeps {
   clock: Pick<Clock, 'monotonicMs'>
   timers: Timers
   /** The worker died with its process. */
   reclaim: (workerId: string) => Promise<void>
+  reports: ProcessReports
 }
 
 export interface FurtherOptions {
@@ -110,7 +112,7 @@ export class FurtherProcesses {
     const running: Running = { child, task, workerIds: new Set(), groups: new Set(), missed: 0 }
     this.#running.add(running)
     child.on('error', () => {}) // followed by `exit`, or by our own end
-    child.on('message', (word) => note(running, word as ProcessWord))
+    child.on('message', (word) => this.#note(running, word as ProcessWord))
     const over = ended(child)
     child.send(task, () => {}) // one that died meanwhile has ended
     // Asked to stop while it was being made.
@@ -118,9 +120,20 @@ export class FurtherProcesses {
     const watch = kind === 'roles' ? null : this.#watch(running)
     const reason = await over
     watch?.cancel()
+    this.#deps.reports.end(running)
     await this.#cleanUp(running)
     this.#running.delete(running)
     return { pid: child.pid ?? 0, reason: running.missed > missedMax ? stuckReason : reason }
+  }
+
+  #note(running: Running, word: ProcessWord): void {
+    const { workerIds, groups } = running
+    running.missed = 0
+    if ('alive' in word) return
+    if ('report' in word) this.#deps.reports.note(running, word.report)
+    else if ('workerId' in word) workerIds.add(word.workerId)
+    else if ('groupStarted' in word) groups.add(word.groupStarted)
+    else groups.delete(word.groupEnded)
   }
 
   /** Code of others runs in it, and may never let go of its thread. */
@@ -166,13 +179,4 @@ async function ended(child: ChildProcess): Promise<string> {
   // One that could not be started ends by `failed`; these two then reject.
   for (const promise of [closed, exited]) promise.catch(() => {})
   return Promise.race([exited.catch(() => failed), failed])
-}
-
-function note(running: Running, word: ProcessWord): void {
-  const { workerIds, groups } = running
-  running.missed = 0
-  if ('alive' in word) return
-  if ('workerId' in word) workerIds.add(word.workerId)
-  else if ('groupStarted' in word) groups.add(word.groupStarted)
-  else groups.delete(word.groupEnded)
 }

@@ -15,6 +15,7 @@ import { StopSignal } from './stop-signal.ts'
 import type { DatabaseAddress } from './store/database.ts'
 import { migrate, migrateWhenReachable } from './store/migrate.ts'
 import { startLog } from './telemetry/log.ts'
+import { ProcessReports } from './telemetry/process-metrics.ts'
 import { version } from './version.ts'
 import { startServer } from './wire.ts'
 
@@ -83,10 +84,11 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
   else await migrate(migrateDeps, address)
 
   const operatorKey = await loadOperatorKey(config, realRandom)
-  const api = { operatorKey: operatorKey.key, homePage: await readHomePage() }
+  const reports = new ProcessReports()
+  const api = { operatorKey: operatorKey.key, homePage: await readHomePage(), reports }
   const server = await startServer({ config, roles: config.roles, address, api })
   const further = new FurtherProcesses(
-    { ...deps, reclaim: (workerId) => server.reclaim(workerId) },
+    { ...deps, reports, reclaim: (workerId) => server.reclaim(workerId) },
     {
       processes: config.processes,
       commands: runsCommands(config),

@@ -6,6 +6,7 @@ import { StoredGauges } from './store/gauges.ts'
 import { StoredPartitions } from './store/partitions.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { Metrics } from './telemetry/metrics.ts'
+import type { ProcessReports } from './telemetry/process-metrics.ts'
 import { version } from './version.ts'
 
 export interface MetricsDeps {
@@ -13,10 +14,12 @@ export interface MetricsDeps {
   database: Database
   /** Share of this process's worker that is in use; null without the worker role. */
   utilization: () => number | null
+  /** Of the other processes. */
+  reports: ProcessReports
 }
 
-export function createMetrics({ clock, database, utilization }: MetricsDeps): Metrics {
-  const metrics = new Metrics(version, () => clock.monotonicMs())
+export function createMetrics({ clock, database, utilization, reports }: MetricsDeps): Metrics {
+  const metrics = new Metrics(version, () => clock.monotonicMs(), reports)
   const gauges = new StoredGauges(database)
   const workers = new StoredWorkers(database)
   const letters = new StoredDeadLetters(database)
@@ -89,8 +92,10 @@ export function createMetrics({ clock, database, utilization }: MetricsDeps): Me
       return oldestAt === null ? 0 : (clock.databaseNow() - oldestAt) / 1_000
     },
   )
-  metrics.gauge('carillon_worker_utilization', 'Share of this process’s worker that is in use.', async () =>
-    utilization(),
+  metrics.gauge(
+    'carillon_worker_utilization',
+    'Share of the HTTP workers that is in use; the mean of the processes of this start.',
+    async () => reports.utilization(utilization()),
   )
   return metrics
 }

@@ -4,7 +4,7 @@ import { LaneChooser } from './domain/lane.ts'
 import type { Loop, Step } from './lib/loop.ts'
 import { whenAnswered } from './lib/when-answered.ts'
 import type { World } from './ports/world.ts'
-import { fireEveryMs } from './scheduler/fire-due.ts'
+import { fireEveryMs, firesAtOnce } from './scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from './scheduler/hold-partitions.ts'
 import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from './scheduler/load-window.ts'
 import { Scheduler } from './scheduler/scheduler.ts'
@@ -32,6 +32,8 @@ export interface RoleDeps {
   /** Where targets reach the API; null: not known. */
   publicUrl: () => string | null
   isStopping: () => boolean
+  /** The scheduler of this process has more to fire than it can for a while. */
+  isPressed: () => boolean
   startLoop: StartLoop
 }
 
@@ -42,8 +44,14 @@ export const leaseLoop = { failedMsMax: 1_000 }
 
 const keepDaysEveryMs = 3_600_000
 
-/** Returns what gives the partitions back. */
-export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void>> {
+export interface RunningScheduler {
+  /** Whether more is due than will be fired within moments. */
+  isPressed(): boolean
+  /** Gives the partitions back. */
+  leave(): Promise<void>
+}
+
+export async function startScheduler(deps: RoleDeps): Promise<RunningScheduler> {
   const { config, world, database, wakeup, startLoop } = deps
   const scheduler = new Scheduler(
     {
@@ -52,14 +60,18 @@ export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void
       partitions: new StoredPartitions(database),
       lease: new StoredPartitions(deps.leaseDatabase),
       onHeld: () => load.wake(),
-      onPut: () => fire.wake(),
+      onPut: () => {
+        for (const fire of fires) fire.wake()
+      },
       onEnqueued: () => wakeup.send('queue'),
       onOwed: () => wakeup.send('waiting'),
     },
     config,
   )
   const load = startLoop('load window', loadEveryMs, () => scheduler.load())
-  const fire = startLoop('fire due slots', fireEveryMs, () => scheduler.fire())
+  const fires = Array.from({ length: firesAtOnce }, () =>
+    startLoop('fire due slots', fireEveryMs, () => scheduler.fire()),
+  )
   const changes = startLoop('take changes', takeChangesEveryMs, () => scheduler.takeChanges())
   startLoop('find overdue jobs', findOverdueEveryMs, () => scheduler.findOverdue())
   // Whoever sees us ready finds the partitions held.
@@ -70,7 +82,7 @@ export async function startScheduler(deps: RoleDeps): Promise<() => Promise<void
   wakeup.on('changes', () => changes.wake())
   startUpkeep(deps)
   startChores(deps)
-  return () => scheduler.lease.leave()
+  return { isPressed: () => scheduler.isPressed, leave: () => scheduler.lease.leave() }
 }
 
 function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDeps): void {

@@ -20,6 +20,8 @@ import type { LocalExecutors } from './worker/run-local.ts'
 import { lookForCancelsEveryMs, Worker, type WorkerOptions } from './worker/worker.ts'
 
 const httpCapacity = 2_000
+/** When a handler kills its process these are lost with it, and run again one by one. */
+const handlersAheadMax = 500
 const tendIdleMs = 1_000
 const finishIdleMs = 1_000
 const drainLookMs = 10
@@ -47,7 +49,7 @@ export interface RunningWorker {
 }
 
 export async function startWorker(
-  { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl }: RoleDeps,
+  { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isPressed }: RoleDeps,
   task: WorkerTask = { kind: 'http' },
 ): Promise<RunningWorker> {
   const worker = new Worker(
@@ -55,6 +57,7 @@ export async function startWorker(
       ...world,
       version,
       publicUrl,
+      isPressed,
       queue: new StoredQueue(database),
       graphRuns: new StoredGraphRuns(database),
       attempts: new StoredAttempts(database),
@@ -107,7 +110,14 @@ function placeOf(task: WorkerTask, routes: StoredRoutes): Omit<WorkerOptions, 'o
   const { capacity } = task
   if (task.kind === 'handlers') {
     const { tenantId, handlers, labels } = task
-    return { tenantId, handlers, labels, capacity, routes: createRouteFinder(routes, task) }
+    return {
+      tenantId,
+      handlers,
+      labels,
+      capacity,
+      aheadMax: handlersAheadMax,
+      routes: createRouteFinder(routes, task),
+    }
   }
   const { shell, artifact } = task.executors
   const claimed = [...(shell ? [shellRoute] : []), ...(artifact ? [artifactRoute] : [])]

@@ -30,9 +30,16 @@ import { StoredUpkeep } from './store/upkeep.ts'
 import { DatabaseWakeup } from './store/wakeup.ts'
 import { StoredWorkers } from './store/workers.ts'
 import { loopFailed, workerReclaimed } from './telemetry/events.ts'
+import { ProcessReports } from './telemetry/process-metrics.ts'
 import { version } from './version.ts'
 import { createMetrics } from './wire-metrics.ts'
-import { leaseLoop, type RoleDeps, type StartLoop, startScheduler } from './wire-scheduler.ts'
+import {
+  leaseLoop,
+  type RoleDeps,
+  type RunningScheduler,
+  type StartLoop,
+  startScheduler,
+} from './wire-scheduler.ts'
 import { type RunningWorker, startWorker, type WorkerTask } from './wire-worker.ts'
 
 export interface ServerOptions {
@@ -40,7 +47,12 @@ export interface ServerOptions {
   roles: readonly Role[]
   address: DatabaseAddress
   /** What the api role needs besides. */
-  api: { operatorKey: string; homePage: string }
+  api: {
+    operatorKey: string
+    homePage: string
+    /** Of the further processes. Default: there are none. */
+    reports?: ProcessReports
+  }
   /** What the worker role runs. Default: HTTP. */
   createTask?: (deps: RoleDeps) => WorkerTask | Promise<WorkerTask>
   /** The worker had its time; what still runs is handed back next. */
@@ -50,6 +62,8 @@ export interface ServerOptions {
 export interface RunningServer {
   /** Where the API answers; null without the api role. */
   url: string | null
+  /** Share of its worker that is in use; null without the worker role. */
+  utilization(): number | null
   /** A worker is known to be dead: what it held runs elsewhere now, and not when its lease has run out. */
   reclaim(workerId: string): Promise<void>
   /** No new work; gives what runs this long, by default the drain time; then everything is closed. */
@@ -72,7 +86,11 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     timers: realTimers,
     random: realRandom,
     ids: new UuidV7(() => clock.databaseNow(), realRandom),
-    http: resources.use(new HttpClient(realTimers, { guard: createTargetGuard(config.privateTargets) })),
+    http: resources.use(
+      new HttpClient(realTimers, () => clock.monotonicMs(), {
+        guard: createTargetGuard(config.privateTargets),
+      }),
+    ),
   }
   const connectionsMax = config.databaseConnections
   const database = resources.use(new Database(world, { name: 'main', address, connectionsMax }))
@@ -97,23 +115,27 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)
   let stopping = false
   const isStopping = () => stopping
-  const roleDeps = { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isStopping }
+  let scheduler: RunningScheduler | null = null
+  const isPressed = () => scheduler?.isPressed() ?? false
+  const roleDeps: RoleDeps = {
+    ...{ config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isStopping, isPressed },
+  }
   let worker: RunningWorker | null = null
   if (roles.includes('worker')) {
     resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
     worker = await startWorker(roleDeps, await options.createTask?.(roleDeps))
   }
-  let leavePartitions = () => Promise.resolve()
+  const utilization = () => worker?.utilization() ?? null
+  const leavePartitions = () => scheduler?.leave() ?? Promise.resolve()
   if (roles.includes('scheduler')) {
     resources.defer(() => withinFarewell(world, leavePartitions()))
-    leavePartitions = await startScheduler(roleDeps)
+    scheduler = await startScheduler(roleDeps)
   }
 
   let drainedByMs = 0
   if (roles.includes('api')) {
-    const metrics = resources.use(
-      createMetrics({ clock, database, utilization: () => worker?.utilization() ?? null }),
-    )
+    const { reports = new ProcessReports() } = options.api
+    const metrics = resources.use(createMetrics({ clock, database, utilization, reports }))
     const app = await createApp({
       ...world,
       ...storesOn(database),
@@ -145,6 +167,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const started = resources.move()
   return {
     url,
+    utilization,
     async reclaim(workerId) {
       const upkeep = new StoredUpkeep(database)
       const beat = (await upkeep.watch()).find((one) => one.workerId === workerId)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
-import { ConfigError, checkoutDir, commandVariables, readConfig, runsCommands } from './read.ts'
+import { ConfigError, checkoutDir, commandVariables, processesFor, readConfig, runsCommands } from './read.ts'
 import { SETTINGS } from './settings.ts'
 
 function problemsOf(env: Record<string, string>): readonly string[] {
@@ -132,6 +132,25 @@ test('all problems are reported at once and no secret is repeated', () => {
 
 test('further processes need something besides the api to do', () => {
   assert.match(problemsOf({ CARILLON_ROLES: 'api', CARILLON_PROCESSES: '2' })[0]!, /^CARILLON_PROCESSES: /)
+})
+
+test('without a number there is a process for every two cores, where there is work for it', () => {
+  const all = ['api', 'scheduler', 'worker', 'history'] as const
+  assert.deepEqual(
+    [1, 2, 3, 4, 8, 64].map((cores) => processesFor(all, cores)),
+    [1, 1, 1, 2, 4, 8],
+  )
+  assert.equal(processesFor(['worker'], 8), 4)
+  assert.equal(processesFor(['api', 'scheduler'], 8), 4)
+  assert.equal(processesFor(['api', 'history'], 8), 1)
+})
+
+test('a number of processes that is given holds, however many cores there are', () => {
+  assert.equal(readConfig({}, 1).processes, 1)
+  assert.equal(readConfig({}, 8).processes, 4)
+  assert.equal(readConfig({ CARILLON_PROCESSES: '1' }, 8).processes, 1)
+  assert.equal(readConfig({ CARILLON_PROCESSES: '3' }, 1).processes, 3)
+  assert.equal(readConfig({ CARILLON_ROLES: 'api' }, 8).processes, 1)
 })
 
 test('docs/config.md says what the code says', async () => {

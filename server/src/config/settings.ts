@@ -63,9 +63,9 @@ export const SETTINGS = {
     parse: roles,
   },
   CARILLON_PROCESSES: {
-    fallback: '1',
+    fallback: '(one for every two cores, 8 at most)',
     meaning:
-      'Server processes on this machine. 1 to 64. The first runs every role; each further one runs the roles without `api`.',
+      'Server processes on this machine. 1 to 64. The first runs every role; each further one runs the roles without `api`. Without `scheduler` and `worker` the default is 1.',
     parse: wholeNumber(1, 64),
   },
   CARILLON_DRAIN_SECONDS: {

@@ -19,7 +19,7 @@ async function setup(t: TestContext, listener: RequestListener, options: HttpCli
   const server = createServer(listener)
   cleanUp(t, () => server.closeAllConnections())
   const origin = await listen(t, server)
-  const client = new HttpClient(realTimers, options)
+  const client = new HttpClient(realTimers, () => performance.now(), options)
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (change: Partial<HttpRequest> = {}, signal?: AbortSignal) =>
     client.send(

@@ -1,11 +1,13 @@
-// The real HTTP port, on undici's dispatch (36 µs a call here, against 340 for fetch). Bounds the time and
-// the size of every call, keeps the head of the response, never follows a redirect, never repeats a request, never
-// rejects. With a guard it connects only to addresses the guard has checked.
-import { buildConnector, type Client, type Dispatcher } from 'undici'
-import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../ports/http.ts'
+// The real HTTP port: HTTP/1.1 on sockets of our own. Bounds the time and the size of every call, keeps the head of the
+// response, never follows a redirect, never repeats a request, never rejects. With a guard it connects only to addresses the
+// guard has checked.
+import type { Http, HttpErrorType, HttpOutcome, HttpRequest, HttpTarget } from '../ports/http.ts'
 import type { Timers } from '../ports/timers.ts'
 import { checkCallbackUrl, parseTarget } from './callback-url.ts'
-import { HttpOrigin, type OriginCall } from './http-origin.ts'
+import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } from './http-connection.ts'
+import { HttpOrigin } from './http-origin.ts'
+import { InvalidRequest, type RequestText, writeRequest } from './http-request.ts'
+import { InvalidResponse } from './http-response.ts'
 import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
 
 export interface HttpClientOptions {
@@ -21,27 +23,31 @@ export interface HttpClientOptions {
 
 /** Connecting, TLS included. A target that takes longer counts as not there. */
 const connectMsMax = 10_000
-/** Idle time at most, whatever the target's Keep-Alive header offers: idle sockets are file descriptors. */
-const idleMsMax = 30_000
 
-/** What callers read. Copying all of the usual ten headers costs 0.8 µs a call, and keeps what strangers sent. */
-const KEPT_HEADERS = ['content-type', 'retry-after', 'x-carillon-async'] as const
+interface KnownOrigin {
+  /** As the target is to read it. */
+  host: string
+  connections: HttpOrigin
+}
 
 export class HttpClient implements Http, AsyncDisposable {
   readonly #timers: Timers
+  readonly #nowMs: () => number
   readonly #options: HttpClientOptions
-  readonly #clientOptions: Client.Options
   readonly #retired = new Set<HttpOrigin>()
-  readonly #origins = new Map<string, HttpOrigin>()
+  readonly #origins = new Map<string, KnownOrigin>()
+  #isClosed = false
 
-  constructor(timers: Timers, options: HttpClientOptions = {}) {
+  /** `nowMs`: a monotonic clock. */
+  constructor(timers: Timers, nowMs: () => number, options: HttpClientOptions = {}) {
     this.#timers = timers
+    this.#nowMs = nowMs
     this.#options = options
-    this.#clientOptions = clientOptionsOf(options)
   }
 
   send(request: HttpRequest, signal?: AbortSignal): Promise<HttpOutcome> {
     if (signal?.aborted) return Promise.resolve(cancelled)
+    if (this.#isClosed) return Promise.resolve(describeError(aborted))
     const target = request.target ?? parseTarget(request.url)
     if (target === null) {
       const reason = checkCallbackUrl(request.url) ?? 'the URL cannot be called'
@@ -50,36 +56,50 @@ export class HttpClient implements Http, AsyncDisposable {
     const refusal = this.#options.guard?.checkOrigin(target.origin) ?? null
     if (refusal !== null) return Promise.resolve(failed('TARGET_FORBIDDEN', refusal))
     return new Promise((resolve) => {
-      const call = new Call(request, resolve)
-      const timer = this.#timers.schedule(request.timeoutMs, () =>
-        call.end(failed('TIMEOUT', `no complete response within ${request.timeoutMs} ms`)),
-      )
-      const cancel = () => call.end(cancelled)
-      signal?.addEventListener('abort', cancel)
-      call.onEnd = () => {
-        timer.cancel()
-        signal?.removeEventListener('abort', cancel)
-      }
-      const { method, headers, body = null } = request
-      const options = { path: target.path, method: method as Dispatcher.HttpMethod, headers, body }
       try {
-        this.#originOf(target.origin).dispatch(options, call)
+        this.#dispatch(request, target, signal, resolve)
       } catch (error) {
-        call.refuse(error)
+        resolve(describeError(error))
       }
     })
   }
 
+  #dispatch(
+    request: HttpRequest,
+    target: HttpTarget,
+    signal: AbortSignal | undefined,
+    resolve: (outcome: HttpOutcome) => void,
+  ): void {
+    const { host, connections } = this.#originOf(target.origin)
+    const call = new Call(request, writeRequest(request, host, target.path), resolve)
+    const timer = this.#timers.schedule(request.timeoutMs, () =>
+      call.end(failed('TIMEOUT', `no complete response within ${request.timeoutMs} ms`)),
+    )
+    const cancel = () => call.end(cancelled)
+    signal?.addEventListener('abort', cancel)
+    call.onEnd = () => {
+      timer.cancel()
+      signal?.removeEventListener('abort', cancel)
+    }
+    try {
+      connections.dispatch(call)
+    } catch (error) {
+      call.end(describeError(error))
+    }
+  }
+
   // Bounded: when there are too many, all are forgotten; what is under way with them ends first.
-  #originOf(name: string): HttpOrigin {
+  #originOf(name: string): KnownOrigin {
     const known = this.#origins.get(name)
     if (known !== undefined) return known
-    const { originsMax = 10_000, connectionsMax = 256 } = this.#options
+    const { originsMax = 10_000, connectionsMax = 256, idleMs = 4_000 } = this.#options
     if (this.#origins.size >= originsMax) {
-      for (const origin of this.#origins.values()) this.#retire(origin)
+      for (const { connections } of this.#origins.values()) this.#retire(connections)
       this.#origins.clear()
     }
-    const origin = new HttpOrigin(name, this.#clientOptions, connectionsMax)
+    const { host, place } = placeOf(name, this.#options.guard)
+    const deps = { timers: this.#timers, nowMs: this.#nowMs }
+    const origin = { host, connections: new HttpOrigin(deps, place, { connectionsMax, idleMs }) }
     this.#origins.set(name, origin)
     return origin
   }
@@ -90,56 +110,49 @@ export class HttpClient implements Http, AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await Promise.all([...this.#origins.values(), ...this.#retired].map((origin) => origin.destroy()))
+    this.#isClosed = true
+    const inUse = [...this.#origins.values()].map(({ connections }) => connections)
+    for (const origin of [...inUse, ...this.#retired]) origin.destroy(aborted)
   }
 }
 
-function clientOptionsOf({ guard, idleMs = 4_000 }: HttpClientOptions): Client.Options {
-  return {
-    pipelining: 1,
-    // One connection, one call: a stalled HTTP/2 connection would stall every call on it.
-    allowH2: false,
-    // undici's own timers tick every half second; each call has an exact one of ours instead.
-    headersTimeout: 0,
-    bodyTimeout: 0,
-    // Node, Apache and uvicorn close after 5 s idle. We close first: a POST that crosses their closing is lost.
-    keepAliveTimeout: idleMs,
-    keepAliveMaxTimeout: Math.max(idleMs, idleMsMax),
-    // One for all, so that TLS sessions are resumed.
-    connect: buildConnector({
-      allowH2: false,
-      timeout: connectMsMax,
-      ...(guard === undefined ? {} : { lookup: guard.lookup }),
-    }),
+function placeOf(origin: string, guard: TargetGuard | undefined): { host: string; place: Place } {
+  const { protocol, host, hostname, port } = new URL(origin)
+  const isTls = protocol === 'https:'
+  const place: Place = {
+    isTls,
+    hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+    port: port === '' ? (isTls ? 443 : 80) : Number(port),
+    connectMsMax,
+    ...(guard && { lookup: guard.lookup }),
   }
+  return { host, place }
 }
 
 /** One call: collects the response and reports one outcome, whichever of answer, error, timeout, abort is first. */
-class Call implements OriginCall {
+class Call implements ConnectionCall {
   onEnd: () => void = () => {}
-  onReleased: () => void = () => {}
+  readonly text: RequestText
   readonly #request: HttpRequest
   readonly #resolve: (outcome: HttpOutcome) => void
-  #controller: Dispatcher.DispatchController | null = null
+  #connection: HttpConnection | null = null
   #ended = false
-  #started = false
-  #status = 0
-  #headers: Record<string, string> = {}
   #kept: Uint8Array[] = []
   #keptBytes = 0
   #receivedBytes = 0
 
-  constructor(request: HttpRequest, resolve: (outcome: HttpOutcome) => void) {
+  constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
     this.#request = request
+    this.text = text
     this.#resolve = resolve
+  }
+
+  get method(): string {
+    return this.#request.method
   }
 
   get isEnded(): boolean {
     return this.#ended
-  }
-
-  refuse(error: unknown): void {
-    this.end(describeError(error))
   }
 
   end(outcome: HttpOutcome): void {
@@ -147,63 +160,46 @@ class Call implements OriginCall {
     this.#ended = true
     this.onEnd()
     this.#resolve(outcome)
-    // While the request waits for a connection there is no controller yet; onRequestStart aborts it then.
-    this.#controller?.abort(aborted)
+    // While it waits for a connection there is none; it is not sent then.
+    this.#connection?.destroy()
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
-    this.#controller = controller
-    // A second start would be undici repeating the request, which the target may have acted on already.
-    if (this.#ended || this.#started) {
-      controller.abort(aborted)
-      return
-    }
-    this.#started = true
+  onStarted(connection: HttpConnection): void {
+    this.#connection = connection
     this.#request.onStarted?.()
   }
 
-  onResponseStart(
-    _controller: Dispatcher.DispatchController,
-    status: number,
-    headers: Record<string, string | string[] | undefined>,
-  ): void {
-    this.#status = status
-    for (const name of KEPT_HEADERS) {
-      const value = headers[name]
-      if (value !== undefined) this.#headers[name] = typeof value === 'string' ? value : value.join(', ')
-    }
-  }
-
-  onResponseData(_controller: Dispatcher.DispatchController, chunk: Uint8Array): void {
+  onBody(part: Uint8Array): void {
     const { previewBytesMax, responseBytesMax } = this.#request
-    this.#receivedBytes += chunk.length
+    this.#receivedBytes += part.length
     if (this.#receivedBytes > responseBytesMax) {
       this.end(failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`))
       return
     }
     const roomBytes = previewBytesMax - this.#keptBytes
     if (roomBytes <= 0) return
-    // A copy: a view would hold on to the 64 KB that were read with it, for as long as the target likes.
-    const kept = Buffer.from(chunk.subarray(0, roomBytes))
+    // A copy: the memory is used again for what comes next.
+    const kept = Buffer.from(part.subarray(0, roomBytes))
     this.#kept.push(kept)
     this.#keptBytes += kept.length
   }
 
-  onResponseEnd(): void {
+  onAnswered(status: number, headers: Record<string, string>): void {
     const preview = this.#kept.length === 1 ? this.#kept[0]! : Buffer.concat(this.#kept, this.#keptBytes)
-    // Cleared first: the response is complete, so ending must not abort its connection.
-    this.#controller = null
-    this.end({ kind: 'answered', status: this.#status, headers: this.#headers, preview })
-    this.onReleased()
+    // Cleared first: the connection is free for others, and ending must not close it.
+    this.#connection = null
+    this.end({ kind: 'answered', status, headers, preview })
   }
 
-  onResponseError(_controller: Dispatcher.DispatchController, error: Error): void {
-    this.#controller = null
+  onFailed(error: Error): void {
+    this.#connection = null
     this.end(describeError(error))
-    this.onReleased()
   }
 }
 
+/** OpenSSL's, as Node spells them. EPROTO: what came is not TLS. */
+const tlsCode =
+  /^(EPROTO$|ERR_SSL|ERR_TLS|ERR_OSSL|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|INVALID_(CA|PURPOSE)$|PATH_LENGTH|HOSTNAME_|ERROR_IN_)/
 const aborted = new Error('the call was ended by its sender')
 const cancelled = failed('CANCELLED', 'the call was cancelled')
 
@@ -213,18 +209,26 @@ function failed(type: HttpErrorType, message: string): HttpOutcome {
 
 function describeError(error: unknown): HttpOutcome {
   if (error instanceof ForbiddenTarget) return failed('TARGET_FORBIDDEN', error.message)
-  const { code = '', name = '', message = String(error) } = error as Error & { code?: string }
-  return failed(typeOf(code, name), code ? `${code}: ${message}` : message)
+  if (error instanceof InvalidRequest) return failed('INVALID_REQUEST', error.message)
+  if (error instanceof InvalidResponse)
+    return failed('INVALID_RESPONSE', `the answer is not HTTP: ${error.message}`)
+  if (error instanceof ConnectTimeout) return failed('TIMEOUT', error.message)
+  const { code = '' } = error as Error & { code?: string }
+  const message = messageOf(error)
+  return failed(typeOf(code), code && !message.includes(code) ? `${code}: ${message}` : message)
 }
 
-function typeOf(code: string, name: string): HttpErrorType {
-  if (name === 'HTTPParserError' || code === 'UND_ERR_HEADERS_OVERFLOW') return 'INVALID_RESPONSE'
-  if (code === 'UND_ERR_RES_CONTENT_LENGTH_MISMATCH') return 'INVALID_RESPONSE'
-  if (code === 'UND_ERR_INVALID_ARG' || code === 'ERR_INVALID_ARG_VALUE') return 'INVALID_REQUEST'
+/** Where each address of a name has failed, the error over them all says nothing itself. */
+function messageOf(error: unknown): string {
+  const { message, errors } = error as AggregateError
+  return message || (errors ?? []).map(messageOf).join('; ') || String(error)
+}
+
+function typeOf(code: string): HttpErrorType {
   if (code === 'ECONNREFUSED' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH')
     return 'CONNECTION_REFUSED'
-  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') return 'DNS_RESOLUTION_FAILED'
-  if (code === 'UND_ERR_CONNECT_TIMEOUT' || code === 'ETIMEDOUT') return 'TIMEOUT'
-  if (/^(ERR_SSL|ERR_TLS|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_)/.test(code)) return 'TLS_ERROR'
+  if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'DNS_RESOLUTION_FAILED'
+  if (code === 'ETIMEDOUT') return 'TIMEOUT'
+  if (tlsCode.test(code)) return 'TLS_ERROR'
   return 'CONNECTION_RESET'
 }

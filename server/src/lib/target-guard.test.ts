@@ -283,7 +283,7 @@ async function setup(t: TestContext, resolve: ResolveName) {
     { kind: 'listed', cidrs: [`${allowedAddress}/${allowedAddress.includes(':') ? 128 : 32}`] },
     resolve,
   )
-  const client = new HttpClient(realTimers, { guard })
+  const client = new HttpClient(realTimers, () => performance.now(), { guard })
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (url: string) =>
     client.send({

@@ -1,4 +1,4 @@
-// One outgoing HTTP call. The real one is on undici; the virtual one answers from a script.
+// One outgoing HTTP call. The real one is on sockets of our own; the virtual one answers from a script.
 
 export interface HttpRequest {
   method: string

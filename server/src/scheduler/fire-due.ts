@@ -33,6 +33,11 @@ const fireMax = 500
 const slotsMax = 1_000
 /** The longest the loop sleeps without looking. */
 export const fireEveryMs = 1_000
+/**
+ * Loops that fire beside each other, each what it takes out of the wheel: while one waits for its commit the next is worked
+ * on ([m] 50,000 due at once, without workers: 2.1 s, and 6.5 s with one).
+ */
+export const firesAtOnce = 2
 const busyMs = 50
 const earlyMs = 1
 

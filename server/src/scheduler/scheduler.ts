@@ -7,6 +7,7 @@ import type { Slots } from '../ports/slots.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
 import { PartitionLease } from './hold-partitions.ts'
 import { findOverdue, type LoadDeps, loadWindow, takeChanges } from './load-window.ts'
+import { Pressure } from './pressure.ts'
 import { TimerWheel } from './timer-wheel.ts'
 import { Window } from './window.ts'
 
@@ -34,6 +35,7 @@ export class Scheduler {
   readonly #load: LoadDeps
   readonly #fire: FireDeps
   readonly #options: SchedulerOptions
+  readonly #pressure = new Pressure()
 
   constructor(deps: SchedulerDeps, options: SchedulerOptions) {
     const { clock, ids, slots, partitions, lease } = deps
@@ -62,6 +64,11 @@ export class Scheduler {
 
   takeChanges(): Promise<'more' | 'idle'> {
     return takeChanges(this.#load)
+  }
+
+  /** Whether a herd is being fired: see `Pressure`. */
+  get isPressed(): boolean {
+    return this.#pressure.look(this.#fire.wheel.waiting, this.#fire.clock.monotonicMs())
   }
 
   fire(): Promise<'more' | number> {

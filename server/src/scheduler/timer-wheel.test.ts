@@ -6,8 +6,8 @@ import type { Entry } from './entry.ts'
 import { TimerWheel } from './timer-wheel.ts'
 
 /** Only what the wheel looks at. */
-function entry(jobId: string, dueAt: number, partitionId = 0): Entry {
-  return { jobId, partitionId, dueAt: epochMs(dueAt) } as Entry
+function entry(jobId: string, dueAt: number, partitionId = 0, tenantId = 'tenant'): Entry {
+  return { jobId, partitionId, tenantId, dueAt: epochMs(dueAt) } as Entry
 }
 
 function take(wheel: TimerWheel, now: number, limit = 1_000): string[] {
@@ -31,6 +31,29 @@ test('what is due first goes first, however it came in', () => {
   assert.deepEqual(take(wheel, 9_000, 2), ['at 1000', 'at 2000'])
   assert.equal(wheel.nextDueAt(), 3_000)
   assert.deepEqual(take(wheel, 4_000), ['at 3000', 'at 4000'])
+})
+
+test('tenants take turns: whoever has little due does not wait for a herd of another', () => {
+  const wheel = new TimerWheel()
+  for (let n = 0; n < 100; n++) wheel.put(entry(`herd ${n}`, 1_000, 0, 'herd'))
+  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 2_000, 0, 'quiet'))
+  const first = take(wheel, 2_000, 10)
+  assert.deepEqual(
+    first.filter((jobId) => jobId.startsWith('quiet')),
+    ['quiet 0', 'quiet 1', 'quiet 2'],
+  )
+  // What it leaves of its share is the others'.
+  assert.equal(first.length, 10)
+  assert.equal(take(wheel, 2_000).length, 93)
+})
+
+test('of more tenants than there is room for each has its turn', () => {
+  const wheel = new TimerWheel()
+  for (let n = 0; n < 300; n++) wheel.put(entry(`job ${n}`, 1_000, 0, `tenant ${n % 30}`))
+  const tenants = new Set<number>()
+  for (let turn = 0; turn < 3; turn++)
+    for (const jobId of take(wheel, 1_000, 10)) tenants.add(Number(jobId.slice(4)) % 30)
+  assert.equal(tenants.size, 30)
 })
 
 test('a job that is put again is due at its new time only, sooner or later', () => {

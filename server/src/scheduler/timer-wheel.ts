@@ -1,16 +1,33 @@
 // What comes due, in memory, by time: one bucket for each due instant, and a heap of the instants. Jobs are mostly
-// due at whole seconds, so there are few buckets however many jobs there are. A job is in it at most once.
+// due at whole seconds, so there are few buckets however many jobs there are. A job is in it at most once. What is due waits
+// by tenant, and tenants take turns: a herd of one does not hold up the jobs of another.
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Entry } from './entry.ts'
+
+/** What is due of a tenant, the first to come first. */
+interface Queue {
+  entries: Entry[]
+  /** Those before have been taken. */
+  next: number
+}
 
 export class TimerWheel {
   readonly #byJob = new Map<string, Entry>()
   readonly #buckets = new Map<number, Entry[]>()
   /** A binary heap of the keys of `#buckets`. */
   readonly #heap: number[] = []
+  /** By tenant. Whoever had its turn goes to the end. */
+  readonly #due = new Map<string, Queue>()
 
   get size(): number {
     return this.#byJob.size
+  }
+
+  /** Jobs that are due and were not taken yet, some of them perhaps replaced; none before `takeDue` has looked. */
+  get waiting(): number {
+    let waiting = 0
+    for (const { entries, next } of this.#due.values()) waiting += entries.length - next
+    return waiting
   }
 
   has(jobId: string): boolean {
@@ -37,22 +54,18 @@ export class TimerWheel {
     if (known === undefined || known.version < entry.version) this.put(entry)
   }
 
-  /** Takes out at most `limit` jobs that are due. */
+  /** Takes out at most `limit` jobs that are due: of each tenant as many, while it has them. */
   takeDue(now: EpochMs, limit: number): Entry[] {
+    this.#queueDue(now)
     const taken: Entry[] = []
-    while (this.#heap.length > 0 && this.#heap[0]! <= now && taken.length < limit) {
-      const dueAt = this.#heap[0]!
-      const bucket = this.#buckets.get(dueAt)!
-      while (bucket.length > 0 && taken.length < limit) {
-        const entry = bucket.pop()!
-        // One that was replaced since is still in its old bucket; the map knows which one counts.
-        if (this.#byJob.get(entry.jobId) !== entry) continue
-        this.#byJob.delete(entry.jobId)
-        taken.push(entry)
-      }
-      if (bucket.length === 0) {
-        this.#buckets.delete(dueAt)
-        this.#pop()
+    let before = -1
+    while (taken.length < limit && taken.length > before) {
+      before = taken.length
+      const share = Math.max(1, Math.floor((limit - taken.length) / this.#due.size))
+      for (const [tenantId, queue] of [...this.#due].slice(0, limit - taken.length)) {
+        this.#due.delete(tenantId)
+        this.#take(queue, { now, share, taken })
+        if (queue.next < queue.entries.length) this.#due.set(tenantId, queue)
       }
     }
     return taken
@@ -60,7 +73,35 @@ export class TimerWheel {
 
   /** When the next one is due; it may be one that was replaced. Null: nothing is there. */
   nextDueAt(): EpochMs | null {
-    return (this.#heap[0] as EpochMs | undefined) ?? null
+    let first = this.#heap[0] ?? Number.POSITIVE_INFINITY
+    for (const { entries, next } of this.#due.values()) first = Math.min(first, entries[next]!.dueAt)
+    return first === Number.POSITIVE_INFINITY ? null : (first as EpochMs)
+  }
+
+  #queueDue(now: EpochMs): void {
+    while (this.#heap.length > 0 && this.#heap[0]! <= now) {
+      const dueAt = this.#heap[0]!
+      for (const entry of this.#buckets.get(dueAt)!) {
+        const queue = this.#due.get(entry.tenantId)
+        if (queue === undefined) this.#due.set(entry.tenantId, { entries: [entry], next: 0 })
+        else insert(queue, entry)
+      }
+      this.#buckets.delete(dueAt)
+      this.#pop()
+    }
+  }
+
+  #take(queue: Queue, { now, share, taken }: { now: EpochMs; share: number; taken: Entry[] }): void {
+    for (let left = share; left > 0 && queue.next < queue.entries.length; queue.next++) {
+      const entry = queue.entries[queue.next]!
+      // One that was replaced since is still where it was; the map knows which one counts.
+      if (this.#byJob.get(entry.jobId) !== entry) continue
+      // A clock that was set back.
+      if (entry.dueAt > now) return
+      this.#byJob.delete(entry.jobId)
+      taken.push(entry)
+      left -= 1
+    }
   }
 
   /** Forgets the jobs of partitions that are no longer ours. */
@@ -97,4 +138,18 @@ export class TimerWheel {
     }
     heap[at] = last
   }
+}
+
+function insert({ entries, next }: Queue, entry: Entry): void {
+  let at = entries.length
+  // One that comes again after a fire that failed is due before those that wait; all others are not.
+  if (at > next && entries[at - 1]!.dueAt > entry.dueAt) {
+    let from = next
+    while (from < at) {
+      const middle = (from + at) >> 1
+      if (entries[middle]!.dueAt <= entry.dueAt) from = middle + 1
+      else at = middle
+    }
+    entries.splice(at, 0, entry)
+  } else entries.push(entry)
 }

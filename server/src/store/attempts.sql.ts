@@ -36,12 +36,15 @@ export const reportLive = endLive(
     l.state IN ('running', 'awaiting') AND l.fence = x.f AND l.attempt = x.n AND (x.u IS NULL OR l.worker_id = x.u)`,
 )
 
-// What was said (o) is on record, or that somebody had cancelled it; what a time-out or a reclaim wrote is neither.
+// What was said (o) is on record, or that somebody had cancelled it; what a time-out or a reclaim wrote is neither. Cancelled
+// between two attempts, an execution has a record of that under the number of the last one, which had ended otherwise.
 export const selectRecorded = sql('selectRecorded')`
   SELECT x.e AS execution_id FROM json_to_recordset($1::json) AS x(e uuid, n int, j uuid, u uuid, o text)
-  WHERE (SELECT true FROM attempts a WHERE a.job_id = x.j AND a.execution_id = x.e AND a.attempt = x.n
-    AND (x.u IS NULL OR a.worker_id = x.u) AND (a.outcome = 'cancelled' OR a.outcome = x.o)
-    AND a.recorded_at > now() - interval '2 days' LIMIT 1)`
+  CROSS JOIN LATERAL (
+    SELECT bool_and(a.outcome = 'cancelled' OR a.outcome = x.o) AS is_said FROM attempts a
+    WHERE a.job_id = x.j AND a.execution_id = x.e AND a.attempt = x.n AND (x.u IS NULL OR a.worker_id = x.u)
+      AND a.recorded_at > now() - interval '2 days'
+  ) r WHERE r.is_said`
 
 /** The workers that hold the batches of these executions, locked before them, as reclaim does. */
 export const lockHolders = sql('lockHolders')`

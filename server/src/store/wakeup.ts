@@ -1,5 +1,6 @@
 // Wake-ups: at once within this process, and by a NOTIFY to the others. A NOTIFY is a hint in a transaction of its
-// own, at most one every few milliseconds for all topics: one per row would serialise commits. Any may be lost.
+// own: the first at once, then at most one every few milliseconds for all topics, as one per row would serialise commits.
+// Any may be lost.
 import pg from 'pg'
 import { Unavailable } from '../lib/unavailable.ts'
 import type { Timer, Timers } from '../ports/timers.ts'
@@ -23,7 +24,8 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
   readonly #listeners = new Map<WakeupTopic, (() => void)[]>()
   /** Tells our own notifications from those of others. */
   readonly #self: string
-  #due = new Set<WakeupTopic>()
+  readonly #due = new Set<WakeupTopic>()
+  /** While it runs, what is due waits for its end. */
   #timer: Timer | null = null
   #client: pg.Client | null = null
 
@@ -39,7 +41,7 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
   send(topic: WakeupTopic): void {
     this.#wake(topic)
     this.#due.add(topic)
-    this.#timer ??= this.#deps.timers.schedule(coalesceMs, () => this.#notify())
+    if (this.#timer === null) this.#notify()
   }
 
   /** Listens until the connection breaks or the signal aborts. A step for a Loop. */
@@ -102,8 +104,11 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
 
   #notify(): void {
     const topics = [...this.#due].join(' ')
-    this.#due = new Set()
-    this.#timer = null
+    this.#due.clear()
+    this.#timer = this.#deps.timers.schedule(coalesceMs, () => {
+      this.#timer = null
+      if (this.#due.size > 0) this.#notify()
+    })
     // A hint that cannot be sent is a hint lost.
     this.#deps.database.query(notifyTopic, [`${this.#self} ${topics}`]).catch(() => {})
   }

@@ -2,7 +2,7 @@
 import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 import type { Outcome } from '../domain/execution.ts'
 import * as events from './events.ts'
-import { RecentRatio } from './recent-ratio.ts'
+import { type RecentCounts, RecentRatio, ratioOf } from './recent-ratio.ts'
 
 const delayBuckets = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 const durationBuckets = [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5, 30, 60, 300, 3_600]
@@ -15,12 +15,13 @@ const statuses: Record<Outcome, string> = {
   skipped: 'SKIPPED',
 }
 
-/** `nowMs`: a monotonic clock. */
+/** `nowMs`: a monotonic clock. `elsewhere`: what other processes counted of late. Returns what this one did. */
 export function collectEngineMetrics(
   registry: Registry,
   subscriptions: DisposableStack,
   nowMs: () => number,
-): void {
+  elsewhere: () => readonly RecentCounts[] = () => [],
+): RecentRatio {
   const registers = [registry]
   const counter = (name: string, help: string) => new Counter({ name: `carillon_${name}`, help, registers })
   const histogram = (name: string, help: string, buckets: number[]) =>
@@ -76,23 +77,28 @@ export function collectEngineMetrics(
     help: 'Share of the executions that succeeded, of those that ended in the last five minutes and were not cancelled; absent without any.',
     registers,
     collect() {
-      const value = ratio.read()
+      const value = ratioOf([ratio.counts(), ...elsewhere()])
       if (value === null) this.remove()
       else this.set(value)
     },
   })
+  // Labels are few, and attempts are many: each set of labels is built once.
+  const durationOf = remember((executor: string) => duration.labels(executor))
+  const executionsOf = remember((status: string) =>
+    remember((kind: string) => executions.labels(status, kind)),
+  )
   subscriptions.use(
     events.attemptFinished.subscribe(
       ({ outcome, kind, executor, retryAt, deadReason, delayMs, durationMs, endToEndMs }) => {
         if (delayMs !== null) delay.observe(Math.max(0, delayMs) / 1_000)
-        if (durationMs !== null) duration.observe({ executor }, durationMs / 1_000)
+        if (durationMs !== null) durationOf(executor).observe(durationMs / 1_000)
         if (outcome === 'timed_out') timeouts.inc()
         if (deadReason !== null) dead.inc()
         if (retryAt !== null) {
           retries.inc()
           return
         }
-        executions.inc({ status: statuses[outcome], kind })
+        executionsOf(statuses[outcome])(kind).inc()
         endToEnd.observe(Math.max(0, endToEndMs) / 1_000)
         // That somebody changed their mind says nothing about how well things go.
         if (outcome !== 'cancelled') ratio.add(outcome === 'succeeded')
@@ -124,4 +130,17 @@ export function collectEngineMetrics(
     'Writes of results that failed and are tried again.',
   )
   subscriptions.use(events.historyWriteFailed.subscribe(() => unwritten.inc()))
+  return ratio
+}
+
+function remember<T>(make: (key: string) => T): (key: string) => T {
+  const made = new Map<string, T>()
+  return (key) => {
+    let one = made.get(key)
+    if (one === undefined) {
+      one = make(key)
+      made.set(key, one)
+    }
+    return one
+  }
 }

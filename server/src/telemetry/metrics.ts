@@ -1,16 +1,19 @@
 // Metrics for Prometheus, fed by events. Never a tenant, job or execution as a label: their number has no limit.
-import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
-import { collectEngineMetrics } from './engine-metrics.ts'
+import { collectDefaultMetrics, Gauge, Histogram, Registry } from '@prometheus-io/client'
 import * as events from './events.ts'
+import { ProcessMetrics, type ProcessReports } from './process-metrics.ts'
 
 export class Metrics implements Disposable {
   readonly #registry = new Registry()
   readonly #subscriptions = new DisposableStack()
+  readonly #own: ProcessMetrics
+  readonly #reports: ProcessReports
 
-  /** `nowMs`: a monotonic clock. */
-  constructor(version: string, nowMs: () => number) {
+  /** `nowMs`: a monotonic clock. `reports`: of the other processes. */
+  constructor(version: string, nowMs: () => number, reports: ProcessReports) {
     const registers = [this.#registry]
-    collectEngineMetrics(this.#registry, this.#subscriptions, nowMs)
+    this.#reports = reports
+    this.#own = this.#subscriptions.use(new ProcessMetrics(nowMs, () => reports.recent()))
     collectDefaultMetrics({ register: this.#registry })
     const info = new Gauge({
       name: 'carillon_info',
@@ -26,24 +29,11 @@ export class Metrics implements Disposable {
       buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5],
       registers,
     })
-    const deaths = new Counter({
-      name: 'carillon_worker_deaths_total',
-      help: 'Workers declared dead after they went silent.',
-      registers,
-    })
-    const failures = new Counter({
-      name: 'carillon_loop_failures_total',
-      help: 'Steps of background loops that failed and are tried again.',
-      labelNames: ['loop'],
-      registers,
-    })
     this.#subscriptions.use(
       events.requestFinished.subscribe(({ method, route, status, tookMs }) =>
         requests.observe({ method, route, status }, tookMs / 1_000),
       ),
     )
-    this.#subscriptions.use(events.workerReclaimed.subscribe(() => deaths.inc()))
-    this.#subscriptions.use(events.loopFailed.subscribe(({ loop }) => failures.inc({ loop })))
   }
 
   get contentType(): string {
@@ -84,8 +74,9 @@ export class Metrics implements Disposable {
     })
   }
 
-  read(): Promise<string> {
-    return this.#registry.metrics()
+  async read(): Promise<string> {
+    // Only what is counted is added up: the rest is of this process, or of the database.
+    return Registry.merge([await this.#own.sumWith(this.#reports), this.#registry]).metrics()
   }
 
   [Symbol.dispose](): void {

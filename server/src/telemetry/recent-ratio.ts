@@ -3,6 +3,11 @@
 const bucketMs = 10_000
 const buckets = 30
 
+export interface RecentCounts {
+  good: number
+  all: number
+}
+
 export class RecentRatio {
   readonly #nowMs: () => number
   readonly #good = new Uint32Array(buckets)
@@ -21,10 +26,13 @@ export class RecentRatio {
 
   /** Null: nothing was counted. */
   read(): number | null {
+    return ratioOf([this.counts()])
+  }
+
+  counts(): RecentCounts {
     this.#turn()
     const sum = (counts: Uint32Array) => counts.reduce((total, one) => total + one, 0)
-    const all = sum(this.#all)
-    return all === 0 ? null : sum(this.#good) / all
+    return { good: sum(this.#good), all: sum(this.#all) }
   }
 
   #turn(): number {
@@ -36,4 +44,11 @@ export class RecentRatio {
     this.#bucket = now
     return now
   }
+}
+
+/** Of several together. */
+export function ratioOf(counts: readonly RecentCounts[]): number | null {
+  const sum = (key: keyof RecentCounts) => counts.reduce((total, one) => total + one[key], 0)
+  const all = sum('all')
+  return all === 0 ? null : sum('good') / all
 }

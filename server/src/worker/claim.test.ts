@@ -8,9 +8,9 @@ import type { NewJob } from '../ports/jobs.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
 import { createMemoryStore } from '../store/memory/create-memory-store.ts'
 import { CallSigner } from './call-signer.ts'
-import { aheadMin, Claimer } from './claim.ts'
+import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
-import { Hand } from './hand.ts'
+import { aheadMin, Hand } from './hand.ts'
 import type { Task } from './task.ts'
 
 const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
@@ -64,7 +64,7 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
     routes: async () => routes,
     isMortal,
     workerId: () => workerId,
-    isDraining: () => false,
+    ...{ isPressed: () => false, isDraining: () => false },
   })
   const at = (host: string): Partial<NewJob> => ({
     execution: {

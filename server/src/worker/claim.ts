@@ -23,6 +23,8 @@ export interface ClaimDeps {
   isMortal: boolean
   /** Null: no lease is held; nothing is claimed. */
   workerId: () => string | null
+  /** More is due than can be fired for a while, and what is not fired is not durable yet. */
+  isPressed: () => boolean
   /** Nothing more is claimed, and what a claim brings that was under way goes back at once. */
   isDraining: () => boolean
 }
@@ -31,9 +33,9 @@ export interface ClaimDeps {
 export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
-/** Claimed and unstarted at least; more while more ends: see `Hand.endedRecently`. */
-export const aheadMin = 300
 const batchesMax = 100
+/** In hand while a herd is being fired: a batch of it, so that it is not taken apart. */
+const pressedSizeMax = 100
 /**
  * How often we look without a doubt: the store may get to a claim long after we gave it up and handed back what it had
  * brought by then. Nobody would run that, and its time would be over without a call.
@@ -70,8 +72,7 @@ export class Claimer {
     }
     await this.#handBackUnknown(workerId)
     if (this.#deps.isDraining()) return 'idle'
-    const ahead = Math.max(aheadMin, hand.endedRecently) - hand.queued
-    const free = Math.min(hand.capacity - hand.size, ahead)
+    const free = this.#deps.isPressed() ? Math.min(hand.room, pressedSizeMax - hand.size) : hand.room
     if (free <= 0) return 'idle'
     const routes = await this.#deps.routes()
     if (routes.length === 0) return 'idle'

@@ -208,3 +208,25 @@ test('one that is not ours any more is aborted, or does not start', async () => 
   hand.stop(first!)
   assert.equal(endedLive.length, 2, 'what has ended stays')
 })
+
+test('what calls no host runs as far as there is room, and the rest follows in order', async () => {
+  const { hand, started, takeLive, end } = setup({ capacity: 32, runningMax: 4 })
+  const tasks = takeLive(noHost, 7)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 4)))
+  assert.deepEqual([hand.size, hand.queued], [7, 3])
+  await end(tasks[1]!)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 5)))
+  for (const task of [tasks[0]!, ...tasks.slice(2)]) await end(task)
+  assert.deepEqual(started, idsOf(tasks))
+})
+
+test('as much is claimed ahead of what runs as ended of late, and nothing while nothing ends', async () => {
+  const { hand, world, takeLive, end } = setup({ capacity: 32, runningMax: 4 })
+  assert.equal(hand.room, 4)
+  const tasks = takeLive(noHost, 4)
+  assert.equal(hand.room, 0)
+  for (const task of tasks.slice(0, 3)) await end(task)
+  assert.equal(hand.room, 3 + 3)
+  await world.advance(1_000)
+  assert.equal(hand.room, 3)
+})

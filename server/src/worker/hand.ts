@@ -1,7 +1,7 @@
 // What a worker has in hand: executions that wait for room at their host, that run, and that ended but are not
 // recorded yet. It starts calls as hosts have room, and passes each ending on; it never talks to the store.
 import type { AttemptEnd } from '../domain/attempt.ts'
-import { HostGate, hostCapOf, judgeHost } from '../domain/host-gate.ts'
+import { HostGate, type HostOutcome, hostCapOf, judgeHost } from '../domain/host-gate.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import { noHost } from './prepare.ts'
@@ -25,6 +25,8 @@ export interface Ran {
 export interface HandOptions {
   /** Executions in hand at once, at most. */
   capacity: number
+  /** Of those that call no host: how many run at once. Default: all that are in hand. */
+  runningMax?: number
   /** How long a call that was cancelled may go on before it is ended by force. Default 30,000. */
   cancelGraceMs?: number
 }
@@ -32,10 +34,13 @@ export interface HandOptions {
 /** For how long a claimed batch is kept together; then whatever has not ended leaves it. */
 export const batchMsMax = 200
 const recentMs = 200
+/** Claimed and unstarted at least, of calls to hosts: each host has its own room. */
+export const aheadMin = 300
 const cancelGraceMsDefault = 30_000
 
 export class Hand {
   readonly capacity: number
+  readonly #runningMax: number
   readonly gate: HostGate
   readonly #deps: HandDeps
   readonly #cancelGraceMs: number
@@ -44,13 +49,17 @@ export class Hand {
   readonly #queued = new Map<string, Task[]>()
   readonly #byLane = new Map<string, number>()
   #queuedCount = 0
+  /** Of those that call no host. */
+  #running = 0
   #suspects = 0
   #recent = { sinceMs: 0, ended: 0, endedBefore: 0 }
 
-  constructor(deps: HandDeps, { capacity, cancelGraceMs = cancelGraceMsDefault }: HandOptions) {
+  constructor(deps: HandDeps, options: HandOptions) {
+    const { capacity, runningMax = capacity, cancelGraceMs = cancelGraceMsDefault } = options
     this.#deps = deps
     this.#cancelGraceMs = cancelGraceMs
     this.capacity = capacity
+    this.#runningMax = runningMax
     this.gate = new HostGate({ capPerHost: hostCapOf(capacity) })
   }
 
@@ -61,6 +70,18 @@ export class Hand {
   /** Claimed and not started. */
   get queued(): number {
     return this.#queuedCount
+  }
+
+  /**
+   * How many more may be claimed. Ahead of what can start at once only as many as will start before their batch is over:
+   * what waits longer goes back, and would only have been kept from others.
+   */
+  get room(): number {
+    const isOpen = this.#runningMax === this.capacity
+    const ahead = isOpen
+      ? Math.max(aheadMin, this.endedRecently)
+      : this.#runningMax - this.#running + this.endedRecently
+    return Math.min(this.capacity - this.size, ahead - this.#queuedCount)
   }
 
   inLane(lane: string): number {
@@ -147,7 +168,7 @@ export class Hand {
       if (task.state !== 'running' || task.cancelledMs === null || task.cancelledMs > before) continue
       const { startedAt } = task
       const { host } = task.prepared
-      if (host !== noHost) this.gate.leave(host, 'unknown')
+      this.#leave(host, 'unknown')
       this.#end(task, endCancelled(startedAt!, Math.max(0, clock.databaseNow() - startedAt!)))
       this.#pumpHost(host)
     }
@@ -176,8 +197,7 @@ export class Hand {
         this.#end(task, null)
       } else if (task.state === 'running') {
         task.abort!.abort()
-        const { host } = task.prepared
-        if (host !== noHost) this.gate.leave(host, 'unknown')
+        this.#leave(task.prepared.host, 'unknown')
         this.#end(task, endGivenUp(task, now, message))
       }
     }
@@ -224,7 +244,15 @@ export class Hand {
   }
 
   #enter(host: string, nowMs: number): boolean {
-    return host === noHost || this.gate.tryEnter(host, nowMs)
+    if (host !== noHost) return this.gate.tryEnter(host, nowMs)
+    if (this.#running >= this.#runningMax) return false
+    this.#running += 1
+    return true
+  }
+
+  #leave(host: string, outcome: HostOutcome): void {
+    if (host === noHost) this.#running -= 1
+    else this.gate.leave(host, outcome)
   }
 
   async #run(task: Task): Promise<void> {
@@ -234,10 +262,8 @@ export class Hand {
     const { end, outcome } = await this.#deps.run(task, task.abort.signal)
     // Ended by force: it has left its host, and what it says now comes too late.
     if (task.state !== 'running') return
-    if (outcome !== null) {
-      this.gate.leave(host, judgeHost(outcome))
-      this.#pumpHost(host)
-    }
+    this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
+    this.#pumpHost(host)
     if (!this.#tasks.has(task)) return
     this.#countRecent(1)
     this.#end(task, end)

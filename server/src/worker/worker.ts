@@ -35,6 +35,8 @@ export interface WorkerDeps extends World {
   publicUrl: () => string | null
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
   leases: Leases
+  /** A scheduler beside it has more to fire than it can for a while. Default: it never has. */
+  isPressed?: () => boolean
   /** Called when there is something to record. */
   onEnded: () => void
   /** Called when there is something in hand to look after. */
@@ -44,7 +46,10 @@ export interface WorkerDeps extends World {
 
 export interface WorkerOptions {
   labels: readonly string[]
+  /** Executions that run at once, at most. */
   capacity: number
+  /** Claimed besides while they end fast, so that each claim brings many. Default 0. */
+  aheadMax?: number
   /** Where it claims; asked before each claim when it changes. Default: where HTTP calls wait. */
   routes?: readonly string[] | (() => Promise<readonly string[]>)
   /** Whose handlers it runs, and which. Default: none. */
@@ -75,7 +80,8 @@ export class Worker {
   #draining = false
 
   constructor(deps: WorkerDeps, options: WorkerOptions) {
-    const { labels, capacity, outageMs, routes = [serverRoute], tenantId = null, handlers = [] } = options
+    const { labels, capacity, aheadMax = 0, outageMs } = options
+    const { routes = [serverRoute], tenantId = null, handlers = [] } = options
     const { clock, executors: local = {} } = deps
     const kinds = Object.keys(local) as Executor[]
     const executors: Executor[] = kinds.length === 0 ? ['http'] : kinds
@@ -86,7 +92,7 @@ export class Worker {
         clock,
         leases: deps.leases,
         ids: deps.ids,
-        currentLoad: () => this.hand.size,
+        currentLoad: () => Math.min(capacity, this.hand.size),
         onLost: (workerId) => this.#abandon(workerId),
       },
       { version: deps.version, labels, capacity, tenantId, executors, handlers },
@@ -119,7 +125,7 @@ export class Worker {
           deps.onEnded()
         },
       },
-      options,
+      { ...options, capacity: capacity + aheadMax, runningMax: capacity },
     )
     this.#late = new LateResults(deps)
     this.#finisher = new Finisher({
@@ -141,6 +147,7 @@ export class Worker {
       routes: typeof routes === 'function' ? routes : async () => routes,
       isMortal: kinds.length > 0,
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
+      isPressed: deps.isPressed ?? (() => false),
       isDraining: () => this.#draining,
     })
   }

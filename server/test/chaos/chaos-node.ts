@@ -133,6 +133,7 @@ export class ChaosNode {
       env: {
         ...Object.fromEntries(inherited),
         CARILLON_ROLES: role,
+        CARILLON_PROCESSES: '1',
         CARILLON_PORT: String(port),
         CARILLON_DATA: join(dir, name),
         CARILLON_DATABASE_URL: databaseUrl,

@@ -96,6 +96,7 @@ async function setup(t: TestContext, bug: string) {
           CARILLON_DATABASE_URL: databaseUrl,
           CARILLON_API_KEY: key,
           CARILLON_ROLES: roles,
+          CARILLON_PROCESSES: '1',
         },
       })
       if (roles.startsWith('api')) return { program, url: await program.ready() }

@@ -2,6 +2,7 @@
 // the word of its target.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { defaultTenantId } from '../../src/domain/tenant.ts'
 import type { AttemptMark } from '../../src/ports/attempts.ts'
 import {
   allTaken,
@@ -251,6 +252,16 @@ function testRefused(name: string, setup: Setup): void {
     for (const fence of [0, 1])
       assert.deepEqual(await report(s, [{ ...mark, fence }], s.succeeded()), refused(executionId))
     assert.equal(await s.statusOf(executionId), 'PENDING')
+  })
+
+  test(`${name}: a report of an attempt that ended otherwise is refused, also when its execution was cancelled since`, async (t) => {
+    const s = await setup(t)
+    const { executionId, mark } = await holdAwaiting(s)
+    assert.deepEqual(await report(s, [mark], s.failedForNow()), allTaken)
+    const cancel = { tenantId: defaultTenantId, executionId, message: 'Cancelled by hand.' }
+    assert.equal((await s.control.cancel(cancel)).kind, 'cancelled')
+    assert.deepEqual(await report(s, [mark], s.succeeded()), refused(executionId))
+    assert.deepEqual(await report(s, [mark], s.failedForNow()), allTaken)
   })
 
   for (const { where, hold } of HELD.slice(0, 3)) {

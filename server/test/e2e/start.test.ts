@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
+import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { createClient } from '@carillon/sdk'
@@ -22,7 +23,7 @@ async function isReady(url: string): Promise<boolean> {
 
 test('the console says where the API is, where the data is and which key to use, and it is true', async (t) => {
   const { dataDir, start } = await setup(t)
-  const program = start()
+  const program = start({ CARILLON_PROCESSES: '1' })
   const url = await program.ready()
   assert(await isReady(url))
   const { workers } = await createClient({ url, key: program.key() }).workers.list()
@@ -133,6 +134,19 @@ test('a misspelt variable stops the start by its name', async (t) => {
   await assert.rejects(stat(dataDir), { code: 'ENOENT' })
 })
 
+test('a start takes the processes that suit the machine, says how many, and gives all of them the flags it got', async (t) => {
+  const { dataDir } = await setup(t)
+  const program = new Program(t, { dataDir })
+  const client = createClient({ url: await program.ready(), key: program.key() })
+  const expected = Math.min(2, availableParallelism())
+  const said = / in (\d+) processes \(CARILLON_PROCESSES\)/.exec(program.stdout)?.[1] ?? '1'
+  assert.equal(Number(said), expected)
+  while ((await client.workers.list()).workers.length !== expected) await realTimers.wait(50)
+  const ours = [program.child.pid!, ...program.tree().filter((pid) => isFurther(pid))]
+  assert.equal(ours.length, expected)
+  for (const pid of ours) assert.match(describeProcess(pid), / --max-semi-space-size=64 /)
+})
+
 test('further processes work, come back when killed, and end with the first, however it ends', async (t) => {
   const { start } = await setup(t)
   const program = start({ CARILLON_PROCESSES: '2' })
@@ -170,7 +184,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { dataDir, start } = await setup(t)
     const { socketDir, database } = await createDatabase(t, { version, template: 'empty' })
     const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
-    const program = start({ CARILLON_DATABASE_URL: databaseUrl })
+    const program = start({ CARILLON_DATABASE_URL: databaseUrl, CARILLON_PROCESSES: '1' })
     const url = await program.ready()
     const { workers } = await createClient({ url, key: program.key() }).workers.list()
     assert.equal(workers.length, 1)
@@ -212,7 +226,7 @@ test('a PostgreSQL that hangs does not hold up the stop, and the next start work
 
 test('metrics have the version, requests by route and workers by state', async (t) => {
   const { start } = await setup(t)
-  const url = await start().ready()
+  const url = await start({ CARILLON_PROCESSES: '1' }).ready()
   await fetch(`${url}/livez`)
   const text = await (await fetch(`${url}/metrics`)).text()
   assert.match(text, /carillon_info\{version="\d+\.\d+\.\d+"\} 1/)

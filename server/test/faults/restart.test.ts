@@ -23,7 +23,12 @@ test('PostgreSQL restarts and is killed under load: nothing is lost or doubled, 
   const start = (roles: string) =>
     new Program(t, {
       dataDir,
-      env: { CARILLON_DATABASE_URL: postgres.url(), CARILLON_API_KEY: apiKey, CARILLON_ROLES: roles },
+      env: {
+        CARILLON_DATABASE_URL: postgres.url(),
+        CARILLON_API_KEY: apiKey,
+        CARILLON_ROLES: roles,
+        CARILLON_PROCESSES: '1',
+      },
     })
   const programs = [start('api,scheduler'), start('scheduler,worker')]
   const url = await programs[0]!.ready()

@@ -67,6 +67,7 @@ export async function createFleet(t: TestContext): Promise<Fleet> {
           CARILLON_DATABASE_URL: databaseUrl,
           CARILLON_API_KEY: fleetKey,
           CARILLON_ROLES: roles,
+          CARILLON_PROCESSES: '1',
           CARILLON_LOG_LEVEL: 'debug',
           ...env,
         },

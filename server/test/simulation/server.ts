@@ -7,7 +7,7 @@ import { UuidV7 } from '../../src/lib/id.ts'
 import { Loop, type LoopFailure, type Step } from '../../src/lib/loop.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import type { World } from '../../src/ports/world.ts'
-import { fireEveryMs } from '../../src/scheduler/fire-due.ts'
+import { fireEveryMs, firesAtOnce } from '../../src/scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../../src/scheduler/hold-partitions.ts'
 import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/scheduler/load-window.ts'
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
@@ -203,7 +203,9 @@ export class SimulatedServer {
         partitions,
         lease: partitions,
         onHeld: () => load.wake(),
-        onPut: () => fire.wake(),
+        onPut: () => {
+          for (const fire of fires) fire.wake()
+        },
         onEnqueued: () => this.#send('queue'),
         onOwed: () => this.#send('waiting'),
       },
@@ -211,7 +213,9 @@ export class SimulatedServer {
     )
     this.#scheduler = scheduler
     const load = this.#startLoop('load window', loadEveryMs, () => scheduler.load())
-    const fire = this.#startLoop('fire due slots', fireEveryMs, () => scheduler.fire())
+    const fires = Array.from({ length: firesAtOnce }, () =>
+      this.#startLoop('fire due slots', fireEveryMs, () => scheduler.fire()),
+    )
     const changes = this.#startLoop('take changes', takeChangesEveryMs * pollFactor, () =>
       scheduler.takeChanges(),
     )

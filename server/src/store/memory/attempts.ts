@@ -68,14 +68,10 @@ export class MemoryAttempts implements Attempts {
   /** Its reply was lost, or somebody cancelled it before. What a time-out or a reclaim wrote is not what was said. */
   #isRecorded({ executionId, attempt, workerId, ending }: AttemptReport): boolean {
     const said = ending.kind === 'ended' ? ending.end.outcome : null
-    return this.#store.log
+    const rows = this.#store.log
       .of(executionId)
-      .some(
-        (row) =>
-          row.attempt === attempt &&
-          (workerId === null || row.workerId === workerId) &&
-          (row.outcome === said || row.outcome === 'cancelled'),
-      )
+      .filter((row) => row.attempt === attempt && (workerId === null || row.workerId === workerId))
+    return rows.length > 0 && rows.every(({ outcome }) => outcome === said || outcome === 'cancelled')
   }
 
   #alone(found: UnderWay): LiveRow {

@@ -1,0 +1,101 @@
+// The counts of several processes as one. Each process counts the events of its own; the further ones tell the first, which
+// answers for all. A counter never goes back: what an ended process counted stays in the sum, and the one that takes its
+// place begins at zero. One that is killed takes with it what it counted since it last spoke, which is a second at most.
+import { Counter, type MetricObject, Registry } from '@prometheus-io/client'
+import { collectEngineMetrics } from './engine-metrics.ts'
+import * as events from './events.ts'
+import type { RecentCounts, RecentRatio } from './recent-ratio.ts'
+
+/** How often a further process tells its counts. */
+export const reportEveryMs = 1_000
+
+/** What a further process tells: all of it since its start, so that a report that is lost costs nothing. */
+export interface ProcessReport {
+  /** Counters and histograms, as `getMetricsAsJSON` has them. */
+  metrics: readonly object[]
+  recent: RecentCounts
+  /** Share of its HTTP worker that is in use; null: it has none. */
+  utilization: number | null
+}
+
+/** The counts of this process. */
+export class ProcessMetrics implements Disposable {
+  readonly #registry = new Registry()
+  readonly #subscriptions = new DisposableStack()
+  readonly #recent: RecentRatio
+
+  /** `nowMs`: a monotonic clock. `elsewhere`: what the others counted of late. */
+  constructor(nowMs: () => number, elsewhere?: () => readonly RecentCounts[]) {
+    const registers = [this.#registry]
+    this.#recent = collectEngineMetrics(this.#registry, this.#subscriptions, nowMs, elsewhere)
+    const deaths = new Counter({
+      name: 'carillon_worker_deaths_total',
+      help: 'Workers declared dead after they went silent.',
+      registers,
+    })
+    const failures = new Counter({
+      name: 'carillon_loop_failures_total',
+      help: 'Steps of background loops that failed and are tried again.',
+      labelNames: ['loop'],
+      registers,
+    })
+    this.#subscriptions.use(events.workerReclaimed.subscribe(() => deaths.inc()))
+    this.#subscriptions.use(events.loopFailed.subscribe(({ loop }) => failures.inc({ loop })))
+  }
+
+  /** For the first process. Gauges are not in it: they are no sums. */
+  async report(utilization: number | null): Promise<ProcessReport> {
+    const metrics = await this.#registry.getMetricsAsJSON()
+    return {
+      metrics: metrics.filter(({ type }) => ['counter', 'histogram'].includes(String(type))),
+      recent: this.#recent.counts(),
+      utilization,
+    }
+  }
+
+  /** These and those of the others. */
+  async sumWith(reports: ProcessReports): Promise<Registry> {
+    return Registry.aggregate([await this.#registry.getMetricsAsJSON(), ...reports.metrics()])
+  }
+
+  [Symbol.dispose](): void {
+    this.#subscriptions.dispose()
+  }
+}
+
+/** What the first process knows of the others. A process is any object that stands for it. */
+export class ProcessReports {
+  readonly #latest = new Map<object, ProcessReport>()
+  #ended: readonly object[] = []
+
+  note(process: object, report: ProcessReport): void {
+    this.#latest.set(process, report)
+  }
+
+  /** Its counts stay; how it fared of late and how busy it was is over. */
+  end(process: object): void {
+    const last = this.#latest.get(process)
+    if (last === undefined) return
+    this.#latest.delete(process)
+    const sum: MetricObject[] = Registry.aggregate([this.#ended, last.metrics]).getMetricsAsArray()
+    this.#ended = sum
+  }
+
+  metrics(): (readonly object[])[] {
+    return [this.#ended, ...this.#living().map(({ metrics }) => metrics)]
+  }
+
+  recent(): RecentCounts[] {
+    return this.#living().map(({ recent }) => recent)
+  }
+
+  /** The mean over all HTTP workers, with that of the first process; null: there is none. */
+  utilization(first: number | null): number | null {
+    const all = [first, ...this.#living().map(({ utilization }) => utilization)].filter((one) => one !== null)
+    return all.length === 0 ? null : all.reduce((sum, one) => sum + one, 0) / all.length
+  }
+
+  #living(): ProcessReport[] {
+    return [...this.#latest.values()]
+  }
+}

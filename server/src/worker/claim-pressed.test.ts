@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setupHand } from '../../test/hand.ts'
+import { serverRoute } from '../domain/route.ts'
+import type { ClaimOrder, Queue } from '../ports/queue.ts'
+import { Claimer } from './claim.ts'
+import { Definitions } from './definitions.ts'
+
+test('while its scheduler has a herd to fire a worker asks for no more than a batch', async () => {
+  const { hand, world, takeLive } = setupHand({ capacity: 20_000 })
+  const asked: number[] = []
+  let isPressed = true
+  const queue = {
+    waiting: async () => ({ lanes: [{ lane: 'herd', weight: 1 }], hosts: [] }),
+    async claim({ lanes }: ClaimOrder) {
+      asked.push(lanes.reduce((sum, { count }) => sum + count, 0))
+      return { batches: [], live: [] }
+    },
+    returnUnknown: async () => 0,
+  } satisfies Partial<Queue>
+  const claimer = new Claimer({
+    clock: world.clock,
+    queue: queue as Partial<Queue> as Queue,
+    graphRuns: { parentsOf: async () => new Map() },
+    hand,
+    definitions: new Definitions({ definitions: async () => [] }, '1.2.3'),
+    signer: { load: async () => {} },
+    routes: async () => [serverRoute],
+    isMortal: false,
+    workerId: () => 'worker',
+    isPressed: () => isPressed,
+    isDraining: () => false,
+  })
+  await claimer.step()
+  takeLive('a', 100)
+  await claimer.step()
+  isPressed = false
+  await claimer.step()
+  assert.deepEqual(asked, [100, 300])
+})
