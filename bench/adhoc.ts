@@ -10,8 +10,8 @@ import type { BenchOptions } from './main.ts'
 import { figure, say, table } from './output.ts'
 import { type Lateness, latenessOf, monotonicMs, startTimedTarget, type TimedTarget } from './timed-target.ts'
 
-/** Half of what `http` sustains on two cores. */
-const steadyPerS = 2_000
+/** Half of what `http` is to sustain on two cores. */
+const steadyPerS = 5_000
 /** About ten a second, and not in step with the full seconds at which the steady load comes. */
 const triggerEveryMs = 97
 const warmUps = 50

@@ -124,3 +124,13 @@ test('a clock of ours that goes back says nothing: neither by a sample nor by wh
   now.ms = 500
   assert.equal(clock.uncertaintyMs(), Number.POSITIVE_INFINITY)
 })
+
+test('a clock of ours that jumps within a sample is found out by the next one', () => {
+  const { now, clock } = setup()
+  clock.observe({ sentMs: 998, receivedMs: 1_000, databaseMs: 500_000 })
+  assert.equal(clock.observe({ sentMs: 1_999, receivedMs: 602_001, databaseMs: 501_000 }), 0)
+  now.ms = 602_001
+  assert.equal(clock.uncertaintyMs(), Number.POSITIVE_INFINITY)
+  const stepMs = clock.observe({ sentMs: 602_100, receivedMs: 602_102, databaseMs: 501_101 })
+  assert(Math.abs(stepMs - 600_000) < 10, `${stepMs}`)
+})

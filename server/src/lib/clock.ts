@@ -14,6 +14,8 @@ export interface ClockSample {
 /** Older samples say nothing, so drift cannot build up and a database long away leaves us without a clock. */
 const sampleAgeMsMax = 60_000
 const samplesMax = 16
+/** Longer than any answer is waited for. */
+const roundTripMsMax = 10_000
 /** Two hosts that are slewed apart, each as fast as NTP does it. */
 const driftPerMs = 1 / 1_000
 /** After a step of either clock nobody relies on ours, and whoever looks once a second or two sees that. */
@@ -54,8 +56,8 @@ export class DatabaseClock implements Clock {
 
   /** Returns by how much either clock was stepped since the last sample; 0 for what round trips and drift explain. */
   observe(sample: ClockSample): number {
-    // Our own clock went back meanwhile: it says nothing about the database's.
-    if (roundTripOf(sample) < 0) return 0
+    // Our own clock was set meanwhile, back or on, or we stood still: it says nothing about the database's.
+    if (roundTripOf(sample) < 0 || roundTripOf(sample) > roundTripMsMax) return 0
     const stepMs = this.#compare(sample)
     const recent = this.#samples.filter(
       (one) => sample.receivedMs - one.receivedMs < sampleAgeMsMax && apartMs(one, sample) === 0,

@@ -61,10 +61,12 @@ suite('a broken build is found', { concurrency: 2 }, () => {
   })
 })
 
-/** Pauses a worker at a moment when it holds executions in batches. */
+/** Pauses a worker at a moment when it holds executions in batches, and none of them is just being finished. */
 async function stopHolding(client: pg.Client, { child }: Program): Promise<void> {
   for (;;) {
     child.kill('SIGSTOP')
+    // What it had sent before goes on without it.
+    while (await isBusy(client)) await realTimers.wait(10)
     const { rows } = await client.query<{ held: number }>(
       'SELECT coalesce(sum(cardinality(positions)), 0)::int AS held FROM batches WHERE worker_id IS NOT NULL',
     )
@@ -72,6 +74,14 @@ async function stopHolding(client: pg.Client, { child }: Program): Promise<void>
     child.kill('SIGCONT')
     await realTimers.wait(20)
   }
+}
+
+async function isBusy(client: pg.Client): Promise<boolean> {
+  const { rows } = await client.query<{ busy: boolean }>(
+    `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
+      AND pid <> pg_backend_pid()) AS busy`,
+  )
+  return rows[0]!.busy
 }
 
 async function setup(t: TestContext, bug: string) {

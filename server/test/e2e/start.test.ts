@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
 import { createServer } from 'node:net'
-import { availableParallelism } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { createClient } from '@carillon/sdk'
@@ -134,16 +133,14 @@ test('a misspelt variable stops the start by its name', async (t) => {
   await assert.rejects(stat(dataDir), { code: 'ENOENT' })
 })
 
-test('a start takes the processes that suit the machine, says how many, and gives all of them the flags it got', async (t) => {
-  const { dataDir } = await setup(t)
-  const program = new Program(t, { dataDir })
+test('a start says how many processes it takes, and gives all of them the flags it got', async (t) => {
+  const { start } = await setup(t)
+  const program = start({ CARILLON_PROCESSES: '2' })
   const client = createClient({ url: await program.ready(), key: program.key() })
-  const expected = Math.min(2, availableParallelism())
-  const said = / in (\d+) processes \(CARILLON_PROCESSES\)/.exec(program.stdout)?.[1] ?? '1'
-  assert.equal(Number(said), expected)
-  while ((await client.workers.list()).workers.length !== expected) await realTimers.wait(50)
+  assert.match(program.stdout, / in 2 processes \(CARILLON_PROCESSES\)/)
+  while ((await client.workers.list()).workers.length !== 2) await realTimers.wait(50)
   const ours = [program.child.pid!, ...program.tree().filter((pid) => isFurther(pid))]
-  assert.equal(ours.length, expected)
+  assert.equal(ours.length, 2)
   for (const pid of ours) assert.match(describeProcess(pid), / --max-semi-space-size=64 /)
 })
 
