@@ -3,23 +3,8 @@
 import { headerBytesMax } from '@carillon/contract/executor.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { isOwnHeader } from '../domain/own-headers.ts'
+import { fieldsOfConnection, fieldValue, token } from '../lib/http-fields.ts'
 import { escapePointer } from './problem.ts'
-
-// RFC 9110: a token, and a field value without control characters.
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
-
-const ofConnection = [
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'keep-alive',
-  'upgrade',
-  'te',
-  'trailer',
-  'expect',
-]
 
 /** The first thing wrong with them, or null. */
 export function checkHeaders(headers: Readonly<Record<string, string>>): FieldError | null {
@@ -38,7 +23,7 @@ export function checkHeaders(headers: Readonly<Record<string, string>>): FieldEr
 
 function checkName(name: string, lower: string): string | null {
   if (!token.test(name)) return 'is not a valid header name'
-  if (ofConnection.includes(lower) || lower.startsWith('proxy-'))
+  if (fieldsOfConnection.has(lower) || lower.startsWith('proxy-'))
     return 'belongs to the connection and cannot be set'
   if (isOwnHeader(lower)) return 'is set by Carillon itself'
   return null

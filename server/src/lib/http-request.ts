@@ -1,26 +1,12 @@
 // A request as it goes over an HTTP/1.1 connection.
 import type { HttpRequest } from '../ports/http.ts'
+import { fieldsOfConnection, fieldValue, token } from './http-fields.ts'
 
 export class InvalidRequest extends Error {}
 
-// RFC 9110: a token, and a field value without control characters.
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
-const fieldValue = /^[\t\x20-\x7e\x80-\xff]*$/
 const requestTarget = /^\/[\x21-\x7e]*$/
 /** A body of none is said to be empty: some servers wait for one otherwise. */
 const methodsWithBody: ReadonlySet<string> = new Set(['POST', 'PUT', 'PATCH'])
-/** What frames the message is ours to say: a second word on it, and two readers see two messages. */
-const ofConnection: ReadonlySet<string> = new Set([
-  'host',
-  'content-length',
-  'transfer-encoding',
-  'connection',
-  'keep-alive',
-  'upgrade',
-  'te',
-  'trailer',
-  'expect',
-])
 /** Names that were found valid: callers use the same ones again and again. */
 const namesMax = 10_000
 const names = new Set<string>()
@@ -60,7 +46,7 @@ const emptyBody = 'content-length: 0\r\n\r\n'
 
 function checkName(name: string): void {
   if (!token.test(name)) throw new InvalidRequest(`${JSON.stringify(name)} is not a valid header name`)
-  if (ofConnection.has(name.toLowerCase()))
+  if (fieldsOfConnection.has(name.toLowerCase()))
     throw new InvalidRequest(`the header ${name} belongs to the connection and cannot be set`)
   if (names.size >= namesMax) names.clear()
   names.add(name)

@@ -1,6 +1,8 @@
 // Reads the answers of one HTTP/1.1 connection, from pieces of any size. Strict where leniency would let two readers see
 // two messages; keeps of the headers only what callers read, and nothing of the body.
 
+import { token } from './http-fields.ts'
+
 export class InvalidResponse extends Error {}
 
 /** What callers read. Keeping all of the usual ten headers costs 0.8 µs a call, and holds what strangers sent. */
@@ -23,7 +25,6 @@ const sizeDigitsMax = 13
 
 const start = 'HTTP/1.'
 const statusLine = /^HTTP\/1\.([01]) ([1-9]\d\d)(?: .*)?$/
-const token = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/
 // Lines without control characters; half a line break is one.
 const lines = /^[\t\x20-\x7e\x80-\xff]*(?:\r\n[\t\x20-\x7e\x80-\xff]*)*$/
 const halfBreak = 'a line ends with half a line break'
