@@ -186,9 +186,14 @@ const invariants: Record<string, string> = {
   'a letter that was redriven is gone, and redriven once': `
     SELECT p.retry_of FROM place p WHERE p.retry_of IS NOT NULL GROUP BY p.retry_of
     HAVING count(*) FILTER (WHERE p.kind = 'redrive') > 1 OR p.retry_of IN (SELECT execution_id FROM dead_letters)`,
+  // A root that never fired repeats nothing when its run is resumed; `replaced` says so: place, execution, which resume.
   'a retry and a redrive lead to what has ended': `
     SELECT execution_id, retry_of FROM place p
-    WHERE p.kind <> 'dependency' AND (p.retry_of IS NULL) <> (p.kind NOT IN ('retry', 'redrive'))
+    WHERE p.kind <> 'dependency' AND (p.retry_of IS NULL) <> (p.kind NOT IN ('retry', 'redrive')) AND NOT EXISTS (
+        SELECT FROM graph_runs g CROSS JOIN json_array_elements(g.replaced) AS r
+        WHERE p.kind = 'retry' AND r ->> 1 IS NULL AND p.execution_id IN (
+          SELECT g.execution_ids[(r ->> 0)::int + 1]
+          UNION ALL SELECT (s ->> 1)::uuid FROM json_array_elements(g.replaced) AS s WHERE s ->> 0 = r ->> 0))
       OR p.retry_of IS NOT NULL AND NOT EXISTS (SELECT FROM attempts a WHERE a.execution_id = p.retry_of AND a.final)`,
   'whoever holds something is there': `
     SELECT worker_id FROM (SELECT worker_id FROM batches UNION ALL SELECT worker_id FROM live) h

@@ -252,7 +252,10 @@ test('who uses too much of the processor is stopped', async (t) => {
     {
       path: 'b.sh',
       mode: 0o755,
-      content: '#!/bin/sh\n(while :; do :; done) & (while :; do :; done) & wait; wait\n',
+      // None of them reaches the limit by itself, so only who counts them together can stop it.
+      content: `#!/bin/sh
+turn() { while :; do (i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done); done; }
+turn & turn & wait`,
     },
   ])
   const message = 'Used more than 1 s of CPU time (CARILLON_ARTIFACT_CPU_SECONDS)'
