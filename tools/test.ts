@@ -21,6 +21,7 @@ function check(name: string, args: string[]): boolean {
 const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 const checks = [
   () => check('type check', [bin('tsc'), '-p', '.']),
+  () => check('type check of the dashboard', [bin('tsc'), '-p', 'dashboard']),
   () => check('lint', [bin('biome'), 'check', '--error-on-warnings', '.']),
   () => check('tidy', ['tools/tidy.ts']),
 ]

@@ -35,6 +35,15 @@ const packages: Record<string, readonly string[]> = {
   'contract/src': ['typebox'],
   'sdk/src': ['#contract'],
   'cli/src': ['@carillon/sdk', '@carillon/contract', '@carillon/server'],
+  'dashboard/src': [
+    '@carillon/contract',
+    'react',
+    'react-dom',
+    '@tanstack/react-query',
+    '@tanstack/react-router',
+    '@tanstack/react-virtual',
+    'uplot',
+  ],
 }
 
 /** Where a file may reach into another workspace by path, because the SDK is compiled with what it needs of the server. */
@@ -119,7 +128,8 @@ function judge(
 ): string[] {
   const layer = /^server\/src\/([^/]+)\//.exec(file.path)?.[1]
   if (specifier.startsWith('.')) {
-    if (!/\.(ts|js|json)$/.test(specifier)) return [`${file.path}: import ${specifier} with its .ts ending`]
+    if (!/\.(tsx?|js|json|css)$/.test(specifier))
+      return [`${file.path}: import ${specifier} with its .ts ending`]
     const target = normalize(join(dirname(file.path), specifier))
     const workspace = file.path.split('/')[0]!
     // bench/ measures the whole repository and is installed by nobody.
@@ -140,7 +150,7 @@ function judge(
     return [`${file.path}: ${specifier} is not published with the SDK; import only its types`]
   const home = Object.keys(packages).find((dir) => file.path.startsWith(`${dir}/`))
   const allowed = home === undefined ? null : packages[home]!
-  const free = layer === undefined && !file.path.match(/^(contract|sdk|cli)\/src\//)
+  const free = layer === undefined && !file.path.match(/^(contract|sdk|cli|dashboard)\/src\//)
   if (free || allowed?.some((name) => specifier === name || specifier.startsWith(`${name}/`))) return []
   return [`${file.path}: may not import the package ${specifier} (see tools/tidy.ts)`]
 }
@@ -191,7 +201,7 @@ function checkShape(): string[] {
       found.push(`${file.path}: name the file after its one idea`)
     if (
       !file.isTest &&
-      /^(server|cli|sdk|contract)\/src\//.test(file.path) &&
+      /^(server|cli|sdk|contract|dashboard)\/src\//.test(file.path) &&
       !/^(#!.*\n)?\/\//.test(file.text)
     ) {
       found.push(`${file.path}: open with a comment that says what the file is for`)

@@ -1,0 +1,105 @@
+// Reading and changing from components: one value, a list page by page, an action.
+import type { Pagination } from '@carillon/contract/pagination.ts'
+import {
+  keepPreviousData,
+  QueryClient,
+  useInfiniteQuery,
+  useMutation,
+  useQuery,
+  useQueryClient,
+} from '@tanstack/react-query'
+import { useCallback, useMemo } from 'react'
+import { ApiProblem, api, type Query } from './client.ts'
+
+/** Pages of one list that are kept; who needs more narrows the filter. */
+const pagesMax = 100
+const pageSize = 100
+
+export const queryClient = new QueryClient({
+  defaultOptions: {
+    queries: {
+      staleTime: 2_000,
+      gcTime: 60_000,
+      refetchOnWindowFocus: true,
+      retry: (count, error) =>
+        count < 2 && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+    },
+  },
+})
+
+export interface GetOptions {
+  query?: Query
+  enabled?: boolean
+  /** Asked again so often while the page is seen. */
+  everyMs?: number
+  /** While another query is loading the old answer stays. */
+  keep?: boolean
+}
+
+/** `GET path`; its key is [path, query], so `useInvalidate` finds it by the beginning of the path. */
+export function useGet<Reply>(path: string, options: GetOptions = {}) {
+  const { query = {}, enabled = true, everyMs, keep } = options
+  return useQuery({
+    queryKey: [path, query],
+    queryFn: ({ signal }) => api.get<Reply>(path, { query, signal }),
+    enabled,
+    refetchInterval: everyMs ?? false,
+    ...(keep === true && { placeholderData: keepPreviousData }),
+  })
+}
+
+/** A list page by page. `name` is the field of the answer that has the items. */
+export function useList<Item>(path: string, name: string, options: GetOptions = {}) {
+  const { query = {}, enabled = true } = options
+  const found = useInfiniteQuery({
+    queryKey: [path, query, 'pages'],
+    queryFn: ({ signal, pageParam }) =>
+      api.get<Record<string, unknown>>(path, {
+        query: { limit: pageSize, ...query, cursor: pageParam },
+        signal,
+      }),
+    initialPageParam: null as string | null,
+    getNextPageParam: (last, pages) =>
+      pages.length >= pagesMax ? undefined : ((last['pagination'] as Pagination).next_cursor ?? undefined),
+    enabled,
+  })
+  const items = useMemo(
+    () => (found.data?.pages ?? []).flatMap((page) => page[name] as Item[]),
+    [found.data, name],
+  )
+  const first = found.data?.pages[0]?.['pagination'] as Pagination | undefined
+  return {
+    items,
+    total: first?.total ?? null,
+    totalCapped: first?.total_capped ?? false,
+    isLoading: found.isPending,
+    isFetchingMore: found.isFetchingNextPage,
+    error: found.error,
+    hasMore: found.hasNextPage,
+    fetchMore: useCallback(() => void found.fetchNextPage(), [found.fetchNextPage]),
+    refetch: found.refetch,
+  }
+}
+
+/** Forgets every answer whose path begins with one of these, so that it is asked again. */
+export function useInvalidate() {
+  const client = useQueryClient()
+  return useCallback(
+    (...prefixes: string[]) =>
+      client.invalidateQueries({
+        predicate: ({ queryKey }) =>
+          typeof queryKey[0] === 'string' &&
+          prefixes.some((prefix) => (queryKey[0] as string).startsWith(prefix)),
+      }),
+    [client],
+  )
+}
+
+/** An action; afterwards what begins with `invalidates` is asked again. */
+export function useAction<Argument, Reply>(
+  run: (argument: Argument) => Promise<Reply>,
+  ...invalidates: string[]
+) {
+  const invalidate = useInvalidate()
+  return useMutation({ mutationFn: run, onSuccess: () => invalidate(...invalidates) })
+}

@@ -1,0 +1,70 @@
+// Who is logged in. The link that `npm start` prints carries a one-time code behind the #, which no server log sees.
+import { useQuery } from '@tanstack/react-query'
+import { useEffect } from 'react'
+import { useStore } from '../lib/store.ts'
+import { api, chooseTenant, loggedOut } from './client.ts'
+import { queryClient } from './hooks.ts'
+
+export interface Session {
+  tenant: { tenant_id: string; name: string }
+  operator: boolean
+  scopes: readonly string[]
+  key_name: string | null
+}
+
+const sessionKey = ['/session', {}]
+
+export function useSession() {
+  const times = useStore(loggedOut)
+  const found = useQuery({
+    queryKey: sessionKey,
+    queryFn: () => openSession(),
+    staleTime: Number.POSITIVE_INFINITY,
+    gcTime: Number.POSITIVE_INFINITY,
+    retry: false,
+  })
+  const { refetch } = found
+  useEffect(() => {
+    if (times > 0) void refetch()
+  }, [times, refetch])
+  return found
+}
+
+/** Whether the session may do this; the server decides, this only hides what it would refuse. */
+export function useMay(scope: 'read' | 'write' | 'operate' | 'admin'): boolean {
+  const { data } = useSession()
+  return data !== undefined && data !== null && (data.scopes.includes(scope) || data.scopes.includes('admin'))
+}
+
+export async function logIn(credentials: { key: string } | { code: string }): Promise<void> {
+  const session = await api.post<Session>('/session', credentials)
+  queryClient.clear()
+  queryClient.setQueryData(sessionKey, session)
+}
+
+export async function logOut(): Promise<void> {
+  await api.delete('/session')
+  chooseTenant(null)
+  queryClient.clear()
+  queryClient.setQueryData(sessionKey, null)
+}
+
+async function openSession(): Promise<Session | null> {
+  const code = /^#code=([\w-]+)$/.exec(location.hash)?.[1]
+  if (code !== undefined) {
+    // The code is gone from the address before anything else can read it.
+    history.replaceState(null, '', location.pathname + location.search)
+    try {
+      return await api.post<Session>('/session', { code })
+    } catch {
+      // Used already, perhaps by this browser: the session it made may still be there.
+    }
+  }
+  try {
+    return await api.get<Session>('/session')
+  } catch (error) {
+    if (error instanceof Error && 'status' in error && (error.status === 401 || error.status === 403))
+      return null
+    throw error
+  }
+}

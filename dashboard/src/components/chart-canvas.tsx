@@ -1,0 +1,93 @@
+// Draws a chart with uPlot. The colours are those of the theme at the moment.
+import { useEffect, useRef } from 'react'
+import UPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+import { timeMode } from '../lib/preferences.ts'
+import { useStore } from '../lib/store.ts'
+import { useThemeName } from '../lib/theme.ts'
+import type { ChartProps } from './chart.tsx'
+
+export function ChartCanvas(props: ChartProps & { height: number }) {
+  const { times, series, kind, unit, height, format = String } = props
+  const box = useRef<HTMLDivElement>(null)
+  const plot = useRef<UPlot | null>(null)
+  const mode = useStore(timeMode)
+  const themeName = useThemeName()
+  const shape = series.map(({ label, colour }) => `${label} ${colour}`).join()
+  const latest = useRef({ series, format, times })
+  latest.current = { series, format, times }
+
+  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn anew with the theme and the shape; values change below
+  useEffect(() => {
+    const element = box.current
+    if (element === null) return
+    const style = getComputedStyle(document.documentElement)
+    const colourOf = (name: string) => style.getPropertyValue(name).trim() || '#888'
+    const axis = {
+      stroke: colourOf('--text-2'),
+      grid: { stroke: colourOf('--line'), width: 1 },
+      ticks: { stroke: colourOf('--line'), width: 1 },
+      font: '11px system-ui, sans-serif',
+    }
+    const textOf = (index: number, at: number | null) => {
+      const value = at === null ? null : latest.current.series[index]?.values[at]
+      return value === null || value === undefined ? '–' : `${latest.current.format(value)} ${unit}`.trim()
+    }
+    const options: UPlot.Options = {
+      width: element.clientWidth || 300,
+      height,
+      tzDate: (seconds) =>
+        mode === 'UTC' ? UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') : new Date(seconds * 1_000),
+      cursor: { y: false, drag: { x: false, y: false } },
+      legend: { live: true },
+      scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max ?? 1) * 1.08] } },
+      axes: [
+        { ...axis, space: 70 },
+        { ...axis, size: 46, values: (_plot, values) => values.map((value) => latest.current.format(value)) },
+      ],
+      series: [
+        {},
+        ...latest.current.series.map((one, index) => {
+          const colour = colourOf(one.colour)
+          return {
+            label: one.label,
+            stroke: colour,
+            width: kind === 'stacked' ? 0 : 1.5,
+            points: { show: false },
+            value: (_plot: UPlot, _value: number, _series: number, at: number | null) => textOf(index, at),
+            ...(kind === 'stacked' && { fill: colour, paths: UPlot.paths.bars!({ size: [0.86, 40] }) }),
+          }
+        }),
+      ],
+    }
+    const made = new UPlot(options, dataOf(kind, latest.current.times, latest.current.series), element)
+    plot.current = made
+    const observer = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }))
+    observer.observe(element)
+    return () => {
+      observer.disconnect()
+      made.destroy()
+      plot.current = null
+    }
+  }, [kind, unit, height, mode, themeName, shape])
+
+  useEffect(() => plot.current?.setData(dataOf(kind, times, series)), [kind, times, series])
+  return <div ref={box} className="chart-canvas" style={{ minHeight: height }} />
+}
+
+// A later series is drawn over an earlier one, so each bar reaches from the ground to the sum of itself and all after it.
+function dataOf(
+  kind: ChartProps['kind'],
+  times: ChartProps['times'],
+  series: ChartProps['series'],
+): UPlot.AlignedData {
+  if (kind === 'lines') return [times as number[], ...series.map(({ values }) => values as (number | null)[])]
+  const sums = times.map(() => 0)
+  const stacked = series.toReversed().map(({ values }) =>
+    values.map((value, index) => {
+      sums[index] = (sums[index] ?? 0) + (value ?? 0)
+      return sums[index]
+    }),
+  )
+  return [times as number[], ...stacked.toReversed()]
+}

@@ -1,0 +1,38 @@
+// A chart over time. What draws it is loaded when the first one is shown.
+import { lazy, Suspense } from 'react'
+
+export interface ChartSeries {
+  label: string
+  /** A CSS variable such as `--succeeded`. */
+  colour: string
+  /** One for each point in time; null: nothing is known. */
+  values: readonly (number | null)[]
+}
+
+export interface ChartProps {
+  /** What it shows, in words: a picture says nothing to those who cannot see it. */
+  label: string
+  /** Seconds since 1970, ascending. */
+  times: readonly number[]
+  series: readonly ChartSeries[]
+  /** Bars on top of each other, lines beside each other. */
+  kind: 'stacked' | 'lines'
+  unit: string
+  height?: number
+  format?(value: number): string
+}
+
+const ChartCanvas = lazy(() =>
+  import('./chart-canvas.tsx').then((module) => ({ default: module.ChartCanvas })),
+)
+
+export function Chart(props: ChartProps) {
+  const { label, height = 160 } = props
+  return (
+    <figure className="chart" aria-label={label}>
+      <Suspense fallback={<div style={{ height }} />}>
+        <ChartCanvas {...props} height={height} />
+      </Suspense>
+    </figure>
+  )
+}

@@ -1,0 +1,27 @@
+// A text as it is, with a button that copies it. It is always text: nothing in it is ever taken for markup.
+import { CopyButton } from './button.tsx'
+
+interface CodeBlockProps {
+  code: string
+  /** What it is, for those who cannot see it. */
+  label: string
+  /** Shown from there on only by its size; the copy is whole. */
+  charsMax?: number
+}
+
+export function CodeBlock({ code, label, charsMax = 32_768 }: CodeBlockProps) {
+  const isCut = code.length > charsMax
+  return (
+    <div className="code-block">
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard */}
+      <pre tabIndex={0} role="group" aria-label={label}>
+        {isCut ? `${code.slice(0, charsMax)}\n… ${code.length - charsMax} characters more` : code}
+      </pre>
+      <CopyButton text={code} />
+    </div>
+  )
+}
+
+export function JsonBlock({ value, label }: { value: unknown; label: string }) {
+  return <CodeBlock code={JSON.stringify(value, null, 2) ?? ''} label={label} />
+}

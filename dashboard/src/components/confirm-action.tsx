@@ -1,0 +1,135 @@
+// A button whose action is asked about first. The question shows the request that will be sent, as curl and as a
+// command, so that what a person does here once a program can do tomorrow.
+import { type ReactNode, useState } from 'react'
+import { useInvalidate } from '../api/hooks.ts'
+import { curlOf, type Twin } from '../lib/twin.ts'
+import { Button } from './button.tsx'
+import { CodeBlock } from './code-block.tsx'
+import { Dialog } from './dialog.tsx'
+import type { IconName } from './icon.tsx'
+import { ErrorBox } from './page.tsx'
+import { Tabs } from './tabs.tsx'
+import { toast } from './toast.tsx'
+
+interface ActionProps<Reply> {
+  /** The title of the question and the word on its button: "Cancel this execution", "Cancel it". */
+  title: string
+  verb: string
+  twin: Twin
+  run(): Promise<Reply>
+  /** Said afterwards. */
+  done: string | ((reply: Reply) => string)
+  onDone?(reply: Reply): void
+  /** Paths that are asked for again afterwards. */
+  invalidates?: readonly string[]
+  danger?: boolean
+  /** Nothing can be sent yet, because a field is wrong. */
+  disabled?: boolean
+  /** What will happen, and fields if the action has any. */
+  children?: ReactNode
+}
+
+interface ConfirmActionProps<Reply> extends ActionProps<Reply> {
+  /** On the button that opens the question. */
+  label: ReactNode
+  name?: string
+  icon?: IconName
+  kind?: 'plain' | 'primary' | 'danger' | 'quiet'
+  unavailable?: boolean
+}
+
+export function ConfirmAction<Reply>(props: ConfirmActionProps<Reply>) {
+  const { label, icon, kind, name, unavailable, ...action } = props
+  const [isOpen, setOpen] = useState(false)
+  return (
+    <>
+      <Button
+        {...(icon !== undefined && { icon })}
+        {...(kind !== undefined && { kind })}
+        aria-label={name}
+        disabled={unavailable === true}
+        onClick={() => setOpen(true)}
+      >
+        {label}
+      </Button>
+      {isOpen && <ConfirmDialog {...action} onClose={() => setOpen(false)} />}
+    </>
+  )
+}
+
+/** The question alone, for callers that open it themselves. */
+export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): void }) {
+  const {
+    title,
+    verb,
+    twin,
+    run,
+    done,
+    onDone,
+    invalidates = [],
+    danger,
+    disabled,
+    children,
+    onClose,
+  } = props
+  const [isBusy, setBusy] = useState(false)
+  const [error, setError] = useState<unknown>(null)
+  const invalidate = useInvalidate()
+  const confirm = async () => {
+    setBusy(true)
+    setError(null)
+    try {
+      const reply = await run()
+      toast(typeof done === 'string' ? done : done(reply))
+      void invalidate(...invalidates)
+      onClose()
+      onDone?.(reply)
+    } catch (caught) {
+      setError(caught)
+      setBusy(false)
+    }
+  }
+  const actions = (
+    <>
+      <Button onClick={onClose}>Keep as it is</Button>
+      <Button
+        kind={danger === true ? 'danger' : 'primary'}
+        busy={isBusy}
+        disabled={disabled}
+        onClick={confirm}
+      >
+        {verb}
+      </Button>
+    </>
+  )
+  return (
+    <Dialog title={title} onClose={onClose} actions={actions}>
+      {children}
+      {error !== null && <ErrorBox error={error} />}
+      <Twins twin={twin} />
+    </Dialog>
+  )
+}
+
+/** The same action for programs. */
+export function Twins({ twin }: { twin: Twin }) {
+  const curl = curlOf(twin, location.origin)
+  const tabs = [
+    { id: 'curl', name: 'curl', panel: () => <CodeBlock code={curl} label="As a curl command" /> },
+    ...(twin.cli === undefined
+      ? []
+      : [
+          {
+            id: 'cli',
+            name: 'carillon',
+            panel: () => <CodeBlock code={`carillon ${twin.cli}`} label="As a carillon command" />,
+          },
+        ]),
+  ]
+  return (
+    <details className="twins">
+      <summary>The same from a program</summary>
+      <Tabs label="The same from a program" tabs={tabs} />
+    </details>
+  )
+}

@@ -1,0 +1,168 @@
+// A table of any length: only the rows that are seen are in the page, and the next page is asked for when its end
+// comes near. j and k (or the arrows) move from row to row; each row's first link is what Enter opens.
+import { useWindowVirtualizer } from '@tanstack/react-virtual'
+import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
+import { useKey } from '../lib/keys.ts'
+import { useIsPhone } from '../lib/media.ts'
+import { Button } from './button.tsx'
+import { ErrorBox, Loading } from './page.tsx'
+
+export interface Column<Row> {
+  id: string
+  /** A text; empty for a column of buttons, which then needs `name`. */
+  header: string
+  name?: string
+  /** A track of CSS grid: `8rem`, `minmax(10rem, 2fr)`. */
+  width: string
+  /** The first column should hold a link with `data-row-link`. */
+  cell(row: Row): ReactNode
+  align?: 'end'
+  /** Left out at phone width. */
+  wideOnly?: boolean
+}
+
+interface DataTableProps<Row> {
+  label: string
+  rows: readonly Row[]
+  columns: readonly Column<Row>[]
+  rowKey(row: Row): string
+  isLoading?: boolean
+  error?: unknown
+  hasMore?: boolean
+  isFetchingMore?: boolean
+  onMore?(): void
+  /** Shown when there are no rows. */
+  empty: ReactNode
+  isMarked?(row: Row): boolean
+}
+
+const rowPx = 33
+const phoneRowPx = 49
+/** Pages that brought nothing new and were followed by another without being asked. */
+const emptyPagesMax = 4
+
+export function DataTable<Row>(props: DataTableProps<Row>) {
+  const { label, rows, columns, rowKey, isLoading = false, error, hasMore = false, empty } = props
+  const isPhone = useIsPhone()
+  const body = useRef<HTMLDivElement>(null)
+  const margin = useOffsetTop(body)
+  const shown = isPhone ? columns.filter(({ wideOnly }) => wideOnly !== true) : columns
+  const virtual = useWindowVirtualizer({
+    count: rows.length,
+    estimateSize: () => (isPhone ? phoneRowPx : rowPx),
+    overscan: 12,
+    scrollMargin: margin,
+    getItemKey: (index) => rowKey(rows[index]!),
+  })
+  // biome-ignore lint/correctness/useExhaustiveDependencies: rows are higher on a phone
+  useEffect(() => virtual.measure(), [isPhone, virtual])
+  const items = virtual.getVirtualItems()
+  useMoreAtTheEnd(props, (items.at(-1)?.index ?? 0) >= rows.length - 20)
+
+  const move = (step: number) => {
+    const current = document.activeElement?.closest<HTMLElement>('[data-index]')
+    const inside = current !== null && current !== undefined && body.current?.contains(current) === true
+    const next = inside ? Number(current.dataset['index']) + step : (items[0]?.index ?? 0)
+    if (next < 0 || next >= rows.length) return
+    virtual.scrollToIndex(next, { align: 'auto' })
+    requestAnimationFrame(() => {
+      const row = body.current?.querySelector<HTMLElement>(`[data-index="${next}"]`)
+      const target = row?.querySelector<HTMLElement>('[data-row-link], a, button')
+      target?.focus({ preventScroll: true })
+    })
+  }
+  useKey('j', 'Next row', () => move(1))
+  useKey('k', 'Previous row', () => move(-1))
+  const onKeyDown = (event: KeyboardEvent) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
+    if (step === undefined || (event.target as HTMLElement).closest('input, [role=menu]') !== null) return
+    event.preventDefault()
+    move(step)
+  }
+
+  if (error !== null && error !== undefined && rows.length === 0) return <ErrorBox error={error} />
+  if (isLoading && rows.length === 0) return <Loading />
+  if (rows.length === 0 && !hasMore) return empty
+  const tracks = { gridTemplateColumns: shown.map(({ width }) => width).join(' ') }
+  return (
+    <div className="table-frame">
+      <div role="table" className="table" aria-label={label} aria-rowcount={hasMore ? -1 : rows.length + 1}>
+        <div role="rowgroup" className="table-head">
+          <div role="row" aria-rowindex={1} className="row" style={tracks}>
+            {shown.map((column) => (
+              <div
+                role="columnheader"
+                key={column.id}
+                className={column.align === 'end' ? 'cell end' : 'cell'}
+              >
+                {column.header === '' ? <span className="unseen">{column.name}</span> : column.header}
+              </div>
+            ))}
+          </div>
+        </div>
+        <div
+          role="rowgroup"
+          ref={body}
+          className="table-body"
+          style={{ height: virtual.getTotalSize() }}
+          onKeyDown={onKeyDown}
+        >
+          {items.map((item) => {
+            const row = rows[item.index]!
+            return (
+              <div
+                role="row"
+                key={item.key}
+                aria-rowindex={item.index + 2}
+                data-index={item.index}
+                className={props.isMarked?.(row) === true ? 'row marked' : 'row'}
+                style={{ ...tracks, height: item.size, transform: `translateY(${item.start - margin}px)` }}
+              >
+                {shown.map((column) => (
+                  <div role="cell" key={column.id} className={column.align === 'end' ? 'cell end' : 'cell'}>
+                    {column.cell(row)}
+                  </div>
+                ))}
+              </div>
+            )
+          })}
+        </div>
+      </div>
+      {hasMore && (
+        <Button busy={props.isFetchingMore === true} onClick={() => props.onMore?.()}>
+          {props.isFetchingMore === true ? 'Looking further …' : 'Look further'}
+        </Button>
+      )}
+    </div>
+  )
+}
+
+// A search may answer pages without a hit; after a few of them in a row a person decides whether to go on.
+function useMoreAtTheEnd<Row>(props: DataTableProps<Row>, isNearEnd: boolean): void {
+  const { rows, hasMore = false, isFetchingMore = false, onMore, error } = props
+  const state = useRef({ rows: -1, empties: 0 })
+  useEffect(() => {
+    if (!hasMore || isFetchingMore || !isNearEnd || (error !== null && error !== undefined)) return
+    const seen = state.current
+    const empties = rows.length === seen.rows ? seen.empties + 1 : 0
+    if (empties > emptyPagesMax) return
+    state.current = { rows: rows.length, empties }
+    onMore?.()
+  }, [hasMore, isFetchingMore, isNearEnd, rows.length, onMore, error])
+}
+
+// Where the rows begin in the page; it moves when something above them grows.
+function useOffsetTop(element: { current: HTMLElement | null }): number {
+  const [top, setTop] = useState(0)
+  useLayoutEffect(() => {
+    const measure = () => {
+      if (element.current !== null)
+        setTop(Math.round(element.current.getBoundingClientRect().top + window.scrollY))
+    }
+    measure()
+    const observer = new ResizeObserver(measure)
+    observer.observe(document.body)
+    return () => observer.disconnect()
+  })
+  return top
+}

@@ -1,0 +1,114 @@
+// Filters of a list. What they are set to is in the address, so that a link shows the same list.
+import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { useFilters } from '../lib/filters.ts'
+import { Button } from './button.tsx'
+
+const typingMs = 300
+
+interface FieldProps {
+  /** Of the parameter in the address, which is that of the API. */
+  name: string
+  label: string
+}
+
+/** `names` are those that "Clear" takes away. */
+export function FilterBar({ names, children }: { names: readonly string[]; children: ReactNode }) {
+  const [filters, change] = useFilters()
+  const isSet = names.some((name) => filters[name] !== undefined)
+  return (
+    <search className="filter-bar" aria-label="Filters">
+      {children}
+      {isSet && (
+        <Button
+          kind="quiet"
+          icon="cross"
+          onClick={() => change(Object.fromEntries(names.map((name) => [name, undefined])))}
+        >
+          Clear
+        </Button>
+      )}
+    </search>
+  )
+}
+
+/** A text; `/` comes here when it is the search of the screen. */
+export function FilterText({ name, label, isSearch = false }: FieldProps & { isSearch?: boolean }) {
+  const [filters, change] = useFilters()
+  const kept = filters[name] ?? ''
+  const [text, setText] = useState(kept)
+  const timer = useRef<number>(undefined)
+  useEffect(() => setText(kept), [kept])
+  useEffect(() => () => window.clearTimeout(timer.current), [])
+  return (
+    <input
+      type="search"
+      className="input"
+      aria-label={label}
+      placeholder={isSearch ? `${label}  /` : label}
+      data-search={isSearch || undefined}
+      maxLength={255}
+      value={text}
+      onChange={(event) => {
+        const value = event.target.value
+        setText(value)
+        window.clearTimeout(timer.current)
+        timer.current = window.setTimeout(() => change({ [name]: value.trim() }), typingMs)
+      }}
+      onKeyDown={(event) => {
+        if (event.key === 'Escape') event.currentTarget.blur()
+      }}
+    />
+  )
+}
+
+interface Option {
+  value: string
+  name: ReactNode
+}
+
+export function FilterSelect({
+  name,
+  label,
+  options,
+}: FieldProps & { options: readonly (Option & { name: string })[] }) {
+  const [filters, change] = useFilters()
+  return (
+    <select
+      className="input"
+      aria-label={label}
+      value={filters[name] ?? ''}
+      onChange={(event) => change({ [name]: event.target.value })}
+    >
+      <option value="">{label}: any</option>
+      {options.map((option) => (
+        <option key={option.value} value={option.value}>
+          {option.name}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+/** One of a few, each to be pressed; pressed again it is taken away. */
+export function FilterChips({ name, label, options }: FieldProps & { options: readonly Option[] }) {
+  const [filters, change] = useFilters()
+  return (
+    <fieldset className="chips">
+      <legend className="unseen">{label}</legend>
+      {options.map((option) => {
+        const isOn = filters[name] === option.value
+        return (
+          <button
+            key={option.value}
+            type="button"
+            className="chip"
+            aria-pressed={isOn}
+            onClick={() => change({ [name]: isOn ? undefined : option.value })}
+          >
+            {option.name}
+          </button>
+        )
+      })}
+    </fieldset>
+  )
+}

@@ -1,0 +1,113 @@
+// The frame of a screen, its cards, and what it says when there is nothing, when it waits and when something is wrong.
+import { type ReactNode, useEffect } from 'react'
+import { ApiProblem } from '../api/client.ts'
+import { Button } from './button.tsx'
+import { CodeBlock } from './code-block.tsx'
+import { Icon } from './icon.tsx'
+
+interface PageProps {
+  title: string
+  /** Shown instead of the title, which then names only the tab of the browser. */
+  heading?: ReactNode
+  /** Below the heading. */
+  lead?: ReactNode
+  actions?: ReactNode
+  children: ReactNode
+}
+
+export function Page({ title, heading, lead, actions, children }: PageProps) {
+  useEffect(() => {
+    document.title = `${title} · Carillon`
+  }, [title])
+  return (
+    <>
+      <header className="page-head">
+        <div>
+          <h1>{heading ?? title}</h1>
+          {lead !== undefined && <p className="lead">{lead}</p>}
+        </div>
+        {actions !== undefined && <div className="page-actions">{actions}</div>}
+      </header>
+      {children}
+    </>
+  )
+}
+
+interface CardProps {
+  title: string
+  aside?: ReactNode
+  children: ReactNode
+  className?: string
+}
+
+export function Card({ title, aside, children, className = '' }: CardProps) {
+  return (
+    <section className={`card ${className}`} aria-label={title}>
+      <header className="card-head">
+        <h2>{title}</h2>
+        {aside}
+      </header>
+      {children}
+    </section>
+  )
+}
+
+/** Names and values, one under the other. */
+export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) {
+  return (
+    <dl className="facts">
+      {facts.map(([name, value]) => (
+        <div key={name}>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+/** Says that there is nothing, and how to make something. */
+export function Empty({ title, children, code }: { title: string; children?: ReactNode; code?: string }) {
+  return (
+    <div className="empty">
+      <p className="empty-title">{title}</p>
+      {children !== undefined && <p>{children}</p>}
+      {code !== undefined && <CodeBlock code={code} label={`How to: ${title}`} />}
+    </div>
+  )
+}
+
+export function Loading({ label = 'Loading' }: { label?: string }) {
+  return (
+    <p className="loading" role="status">
+      {label} …
+    </p>
+  )
+}
+
+export function ErrorBox({ error, onRetry }: { error: unknown; onRetry?: () => void }) {
+  const problem = error instanceof ApiProblem ? error : null
+  return (
+    <div className="error-box" role="alert">
+      <p>
+        <Icon name="warn" /> <strong>{error instanceof Error ? error.message : String(error)}</strong>
+      </p>
+      {problem !== null && problem.fields.length > 0 && (
+        <ul>
+          {problem.fields.map((field) => (
+            <li key={`${field.pointer} ${field.detail}`}>
+              <code>{field.pointer}</code> {field.detail}
+            </li>
+          ))}
+        </ul>
+      )}
+      {problem !== null && problem.help !== '' && <p>{problem.help}</p>}
+      {problem !== null && problem.code !== 'UNKNOWN' && <p className="dim">{problem.code}</p>}
+      {onRetry !== undefined && (
+        <Button icon="retry" onClick={onRetry}>
+          Try again
+        </Button>
+      )}
+    </div>
+  )
+}

@@ -1,0 +1,39 @@
+// What time it is on the server, so that ages are right on a machine whose clock is not; and one tick a second for
+// everything on the page that shows an age.
+import { useEffect, useState } from 'react'
+import { createStore } from './store.ts'
+
+let offsetMs = 0
+const tick = createStore(0)
+let timer: number | undefined
+let users = 0
+
+export function serverNow(): number {
+  return Date.now() + offsetMs
+}
+
+/** Called with what the server says the time is; small differences are the way there, not a wrong clock. */
+export function noteServerTime(instant: string): void {
+  const difference = Date.parse(instant) - Date.now()
+  if (!Number.isNaN(difference)) offsetMs = Math.abs(difference) < 2_000 ? 0 : difference
+}
+
+/** The server's time, again every second while the page is seen. */
+export function useNow(): number {
+  const [now, setNow] = useState(serverNow)
+  useEffect(() => {
+    const stop = tick.subscribe(() => setNow(serverNow()))
+    users += 1
+    timer ??= window.setInterval(() => {
+      if (!document.hidden) tick.set(tick.get() + 1)
+    }, 1_000)
+    return () => {
+      stop()
+      users -= 1
+      if (users > 0) return
+      window.clearInterval(timer)
+      timer = undefined
+    }
+  }, [])
+  return now
+}

@@ -1,0 +1,25 @@
+// Every action of the page is a request that a program can send too: this writes it down as curl.
+
+export interface Twin {
+  method: string
+  /** Below /api/v1. */
+  path: string
+  body?: unknown
+  /** The same by the command line, without the word `carillon`; left out: it has none. */
+  cli?: string
+}
+
+export function curlOf({ method, path, body }: Twin, origin: string): string {
+  const lines = [
+    `curl${method === 'GET' ? '' : ` -X ${method}`} ${quote(`${origin}/api/v1${path}`)}`,
+    `-H "Authorization: Bearer $CARILLON_API_KEY"`,
+  ]
+  if (body !== undefined)
+    lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`)
+  return lines.join(' \\\n  ')
+}
+
+/** One word for a POSIX shell. */
+export function quote(text: string): string {
+  return `'${text.replaceAll("'", `'\\''`)}'`
+}

@@ -1,0 +1,36 @@
+// Whose jobs are seen. An operator may look at every tenant; anybody else sees the name of his own.
+import { chooseTenant, chosenTenant } from '../api/client.ts'
+import { queryClient, useGet } from '../api/hooks.ts'
+import type { Session } from '../api/session.ts'
+import { useStore } from '../lib/store.ts'
+
+interface TenantList {
+  tenants: { tenant_id: string; name: string }[]
+}
+
+export function TenantSwitch({ session }: { session: Session }) {
+  const chosen = useStore(chosenTenant)
+  const found = useGet<TenantList>('/tenants', { query: { limit: 200 }, enabled: session.operator })
+  const others = found.data?.tenants ?? []
+  if (!session.operator || others.length < 2) return <span className="tenant">{session.tenant.name}</span>
+  return (
+    <select
+      className="input tenant"
+      aria-label="Tenant"
+      value={chosen ?? session.tenant.tenant_id}
+      onChange={(event) => {
+        const tenantId = event.target.value
+        chooseTenant(tenantId === session.tenant.tenant_id ? null : tenantId)
+        void queryClient.resetQueries({
+          predicate: ({ queryKey }) => queryKey[0] !== '/session' && queryKey[0] !== '/tenants',
+        })
+      }}
+    >
+      {others.map(({ tenant_id, name }) => (
+        <option key={tenant_id} value={tenant_id}>
+          {name}
+        </option>
+      ))}
+    </select>
+  )
+}
