@@ -38,15 +38,19 @@ export function useMay(scope: 'read' | 'write' | 'operate' | 'admin'): boolean {
 
 export async function logIn(credentials: { key: string } | { code: string }): Promise<void> {
   const session = await api.post<Session>('/session', credentials)
-  queryClient.clear()
-  queryClient.setQueryData(sessionKey, session)
+  become(session)
 }
 
 export async function logOut(): Promise<void> {
   await api.delete('/session')
   chooseTenant(null)
-  queryClient.clear()
-  queryClient.setQueryData(sessionKey, null)
+  become(null)
+}
+
+// What another person's session saw is forgotten.
+function become(session: Session | null): void {
+  queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
+  queryClient.setQueryData(sessionKey, session)
 }
 
 async function openSession(): Promise<Session | null> {

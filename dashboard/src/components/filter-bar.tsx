@@ -1,6 +1,7 @@
 // Filters of a list. What they are set to is in the address, so that a link shows the same list.
-import { type ReactNode, useEffect, useRef, useState } from 'react'
+import { Children, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useFilters } from '../lib/filters.ts'
+import { useIsPhone } from '../lib/media.ts'
 import { Button } from './button.tsx'
 
 const typingMs = 300
@@ -11,13 +12,28 @@ interface FieldProps {
   label: string
 }
 
-/** `names` are those that "Clear" takes away. */
+/** `names` are those that "Clear" takes away. On a phone all but the first field are folded away. */
 export function FilterBar({ names, children }: { names: readonly string[]; children: ReactNode }) {
   const [filters, change] = useFilters()
-  const isSet = names.some((name) => filters[name] !== undefined)
+  const isPhone = useIsPhone()
+  const set = names.filter((name) => filters[name] !== undefined)
+  const isSet = set.length > 0
+  const [first, ...others] = Children.toArray(children)
   return (
     <search className="filter-bar" aria-label="Filters">
-      {children}
+      {isPhone ? (
+        <>
+          {first}
+          {others.length > 0 && (
+            <details>
+              <summary>{isSet ? `Filters (${set.length} set)` : 'Filters'}</summary>
+              <div>{others}</div>
+            </details>
+          )}
+        </>
+      ) : (
+        children
+      )}
       {isSet && (
         <Button
           kind="quiet"

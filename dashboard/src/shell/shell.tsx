@@ -75,7 +75,7 @@ function GoKey({ destination }: { destination: Destination }) {
 
 function Rail({ session, onPalette }: { session: Session; onPalette(): void }) {
   return (
-    <div className="rail">
+    <aside className="rail" aria-label="Screens and tenant">
       <div className="brand">
         <Icon name="bell" />
         Carillon
@@ -94,7 +94,7 @@ function Rail({ session, onPalette }: { session: Session; onPalette(): void }) {
         Docs
       </a>
       <LogOut />
-    </div>
+    </aside>
   )
 }
 

@@ -1,10 +1,201 @@
-// Executions.
-import { Loading, Page } from '../../components/page.tsx'
+// Executions of all jobs, newest first, by filters that are in the address.
+import { EXECUTION_STATUSES } from '@carillon/contract/execution-status.ts'
+import { Link } from '@tanstack/react-router'
+import { useEffect, useMemo, useState } from 'react'
+import { useList } from '../../api/hooks.ts'
+import { Button } from '../../components/button.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { FilterBar, FilterChips, FilterSelect, FilterText } from '../../components/filter-bar.tsx'
+import { Empty, Page } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { formatCount, words } from '../../lib/format.ts'
+import { useKey } from '../../lib/keys.ts'
+import { useIsPhone } from '../../lib/media.ts'
+import { serverNow } from '../../lib/now.ts'
+import { useLive } from '../../live/hooks.ts'
+import { BulkActions } from './bulk-actions.tsx'
+import { DurationBar } from './duration-bar.tsx'
+import { filterNames, queryOf, ranges } from './execution-filters.ts'
+import { freshMax, mergeRow, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
+import { JobFilter, TimeRange } from './more-filters.tsx'
+import './executions.css'
+
+const statuses = EXECUTION_STATUSES.filter((status) => status !== 'SKIPPED')
+const kinds = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency']
+const errorTypes = [
+  'TIMEOUT',
+  'HTTP_ERROR',
+  'CONNECTION_REFUSED',
+  'CONNECTION_RESET',
+  'DNS_RESOLUTION_FAILED',
+  'TLS_ERROR',
+  'RESPONSE_TOO_LARGE',
+  'TARGET_FORBIDDEN',
+  'HANDLER_ERROR',
+  'EXIT_CODE',
+  'HEARTBEAT_TIMEOUT',
+  'WORKER_LOST',
+  'CANCELLED',
+]
 
 export function ExecutionsScreen() {
+  const [filters] = useFilters()
+  const filterText = JSON.stringify(filters)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
+  const query = useMemo(() => queryOf(filters, serverNow()), [filterText])
+  const list = useList<Row>('/executions', 'executions', { query })
+  const { rows, fresh, refresh } = useLiveRows(list, query)
+  const longestMs = rows.reduce((most, row) => Math.max(most, row.duration_ms ?? 0), 0)
+  const columns = useMemo(() => columnsOf(longestMs), [longestMs])
+  const total = list.total === null ? '' : `${formatCount(list.total, list.totalCapped)} found`
   return (
-    <Page title="Executions">
-      <Loading />
+    <Page title="Executions" lead={total} actions={<BulkActions query={query} />}>
+      <FilterBar names={filterNames}>
+        <FilterText name="q" label="Job, key, tag or error" isSearch />
+        <FilterText name="tag" label="Tag" />
+        <FilterSelect name="kind" label="Kind" options={kinds.map(optionOf)} />
+        <FilterSelect name="error_type" label="Error" options={errorTypes.map(optionOf)} />
+        <FilterSelect
+          name="dead_letter"
+          label="Dead letter"
+          options={[
+            { value: 'true', name: 'became one' },
+            { value: 'false', name: 'did not' },
+          ]}
+        />
+        <TimeRange options={Object.entries(ranges).map(([value, { name }]) => ({ value, name }))} />
+        <JobFilter />
+        <FilterChips
+          name="status"
+          label="Status"
+          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
+        />
+      </FilterBar>
+      {fresh > 0 && (
+        <Button className="fresh-rows" onClick={refresh}>
+          {formatCount(fresh, fresh >= freshMax)} new
+        </Button>
+      )}
+      <DataTable
+        label="Executions"
+        rows={rows}
+        columns={columns}
+        rowKey={(row) => row.execution_id}
+        isLoading={list.isLoading}
+        error={list.error}
+        hasMore={list.hasMore}
+        isFetchingMore={list.isFetchingMore}
+        onMore={list.fetchMore}
+        empty={<NoExecutions isFiltered={Object.keys(query).length > 0} />}
+      />
     </Page>
+  )
+}
+
+function optionOf(value: string): { value: string; name: string } {
+  return { value, name: words(value) }
+}
+
+function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string, string>) {
+  const [live, setLive] = useState(noLiveRows)
+  const { items, refetch } = list
+  const ids = useMemo(() => new Set(items.map((row) => row.execution_id)), [items])
+  const newest = items[0]?.scheduled_time ?? null
+  // A list that was read anew has what was held back.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: with every new list
+  useEffect(() => setLive(noLiveRows), [items])
+  useLive('executions', ({ items: told }) => {
+    if (!list.isLoading) setLive((before) => takeLiveRows(before, told, { ids, newest, query }))
+  })
+  const refresh = () => {
+    window.scrollTo({ top: 0 })
+    void refetch()
+  }
+  useKey('r', 'Show the new ones', refresh)
+  const rows = useMemo(
+    () => items.map((row) => mergeRow(row, live.changed.get(row.execution_id))),
+    [items, live.changed],
+  )
+  return { rows, fresh: live.fresh.size, refresh }
+}
+
+function columnsOf(longestMs: number): Column<Row>[] {
+  return [
+    { id: 'job', header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
+    { id: 'status', header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
+    {
+      id: 'due',
+      header: 'Due',
+      width: '9.5rem',
+      wideOnly: true,
+      cell: (row) => <Time at={row.scheduled_time} />,
+    },
+    { id: 'kind', header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
+    {
+      id: 'attempt',
+      header: 'Attempt',
+      width: '4.5rem',
+      wideOnly: true,
+      align: 'end',
+      cell: (row) => row.attempt_number,
+    },
+    {
+      id: 'duration',
+      header: 'Duration',
+      width: '11rem',
+      wideOnly: true,
+      cell: (row) => (
+        <DurationBar
+          status={row.status}
+          durationMs={row.duration_ms}
+          startedAt={row.started_at}
+          longestMs={longestMs}
+        />
+      ),
+    },
+    {
+      id: 'error',
+      header: 'Error',
+      width: 'minmax(8rem, 2fr)',
+      wideOnly: true,
+      cell: (row) => (
+        <span className="dim" title={row.error?.message}>
+          {row.error?.message ?? ''}
+        </span>
+      ),
+    },
+  ]
+}
+
+function JobCell({ row }: { row: Row }) {
+  const isPhone = useIsPhone()
+  return (
+    <span className={isPhone ? 'two-lines' : ''}>
+      <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} data-row-link>
+        {row.job_name}
+      </Link>
+      {isPhone && (
+        <span className="dim">
+          <Time at={row.scheduled_time} />
+        </span>
+      )}
+    </span>
+  )
+}
+
+function NoExecutions({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered)
+    return <Empty title="No execution matches.">Take a filter away, or look at a longer time.</Empty>
+  return (
+    <Empty
+      title="Nothing has run yet."
+      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
+    >
+      A job that calls the echo of this server every 10 seconds:
+    </Empty>
   )
 }

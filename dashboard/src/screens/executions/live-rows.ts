@@ -1,0 +1,61 @@
+// What the live stream says about a list: rows that are there change in place; new ones are counted and held back
+// until they are asked for, so that the list does not jump under the pointer.
+import type { ExecutionSearch } from '@carillon/contract/execution.ts'
+import type { LiveExecution } from '../../live/live.ts'
+
+export type Row = ExecutionSearch['executions'][number]
+
+export interface LiveRows {
+  changed: ReadonlyMap<string, LiveExecution>
+  /** Ids of those that are not in the list yet. */
+  fresh: ReadonlySet<string>
+}
+
+export const noLiveRows: LiveRows = { changed: new Map(), fresh: new Set() }
+export const freshMax = 1_000
+
+export interface Seen {
+  ids: ReadonlySet<string>
+  /** Of the first row; null: there is none. */
+  newest: string | null
+  /** What can be told of an event; other conditions are the server's to judge. */
+  query: Readonly<Record<string, string>>
+}
+
+export function takeLiveRows(before: LiveRows, items: readonly LiveExecution[], seen: Seen): LiveRows {
+  const changed = new Map(before.changed)
+  const fresh = new Set(before.fresh)
+  for (const item of items) {
+    if (seen.ids.has(item.execution_id)) {
+      changed.set(item.execution_id, item)
+    } else if (isNewer(item, seen) && matches(item, seen.query) && fresh.size < freshMax) {
+      fresh.add(item.execution_id)
+    }
+  }
+  return { changed, fresh }
+}
+
+/** The row as it is now. */
+export function mergeRow(row: Row, item: LiveExecution | undefined): Row {
+  if (item === undefined || item.attempt_number < row.attempt_number) return row
+  return {
+    ...row,
+    status: item.status as Row['status'],
+    attempt_number: item.attempt_number,
+    started_at: item.started_at,
+    finished_at: item.finished_at,
+    duration_ms: item.duration_ms,
+  }
+}
+
+function isNewer(item: LiveExecution, { newest }: Seen): boolean {
+  return newest === null || item.scheduled_time > newest
+}
+
+function matches(item: LiveExecution, query: Seen['query']): boolean {
+  return (
+    (query['status'] === undefined || query['status'] === item.status) &&
+    (query['job_id'] === undefined || query['job_id'] === item.job_id) &&
+    (query['error_type'] === undefined || query['error_type'] === item.error_type)
+  )
+}

@@ -1,0 +1,62 @@
+// When, and of which job. A job comes from a link, so here it is only named and taken away.
+import type { JobDetails } from '@carillon/contract/job.ts'
+import { useGet } from '../../api/hooks.ts'
+import { Icon } from '../../components/icon.tsx'
+import { useFilters } from '../../lib/filters.ts'
+
+export function TimeRange({ options }: { options: readonly { value: string; name: string }[] }) {
+  const [filters, change] = useFilters()
+  const isOwn = filters['start_date'] !== undefined || filters['end_date'] !== undefined
+  const chosen = isOwn ? 'own' : (filters['range'] ?? '')
+  const today = new Date().toISOString().slice(0, 10)
+  return (
+    <>
+      <select
+        className="input"
+        aria-label="Due"
+        value={chosen}
+        onChange={({ target: { value } }) =>
+          change(
+            value === 'own'
+              ? { range: undefined, start_date: today, end_date: today }
+              : { range: value, start_date: undefined, end_date: undefined },
+          )
+        }
+      >
+        <option value="">Due: any time</option>
+        {options.map(({ value, name }) => (
+          <option key={value} value={value}>
+            {name}
+          </option>
+        ))}
+        <option value="own">from day to day (UTC)</option>
+      </select>
+      {isOwn &&
+        (['start_date', 'end_date'] as const).map((name) => (
+          <input
+            key={name}
+            type="date"
+            className="input"
+            aria-label={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
+            value={filters[name]?.slice(0, 10) ?? ''}
+            onChange={(event) => change({ [name]: event.target.value })}
+          />
+        ))}
+    </>
+  )
+}
+
+export function JobFilter() {
+  const [filters, change] = useFilters()
+  const jobId = filters['job_id']
+  const found = useGet<JobDetails>(`/jobs/${encodeURIComponent(jobId ?? '')}`, {
+    enabled: jobId !== undefined,
+  })
+  if (jobId === undefined) return null
+  return (
+    <button type="button" className="chip" aria-pressed="true" onClick={() => change({ job_id: undefined })}>
+      Job: {found.data?.name ?? jobId} <Icon name="cross" />
+      <span className="unseen">take away</span>
+    </button>
+  )
+}
