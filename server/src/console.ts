@@ -4,6 +4,8 @@ import type { OperatorKey } from './config/operator-key.ts'
 export interface Started {
   version: string
   url: string | null
+  /** Opens a session once; null: not shown. */
+  code: string | null
   roles: readonly string[]
   processes: number
   operatorKey: OperatorKey
@@ -18,9 +20,10 @@ export function sayPreparing(dataDir: string): void {
 }
 
 export function sayStarted(started: Started): void {
-  const { version, url, roles, processes, operatorKey, showKey, database, dataDir } = started
+  const { version, url, code, roles, processes, operatorKey, showKey, database, dataDir } = started
   const rows: [string, string][] = []
   if (url !== null) {
+    rows.push(['Open', code === null ? url : `${url}/#code=${code}  (one-time link)`])
     rows.push(['API', url])
     rows.push(['Key', describeKey(operatorKey, showKey)])
   }
@@ -47,6 +50,14 @@ export function sayStarted(started: Started): void {
   console.log(`\nCarillon ${version} is ready.\n`)
   for (const [name, text] of rows) console.log(`  ${name.padEnd(8)}${text}`)
   console.log('\nCtrl-C stops everything.')
+}
+
+export function sayBuilding(): void {
+  console.log('Building the dashboard …')
+}
+
+export function sayUnbuilt(reason: string): void {
+  console.error(`carillon: The dashboard could not be built, all else runs: ${reason}`)
 }
 
 export function sayStopping(): void {

@@ -75,7 +75,7 @@ try {
     config.databaseUrl === null
       ? { socketDir: await reachSocketDir(join(config.dataDir, 'pg')), database: embeddedDatabase }
       : { url: config.databaseUrl }
-  const api = { operatorKey: '', homePage: '' }
+  const api = { operatorKey: '' }
   const server = await startServer({ config, address, api, ...optionsOf(task) })
   void sayCounts(task, server)
   // Alone: nobody would end what we have started if we died, and the database may be gone with the first process.

@@ -1,10 +1,18 @@
 // One server, from configuration to the last process gone: `npm start` and `carillon start` are this function.
-import { access, readFile } from 'node:fs/promises'
+import { access } from 'node:fs/promises'
 import { resolve } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { prepareDashboard } from './build-dashboard.ts'
 import { loadOperatorKey } from './config/operator-key.ts'
 import { type Config, ConfigError, isLoopback, isRunByNpm, readConfig, runsCommands } from './config/read.ts'
-import { sayError, sayPreparing, sayStarted, sayStopped, sayStopping } from './console.ts'
+import {
+  sayBuilding,
+  sayError,
+  sayPreparing,
+  sayStarted,
+  sayStopped,
+  sayStopping,
+  sayUnbuilt,
+} from './console.ts'
 import { EmbeddedPostgres } from './engines/embedded/embedded-postgres.ts'
 import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
 import { FurtherProcesses } from './further-processes.ts'
@@ -66,6 +74,17 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
   await using resources = new AsyncDisposableStack()
   const leftMs = () => Math.max(0, config.drainMs - (clock.monotonicMs() - stoppingSinceMs)) + databaseStopMs
 
+  // Beside the start of PostgreSQL, which waits for the disk.
+  const ended = new AbortController()
+  resources.defer(() => ended.abort())
+  const dashboard = !config.roles.includes('api')
+    ? null
+    : prepareDashboard({
+        signal: AbortSignal.any([stop, ended.signal]),
+        onBuild: sayBuilding,
+        onFailure: sayUnbuilt,
+      })
+
   let embedded: EmbeddedPostgres | null = null
   if (config.databaseUrl === null) {
     embedded = await EmbeddedPostgres.open(
@@ -85,7 +104,7 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
 
   const operatorKey = await loadOperatorKey(config, realRandom)
   const reports = new ProcessReports()
-  const api = { operatorKey: operatorKey.key, homePage: await readHomePage(), reports }
+  const api = { operatorKey: operatorKey.key, reports, ...(dashboard && { dashboard: await dashboard }) }
   const server = await startServer({ config, roles: config.roles, address, api })
   const further = new FurtherProcesses(
     { ...deps, reports, reclaim: (workerId) => server.reclaim(workerId) },
@@ -101,13 +120,16 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
   })
   if (server.url !== null) await embedded?.announce(server.url)
 
+  // Whoever reads what a server that others reach has printed may be anybody.
+  const isPrivate = isLoopback(config.host)
   sayStarted({
     version,
     url: server.url,
+    code: isPrivate ? await server.makeCode() : null,
     roles: config.roles,
     processes: config.processes,
     operatorKey,
-    showKey: isLoopback(config.host),
+    showKey: isPrivate,
     database: embedded === null ? 'external PostgreSQL' : `embedded PostgreSQL ${embedded.version}`,
     dataDir: config.dataDir,
   })
@@ -140,8 +162,4 @@ async function untilStopped(stop: AbortSignal, embedded: EmbeddedPostgres | null
     stop.addEventListener('abort', () => resolve())
   })
   await (embedded === null ? stopped : Promise.race([stopped, embedded.failed]))
-}
-
-function readHomePage(): Promise<string> {
-  return readFile(fileURLToPath(import.meta.resolve('@carillon/dashboard/index.html')), 'utf8')
 }

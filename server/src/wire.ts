@@ -2,9 +2,13 @@
 // each other; stops them in the reverse order.
 import type { FastifyInstance } from 'fastify'
 import { createApp } from './api/app.ts'
+import type { Dashboard } from './api/dashboard.ts'
 import { type Config, isLoopback } from './config/read.ts'
+import { withoutDashboard } from './dashboard-files.ts'
+import { hashKey } from './domain/api-key.ts'
 import { uncertaintyMsMax } from './domain/partition-share.ts'
 import type { Role } from './domain/role.ts'
+import { codeMs, formatSecret, sessionBytes } from './domain/session.ts'
 import { DatabaseClock } from './lib/clock.ts'
 import { withDeadline } from './lib/deadline.ts'
 import { HttpClient } from './lib/http-client.ts'
@@ -26,6 +30,7 @@ import { StoredQueue } from './store/queue.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
 import { StoredRoutes } from './store/routes.ts'
 import { StoredSecrets } from './store/secrets.ts'
+import { StoredSessions } from './store/sessions.ts'
 import { StoredUpkeep } from './store/upkeep.ts'
 import { DatabaseWakeup } from './store/wakeup.ts'
 import { StoredWorkers } from './store/workers.ts'
@@ -49,7 +54,8 @@ export interface ServerOptions {
   /** What the api role needs besides. */
   api: {
     operatorKey: string
-    homePage: string
+    /** Default: a page that says there is none. */
+    dashboard?: Dashboard
     /** Of the further processes. Default: there are none. */
     reports?: ProcessReports
   }
@@ -62,6 +68,8 @@ export interface ServerOptions {
 export interface RunningServer {
   /** Where the API answers; null without the api role. */
   url: string | null
+  /** A code for the link that logs an operator in once; null without the api role. */
+  makeCode(): Promise<string | null>
   /** Share of its worker that is in use; null without the worker role. */
   utilization(): number | null
   /** A worker is known to be dead: what it held runs elsewhere now, and not when its lease has run out. */
@@ -147,11 +155,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       logs: new StoredLogs(database),
       routes: new StoredRoutes(database),
       secrets: new StoredSecrets(database),
+      sessions: new StoredSessions(database),
       leases: workers,
       workers,
       wakeup,
       operatorKey: options.api.operatorKey,
-      homePage: options.api.homePage,
+      publicUrl: config.publicUrl,
+      dashboard: options.api.dashboard ?? withoutDashboard('it was not asked for.'),
       isStopping,
       health: {
         version,
@@ -168,6 +178,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   return {
     url,
     utilization,
+    async makeCode() {
+      if (url === null) return null
+      const code = formatSecret(world.random.bytes(sessionBytes))
+      const keyHash = hashKey(options.api.operatorKey)
+      await new StoredSessions(database).addCode({ hash: hashKey(code), keyHash, forMs: codeMs })
+      return code
+    },
     async reclaim(workerId) {
       const upkeep = new StoredUpkeep(database)
       const beat = (await upkeep.watch()).find((one) => one.workerId === workerId)

@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import type { FastifyInstance } from 'fastify'
 import { type AppDeps, createApp } from '../src/api/app.ts'
+import { withoutDashboard } from '../src/dashboard-files.ts'
 import type { AttemptEnd } from '../src/domain/attempt.ts'
 import { sharedLane } from '../src/domain/lane.ts'
 import { serverRoute } from '../src/domain/route.ts'
@@ -61,7 +62,8 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     ...memory,
     wakeup,
     operatorKey,
-    homePage: '<!doctype html><title>Carillon</title>',
+    publicUrl: null,
+    dashboard: withoutDashboard('it was not asked for.'),
     isStopping: () => false,
     health: {
       version: '1.2.3',

@@ -337,6 +337,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/operations/{operation_id}/cancel',
     '/api/v1/partitions',
     '/api/v1/schedules/preview',
+    '/api/v1/session',
     '/api/v1/signing-key',
     '/api/v1/signing-key/rotate',
     '/api/v1/tenants',
@@ -373,9 +374,10 @@ test('the document says which bodies may be left out', async (t) => {
 
 /**
  * A preview writes nothing. What workers and targets say can be repeated as it is, a claim must not be answered twice, and
- * a key that was changed is not changed again.
+ * a key that was changed is not changed again. A session is no record, and its cookie must not be kept.
  */
-const asTheyAre = /\/preview$|\/workers(\/|$)|\/executions\/[^/]+\/(complete|heartbeat|logs)$|\/signing-key\//
+const asTheyAre =
+  /\/preview$|\/session$|\/workers(\/|$)|\/executions\/[^/]+\/(complete|heartbeat|logs)$|\/signing-key\//
 
 test('every write takes dry_run, every POST that makes something an idempotency key', async (t) => {
   const { get } = await setupApp(t)

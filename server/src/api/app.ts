@@ -22,6 +22,7 @@ import type { Random } from '../ports/random.ts'
 import type { Requests } from '../ports/requests.ts'
 import type { Routes } from '../ports/routes.ts'
 import type { Secrets } from '../ports/secrets.ts'
+import type { Sessions } from '../ports/sessions.ts'
 import type { Tenants } from '../ports/tenants.ts'
 import type { Timers } from '../ports/timers.ts'
 import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
@@ -31,9 +32,11 @@ import { ApiError } from './api-error.ts'
 import { guardByToken } from './attempt-token-guard.ts'
 import { checkTenant, decorateCaller, requireKey } from './auth.ts'
 import { ClaimDesk } from './claim-desk.ts'
+import { type Dashboard, dashboardRoutes, servePages } from './dashboard.ts'
 import { parseJsonBody } from './json-body.ts'
 import { KnownDefinitions } from './known-definitions.ts'
 import { KnownKeys } from './known-keys.ts'
+import { KnownSessions } from './known-sessions.ts'
 import { openapiOptions } from './openapi.ts'
 import {
   refuseConnection,
@@ -68,6 +71,7 @@ import { operationRoutes } from './routes/operations.ts'
 import { partitionRoutes } from './routes/partitions.ts'
 import { redriveRoutes } from './routes/redrive.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
+import { sessionDoorRoutes, sessionRoutes } from './routes/session.ts'
 import { signingKeyRoutes } from './routes/signing-key.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { triggerRoutes } from './routes/trigger.ts'
@@ -94,6 +98,7 @@ export interface AppDeps {
   workers: Workers
   tenants: Tenants
   apiKeys: ApiKeys
+  sessions: Sessions
   calendars: Calendars
   artifacts: Artifacts
   attempts: Attempts
@@ -105,8 +110,9 @@ export interface AppDeps {
   wakeup: Wakeup & WakeupSource
   health: HealthDeps
   operatorKey: string
-  /** The page at `/`. */
-  homePage: string
+  /** Where browsers reach the API, if that is known; else where they say. */
+  publicUrl: string | null
+  dashboard: Dashboard
   isStopping: () => boolean
 }
 
@@ -138,7 +144,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   app.server.on('connect', refuseTunnel)
   app.server.on('checkExpectation', refuseExpectation)
   app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))
-  app.setNotFoundHandler(sendNotFound)
+  app.setNotFoundHandler(servePages(deps.dashboard, sendNotFound))
   app.setValidatorCompiler(createValidatorCompiler())
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, parseJsonBody)
@@ -167,9 +173,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     healthRoutes(open, deps.health)
     open.get('/openapi.json', { schema: { hide: true } }, async () => app.swagger())
     docsRoutes(open, () => app.swagger())
-    open.get('/', { schema: { hide: true } }, async (_request, reply) =>
-      reply.type('text/html').send(deps.homePage),
-    )
+    dashboardRoutes(open, deps.dashboard)
     await open.register(async (echo) => echoRoutes(echo, deps))
   })
   const withDefinitions = { ...deps, definitions: new KnownDefinitions(deps.queue) }
@@ -180,9 +184,10 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     },
     { prefix: '/api/v1' },
   )
+  const withKeys = { ...deps, knownKeys: new KnownKeys(deps), knownSessions: new KnownSessions(deps) }
+  await app.register(async (v1) => sessionDoorRoutes(v1, withKeys), { prefix: '/api/v1' })
   await app.register(
     async (v1) => {
-      const withKeys = { ...deps, knownKeys: new KnownKeys(deps) }
       const authenticate = requireKey(withKeys)
       const limit = limitRate(deps.clock)
       const withLanes = { ...deps, lanes: new LaneChooser() }
@@ -223,6 +228,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       partitionRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
+      sessionRoutes(v1, withKeys)
     },
     { prefix: '/api/v1' },
   )

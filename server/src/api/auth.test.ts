@@ -6,6 +6,7 @@ import { type Answer, assertProblem, operatorKey, setupApp } from '../../test/ap
 import { defaultTenantId } from '../domain/tenant.ts'
 import { type Caller, requireKey } from './auth.ts'
 import { KnownKeys, knownKeysMax } from './known-keys.ts'
+import { KnownSessions } from './known-sessions.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 
@@ -19,7 +20,9 @@ async function setup(t: TestContext) {
   const authenticate = requireKey({
     clock: world.clock,
     knownKeys: new KnownKeys({ clock: world.clock, ...memory }),
+    knownSessions: new KnownSessions({ clock: world.clock, random: world.random, ...memory }),
     operatorKey,
+    publicUrl: null,
   })
   /** Who the API takes the caller for. */
   const askAs = async (headers: Record<string, string>): Promise<Caller> => {

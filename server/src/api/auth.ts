@@ -1,4 +1,4 @@
-// Bearer keys, and the tenant that a key acts for. Only hashes are compared, the operator key's in constant time, so
+// Bearer keys, sessions that stand for one, and the tenant that a key acts for. Only hashes are compared, the operator key's in constant time, so
 // neither memory nor timing gives a key away.
 import { timingSafeEqual } from 'node:crypto'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
@@ -9,7 +9,9 @@ import type { FoundKey } from '../ports/api-keys.ts'
 import type { Clock } from '../ports/clock.ts'
 import { ApiError } from './api-error.ts'
 import type { KnownKeys } from './known-keys.ts'
+import type { KnownSessions } from './known-sessions.ts'
 import { readId } from './path-id.ts'
+import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
 
 /** Who calls, for whom, and what it may do. */
 export interface Caller {
@@ -21,6 +23,8 @@ export interface Caller {
   operator: boolean
   /** Of the key. */
   name: string
+  /** Null: the operator key of the installation. */
+  keyId: string | null
 }
 
 declare module 'fastify' {
@@ -39,25 +43,54 @@ export function decorateCaller(app: FastifyInstance): void {
 export interface AuthDeps {
   clock: Clock
   knownKeys: KnownKeys
+  knownSessions: KnownSessions
   /** The bootstrap key: any text. It works before there is any other, and cannot be revoked. */
   operatorKey: string
+  /** Where browsers reach the API; null: where they say so. */
+  publicUrl: string | null
 }
 
 export type Authenticate = (request: FastifyRequest) => Promise<void>
 
 export function requireKey(deps: AuthDeps): Authenticate {
-  const { clock, knownKeys } = deps
+  const { knownKeys, knownSessions, publicUrl } = deps
+  const callerOfHash = identifyKeys(deps)
   const operatorHash = hashKey(deps.operatorKey)
   return async (request) => {
-    const key = readBearer(request)
-    if (timingSafeEqual(hashKey(key), operatorHash)) {
-      request.caller = await actForTenant(request, knownKeys, { name: 'operator', scopes: SCOPES })
+    const cookie = request.headers.authorization === undefined ? readSessionCookie(request) : null
+    if (cookie === null) {
+      const key = readBearer(request)
+      const keyHash = hashKey(key)
+      // What is no key at all is refused without asking anybody.
+      if (!timingSafeEqual(keyHash, operatorHash)) requireWhole(key)
+      request.caller = await callerOfHash(request, keyHash)
     } else {
-      const found = requireUsable(await findKey(knownKeys, key), clock)
-      knownKeys.noteUse(found.keyId)
-      request.caller = await callerOf(request, knownKeys, found)
+      requireOwnPage(request, publicUrl)
+      const keyHash = await knownSessions.findKeyHash(cookie)
+      if (keyHash === null) throw unauthenticated('The session has ended. Log in again.')
+      request.caller = await callerOfHash(request, keyHash)
     }
+    if (request.caller.keyId !== null) knownKeys.noteUse(request.caller.keyId)
     request.tenantId = request.caller.tenantId
+  }
+}
+
+export type IdentifyKey = (request: FastifyRequest, keyHash: Uint8Array) => Promise<Caller>
+
+/** By the hash of a key, who calls. */
+export function identifyKeys({
+  clock,
+  knownKeys,
+  operatorKey,
+}: Omit<AuthDeps, 'knownSessions' | 'publicUrl'>): IdentifyKey {
+  const operatorHash = hashKey(operatorKey)
+  return async (request, keyHash) => {
+    if (timingSafeEqual(keyHash, operatorHash)) {
+      return actForTenant(request, knownKeys, { name: 'operator', scopes: SCOPES, keyId: null })
+    }
+    const found = await knownKeys.findKey(keyHash)
+    if (found === null) throw unauthenticated('The API key is not known.')
+    return callerOf(request, knownKeys, requireUsable(found, clock))
   }
 }
 
@@ -78,16 +111,12 @@ function readBearer(request: FastifyRequest): string {
   return key
 }
 
-async function findKey(knownKeys: KnownKeys, key: string): Promise<FoundKey> {
-  if (!isWholeApiKey(key)) {
-    const ours = key.startsWith('crl_')
-    throw unauthenticated(
-      ours ? 'The API key is damaged: its checksum does not fit.' : 'The API key is not known.',
-    )
-  }
-  const found = await knownKeys.findKey(key)
-  if (found === null) throw unauthenticated('The API key is not known.')
-  return found
+export function requireWhole(key: string): void {
+  if (isWholeApiKey(key)) return
+  const ours = key.startsWith('crl_')
+  throw unauthenticated(
+    ours ? 'The API key is damaged: its checksum does not fit.' : 'The API key is not known.',
+  )
 }
 
 function requireUsable(key: FoundKey, clock: Clock): FoundKey {
@@ -101,16 +130,16 @@ function requireUsable(key: FoundKey, clock: Clock): FoundKey {
 }
 
 async function callerOf(request: FastifyRequest, knownKeys: KnownKeys, key: FoundKey): Promise<Caller> {
-  const { tenant, name, scopes } = key
+  const { tenant, name, scopes, keyId } = key
   if (tenant === null) return actForTenant(request, knownKeys, key)
-  return { ...tenant, scopes: expandScopes(scopes), operator: false, name }
+  return { ...tenant, scopes: expandScopes(scopes), operator: false, name, keyId }
 }
 
 /** An operator acts for the tenant it names, or else for the default one. */
 async function actForTenant(
   { headers }: FastifyRequest,
   knownKeys: KnownKeys,
-  { name, scopes }: Pick<FoundKey, 'name' | 'scopes'>,
+  { name, scopes, keyId }: Pick<FoundKey, 'name' | 'scopes'> & Pick<Caller, 'keyId'>,
 ): Promise<Caller> {
   const named = String(headers['x-tenant-id'] ?? defaultTenantId)
   const tenantId = readId(named)
@@ -122,6 +151,7 @@ async function actForTenant(
     scopes: expandScopes(scopes),
     operator: true,
     name,
+    keyId,
   }
 }
 
@@ -129,6 +159,6 @@ export function tenantNotFound(given: string): ApiError {
   return new ApiError('TENANT_NOT_FOUND', `There is no tenant ${given.slice(0, 64)}.`)
 }
 
-function unauthenticated(detail: string): ApiError {
+export function unauthenticated(detail: string): ApiError {
   return new ApiError('UNAUTHENTICATED', detail)
 }

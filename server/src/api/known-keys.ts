@@ -1,6 +1,6 @@
 // Keys and tenants as they were a moment ago, so that no request waits for the database to say who it is. A change on
 // another server is seen within 5 s, one on this server at once.
-import { hashKey, keyUseMs } from '../domain/api-key.ts'
+import { keyUseMs } from '../domain/api-key.ts'
 import type { Tenant } from '../domain/tenant.ts'
 import { RecentLookups } from '../lib/recent-lookups.ts'
 import type { ApiKeys, FoundKey } from '../ports/api-keys.ts'
@@ -29,8 +29,7 @@ export class KnownKeys {
     this.#tenants = new RecentLookups(deps.clock, lookups)
   }
 
-  findKey(key: string): Promise<FoundKey | null> {
-    const hash = hashKey(key)
+  findKey(hash: Uint8Array): Promise<FoundKey | null> {
     return this.#keys.get(hash.toHex(), () => this.#deps.apiKeys.findByHash(hash))
   }
 

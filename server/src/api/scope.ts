@@ -6,8 +6,8 @@ import { ApiError } from './api-error.ts'
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** 'operator': only operators; to read with the scope read, to change with the scope admin. */
-    scope?: Scope | 'operator'
+    /** 'operator': only operators; to read with the scope read, to change with the scope admin. 'any': every key. */
+    scope?: Scope | 'operator' | 'any'
   }
 }
 
@@ -20,6 +20,7 @@ export function demandScopes(app: FastifyInstance): void {
 
 export function checkScope({ method, caller, routeOptions }: FastifyRequest): void {
   const wanted = routeOptions.config.scope!
+  if (wanted === 'any') return
   if (wanted === 'operator' && !caller.operator) {
     throw new ApiError('OPERATOR_ONLY', 'The API key belongs to a tenant; this is for operators.')
   }

@@ -8,6 +8,7 @@ import { realRandom } from '../../src/lib/random.ts'
 import type { ApiKeys } from '../../src/ports/api-keys.ts'
 import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
+import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
 import { StoredApiKeys } from '../../src/store/api-keys.ts'
 import { StoredArtifacts } from '../../src/store/artifacts.ts'
@@ -27,6 +28,7 @@ import { StoredRequests } from '../../src/store/requests.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
 import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
+import { StoredSessions } from '../../src/store/sessions.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredTenants } from '../../src/store/tenants.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
@@ -41,6 +43,7 @@ export interface StoreBundle extends StorePorts {
   apiKeys: ApiKeys
   calendars: Calendars
   artifacts: Artifacts
+  sessions: Sessions
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -98,6 +101,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     apiKeys: new StoredApiKeys(database),
     calendars: new StoredCalendars(database),
     artifacts: new StoredArtifacts(database),
+    sessions: new StoredSessions(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')

@@ -17,6 +17,7 @@ import { StoredRoutes } from '../../src/store/routes.ts'
 import { rowTypes } from '../../src/store/rows.ts'
 import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
+import { StoredSessions } from '../../src/store/sessions.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
@@ -79,6 +80,7 @@ function openPorts(database: Database): Ports {
     logs: new StoredLogs(database),
     routes: new StoredRoutes(database),
     secrets: new StoredSecrets(database),
+    sessions: new StoredSessions(database),
     upkeep: new StoredUpkeep(database),
     runSteps: openRunSteps(database),
     leases: workers,

@@ -32,6 +32,29 @@ test('the console says where the API is, where the data is and which key to use,
   assert.equal((await stat(dataDir)).mode & 0o777, 0o700)
 })
 
+test('the link on the console logs in whoever opens it first', async (t) => {
+  const { start } = await setup(t)
+  const program = start({ CARILLON_PROCESSES: '1' })
+  const url = await program.ready()
+  const [, link, code] = /Open\s+(\S+)\/#code=(\S+) {2}\(one-time link\)/.exec(program.stdout)!
+  assert.equal(link, url)
+  assert.equal((await fetch(`${url}/`)).status, 200)
+  const logIn = () =>
+    fetch(`${url}/api/v1/session`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', origin: url },
+      body: JSON.stringify({ code }),
+    })
+  const opened = await logIn()
+  assert.equal(opened.status, 200)
+  assert.equal(((await opened.json()) as { operator: boolean }).operator, true)
+  const cookie = opened.headers.get('set-cookie')!.split(';')[0]!
+  const seen = await fetch(`${url}/api/v1/jobs`, { headers: { cookie, 'x-carillon-client': 'dashboard' } })
+  assert.equal(seen.status, 200)
+  assert.equal((await logIn()).status, 401)
+  for (const secret of [code!, cookie.split('=')[1]!]) assert(!program.stderr.includes(secret))
+})
+
 for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
   test(`${signal} stops everything, and the next start has the same data`, async (t) => {
     const { start } = await setup(t)

@@ -26,7 +26,7 @@ export async function startCarillon(
 ) {
   const read = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1', CARILLON_LOG_LEVEL: 'silent' })
   const config = { ...read, ...changes }
-  const api = { operatorKey: apiKey, homePage: '<!doctype html><title>Carillon</title>' }
+  const api = { operatorKey: apiKey }
   const started = lastStarted.then(() =>
     startServer({ config, roles: roles ?? config.roles, address: { url }, api }),
   )

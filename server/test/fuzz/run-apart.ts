@@ -15,7 +15,7 @@ export interface FuzzOrder extends Omit<FuzzOptions, 'origin' | 'key' | 'tokenOf
 const { address, ...options } = workerData as FuzzOrder
 const operatorKey = 'crl_fuzz-operator-key'
 const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1' })
-const api = { operatorKey, homePage: '<!doctype html><title>Carillon</title>' }
+const api = { operatorKey }
 /** The latest failures by request: an answer with 500 does not say what went wrong. */
 const causes = new Map<string, string>()
 requestFailed.subscribe(({ method, url, error }) => {

@@ -19,7 +19,7 @@ const job = {
 async function setup(t: TestContext) {
   const address = await createDatabase(t)
   const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1' })
-  const api = { operatorKey, homePage: '<!doctype html><title>Carillon</title>' }
+  const api = { operatorKey }
   // Nobody runs what is made: it stays to be counted.
   const server = await startServer({ config, roles: ['api'], address, api })
   cleanUp(t, () => server.stop())

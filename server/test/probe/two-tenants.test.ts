@@ -24,7 +24,7 @@ interface Answer {
 async function setup(t: TestContext) {
   const address = await createDatabase(t)
   const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1', CARILLON_LOG_LEVEL: 'silent' })
-  const api = { operatorKey, homePage: '<!doctype html><title>Carillon</title>' }
+  const api = { operatorKey }
   const server = await startServer({ config, roles: config.roles, address, api })
   cleanUp(t, () => server.stop())
   const client = await connect(t, address)

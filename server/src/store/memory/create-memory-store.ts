@@ -17,6 +17,7 @@ import { MemoryRequests } from './requests.ts'
 import { MemoryRoutes } from './routes.ts'
 import { MemoryRunSteps } from './run-steps.ts'
 import { MemorySecrets } from './secrets.ts'
+import { MemorySessions } from './sessions.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
 import { MemoryTenants } from './tenants.ts'
@@ -50,6 +51,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     logs: new MemoryLogs(store),
     routes: new MemoryRoutes(store),
     secrets: new MemorySecrets(store),
+    sessions: new MemorySessions(store),
     upkeep: new MemoryUpkeep(store),
     runSteps: new MemoryRunSteps(store),
     leases: workers,
