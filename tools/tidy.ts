@@ -34,7 +34,7 @@ const packages: Record<string, readonly string[]> = {
   'server/src/api': ['fastify', '@fastify/swagger', 'ajv', 'ajv-formats', '@carillon/contract'],
   'contract/src': ['typebox'],
   'sdk/src': ['#contract'],
-  'cli/src': ['@carillon/sdk', '@carillon/contract', '@carillon/server'],
+  'cli/src': ['@carillon/sdk', '@carillon/contract', '@carillon/server', 'yaml'],
   'dashboard/src': [
     '@carillon/contract',
     'react',

@@ -27,12 +27,13 @@ test('help tells what there is to do', async () => {
   for (const args of [[], ['--help'], ['-h'], ['help']]) {
     const { code, stdout } = await carillon(...args)
     assert.equal(code, 0)
-    for (const word of ['carillon start', 'carillon status', 'docs/config.md'])
+    for (const word of ['carillon start', 'carillon status', 'docs/config.md', 'docs/cli.md'])
       assert(stdout.includes(word), word)
   }
   const { stdout: startHelp } = await carillon('start', '--help')
   assert.match(startHelp, /--handlers FILE[\s\S]*Ctrl-C or SIGTERM stops everything/)
   assert.match((await carillon('status', '--help')).stdout, /--url URL/)
+  assert.match((await carillon('jobs', '--help')).stdout, /carillon jobs create/)
 })
 
 test('the version is that of the package', async () => {
@@ -72,16 +73,16 @@ test('the command runs under the Node of the machine, by its path in node_module
 
 test('status says whether a server is ready and who works, and fails when nobody answers', async (t) => {
   const nobody = await carillon('status', '--url', 'http://127.0.0.1:1')
-  assert.equal(nobody.code, 1)
+  assert.equal(nobody.code, 7)
   assert.match(nobody.stderr, /No answer from http:\/\/127\.0\.0\.1:1: /)
   const program = new Program(t, { dataDir: await makeDataDir(t) })
   const url = await program.ready()
   const { code, stdout } = await carillon('status', '--url', url, '--key', program.key())
   assert.equal(code, 0)
   assert.match(stdout, new RegExp(`^ready {2}Carillon .* at ${url}`))
-  assert.match(stdout, /worker \S+ on \S+: ACTIVE, 0 of 2000/)
+  assert.match(stdout, /^\S{36}\t\S+\tACTIVE\t0\t2000\thttp$/m)
   const wrongKey = await carillon('status', '--url', url, '--key', 'wrong')
-  assert.equal(wrongKey.code, 1)
+  assert.equal(wrongKey.code, 5)
   assert.match(wrongKey.stderr, /The API key is not known/)
 })
 

@@ -5,7 +5,7 @@ import { compileSchedule } from '@carillon/server/domain/schedule/compile-schedu
 import { readInstant } from '@carillon/server/domain/schedule/instant.ts'
 import { nextSlot } from '@carillon/server/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '@carillon/server/lib/epoch.ts'
-import type { NextStreams } from './next.ts'
+import type { Io } from './io.ts'
 
 const lineLengthMax = 4_096
 const countMax = 1_000
@@ -29,7 +29,7 @@ interface LineError {
 
 type Answer = { next: string[] } | { error: LineError }
 
-export async function answerLines(io: Pick<NextStreams, 'stdin' | 'stdout'>, now: EpochMs): Promise<void> {
+export async function answerLines(io: Pick<Io, 'stdin' | 'stdout'>, now: EpochMs): Promise<void> {
   const decoder = new TextDecoder()
   let rest = ''
   let tooLong = false
@@ -56,7 +56,7 @@ export async function answerLines(io: Pick<NextStreams, 'stdin' | 'stdout'>, now
   await flush(io, answers)
 }
 
-async function flush({ stdout }: Pick<NextStreams, 'stdout'>, answers: string[]): Promise<void> {
+async function flush({ stdout }: Pick<Io, 'stdout'>, answers: string[]): Promise<void> {
   if (answers.length === 0) return
   const text = `${answers.join('\n')}\n`
   answers.length = 0

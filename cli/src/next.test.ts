@@ -1,21 +1,9 @@
 import assert from 'node:assert/strict'
-import { Readable, Writable } from 'node:stream'
 import { test } from 'node:test'
-import { runNext } from './next.ts'
+import { cli } from '../test/cli.ts'
 
-async function run(args: string[], input: string | Iterable<string> = '') {
-  const out: string[] = []
-  const err: string[] = []
-  const sink = (into: string[]) =>
-    new Writable({
-      write(chunk, _encoding, done) {
-        into.push(String(chunk))
-        done()
-      },
-    })
-  const stdin = Readable.from(typeof input === 'string' ? [input] : input)
-  const code = await runNext(args, { stdin, stdout: sink(out), stderr: sink(err) })
-  return { code, out: out.join(''), err: err.join('') }
+function run(args: string[], stdin: string | Iterable<string> = '') {
+  return cli(['next', ...args], { stdin })
 }
 
 test('carillon next prints the sentence, the rule and a table with notes', async () => {
@@ -51,9 +39,9 @@ test('carillon next understands English and says what it became', async () => {
   assert.equal(reply.next[0].at, '2026-07-01T08:00:00Z')
 })
 
-test('a refused expression points at the character and exits with 1', async () => {
+test('a refused expression points at the character and exits with 4', async () => {
   const { code, out, err } = await run(['0 25 * * *'])
-  assert.equal(code, 1)
+  assert.equal(code, 4)
   assert.equal(out, '')
   assert.match(err, /OUT_OF_RANGE: 25 is out of range: the hour is 0 to 23/)
   assert.match(err, /\n {2}0 25 \* \* \*\n {4}\^\n/)
@@ -63,13 +51,13 @@ test('a wrong command line exits with 2 and shows the usage', async () => {
   for (const args of [[], ['a', 'b'], ['--nope'], ['--stdin', 'x']]) {
     const { code, err } = await run(args)
     assert.equal(code, 2, args.join(' '))
-    assert.match(err, /Usage: carillon next/)
+    assert.match(err, /carillon next --help/)
   }
 })
 
 test('a count outside 1 to 100 is refused', async () => {
   for (const count of ['0', '101', 'x', '1.5']) {
-    assert.equal((await run(['@daily', '--count', count])).code, 1, count)
+    assert.equal((await run(['@daily', '--count', count])).code, 4, count)
   }
 })
 

@@ -1,50 +1,47 @@
-// `carillon status`: is it ready, who works. Over HTTP, like any client.
-import { parseArgs } from 'node:util'
-import { type CarillonError, createClient } from '@carillon/sdk'
+// `carillon status`: is it ready, who works. Needs no key for the first half.
+import { createClient } from '@carillon/sdk'
+import { readAddress } from './connection.ts'
+import type { Context } from './context.ts'
+import { EXIT } from './exit-code.ts'
+import { present } from './present.ts'
+import type { Column } from './table.ts'
+import { statusCell } from './tone.ts'
 
-const help = `carillon status: ask a running server how it is
+const columns: readonly Column[] = [
+  { title: 'WORKER ID' },
+  { title: 'HOST', flexible: true },
+  { title: 'STATUS' },
+  { title: 'LOAD', align: 'right' },
+  { title: 'CAPACITY', align: 'right' },
+  { title: 'RUNS', flexible: true },
+]
 
-  --url URL    where the API answers (http://127.0.0.1:7420)
-  --key KEY    an API key, to see the workers too (or the variable CARILLON_API_KEY)
-
-Exit code 0: ready; 1: not ready or no answer.`
-
-export async function runStatus(args: string[]): Promise<number> {
-  let values: { url?: string; key?: string; help?: boolean }
-  try {
-    const options = { url: { type: 'string' }, key: { type: 'string' }, help: { type: 'boolean' } } as const
-    values = parseArgs({ args, options }).values
-  } catch (error) {
-    console.error(`carillon status: ${(error as Error).message}. Try carillon status --help`)
-    return 2
-  }
-  if (values.help) {
-    console.log(help)
-    return 0
-  }
-  const url = values.url ?? 'http://127.0.0.1:7420'
-  const key = values.key ?? process.env['CARILLON_API_KEY']
-  try {
-    return await report(url, key)
-  } catch (error) {
-    console.error(`carillon status: ${(error as CarillonError).message}`)
-    return 1
-  }
-}
-
-async function report(url: string, key: string | undefined): Promise<number> {
-  // Whoever asks how it is wants to hear now that it is away.
-  const client = createClient({ url, retries: 0, ...(key === undefined ? {} : { key }) })
-  const { status, version, roles, checks } = await client.ready()
-  console.log(
-    `${status === 'ready' ? 'ready' : 'not ready'}  Carillon ${version} at ${url}, roles ${roles.join(', ')}`,
-  )
-  for (const [name, state] of Object.entries(checks)) console.log(`  ${name}: ${state}`)
-  if (key !== undefined) {
-    for (const worker of (await client.workers.list()).workers) {
-      const { worker_id: id, host, status: state, current_load: load, capacity } = worker
-      console.log(`  worker ${id} on ${host}: ${state}, ${load} of ${capacity}`)
+export async function showStatus(context: Context): Promise<number | undefined> {
+  const { out, values, io, signal } = context
+  const { url, key } = await readAddress(values, io)
+  let isReady = false
+  await present(context, async () => {
+    // Whoever asks how it is wants to hear now that it is away.
+    const client = createClient({ url, retries: 0, ...(key === null ? {} : { key }) })
+    const { status, version, roles, checks } = await client.ready({ signal })
+    isReady = status === 'ready'
+    const workers = key === null ? [] : (await client.workers.list({ signal })).workers
+    const head = out.paint(isReady ? 'ready' : 'not ready', isReady ? 'good' : 'bad')
+    const lines = Object.entries(checks).map(([name, state]) => `  ${name}: ${state}\n`)
+    const rows = workers.map((worker) => [
+      worker.worker_id,
+      worker.host,
+      statusCell(worker.status),
+      String(worker.current_load),
+      String(worker.capacity),
+      [...worker.executors, ...worker.handlers].join(','),
+    ])
+    return {
+      json: { url, status, version, roles, checks, ...(key === null ? {} : { workers }) },
+      text: () =>
+        `${head}  Carillon ${version} at ${url}, roles ${roles.join(', ')}\n${lines.join('')}${rows.length === 0 ? '' : `${out.terminal ? '\n' : ''}${out.table(columns, rows)}`}`,
+      say: key === null ? ['With --key KEY it shows the workers, too.'] : [],
     }
-  }
-  return status === 'ready' ? 0 : 1
+  })
+  return isReady ? EXIT.ok : EXIT.serverError
 }

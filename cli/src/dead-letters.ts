@@ -1,0 +1,145 @@
+// `carillon dead-letters list|redrive`: what failed for good, and running it again.
+import type { DeadLetter, DeadLetterListQuery, RedriveRequest } from '@carillon/contract/dead-letter.ts'
+import type { Context } from './context.ts'
+import { CliError, EXIT } from './exit-code.ts'
+import { readFilter, writeFilter } from './filter.ts'
+import { findJob } from './find-job.ts'
+import { runBulk } from './follow-operation.ts'
+import { moreOf, readLimit, readPages } from './pages.ts'
+import { present } from './present.ts'
+import { Progress } from './progress.ts'
+import type { Cell, Column } from './table.ts'
+import { instantCell, readInstant, writeAgo } from './times.ts'
+
+const columns: readonly Column[] = [
+  { title: 'EXECUTION ID' },
+  { title: 'JOB', flexible: true },
+  { title: 'GIVEN UP' },
+  { title: 'TRIES', align: 'right' },
+  { title: 'LAST ERROR', flexible: true },
+  { title: 'REASON', wideOnly: true },
+  { title: 'JOB ID', wideOnly: true },
+]
+
+export async function listDeadLetters(context: Context): Promise<undefined> {
+  const { out, values, signal } = context
+  const { client } = await context.connect()
+  const query: Record<string, unknown> = {}
+  const job = values.text('job')
+  if (job !== undefined) query['job_id'] = (await findJob(client, job)).job_id
+  const error = values.text('error')
+  if (error !== undefined) query['error_type'] = error
+  const reason = values.text('reason')
+  if (reason !== undefined) query['reason'] = reason
+  const since = values.text('since')
+  if (since !== undefined) query['start_date'] = readInstant('since', since, 'past')
+  const limit = readLimit(values)
+  return present(context, async () => {
+    let oldestAt: string | null = null
+    const { items, pagination } = await readPages<DeadLetter>(limit, values.text('cursor'), async (page) => {
+      const answer = await client.deadLetters
+        .list({ ...(query as DeadLetterListQuery), ...page }, { signal })
+        .page()
+      oldestAt ??= answer.oldest_at
+      return { items: answer.dead_letters, pagination: answer.pagination }
+    })
+    const nowMs = Date.now()
+    const oldest = oldestAt === null ? '' : `, the oldest ${writeAgo(Date.parse(oldestAt) - nowMs)}`
+    const count = `${pagination.total}${pagination.total_capped ? ' or more' : ''}${oldest}.`
+    return {
+      json: { dead_letters: items, oldest_at: oldestAt, pagination },
+      text: () =>
+        items.length === 0
+          ? ''
+          : out.table(
+              columns,
+              items.map((letter) => rowOf(letter, nowMs)),
+            ),
+      say:
+        items.length === 0
+          ? ['No dead letters.']
+          : [
+              count,
+              ...moreOf(items.length, pagination),
+              'Again: carillon dead-letters redrive ID, or --filter job=JOB, or --all',
+            ],
+    }
+  })
+}
+
+function rowOf(letter: DeadLetter, nowMs: number): Cell[] {
+  const last = letter.error_history.at(-1)
+  return [
+    letter.execution_id,
+    letter.job_name,
+    instantCell(letter.dlq_timestamp, nowMs),
+    String(letter.total_attempts),
+    last === undefined ? '' : { text: `${last.type ?? ''}: ${last.message ?? ''}`, tone: 'bad' },
+    letter.dlq_reason,
+    letter.job_id,
+  ]
+}
+
+const filterNames = {
+  job: 'job_id',
+  error: 'error_type',
+  reason: 'reason',
+  since: 'start_date',
+  until: 'end_date',
+}
+/** In one call of the API. */
+const redriveMax = 200
+
+export async function redriveDeadLetters(context: Context): Promise<number | undefined> {
+  const { out, args, values, signal } = context
+  const filters = values.list('filter')
+  const isBulk = filters.length > 0 || values.flag('all')
+  if (isBulk === args.length > 0) {
+    throw new CliError(
+      EXIT.usage,
+      isBulk
+        ? 'give ids, or a --filter, not both.'
+        : 'say which dead letters: by id, by --filter job=JOB, or --all.',
+    )
+  }
+  const { client } = await context.connect()
+  if (isBulk) {
+    const filter = readFilter(filters, filterNames)
+    if (filter['job_id'] !== undefined) filter['job_id'] = (await findJob(client, filter['job_id'])).job_id
+    for (const [name, field] of [
+      ['since', 'start_date'],
+      ['until', 'end_date'],
+    ] as const) {
+      if (filter[field] !== undefined) filter[field] = readInstant(name, filter[field], 'past')
+    }
+    const rate = values.number('rate')
+    const request = {
+      filter: filter as NonNullable<RedriveRequest['filter']>,
+      ...(rate === undefined ? {} : { rate_per_second: rate }),
+    }
+    return runBulk(context, client, {
+      verb: 'Redrive',
+      things: 'dead letters',
+      which: writeFilter(filters),
+      ask: ({ dryRun }) => client.deadLetters.redriveMany(request, { dryRun }),
+    })
+  }
+  const dryRun = values.flag('dry-run')
+  const reply = { redriven: [] as object[], not_found: [] as string[], job_deleted: [] as string[] }
+  using bar = new Progress(context, 'Redrive')
+  for (let i = 0; i < args.length; i += redriveMax) {
+    const part = await client.deadLetters.redrive(args.slice(i, i + redriveMax), { dryRun, signal })
+    reply.redriven.push(...part.redriven)
+    reply.not_found.push(...part.not_found)
+    reply.job_deleted.push(...part.job_deleted)
+    bar.show(Math.min(i + redriveMax, args.length), args.length)
+    if (out.json) continue
+    for (const { execution_id: id, new_execution_id: next } of part.redriven)
+      out.write(`${dryRun ? 'Would: ' : ''}${id} runs again: execution ${next}\n`)
+    for (const id of part.not_found) out.say(`There is no dead letter ${id}.`, 'bad')
+    for (const id of part.job_deleted) out.say(`The job of ${id} is deleted; the dead letter stays.`, 'warn')
+  }
+  if (out.json) out.writeJson({ ...reply, dry_run: dryRun })
+  if (reply.not_found.length > 0) return EXIT.notFound
+  return reply.job_deleted.length > 0 ? EXIT.conflict : EXIT.ok
+}

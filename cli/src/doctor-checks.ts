@@ -1,0 +1,206 @@
+// What the doctor looks at, one after the other. None of it changes anything: rights are tried by dry runs.
+import { stat, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { CarillonError, type Client, ConnectionError, createClient } from '@carillon/sdk'
+import { version } from '@carillon/server/version.ts'
+import { dataDirs, isLocal, readAddress } from './connection.ts'
+import type { Context } from './context.ts'
+import { clean } from './text.ts'
+import { writeAgo, writeDuration } from './times.ts'
+
+export type CheckState = 'ok' | 'warn' | 'fail'
+
+export interface Check {
+  name: string
+  state: CheckState
+  detail: string
+  /** What to do; null: nothing. */
+  advice: string | null
+}
+
+const partitionsMax = 64
+const clockWarnMs = 2_000
+const clockFailMs = 30_000
+const freeBytesWarn = 2 * 1024 ** 3
+const freeBytesFail = 200 * 1024 ** 2
+
+export async function* examine(context: Context): AsyncGenerator<Check> {
+  const { values, io, signal } = context
+  const { url, key, keyFrom } = await readAddress(values, io)
+  const client = createClient({ url, retries: 0, timeoutMs: 10_000, ...(key === null ? {} : { key }) })
+  const reached = await checkServer(client, url, signal)
+  yield* reached.checks
+  if (reached.isThere) {
+    yield await checkClock(url, signal)
+    if (key === null) yield fail('key', 'no API key is known', 'give --key KEY or set CARILLON_API_KEY')
+    else yield* checkWithKey(client, keyFrom, signal)
+  }
+  if (isLocal(url)) yield* checkData(io.env)
+}
+
+function ok(name: string, detail: string): Check {
+  return { name, state: 'ok', detail: clean(detail), advice: null }
+}
+
+function warn(name: string, detail: string, advice: string): Check {
+  return { name, state: 'warn', detail: clean(detail), advice }
+}
+
+function fail(name: string, detail: string, advice: string): Check {
+  return { name, state: 'fail', detail: clean(detail), advice }
+}
+
+async function checkServer(
+  client: Client,
+  url: string,
+  signal: AbortSignal,
+): Promise<{ isThere: boolean; checks: Check[] }> {
+  try {
+    const ready = await client.ready({ signal })
+    const isSame = ready.version === version
+    const said = `${ready.version}${isSame ? '' : `, and this command is ${version}`}`
+    const checks = [
+      ok('server', `answers at ${url}, roles ${ready.roles.join(', ')}`),
+      isSame ? ok('version', said) : warn('version', said, 'use the command of the same version'),
+      ...Object.entries(ready.checks).map(([name, state]) =>
+        state === 'ok' ? ok(name, 'ok') : fail(name, state, 'see the log of the server; docs/operations.md'),
+      ),
+    ]
+    return { isThere: true, checks }
+  } catch (error) {
+    signal.throwIfAborted()
+    const isAway = error instanceof ConnectionError
+    const advice = isAway
+      ? `start it (carillon start), or say where it is: --url URL or CARILLON_URL`
+      : 'see the log of the server'
+    return { isThere: false, checks: [fail('server', (error as Error).message, advice)] }
+  }
+}
+
+/** By the Date header, which has whole seconds. */
+async function checkClock(url: string, signal: AbortSignal): Promise<Check> {
+  const beforeMs = Date.now()
+  const answer = await fetch(new URL('/livez', url), { signal })
+  const afterMs = Date.now()
+  await answer.body?.cancel()
+  const serverMs = Date.parse(answer.headers.get('date') ?? '')
+  if (Number.isNaN(serverMs))
+    return warn('clock', 'the server does not tell its time', 'ask it by hand: date -u')
+  // It lies between this second and the next, and the answer was under way.
+  const [least, most] = [serverMs - afterMs, serverMs + 1_000 - beforeMs]
+  const offMs = least > 0 ? least : most < 0 ? -most : 0
+  const said = offMs === 0 ? 'the same here and there, within a second' : `${writeDuration(offMs)} apart`
+  if (offMs < clockWarnMs) return ok('clock', said)
+  const advice = 'set both by NTP: schedules go by the clock of the database'
+  return offMs < clockFailMs ? warn('clock', said, advice) : fail('clock', said, advice)
+}
+
+async function* checkWithKey(client: Client, keyFrom: string, signal: AbortSignal): AsyncGenerator<Check> {
+  const rights = await findRights(client, signal)
+  if (rights === null) {
+    yield fail('key', `the key from ${keyFrom} is not valid`, 'use another: --key KEY, CARILLON_API_KEY')
+    return
+  }
+  const { scopes, isOperator } = rights
+  yield scopes.length === 0
+    ? fail('key', `the key from ${keyFrom} may do nothing here`, 'have one made with scopes')
+    : ok('key', `from ${keyFrom}: ${scopes.join(', ')}${isOperator ? ', operator' : ''}`)
+  if (!scopes.includes('read')) return
+  if (isOperator) yield await checkPartitions(client, signal)
+  yield await checkWorkers(client, signal, isOperator)
+  yield await checkDeadLetters(client, signal)
+  yield await checkOperations(client, signal)
+}
+
+/** Null: the key is not known. */
+async function findRights(
+  client: Client,
+  signal: AbortSignal,
+): Promise<{ scopes: string[]; isOperator: boolean } | null> {
+  const dry = { dryRun: true, signal }
+  const job = { name: 'doctor', schedule: '@yearly', execution: { callback_url: 'http://127.0.0.1/' } }
+  const attempts: [string, () => Promise<unknown>][] = [
+    ['read', () => client.jobs.list({ limit: 1 }, { signal }).page()],
+    ['write', () => client.jobs.create(job, dry)],
+    ['operate', () => client.jobs.bulk({ action: 'resume', filter: { tag: 'doctor' } }, dry)],
+    ['admin', () => client.apiKeys.list({ limit: 1 }, { signal }).page()],
+    ['operator', () => client.tenants.list({ limit: 1 }, { signal }).page()],
+  ]
+  const allowed: string[] = []
+  for (const [name, attempt] of attempts) {
+    try {
+      await attempt()
+      allowed.push(name)
+    } catch (error) {
+      if (!(error instanceof CarillonError)) throw error
+      if (error.status === 401) return null
+      // Refused for another reason than the right to ask.
+      if (error.status !== 403) allowed.push(name)
+    }
+  }
+  return { scopes: allowed.filter((name) => name !== 'operator'), isOperator: allowed.includes('operator') }
+}
+
+async function checkPartitions(client: Client, signal: AbortSignal): Promise<Check> {
+  const { partitions, schedulers } = await client.partitions.list({ signal })
+  const held = partitions.filter(({ scheduler_id: id }) => id !== null).length
+  const said = `${held} of ${partitionsMax} partitions are held, by ${schedulers.length} ${schedulers.length === 1 ? 'scheduler' : 'schedulers'}`
+  if (held === partitionsMax) return ok('schedulers', said)
+  return fail('schedulers', said, 'jobs of the others do not fire: start a server with the role scheduler')
+}
+
+async function checkWorkers(client: Client, signal: AbortSignal, isOperator: boolean): Promise<Check> {
+  const { workers } = await client.workers.list({ signal })
+  const live = workers.filter(({ status }) => status === 'ACTIVE')
+  const dead = workers.filter(({ status }) => status === 'DEAD').length
+  const load = live.reduce((sum, worker) => sum + worker.current_load, 0)
+  const capacity = live.reduce((sum, worker) => sum + worker.capacity, 0)
+  const said = `${live.length} alive, ${load} of ${capacity} at work${dead === 0 ? '' : `, ${dead} dead`}`
+  // A tenant sees its own workers alone, and may have none.
+  if (live.length === 0 && isOperator)
+    return fail('workers', said, 'nothing runs: start a server with the role worker')
+  if (dead > 0) return warn('workers', said, 'what they held runs elsewhere; see why they died')
+  if (load >= capacity && capacity > 0) return warn('workers', said, 'all are busy: add workers or capacity')
+  return ok('workers', said)
+}
+
+async function checkDeadLetters(client: Client, signal: AbortSignal): Promise<Check> {
+  try {
+    const { pagination, oldest_at: oldest } = await client.deadLetters.list({ limit: 1 }, { signal }).page()
+    if (pagination.total === 0) return ok('dead letters', 'none')
+    const age = oldest === null ? '' : `, the oldest ${writeAgo(Date.parse(oldest) - Date.now())}`
+    const count = `${pagination.total}${pagination.total_capped ? ' or more' : ''}`
+    return warn('dead letters', `${count} wait for a person${age}`, 'carillon dead-letters list')
+  } catch (error) {
+    // A tier may have none.
+    if (error instanceof CarillonError && error.status === 422) return ok('dead letters', 'not in this tier')
+    throw error
+  }
+}
+
+async function checkOperations(client: Client, signal: AbortSignal): Promise<Check> {
+  const { operations } = await client.operations.list({ limit: 50 }, { signal }).page()
+  const running = operations.filter(({ status }) => status === 'RUNNING').length
+  const failed = operations.filter(({ status }) => status === 'FAILED').length
+  const said = `${running} under way, ${failed} failed of the last ${operations.length}`
+  return failed === 0 ? ok('operations', said) : warn('operations', said, 'carillon operations list')
+}
+
+async function* checkData(env: Context['io']['env']): AsyncGenerator<Check> {
+  for (const dir of dataDirs(env)) {
+    const keyFile = await stat(join(dir, 'api-key')).catch(() => null)
+    const found = keyFile ?? (await stat(join(dir, 'pg')).catch(() => null))
+    if (found === null) continue
+    if (keyFile !== null && (keyFile.mode & 0o077) !== 0)
+      yield warn('data', `${dir}/api-key can be read by others`, `chmod 600 ${dir}/api-key`)
+    else yield ok('data', dir)
+    const { bavail, bsize, blocks } = await statfs(dir)
+    const free = bavail * bsize
+    const said = `${(free / 1024 ** 3).toFixed(1)} GiB free of ${((blocks * bsize) / 1024 ** 3).toFixed(1)} GiB`
+    if (free < freeBytesFail) yield fail('disk', said, 'the database will stop: make room now')
+    else if (free < freeBytesWarn)
+      yield warn('disk', said, 'make room; docs/operations.md says what takes it')
+    else yield ok('disk', said)
+    return
+  }
+}

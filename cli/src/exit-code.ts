@@ -1,0 +1,91 @@
+// Exit codes by cause, and what is said when something went wrong. docs/cli.md has the same table; a test compares.
+import { CarillonError } from '@carillon/sdk'
+
+export const EXIT = {
+  ok: 0,
+  /** A bug of ours, or of the machine. */
+  unexpected: 1,
+  usage: 2,
+  notFound: 3,
+  /** The server took offence at what was sent. */
+  refused: 4,
+  auth: 5,
+  conflict: 6,
+  unreachable: 7,
+  serverError: 8,
+  /** What was waited for or looked at ended badly. */
+  failed: 9,
+  interrupted: 130,
+} as const
+export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
+
+/** Ends the command with this code and these words. */
+export class CliError extends Error {
+  readonly exitCode: ExitCode
+  /** Further lines: what to do. */
+  readonly hints: readonly string[]
+
+  constructor(exitCode: ExitCode, message: string, hints: readonly string[] = []) {
+    super(message)
+    this.exitCode = exitCode
+    this.hints = hints
+  }
+}
+
+/** The same in a form for programs: what `--json` prints under `error`. */
+export interface Failure {
+  code: string
+  message: string
+  help: string | null
+  fields: readonly object[]
+  exit_code: number
+}
+
+export function exitCodeOf(error: unknown): ExitCode {
+  if (error instanceof CliError) return error.exitCode
+  if (error instanceof Error && error.name === 'AbortError') return EXIT.interrupted
+  if (!(error instanceof CarillonError)) return EXIT.unexpected
+  const { status, problem } = error
+  // Something that is not Carillon answered: that is as good as nobody.
+  if (status === null || problem === null) return EXIT.unreachable
+  if (status === 401 || status === 403) return EXIT.auth
+  if (status === 404) return EXIT.notFound
+  if (status === 409 || status === 412 || status === 428) return EXIT.conflict
+  return status >= 500 || status === 429 ? EXIT.serverError : EXIT.refused
+}
+
+export function describeFailure(error: unknown): Failure {
+  const exitCode = exitCodeOf(error)
+  const plain = { fields: [], exit_code: exitCode }
+  if (error instanceof CliError) {
+    return { code: nameOf(exitCode), message: error.message, help: error.hints.join(' ') || null, ...plain }
+  }
+  if (error instanceof CarillonError) {
+    const { code, message, problem, errors } = error
+    return { ...plain, code: code ?? nameOf(exitCode), message, help: problem?.help ?? null, fields: errors }
+  }
+  const message = error instanceof Error ? error.message : String(error)
+  return { code: nameOf(exitCode), message, help: null, ...plain }
+}
+
+/** What is said on stderr. */
+export function writeFailure(error: unknown): string {
+  if (error instanceof CliError) return [`carillon: ${error.message}`, ...error.hints].join('\n')
+  if (error instanceof CarillonError) {
+    const { message, problem, errors } = error
+    const lines = [`carillon: ${message}`]
+    for (const { pointer, detail, suggestions = [] } of errors) {
+      if (!message.includes(detail)) lines.push(`  ${pointer} ${detail}`)
+      if (suggestions.length > 0) lines.push(`  Try: ${suggestions.join(' | ')}`)
+    }
+    if (problem !== null) lines.push(problem.help)
+    else lines.push('Is it running there? carillon doctor looks closer; carillon start starts one here.')
+    return lines.join('\n')
+  }
+  return `carillon: ${error instanceof Error ? (error.stack ?? error.message) : String(error)}`
+}
+
+function nameOf(exitCode: ExitCode): string {
+  const name = Object.entries(EXIT).find(([, code]) => code === exitCode)![0]
+  return name.replace(/[A-Z]/g, (letter) => `_${letter}`).toUpperCase()
+}

@@ -1,0 +1,196 @@
+// The options of `jobs create` and `jobs edit`, and the parts of a job that they become.
+import { METHODS } from '@carillon/contract/executor.ts'
+import { DEPENDENCY_RULES } from '@carillon/contract/graph-run.ts'
+import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '@carillon/contract/job.ts'
+import type { Client } from '@carillon/sdk'
+import type { OptionSpecs } from './command.ts'
+import type { Context } from './context.ts'
+import { CliError, EXIT } from './exit-code.ts'
+import { findJob } from './find-job.ts'
+import type { Values } from './parse.ts'
+import { readPayload } from './payload.ts'
+import { readSeconds } from './times.ts'
+
+export const jobFlags = {
+  name: { kind: 'text', value: 'TEXT', about: 'what people call it' },
+  'job-key': { kind: 'text', value: 'KEY', about: 'your own unique name for it: a-z 0-9 . _ -' },
+  description: { kind: 'text', value: 'TEXT', about: 'for those who wonder later' },
+  schedule: {
+    kind: 'text',
+    short: 's',
+    value: 'WHEN',
+    about: 'cron, ISO 8601 or English ("weekdays at 9"); now, or an instant, for once',
+  },
+  zone: {
+    kind: 'text',
+    alias: 'tz',
+    value: 'ZONE',
+    about: 'the time zone of the schedule, such as Europe/Berlin',
+  },
+  after: {
+    kind: 'list',
+    value: 'JOB[:RULE]',
+    about: `run after this job; RULE: ${DEPENDENCY_RULES.join(', ')}`,
+    completes: 'job',
+  },
+  'callback-url': { kind: 'text', value: 'URL', about: 'call this address (not --url, which is the server)' },
+  method: { kind: 'text', value: 'METHOD', choices: METHODS, about: `one of ${METHODS.join(', ')}` },
+  header: { kind: 'list', value: 'NAME:VALUE', about: 'sent with each call' },
+  handler: { kind: 'text', value: 'NAME', about: 'run this handler of your workers' },
+  label: { kind: 'list', value: 'LABEL', about: 'only on workers that have it' },
+  command: {
+    kind: 'text',
+    value: 'PATH',
+    about: 'run this program of the server (absolute path)',
+    completes: 'file',
+  },
+  arg: { kind: 'list', value: 'TEXT', about: 'an argument of the program' },
+  env: { kind: 'list', value: 'NAME=VALUE', about: 'a variable of the program' },
+  artifact: { kind: 'text', value: 'ID', about: 'run this bundle' },
+  entrypoint: { kind: 'text', value: 'FILE:FUNCTION', about: 'where the bundle begins' },
+  payload: {
+    kind: 'text',
+    value: 'JSON',
+    about: 'what it is called with: JSON, a text, @FILE, or - for stdin',
+  },
+  timeout: { kind: 'text', value: 'TIME', about: 'the longest an attempt may take: 30s, 5m, 2h' },
+  'total-timeout': { kind: 'text', value: 'TIME', about: 'the longest all attempts may take' },
+  'heartbeat-timeout': { kind: 'text', value: 'TIME', about: 'the longest an attempt may be silent' },
+  retries: { kind: 'number', value: 'N', about: 'attempts after the first' },
+  backoff: {
+    kind: 'text',
+    value: 'HOW',
+    choices: ['FIXED', 'LINEAR', 'EXPONENTIAL'],
+    about: 'how the wait between attempts grows: fixed, linear, exponential',
+  },
+  'retry-delay': { kind: 'text', value: 'TIME', about: 'the wait before the first retry' },
+  priority: { kind: 'number', value: 'N', about: '1 (highest) to 10' },
+  tag: { kind: 'list', value: 'TAG', about: 'to find it by' },
+  overlap: {
+    kind: 'text',
+    value: 'POLICY',
+    choices: OVERLAP_POLICIES,
+    about: `while an earlier one runs: ${OVERLAP_POLICIES.join(', ').toLowerCase()}`,
+  },
+  misfire: {
+    kind: 'text',
+    value: 'POLICY',
+    choices: MISFIRE_POLICIES,
+    about: `slots that were missed: ${MISFIRE_POLICIES.join(', ').toLowerCase()}`,
+  },
+  jitter: { kind: 'text', value: 'TIME', about: 'start up to this much later' },
+  concurrency: { kind: 'number', value: 'N', about: 'executions at once, at most' },
+  metadata: { kind: 'list', value: 'NAME=VALUE', about: 'yours; not interpreted' },
+} as const satisfies OptionSpecs
+
+type Part = Record<string, unknown>
+
+/** What was given, as a part of a job: a request when it is all there is, a merge patch otherwise. */
+export async function readJobFlags({ values, io }: Context, client: () => Promise<Client>): Promise<Part> {
+  const job: Part = {}
+  const put = (target: Part, field: string, value: unknown) => {
+    if (value !== undefined) target[field] = value
+  }
+  put(job, 'name', values.text('name'))
+  put(job, 'key', values.text('job-key'))
+  put(job, 'description', values.text('description'))
+  put(job, 'schedule', await readSchedule(values))
+  put(job, 'depends_on', await readParents(values, client))
+  const execution = readTarget(values)
+  if (values.has('payload')) execution['payload'] = await readPayload(values.text('payload')!, io)
+  put(execution, 'timeout_seconds', secondsOf(values, 'timeout'))
+  put(execution, 'total_timeout_seconds', secondsOf(values, 'total-timeout'))
+  put(execution, 'heartbeat_timeout_seconds', secondsOf(values, 'heartbeat-timeout'))
+  if (Object.keys(execution).length > 0) job['execution'] = execution
+  const retryPolicy: Part = {}
+  put(retryPolicy, 'max_retries', values.number('retries'))
+  put(retryPolicy, 'backoff', values.text('backoff'))
+  const delay = secondsOf(values, 'retry-delay')
+  if (delay !== undefined) retryPolicy['initial_delay_ms'] = delay * 1_000
+  if (Object.keys(retryPolicy).length > 0) job['retry_policy'] = retryPolicy
+  put(job, 'priority', values.number('priority'))
+  if (values.has('tag')) job['tags'] = values.list('tag')
+  put(job, 'overlap_policy', values.text('overlap'))
+  put(job, 'misfire_policy', values.text('misfire'))
+  put(job, 'jitter_seconds', secondsOf(values, 'jitter'))
+  put(job, 'concurrency_limit', values.number('concurrency'))
+  if (values.has('metadata')) job['metadata'] = readPairs(values, 'metadata', '=')
+  return job
+}
+
+async function readSchedule(values: Values): Promise<unknown> {
+  const schedule = values.text('schedule')
+  const zone = values.text('zone')
+  const inZone = zone === undefined ? {} : { timezone: zone }
+  if (schedule === undefined) return zone === undefined ? undefined : inZone
+  if (schedule === 'now') return { type: 'IMMEDIATE' }
+  if (/^\d{4}-\d\d-\d\dT[^/]*$/.test(schedule))
+    return { type: 'ONE_TIME', scheduled_time: schedule, ...inZone }
+  if (zone === undefined) return schedule
+  // The API takes a zone only beside a part of a schedule, not beside a text: we say what the text means there.
+  const { compileSchedule } = await import('@carillon/server/domain/schedule/compile-schedule.ts')
+  const { epochMs } = await import('@carillon/server/lib/epoch.ts')
+  const answer = compileSchedule(schedule, { createdAt: epochMs(Date.now()), timezone: zone })
+  if (answer.ok) return answer.value.definition
+  const { message, suggestions } = answer.error
+  throw new CliError(
+    EXIT.refused,
+    message,
+    suggestions.length === 0 ? [] : [`Try: ${suggestions.join(' | ')}`],
+  )
+}
+
+async function readParents(values: Values, client: () => Promise<Client>): Promise<unknown> {
+  const words = values.list('after')
+  if (words.length === 0) return undefined
+  const found = await client()
+  return Promise.all(
+    words.map(async (word) => {
+      const match = /^(.*):(\w+)$/s.exec(word)
+      const rule =
+        match !== null && (DEPENDENCY_RULES as readonly string[]).includes(match[2]!) ? match : null
+      const { job_id } = await findJob(found, rule === null ? word : rule[1]!)
+      return rule === null ? { job_id } : { job_id, on: rule[2] }
+    }),
+  )
+}
+
+const targets = { 'callback-url': 'http', handler: 'worker', command: 'shell', artifact: 'artifact' } as const
+
+function readTarget(values: Values): Part {
+  const given = values.given(Object.keys(targets)) as (keyof typeof targets)[]
+  if (given.length > 1)
+    throw new CliError(EXIT.usage, `a job calls one thing: --${given.join(' or --')}, not both.`)
+  const execution: Part = {}
+  const [target] = given
+  if (target !== undefined && target !== 'callback-url') execution['type'] = targets[target]
+  const texts = [
+    ['callback-url', 'callback_url'],
+    ['method', 'method'],
+    ['handler', 'handler'],
+    ['command', 'command'],
+    ['artifact', 'artifact_id'],
+    ['entrypoint', 'entrypoint'],
+  ] as const
+  for (const [option, field] of texts) if (values.has(option)) execution[field] = values.text(option)
+  if (values.has('label')) execution['labels'] = values.list('label')
+  if (values.has('arg')) execution['args'] = values.list('arg')
+  if (values.has('header')) execution['headers'] = readPairs(values, 'header', ':')
+  if (values.has('env')) execution['env'] = readPairs(values, 'env', '=')
+  return execution
+}
+
+function secondsOf(values: Values, option: string): number | undefined {
+  const text = values.text(option)
+  return text === undefined ? undefined : readSeconds(option, text)
+}
+
+function readPairs(values: Values, option: string, separator: string): Record<string, string> {
+  return Object.fromEntries(
+    values.list(option).map((text) => {
+      const at = text.indexOf(separator)
+      if (at < 1) throw new CliError(EXIT.usage, `--${option} is NAME${separator}VALUE, not "${text}".`)
+      return [text.slice(0, at).trim(), text.slice(at + 1).trim()]
+    }),
+  )
+}

@@ -1,0 +1,134 @@
+// `carillon jobs list` and `carillon jobs get`.
+import type { Job, JobDetails, JobListQuery } from '@carillon/contract/job.ts'
+import type { Context } from './context.ts'
+import { executionColumns, executionRow } from './executions-show.ts'
+import { findJob } from './find-job.ts'
+import { rateCell, writeRetries, writeSchedule, writeTarget } from './job-text.ts'
+import { moreOf, readLimit, readPages } from './pages.ts'
+import { present } from './present.ts'
+import type { Cell, Column } from './table.ts'
+import { instantCell, writeAgo, writeDuration } from './times.ts'
+import { statusCell } from './tone.ts'
+
+const columns: readonly Column[] = [
+  { title: 'JOB ID', wideOnly: true },
+  { title: 'KEY', flexible: true },
+  { title: 'NAME', flexible: true },
+  { title: 'STATUS' },
+  { title: 'SCHEDULE', flexible: true },
+  { title: 'NEXT RUN' },
+  { title: 'LAST RUN' },
+  { title: 'PRIORITY', align: 'right', wideOnly: true },
+  { title: 'TAGS', wideOnly: true },
+  { title: 'CALLS', wideOnly: true },
+]
+
+export async function listJobs(context: Context): Promise<undefined> {
+  const { out, values } = context
+  const { client } = await context.connect()
+  const query: JobListQuery = {}
+  const status = values.text('status')
+  if (status !== undefined) query.status = status as Job['status']
+  const tag = values.text('tag')
+  if (tag !== undefined) query.tag = tag
+  const search = values.text('search')
+  if (search !== undefined) query.q = search
+  const limit = readLimit(values)
+  return present(context, async () => {
+    const { items, pagination } = await readPages(limit, values.text('cursor'), async (page) => {
+      const answer = await client.jobs.list({ ...query, ...page }, { signal: context.signal }).page()
+      return { items: answer.jobs, pagination: answer.pagination }
+    })
+    const nowMs = Date.now()
+    const none = Object.keys(query).length === 0 ? noJobs : ['No job matches.']
+    return {
+      json: { jobs: items, pagination },
+      text: () =>
+        items.length === 0
+          ? ''
+          : out.table(
+              columns,
+              items.map((job) => rowOf(job, nowMs)),
+            ),
+      say: items.length === 0 ? none : moreOf(items.length, pagination),
+    }
+  })
+}
+
+const noJobs = [
+  'There are no jobs yet. The first one:',
+  '  carillon jobs create --name hello --schedule "every 5 minutes" --callback-url http://127.0.0.1:7420/echo',
+]
+
+function rowOf(job: Job, nowMs: number): Cell[] {
+  return [
+    job.job_id,
+    job.key ?? { text: '–', exact: '', tone: 'dim' },
+    job.name,
+    statusCell(job.status),
+    writeSchedule(job),
+    instantCell(job.schedule?.next_run_at, nowMs),
+    instantCell(job.schedule?.last_run_at, nowMs),
+    String(job.priority),
+    job.tags.join(','),
+    writeTarget(job),
+  ]
+}
+
+const recentCount = 5
+
+export async function getJob(context: Context): Promise<undefined> {
+  const { out, args, signal } = context
+  const { client } = await context.connect()
+  const { job_id: jobId } = await findJob(client, args[0]!)
+  return present(context, async () => {
+    const job = await client.jobs.get(jobId, { signal })
+    if (out.json) return { json: job, text: () => '' }
+    const recent = await client.executions.list({ job_id: jobId, limit: recentCount }, { signal }).page()
+    const why = job.status === 'DELETED' ? null : (await client.jobs.why(jobId, {}, { signal })).answer
+    const nowMs = Date.now()
+    const rows = recent.executions.map((execution) => executionRow(execution, nowMs))
+    return {
+      json: job,
+      text: () =>
+        out.fields(fieldsOf(job, why, nowMs)) +
+        (out.terminal && rows.length > 0 ? `\n${out.table(executionColumns(false), rows)}` : ''),
+    }
+  })
+}
+
+function fieldsOf(job: JobDetails, why: string | null, nowMs: number): [string, Cell | null][] {
+  const { schedule, pause, execution, stats } = job
+  const soon = schedule?.next_run_at
+  const paused = pause === null ? '' : ` since ${writeAgo(Date.parse(pause.since) - nowMs)} by ${pause.by}`
+  const until = pause?.until == null ? '' : `, until ${pause.until}`
+  const status = statusCell(job.status)
+  const reason = pause?.reason == null ? '' : `: ${pause.reason}`
+  return [
+    ['name', { text: job.name, tone: 'bold' }],
+    ['job id', job.job_id],
+    ['key', job.key],
+    ['description', job.description],
+    ['status', { ...status, text: `${status.text}${paused}${until}${reason}` }],
+    ['schedule', writeSchedule(job)],
+    [
+      'next run',
+      soon == null ? null : { text: `${soon} (${writeAgo(Date.parse(soon) - nowMs)})`, exact: soon },
+    ],
+    ['last run', schedule?.last_run_at == null ? null : instantCell(schedule.last_run_at, nowMs)],
+    ['runs after', job.depends_on.map((one) => `${one.job_id} (${one.on})`).join('\n') || null],
+    ['calls', writeTarget(job)],
+    ['timeout', writeDuration(execution.timeout_seconds * 1_000)],
+    ['payload', execution.payload === undefined ? null : JSON.stringify(execution.payload)],
+    ['retries', writeRetries(job)],
+    ['overlap', job.overlap_policy.toLowerCase()],
+    ['misfire', job.misfire_policy.toLowerCase()],
+    ['concurrency', job.concurrency_limit === null ? null : `${job.concurrency_limit} at once`],
+    ['priority', String(job.priority)],
+    ['tags', job.tags.join(', ') || null],
+    ['history', rateCell(stats.success_rate, stats.total_runs)],
+    ['takes', stats.avg_duration_ms === null ? null : `${writeDuration(stats.avg_duration_ms)} on average`],
+    ['version', `${job.version}, by ${job.updated_by} ${writeAgo(Date.parse(job.updated_at) - nowMs)}`],
+    ['now', why],
+  ]
+}

@@ -1,0 +1,94 @@
+// `carillon operations list|get|cancel`: long work that somebody asked for by a filter.
+import type { Operation } from '@carillon/contract/operation.ts'
+import type { Context } from './context.ts'
+import { moreOf, readLimit, readPages } from './pages.ts'
+import { present } from './present.ts'
+import { writeProgress } from './progress.ts'
+import type { Cell, Column } from './table.ts'
+import { instantCell } from './times.ts'
+import { statusCell } from './tone.ts'
+
+const columns: readonly Column[] = [
+  { title: 'OPERATION ID' },
+  { title: 'KIND' },
+  { title: 'STATUS' },
+  { title: 'DONE', align: 'right' },
+  { title: 'TOTAL', align: 'right' },
+  { title: 'ASKED' },
+  { title: 'FILTER', flexible: true, wideOnly: true },
+  { title: 'BY', wideOnly: true },
+]
+
+export async function listOperations(context: Context): Promise<undefined> {
+  const { out, values, signal } = context
+  const { client } = await context.connect()
+  const limit = readLimit(values)
+  return present(context, async () => {
+    const { items, pagination } = await readPages<Operation>(limit, values.text('cursor'), async (page) => {
+      const answer = await client.operations.list(page, { signal }).page()
+      return { items: answer.operations, pagination: answer.pagination }
+    })
+    const nowMs = Date.now()
+    return {
+      json: { operations: items, pagination },
+      text: () =>
+        items.length === 0
+          ? ''
+          : out.table(
+              columns,
+              items.map((operation) => rowOf(operation, nowMs)),
+            ),
+      say: items.length === 0 ? ['No operations in the last 7 days.'] : moreOf(items.length, pagination),
+    }
+  })
+}
+
+function rowOf({ progress, ...operation }: Operation, nowMs: number): Cell[] {
+  return [
+    operation.operation_id,
+    operation.kind,
+    statusCell(operation.status),
+    String(progress.done),
+    `${progress.total}${progress.total_capped ? '+' : ''}`,
+    instantCell(operation.created_at, nowMs),
+    JSON.stringify(operation.filter),
+    operation.created_by,
+  ]
+}
+
+export async function getOperation(context: Context): Promise<undefined> {
+  const { out, args, signal } = context
+  const { client } = await context.connect()
+  return present(context, async () => {
+    const operation = await client.operations.get(args[0]!, { signal })
+    const { progress } = operation
+    const nowMs = Date.now()
+    const elapsedMs =
+      Date.parse(operation.finished_at ?? new Date().toISOString()) - Date.parse(operation.created_at)
+    const done = progress.done + progress.skipped
+    const total = progress.total_capped ? null : progress.total
+    return {
+      json: operation,
+      text: () =>
+        out.fields([
+          ['operation id', operation.operation_id],
+          ['kind', operation.kind],
+          ['status', statusCell(operation.status)],
+          ['progress', writeProgress({ what: '', done, total, note: '', elapsedMs }).trim()],
+          ['left alone', progress.skipped === 0 ? null : String(progress.skipped)],
+          ['filter', JSON.stringify(operation.filter)],
+          ['asked', instantCell(operation.created_at, nowMs)],
+          ['by', operation.created_by],
+          ['error', operation.error === null ? null : { text: operation.error, tone: 'bad' }],
+        ]),
+    }
+  })
+}
+
+export async function cancelOperation(context: Context): Promise<undefined> {
+  const { out, args } = context
+  const { client } = await context.connect()
+  const operation = await client.operations.cancel(args[0]!)
+  out.tell(`${operation.operation_id} is ${operation.status.toLowerCase()}.`, operation)
+  return
+}

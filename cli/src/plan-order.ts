@@ -1,0 +1,38 @@
+// Jobs in an order in which each comes after those that it runs after.
+import { CliError, EXIT } from './exit-code.ts'
+import type { Document } from './job-document.ts'
+import type { Placed } from './manifest.ts'
+
+export interface Parent {
+  key?: string
+  job_id?: string
+  on?: string
+}
+
+export function parentsOf(document: Document): Parent[] {
+  const given = document['depends_on']
+  return Array.isArray(given) ? (given as Parent[]) : []
+}
+
+export function orderByParents(jobs: readonly Placed[]): Placed[] {
+  const byKey = new Map(jobs.map((placed) => [String(placed.job['key']), placed]))
+  const ordered: Placed[] = []
+  const done = new Set<string>()
+  const visit = (key: string, path: readonly string[]): void => {
+    const placed = byKey.get(key)
+    if (placed === undefined || done.has(key)) return
+    if (path.includes(key)) {
+      const circle = [...path.slice(path.indexOf(key)), key].join(' after ')
+      throw new CliError(
+        EXIT.refused,
+        `${placed.where}: the jobs would wait for each other for ever: ${circle}.`,
+      )
+    }
+    for (const parent of parentsOf(placed.job))
+      if (parent.key !== undefined) visit(parent.key, [...path, key])
+    done.add(key)
+    ordered.push(placed)
+  }
+  for (const key of byKey.keys()) visit(key, [])
+  return ordered
+}

@@ -1,0 +1,86 @@
+// Tables: aligned columns on a terminal, cut to its width; tab-separated and whole where a program reads.
+import { clean, cut, pad, widthOf } from './text.ts'
+import type { Tone } from './tone.ts'
+
+export interface Column {
+  title: string
+  align?: 'right'
+  /** Cut first when the terminal is narrow. */
+  flexible?: boolean
+  /** On a terminal only with `--wide`; programs get it always. */
+  wideOnly?: boolean
+  /** Only on a terminal: a program can do without. */
+  screenOnly?: boolean
+}
+
+/** `exact` is what `--wide` and programs get, where it differs: an instant instead of "2m ago". */
+export type Cell = string | { text: string; exact?: string; tone?: Tone }
+
+export interface Look {
+  terminal: boolean
+  width: number
+  wide: boolean
+  paint: (text: string, tone: Tone | undefined) => string
+}
+
+const gap = '  '
+const flexibleWidthMin = 8
+
+export function writeTable(
+  columns: readonly Column[],
+  rows: readonly (readonly Cell[])[],
+  look: Look,
+): string {
+  if (!look.terminal) return writeTabs(columns, rows)
+  const shown = columns.map((_, i) => i).filter((i) => look.wide || columns[i]!.wideOnly !== true)
+  const cells = rows.map((row) => shown.map((i) => toCell(row[i] ?? '', look.wide)))
+  const widths = shown.map((column, i) =>
+    Math.max(widthOf(columns[column]!.title), ...cells.map((row) => widthOf(row[i]!.text))),
+  )
+  if (!look.wide) narrow(widths, shown, columns, look.width)
+  const line = (texts: { text: string; tone?: Tone | undefined }[]) =>
+    texts
+      .map(({ text, tone }, i) => {
+        const align = columns[shown[i]!]!.align ?? 'left'
+        const fitted = cut(text, widths[i]!)
+        const isLast = i === texts.length - 1 && align === 'left'
+        // Painted after it was measured: colours have no width.
+        return look.paint(isLast ? fitted : pad(fitted, widths[i]!, align), tone)
+      })
+      .join(gap)
+      .trimEnd()
+  const head = line(shown.map((i) => ({ text: columns[i]!.title, tone: 'bold' })))
+  return [head, ...cells.map(line)].map((one) => `${one}\n`).join('')
+}
+
+function toCell(cell: Cell, wide: boolean): { text: string; tone?: Tone | undefined } {
+  if (typeof cell === 'string') return { text: clean(cell) }
+  return { text: clean(wide ? (cell.exact ?? cell.text) : cell.text), tone: cell.tone }
+}
+
+/** Takes from the widest flexible column until all fit. */
+function narrow(widths: number[], shown: readonly number[], columns: readonly Column[], width: number): void {
+  const excess = () => widths.reduce((sum, one) => sum + one, 0) + gap.length * (widths.length - 1) - width
+  for (let left = excess(); left > 0; left = excess()) {
+    const flexible = shown.map((_, i) => i).filter((i) => columns[shown[i]!]!.flexible === true)
+    const widest = flexible.toSorted((a, b) => widths[b]! - widths[a]!)[0]
+    if (widest === undefined || widths[widest]! <= flexibleWidthMin) return
+    const second = Math.max(0, ...flexible.filter((i) => i !== widest).map((i) => widths[i]!))
+    const step = Math.max(1, Math.min(left, widths[widest]! - second))
+    widths[widest] = Math.max(flexibleWidthMin, widths[widest]! - step)
+  }
+}
+
+// No head: `cut -f1` and `while read` get what they came for. docs/cli.md lists the columns.
+function writeTabs(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
+  const kept = columns.map((_, i) => i).filter((i) => columns[i]!.screenOnly !== true)
+  return rows
+    .map((row) => {
+      const texts = kept.map((i) => {
+        const cell = row[i] ?? ''
+        return clean(typeof cell === 'string' ? cell : (cell.exact ?? cell.text))
+      })
+      return `${texts.join('\t')}\n`
+    })
+    .join('')
+}

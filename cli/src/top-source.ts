@@ -1,0 +1,177 @@
+// What `carillon top` shows, second by second: from the server's event stream, or by asking when there is none.
+import type { Client } from '@carillon/sdk'
+import type { Connection } from './connection.ts'
+import { CliError, EXIT } from './exit-code.ts'
+import { readEvents } from './sse.ts'
+import { wait } from './wait.ts'
+import { hasEnded } from './wait-execution.ts'
+
+/** One second of the server, or as much as lies between two questions. */
+export interface Pulse {
+  /** Epoch. */
+  atMs: number
+  seconds: number
+  started: number
+  succeeded: number
+  /** Timed out included. */
+  failed: number
+  running: number
+  waiting: number
+  /** The count stopped there; there may be more. */
+  capped: boolean
+}
+
+export interface Seen {
+  executionId: string
+  jobId: string
+  jobName: string
+  status: string
+  attempt: number
+  startedAt: string | null
+  finishedAt: string | null
+  durationMs: number | null
+  errorType: string | null
+}
+
+export type TopEvent =
+  | { kind: 'pulse'; pulse: Pulse }
+  | { kind: 'executions'; items: Seen[] }
+  | { kind: 'source'; source: 'stream' | 'poll' | 'lost' }
+
+const againMs = 2_000
+const pollMs = 2_000
+const pollPage = 100
+
+export async function* readTop(connection: Connection, signal: AbortSignal): AsyncGenerator<TopEvent> {
+  let lastId: string | null = null
+  for (;;) {
+    const answer = await openStream(connection, lastId, signal)
+    if (answer === 'none') break
+    if (answer !== 'away') {
+      yield { kind: 'source', source: 'stream' }
+      try {
+        for await (const { id, name, data } of readEvents(answer)) {
+          lastId = id ?? lastId
+          if (name === 'pulse') yield { kind: 'pulse', pulse: toPulse(data as StreamPulse) }
+          if (name === 'executions')
+            yield { kind: 'executions', items: (data as { items: StreamExecution[] }).items.map(toSeen) }
+        }
+      } catch {
+        signal.throwIfAborted()
+      }
+    }
+    yield { kind: 'source', source: 'lost' }
+    await wait(againMs, signal)
+  }
+  yield { kind: 'source', source: 'poll' }
+  yield* poll(connection.client, signal)
+}
+
+/** none: this server has no stream, or no room in it. */
+async function openStream(
+  { url, headers }: Connection,
+  lastId: string | null,
+  signal: AbortSignal,
+): Promise<AsyncIterable<Uint8Array> | 'none' | 'away'> {
+  let answer: Response
+  try {
+    answer = await fetch(new URL('/api/v1/events', url), {
+      headers: {
+        ...headers,
+        accept: 'text/event-stream',
+        ...(lastId === null ? {} : { 'last-event-id': lastId }),
+      },
+      signal,
+    })
+  } catch {
+    signal.throwIfAborted()
+    return 'away'
+  }
+  if (answer.status === 401 || answer.status === 403)
+    throw new CliError(EXIT.auth, `the key may not read here (${answer.status}).`)
+  if ([404, 405, 406, 429].includes(answer.status)) return 'none'
+  return answer.ok && answer.body !== null ? (answer.body as AsyncIterable<Uint8Array>) : 'away'
+}
+
+interface StreamPulse {
+  as_of: string
+  started: number
+  succeeded: number
+  failed: number
+  timed_out: number
+  running: number
+  waiting: number
+}
+
+interface StreamExecution {
+  execution_id: string
+  job_id: string
+  job_name: string
+  status: string
+  attempt_number: number
+  started_at: string | null
+  finished_at: string | null
+  duration_ms: number | null
+  error_type: string | null
+}
+
+function toPulse(pulse: StreamPulse): Pulse {
+  const { started, succeeded, failed, timed_out: timedOut, running, waiting } = pulse
+  const counts = { started, succeeded, failed: failed + timedOut, running, waiting }
+  return { atMs: Date.parse(pulse.as_of), seconds: 1, capped: false, ...counts }
+}
+
+function toSeen(item: StreamExecution): Seen {
+  return {
+    executionId: item.execution_id,
+    jobId: item.job_id,
+    jobName: item.job_name,
+    status: item.status,
+    attempt: item.attempt_number,
+    startedAt: item.started_at,
+    finishedAt: item.finished_at,
+    durationMs: item.duration_ms,
+    errorType: item.error_type,
+  }
+}
+
+/** The newest executions, again and again: what was not there before has started, what had not ended before has ended. */
+async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEvent> {
+  let known: Map<string, string> | null = null
+  let lastMs = Date.now()
+  for (;;) {
+    const [newest, running, waiting] = await Promise.all([
+      client.executions.list({ limit: pollPage }, { signal }).page(),
+      client.executions.list({ limit: 1, status: 'RUNNING' }, { signal }).page(),
+      client.executions.list({ limit: 1, status: 'PENDING' }, { signal }).page(),
+    ])
+    const items: Seen[] = newest.executions.map((one) =>
+      toSeen({ ...one, error_type: one.error?.type ?? null }),
+    )
+    const before: ReadonlyMap<string, string> | null = known
+    const fresh = before === null ? [] : items.filter((one) => before.get(one.executionId) !== one.status)
+    const count = (judge: (one: Seen) => boolean) => fresh.filter(judge).length
+    const nowMs = Date.now()
+    yield { kind: 'executions', items: before === null ? items.toReversed() : fresh.toReversed() }
+    yield {
+      kind: 'pulse',
+      pulse: {
+        atMs: nowMs,
+        seconds: Math.max(1, (nowMs - lastMs) / 1_000),
+        started: count((one) => one.startedAt !== null && !isUnderWay(before?.get(one.executionId))),
+        succeeded: count((one) => one.status === 'SUCCEEDED'),
+        failed: count((one) => one.status === 'FAILED' || one.status === 'TIMED_OUT'),
+        running: running.pagination.total,
+        waiting: waiting.pagination.total,
+        capped: running.pagination.total_capped || waiting.pagination.total_capped,
+      },
+    }
+    known = new Map(items.map(({ executionId, status }) => [executionId, status]))
+    lastMs = nowMs
+    await wait(pollMs, signal)
+  }
+}
+
+function isUnderWay(status: string | undefined): boolean {
+  return status !== undefined && !hasEnded(status) && status !== 'PENDING'
+}

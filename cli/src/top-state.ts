@@ -1,0 +1,79 @@
+// What is known while `carillon top` looks on. Bounded: it may look on for days.
+import type { Pulse, Seen, TopEvent } from './top-source.ts'
+
+export interface Failing {
+  jobName: string
+  errorType: string
+  count: number
+  lastMs: number
+}
+
+export interface TopState {
+  source: 'stream' | 'poll' | 'lost' | 'none'
+  /** Oldest first. */
+  pulses: Pulse[]
+  running: Map<string, Seen>
+  /** Newest first. */
+  ended: Seen[]
+  failing: Map<string, Failing>
+  workers: { count: number; load: number; capacity: number } | null
+  deadLetters: { count: number; capped: boolean } | null
+}
+
+const pulsesMax = 120
+const runningMax = 1_000
+const endedMax = 50
+const failingMax = 200
+/** Failures count for so long. */
+const failingMs = 3_600_000
+
+export function createTopState(): TopState {
+  return {
+    source: 'none',
+    pulses: [],
+    running: new Map(),
+    ended: [],
+    failing: new Map(),
+    workers: null,
+    deadLetters: null,
+  }
+}
+
+export function take(state: TopState, event: TopEvent): void {
+  if (event.kind === 'source') state.source = event.source
+  else if (event.kind === 'pulse') {
+    state.pulses.push(event.pulse)
+    state.pulses.splice(0, state.pulses.length - pulsesMax)
+  } else for (const item of event.items) takeExecution(state, item)
+}
+
+function takeExecution(state: TopState, item: Seen): void {
+  const { executionId, status } = item
+  state.running.delete(executionId)
+  if (status === 'RUNNING' || status === 'CANCELLING') {
+    if (state.running.size < runningMax) state.running.set(executionId, item)
+    return
+  }
+  if (status === 'PENDING' || status === 'WAITING_DEPENDENCIES') return
+  state.ended = [item, ...state.ended.filter((one) => one.executionId !== executionId)].slice(0, endedMax)
+  if (status === 'FAILED' || status === 'TIMED_OUT' || status === 'RETRYING') takeFailure(state, item)
+}
+
+function takeFailure({ failing }: TopState, { jobId, jobName, errorType, status, finishedAt }: Seen): void {
+  const type = errorType ?? status
+  const key = `${jobId} ${type}`
+  const count = (failing.get(key)?.count ?? 0) + 1
+  const lastMs = finishedAt === null ? Date.now() : Date.parse(finishedAt)
+  failing.delete(key)
+  failing.set(key, { jobName, errorType: type, count, lastMs })
+  for (const [one, { lastMs: last }] of failing) {
+    if (failing.size > failingMax || Date.now() - last > failingMs) failing.delete(one)
+  }
+}
+
+/** A second, of what was seen lately. */
+export function rateOf(state: TopState, field: 'started' | 'succeeded' | 'failed', pulseCount = 10): number {
+  const pulses = state.pulses.slice(-pulseCount)
+  const seconds = pulses.reduce((sum, pulse) => sum + pulse.seconds, 0)
+  return seconds === 0 ? 0 : pulses.reduce((sum, pulse) => sum + pulse[field], 0) / seconds
+}
