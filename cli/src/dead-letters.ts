@@ -74,10 +74,16 @@ function rowOf(letter: DeadLetter, nowMs: number): Cell[] {
     letter.job_name,
     instantCell(letter.dlq_timestamp, nowMs),
     String(letter.total_attempts),
-    last === undefined ? '' : { text: `${last.type ?? ''}: ${last.message ?? ''}`, tone: 'bad' },
+    lastErrorCell(last),
     letter.dlq_reason,
     letter.job_id,
   ]
+}
+
+function lastErrorCell(last: DeadLetter['error_history'][number] | undefined): Cell {
+  if (last === undefined) return ''
+  const exact = `${last.type ?? ''}: ${last.message ?? ''}`
+  return { text: last.http_status === null ? exact : `HTTP ${last.http_status}`, exact, tone: 'bad' }
 }
 
 const filterNames = {

@@ -27,13 +27,12 @@ const freeBytesFail = 200 * 1024 ** 2
 export async function* examine(context: Context): AsyncGenerator<Check> {
   const { values, io, signal } = context
   const { url, key, keyFrom } = await readAddress(values, io)
-  const client = createClient({ url, retries: 0, timeoutMs: 10_000, ...(key === null ? {} : { key }) })
-  const reached = await checkServer(client, url, signal)
+  const reached = await checkServer(createClient({ url, retries: 0, timeoutMs: 10_000 }), url, signal)
   yield* reached.checks
   if (reached.isThere) {
     yield await checkClock(url, signal)
     if (key === null) yield fail('key', 'no API key is known', 'give --key KEY or set CARILLON_API_KEY')
-    else yield* checkWithKey(client, keyFrom, signal)
+    else yield* checkWithKey((await context.connect()).client, keyFrom, signal)
   }
   if (isLocal(url)) yield* checkData(io.env)
 }
@@ -63,7 +62,9 @@ async function checkServer(
       ok('server', `answers at ${url}, roles ${ready.roles.join(', ')}`),
       isSame ? ok('version', said) : warn('version', said, 'use the command of the same version'),
       ...Object.entries(ready.checks).map(([name, state]) =>
-        state === 'ok' ? ok(name, 'ok') : fail(name, state, 'see the log of the server; docs/operations.md'),
+        state === 'ok'
+          ? ok(`ready: ${name}`, 'ok')
+          : fail(`ready: ${name}`, state, 'see the log of the server; docs/operations.md'),
       ),
     ]
     return { isThere: true, checks }

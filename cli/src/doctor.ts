@@ -11,7 +11,7 @@ const looks: Readonly<Record<CheckState, { sign: string; tone: Tone }>> = {
   warn: { sign: '!', tone: 'warn' },
   fail: { sign: '✗', tone: 'bad' },
 }
-const nameWidth = 12
+const nameWidth = 15
 
 export async function runDoctor(context: Context): Promise<number> {
   const { out } = context

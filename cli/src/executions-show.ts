@@ -5,6 +5,7 @@ import { findJob } from './find-job.ts'
 import { moreOf, readLimit, readPages } from './pages.ts'
 import { present } from './present.ts'
 import type { Cell, Column } from './table.ts'
+import { cut } from './text.ts'
 import { durationCell, instantCell, readInstant, writeAgo, writeDuration } from './times.ts'
 import { statusCell } from './tone.ts'
 
@@ -20,7 +21,7 @@ export function executionColumns(withJob: boolean): Column[] {
     { title: 'TOOK', align: 'right' },
     { title: 'TRY', align: 'right', wideOnly: true },
     { title: 'KIND', wideOnly: true },
-    { title: 'ERROR', flexible: true },
+    { title: 'ERROR', flexible: true, spare: true },
     { title: 'STARTED', wideOnly: true },
     { title: 'FINISHED', wideOnly: true },
     ...(withJob ? [{ title: 'JOB ID', wideOnly: true }] : []),
@@ -138,6 +139,19 @@ function attemptRow(attempt: Attempt): Cell[] {
   ]
 }
 
+const answerLengthMax = 200
+
+function answerCell({
+  http_status: status,
+  body_preview: body,
+}: {
+  http_status: number
+  body_preview: string | null
+}): Cell {
+  const exact = `${status} ${body ?? ''}`
+  return { text: cut(exact, answerLengthMax), exact }
+}
+
 function fieldsOf(execution: Execution, jobName: string, nowMs: number): [string, Cell | null][] {
   const { scheduled_time: due, started_at: started, error, progress, callback_response: answer } = execution
   const late =
@@ -164,7 +178,7 @@ function fieldsOf(execution: Execution, jobName: string, nowMs: number): [string
       execution.callback_url ?? execution.handler ?? execution.command ?? execution.artifact_id ?? null,
     ],
     ['payload', execution.payload === undefined ? null : JSON.stringify(execution.payload)],
-    ['answer', answer === null ? null : `${answer.http_status} ${answer.body_preview ?? ''}`],
+    ['answer', answer === null ? null : answerCell(answer)],
     ['retry of', execution.retry_of],
     ['graph run', execution.graph_run_id],
     ['worker', execution.worker_id],

@@ -38,6 +38,6 @@ export function writeRetries({ retry_policy: policy }: Pick<Job, 'retry_policy'>
 
 export function rateCell(rate: number | null, runs: number): Cell {
   if (rate === null) return 'none yet'
-  const text = `${runs} runs, ${(rate * 100).toFixed(rate === 1 ? 0 : 1)} % succeeded`
+  const text = `${runs} ${runs === 1 ? 'run' : 'runs'}, ${(rate * 100).toFixed(rate === 1 ? 0 : 1)} % succeeded`
   return { text, tone: rate >= 0.99 ? 'good' : rate >= 0.9 ? 'warn' : 'bad' }
 }

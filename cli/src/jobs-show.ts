@@ -1,8 +1,9 @@
 // `carillon jobs list` and `carillon jobs get`.
 import type { Job, JobDetails, JobListQuery } from '@carillon/contract/job.ts'
+import type { Client } from '@carillon/sdk'
 import type { Context } from './context.ts'
 import { executionColumns, executionRow } from './executions-show.ts'
-import { findJob } from './find-job.ts'
+import { findJob, wordOf } from './find-job.ts'
 import { rateCell, writeRetries, writeSchedule, writeTarget } from './job-text.ts'
 import { moreOf, readLimit, readPages } from './pages.ts'
 import { present } from './present.ts'
@@ -17,7 +18,7 @@ const columns: readonly Column[] = [
   { title: 'STATUS' },
   { title: 'SCHEDULE', flexible: true },
   { title: 'NEXT RUN' },
-  { title: 'LAST RUN' },
+  { title: 'LAST RUN', spare: true },
   { title: 'PRIORITY', align: 'right', wideOnly: true },
   { title: 'TAGS', wideOnly: true },
   { title: 'CALLS', wideOnly: true },
@@ -86,18 +87,35 @@ export async function getJob(context: Context): Promise<undefined> {
     if (out.json) return { json: job, text: () => '' }
     const recent = await client.executions.list({ job_id: jobId, limit: recentCount }, { signal }).page()
     const why = job.status === 'DELETED' ? null : (await client.jobs.why(jobId, {}, { signal })).answer
+    const parents = await namesOfParents(client, job)
     const nowMs = Date.now()
     const rows = recent.executions.map((execution) => executionRow(execution, nowMs))
     return {
       json: job,
       text: () =>
-        out.fields(fieldsOf(job, why, nowMs)) +
+        out.fields(fieldsOf(job, { why, parents }, nowMs)) +
         (out.terminal && rows.length > 0 ? `\n${out.table(executionColumns(false), rows)}` : ''),
     }
   })
 }
 
-function fieldsOf(job: JobDetails, why: string | null, nowMs: number): [string, Cell | null][] {
+const parentsShownMax = 10
+
+async function namesOfParents(client: Client, { depends_on: parents }: Job): Promise<string[]> {
+  const shown = await Promise.all(
+    parents.slice(0, parentsShownMax).map(async ({ job_id: id, on }) => {
+      return `${wordOf(await client.jobs.get(id))} (on ${on})`
+    }),
+  )
+  const more = parents.length - shown.length
+  return more === 0 ? shown : [...shown, `and ${more} more`]
+}
+
+function fieldsOf(
+  job: JobDetails,
+  { why, parents }: { why: string | null; parents: readonly string[] },
+  nowMs: number,
+): [string, Cell | null][] {
   const { schedule, pause, execution, stats } = job
   const soon = schedule?.next_run_at
   const paused = pause === null ? '' : ` since ${writeAgo(Date.parse(pause.since) - nowMs)} by ${pause.by}`
@@ -116,7 +134,7 @@ function fieldsOf(job: JobDetails, why: string | null, nowMs: number): [string, 
       soon == null ? null : { text: `${soon} (${writeAgo(Date.parse(soon) - nowMs)})`, exact: soon },
     ],
     ['last run', schedule?.last_run_at == null ? null : instantCell(schedule.last_run_at, nowMs)],
-    ['runs after', job.depends_on.map((one) => `${one.job_id} (${one.on})`).join('\n') || null],
+    ['runs after', parents.join('\n') || null],
     ['calls', writeTarget(job)],
     ['timeout', writeDuration(execution.timeout_seconds * 1_000)],
     ['payload', execution.payload === undefined ? null : JSON.stringify(execution.payload)],

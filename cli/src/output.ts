@@ -28,6 +28,11 @@ export class Output {
     return this.#io.stdout.isTTY === true
   }
 
+  /** Somebody looks at stderr: hints are for them. */
+  get talks(): boolean {
+    return this.#io.stderr.isTTY === true
+  }
+
   get look(): Look {
     return {
       terminal: this.terminal,

@@ -49,5 +49,5 @@ export function moreOf(
 ): string[] {
   if (next === null) return []
   const of = `${total}${capped ? ' or more' : ''}`
-  return [`${shown} of ${of} shown; more with --limit ${shown * 4} or --cursor ${next}`]
+  return [`${shown} of ${of} shown; more with --limit ${shown * 4}`]
 }

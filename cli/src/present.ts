@@ -22,7 +22,7 @@ export async function present(context: Context, read: () => Promise<Shown>): Pro
     if (out.json) out.writeJson(json)
     else {
       out.write(text())
-      for (const line of say) out.say(line, 'dim')
+      if (out.talks) for (const line of say) out.say(line, 'dim')
     }
     return
   }

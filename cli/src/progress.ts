@@ -6,6 +6,8 @@ import { writeDuration } from './times.ts'
 
 const barWidth = 24
 const drawEveryMs = 100
+/** What is done before this needs no bar. */
+const patienceMs = 500
 /** Before this the time left is a guess that jumps. */
 const guessAfterMs = 1_000
 
@@ -26,6 +28,7 @@ export class Progress implements Disposable {
   show(done: number, total: number | null, note = ''): void {
     if (this.#stream.isTTY !== true) return
     const nowMs = performance.now()
+    if (nowMs - this.#startedMs < patienceMs) return
     if (nowMs - this.#drawnMs < drawEveryMs && done !== total) return
     this.#drawnMs = nowMs
     const line = writeProgress({ what: this.#what, done, total, note, elapsedMs: nowMs - this.#startedMs })

@@ -7,6 +7,8 @@ export interface Column {
   align?: 'right'
   /** Cut first when the terminal is narrow. */
   flexible?: boolean
+  /** Left out when there is no room for it. */
+  spare?: boolean
   /** On a terminal only with `--wide`; programs get it always. */
   wideOnly?: boolean
   /** Only on a terminal: a program can do without. */
@@ -25,6 +27,8 @@ export interface Look {
 
 const gap = '  '
 const flexibleWidthMin = 8
+/** Before a flexible column gets narrower than this, spare ones go. */
+const flexibleWidthGood = 20
 
 export function writeTable(
   columns: readonly Column[],
@@ -32,11 +36,12 @@ export function writeTable(
   look: Look,
 ): string {
   if (!look.terminal) return writeTabs(columns, rows)
-  const shown = columns.map((_, i) => i).filter((i) => look.wide || columns[i]!.wideOnly !== true)
-  const cells = rows.map((row) => shown.map((i) => toCell(row[i] ?? '', look.wide)))
-  const widths = shown.map((column, i) =>
-    Math.max(widthOf(columns[column]!.title), ...cells.map((row) => widthOf(row[i]!.text))),
+  const natural = columns.map((column, i) =>
+    Math.max(widthOf(column.title), ...rows.map((row) => widthOf(toCell(row[i] ?? '', look.wide).text))),
   )
+  const shown = chooseColumns(columns, natural, look)
+  const cells = rows.map((row) => shown.map((i) => toCell(row[i] ?? '', look.wide)))
+  const widths = shown.map((i) => natural[i]!)
   if (!look.wide) narrow(widths, shown, columns, look.width)
   const line = (texts: { text: string; tone?: Tone | undefined }[]) =>
     texts
@@ -51,6 +56,22 @@ export function writeTable(
       .trimEnd()
   const head = line(shown.map((i) => ({ text: columns[i]!.title, tone: 'bold' })))
   return [head, ...cells.map(line)].map((one) => `${one}\n`).join('')
+}
+
+/** All but those for `--wide`, and but the last spare ones while the others are short of room. */
+function chooseColumns(columns: readonly Column[], natural: readonly number[], look: Look): number[] {
+  const all = columns.map((_, i) => i)
+  if (look.wide) return all
+  let shown = all.filter((i) => columns[i]!.wideOnly !== true)
+  const needed = (i: number) =>
+    columns[i]!.flexible === true ? Math.min(natural[i]!, flexibleWidthGood) : natural[i]!
+  const total = () => shown.reduce((sum, i) => sum + needed(i) + gap.length, -gap.length)
+  while (total() > look.width) {
+    const spare = shown.findLast((i) => columns[i]!.spare === true)
+    if (spare === undefined) break
+    shown = shown.filter((i) => i !== spare)
+  }
+  return shown
 }
 
 function toCell(cell: Cell, wide: boolean): { text: string; tone?: Tone | undefined } {
