@@ -1,7 +1,7 @@
 // The live stream from components.
 import { useEffect, useRef } from 'react'
 import { useInvalidate } from '../api/hooks.ts'
-import { type LiveEvents, type LogLine, onLive, watchExecution } from './live.ts'
+import { type LiveEvents, onLive, watchExecution } from './live.ts'
 
 /** Calls `handler` for every such event while the component is there. */
 export function useLive<Type extends keyof LiveEvents>(
@@ -23,34 +23,42 @@ export function useLiveRefresh(
   everyMs = 3_000,
 ): void {
   const invalidate = useInvalidate()
-  const wanted = useRef({ types, prefixes })
-  wanted.current = { types, prefixes }
+  useLiveSometimes(types, () => void invalidate(...prefixes), everyMs)
+}
+
+/** Runs when such an event comes and the page is seen, at most once in `everyMs`. */
+export function useLiveSometimes(
+  types: readonly (keyof LiveEvents)[],
+  run: () => void,
+  everyMs: number,
+): void {
+  const latest = useRef({ types, run })
+  latest.current = { types, run }
   useEffect(() => {
     let timer: number | undefined
     let lastMs = 0
-    const refresh = () => {
+    const soon = () => {
       timer ??= window.setTimeout(
         () => {
           timer = undefined
           lastMs = Date.now()
-          if (!document.hidden) void invalidate(...wanted.current.prefixes)
+          if (!document.hidden) latest.current.run()
         },
         Math.max(100, lastMs + everyMs - Date.now()),
       )
     }
-    const stops = (['reset', ...wanted.current.types] as const).map((type) => onLive(type, refresh))
+    const stops = (['reset', ...latest.current.types] as const).map((type) => onLive(type, soon))
     return () => {
       window.clearTimeout(timer)
       for (const stop of stops) stop()
     }
-  }, [invalidate, everyMs])
+  }, [everyMs])
 }
 
-/** Has the stream tell of one execution and its log. */
-export function useWatch(executionId: string, onLog: (lines: LogLine[]) => void): void {
+/** Has the stream tell of one execution (`execution`) and of its log (`log`). */
+export function useWatch(executionId: string): void {
   useEffect(() => {
     watchExecution(executionId)
     return () => watchExecution(null)
   }, [executionId])
-  useLive('log', ({ lines }) => onLog(lines))
 }

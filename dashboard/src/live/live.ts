@@ -1,6 +1,7 @@
 // The one live stream of the page. It is read by fetch, because EventSource cannot send our header. A hidden page
 // holds no stream: it lets go after a moment and resumes where it was when it is looked at again.
 import type { Execution } from '@carillon/contract/execution.ts'
+import type { LogList } from '@carillon/contract/worker.ts'
 import { apiBase, apiHeaders, chosenTenant, loggedOut, pathWithQuery } from '../api/client.ts'
 import { noteServerTime } from '../lib/now.ts'
 import { createStore } from '../lib/store.ts'
@@ -30,13 +31,6 @@ export interface LiveExecution {
   error_type: string | null
 }
 
-export interface LogLine {
-  at: string
-  level?: string
-  message: string
-  attempt_number?: number
-}
-
 /** What each event carries. */
 export interface LiveEvents {
   pulse: Pulse
@@ -45,7 +39,7 @@ export interface LiveEvents {
   operations: { items: { operation_id: string; status: string; done: number; total: number }[] }
   graph_runs: { items: { graph_run_id: string; status: string; states: unknown }[] }
   execution: Execution
-  log: { lines: LogLine[] }
+  log: { lines: LogList['logs'] }
   reset: unknown
 }
 

@@ -1,10 +1,148 @@
-// Execution.
-import { Loading, Page } from '../../components/page.tsx'
+// One execution: why it is where it is, its attempts, what was sent and came back, and its log as it grows.
+import type { Execution } from '@carillon/contract/execution.ts'
+import type { JobDetails } from '@carillon/contract/job.ts'
+import { useQueryClient } from '@tanstack/react-query'
+import { Link, useParams } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { CopyButton } from '../../components/button.tsx'
+import { JsonBlock } from '../../components/code-block.tsx'
+import { Card, ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { shortId, words } from '../../lib/format.ts'
+import { useNow } from '../../lib/now.ts'
+import { useStore } from '../../lib/store.ts'
+import { useLive, useWatch } from '../../live/hooks.ts'
+import { liveStatus } from '../../live/live.ts'
+import { RequestCard, ResponseCard } from './exchange.tsx'
+import { ExecutionActions } from './execution-actions.tsx'
+import { LogCard } from './log-card.tsx'
+import { WaterfallCard } from './waterfall-chart.tsx'
+import { endedStatuses, whyLine } from './why-line.ts'
+import './execution.css'
+
+const askAgainMs = 2_000
 
 export function ExecutionScreen() {
+  const { executionId = '' } = useParams({ strict: false })
+  const path = `/executions/${encodeURIComponent(executionId)}`
+  const client = useQueryClient()
+  const isLive = useStore(liveStatus).state === 'live'
+  const kept = client.getQueryData<Execution>([path, {}])
+  const mayChange = kept === undefined || !endedStatuses.includes(kept.status)
+  const found = useGet<Execution>(path, { ...(!isLive && mayChange && { everyMs: askAgainMs }) })
+  useWatch(executionId)
+  useLive('execution', (execution) => {
+    if (execution.execution_id === executionId) client.setQueryData([path, {}], execution)
+  })
+  const job = useGet<JobDetails>(`/jobs/${found.data?.job_id ?? ''}`, { enabled: found.data !== undefined })
+  const execution = found.data
+  if (execution === undefined) {
+    return (
+      <Page title="Execution">
+        {found.error === null ? (
+          <Loading />
+        ) : (
+          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+        )}
+      </Page>
+    )
+  }
+  const isEnded = endedStatuses.includes(execution.status)
+  const name = job.data?.name ?? 'Execution'
+  const heading = (
+    <span className="execution-heading">
+      <Link to="/jobs/$jobId" params={{ jobId: execution.job_id }}>
+        {name}
+      </Link>{' '}
+      <Status status={execution.status} />
+    </span>
+  )
   return (
-    <Page title="Execution">
-      <Loading />
+    <Page
+      title={`${name} ${shortId(executionId)}`}
+      heading={heading}
+      lead={<WhyLine execution={execution} />}
+      actions={<ExecutionActions execution={execution} />}
+    >
+      <Summary execution={execution} />
+      {execution.progress?.fraction != null && !isEnded && (
+        <progress
+          className="execution-progress"
+          max={1}
+          value={execution.progress.fraction}
+          aria-label="Progress"
+        />
+      )}
+      <WaterfallCard execution={execution} />
+      <div className="grid-2">
+        <RequestCard execution={execution} job={job.data} />
+        <ResponseCard key={executionId} execution={execution} />
+      </div>
+      <LogCard key={executionId} executionId={executionId} isEnded={isEnded} />
+      <Card title="Raw">
+        <details>
+          <summary className="dim">As the API shows it</summary>
+          <JsonBlock value={execution} label="The execution as JSON" />
+        </details>
+      </Card>
     </Page>
+  )
+}
+
+function WhyLine({ execution }: { execution: Execution }) {
+  const now = useNow()
+  const isPending = execution.status === 'PENDING'
+  const why = useGet<{ answer: string; status: string }>(`/jobs/${execution.job_id}/why`, {
+    enabled: isPending,
+    everyMs: 5_000,
+  })
+  const more = isPending && why.data?.status === 'PENDING' ? ` ${why.data.answer}` : ''
+  return (
+    <span className="why-line" data-testid="why">
+      {whyLine(execution, now)}
+      {more}
+    </span>
+  )
+}
+
+function Summary({ execution }: { execution: Execution }) {
+  const { execution_id, graph_run_id, retry_of, job_version, kind } = execution
+  return (
+    <Facts
+      facts={[
+        ['Due', <Time key="due" at={execution.scheduled_time} />],
+        ['Began', <Time key="began" at={execution.started_at} missing="not yet" />],
+        ['Ended', <Time key="ended" at={execution.finished_at} missing="not yet" />],
+        ['Made by', words(kind)],
+        ['Version of the job', job_version],
+        ...(retry_of === null
+          ? []
+          : [
+              [
+                'Repeats',
+                <Link key="retry" to="/executions/$executionId" params={{ executionId: retry_of }}>
+                  {shortId(retry_of)}
+                </Link>,
+              ] as const,
+            ]),
+        ...(graph_run_id === null
+          ? []
+          : [
+              [
+                'Graph run',
+                <Link key="run" to="/graphs/$graphRunId" params={{ graphRunId: graph_run_id }}>
+                  {shortId(graph_run_id)}
+                </Link>,
+              ] as const,
+            ]),
+        [
+          'Id',
+          <span key="id" className="id">
+            <code>{execution_id}</code> <CopyButton text={execution_id} />
+          </span>,
+        ],
+      ]}
+    />
   )
 }

@@ -1,10 +1,77 @@
-// Now.
-import { Loading, Page } from '../../components/page.tsx'
+// How it goes right now, in one sentence first.
+import { useMemo } from 'react'
+import { useGet } from '../../api/hooks.ts'
+import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { useNow } from '../../lib/now.ts'
+import { useLiveRefresh } from '../../live/hooks.ts'
+import type { Activity } from './activity.ts'
+import { ActivityCard } from './activity-card.tsx'
+import { type Failure, FailuresCard } from './failures-card.tsx'
+import { type Forecast, ForecastCard } from './forecast-card.tsx'
+import { healthOf } from './health.ts'
+import { type Late, LateCard } from './late-card.tsx'
+import { RunningCard } from './running-card.tsx'
+import './now.css'
+
+const minuteMs = 60_000
 
 export function NowScreen() {
+  const minute = Math.floor(useNow() / minuteMs)
+  // The same question for a minute long, so that an answer is used more than once.
+  const query = useMemo(
+    () => ({
+      step: 'minute',
+      from: new Date((minute - 59) * minuteMs).toISOString(),
+      to: new Date((minute + 1) * minuteMs).toISOString(),
+    }),
+    [minute],
+  )
+  const activity = useGet<{ activity: Activity[] }>('/activity', { query, keep: true, everyMs: 15_000 })
+  const failures = useGet<{ failures: Failure[] }>('/failures', {
+    query: { minutes: 60, limit: 20 },
+    everyMs: 15_000,
+  })
+  const late = useGet<{ late: Late[] }>('/late', { query: { minutes: 60, limit: 50 }, everyMs: 15_000 })
+  const forecast = useGet<Forecast>('/forecast', { query: { hours: 24 }, everyMs: 60_000 })
+  useLiveRefresh(['jobs'], ['/forecast', '/late'], 10_000)
+  const buckets = activity.data?.activity ?? []
+  const error = activity.error ?? failures.error ?? late.error ?? forecast.error
+  const isReady = activity.data !== undefined && failures.data !== undefined && late.data !== undefined
+  const failing = new Set((failures.data?.failures ?? []).map(({ job_id }) => job_id)).size
+  const health = isReady ? healthOf(buckets, failing, late.data.late.length) : null
   return (
-    <Page title="Now">
-      <Loading />
+    <Page
+      title="Now"
+      lead={
+        health === null ? undefined : (
+          <span className={`health health-${health.tone}`}>{health.sentence}</span>
+        )
+      }
+    >
+      {error !== null && <ErrorBox error={error} />}
+      {!isReady && error === null && <Loading />}
+      {health?.tone === 'quiet' && forecast.data?.jobs_seen === 0 && <FirstJob />}
+      {activity.data !== undefined && <ActivityCard buckets={buckets} />}
+      <div className="grid-2">
+        {failures.data !== undefined && <FailuresCard failures={failures.data.failures} />}
+        <RunningCard />
+        {forecast.data !== undefined && <ForecastCard forecast={forecast.data} />}
+        {late.data !== undefined && <LateCard late={late.data.late} />}
+      </div>
     </Page>
+  )
+}
+
+function FirstJob() {
+  return (
+    <Empty
+      title="There is no job yet."
+      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
+    >
+      This makes one that calls the echo of this server every 10 seconds; it shows here within a second. Or
+      press g, then j, and make one by hand.
+    </Empty>
   )
 }

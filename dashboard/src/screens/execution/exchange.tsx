@@ -1,0 +1,130 @@
+// What was sent and what came back. Both are shown as text only, whatever they contain.
+import type { Execution } from '@carillon/contract/execution.ts'
+import type { JobDetails } from '@carillon/contract/job.ts'
+import { useState } from 'react'
+import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
+import { Card, Facts } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { formatDuration } from '../../lib/format.ts'
+
+export function RequestCard({ execution, job }: { execution: Execution; job: JobDetails | undefined }) {
+  const headers = headersOf(execution, job)
+  return (
+    <Card title="Request" aside={<span className="dim">{execution.executor}</span>}>
+      <Facts facts={[[targetName(execution), <code key="target">{targetOf(execution, job)}</code>]]} />
+      {headers !== '' && (
+        <details>
+          <summary className="dim">Headers</summary>
+          <CodeBlock code={headers} label="Headers of the request" />
+        </details>
+      )}
+      {'payload' in execution ? (
+        <JsonBlock value={execution.payload} label="Payload" />
+      ) : (
+        <p className="dim">It is called without a payload.</p>
+      )}
+      {execution.checkpoint !== undefined && (
+        <>
+          <h3>Checkpoint for the next attempt</h3>
+          <JsonBlock value={execution.checkpoint} label="Checkpoint" />
+        </>
+      )}
+      {execution.parents.length > 0 && (
+        <details>
+          <summary className="dim">Results of what it runs after</summary>
+          <JsonBlock value={execution.parents} label="Parents" />
+        </details>
+      )}
+    </Card>
+  )
+}
+
+function targetName({ executor }: Execution): string {
+  return (
+    { http: 'Calls', worker: 'Handler', shell: 'Command', artifact: 'Artifact' }[executor as string] ??
+    'Target'
+  )
+}
+
+function targetOf(execution: Execution, job: JobDetails | undefined): string {
+  const target =
+    execution.callback_url ?? execution.handler ?? execution.command ?? execution.artifact_id ?? '–'
+  const method = execution.callback_url === null ? '' : `${job?.execution.method ?? ''} `
+  return `${method}${target}`.trim()
+}
+
+// Those of the job are named only: their values can be written, not read.
+function headersOf(execution: Execution, job: JobDetails | undefined): string {
+  if (execution.callback_url === null) return ''
+  const own = Object.keys(job?.execution.headers ?? {}).map((name) => `${name}: (not shown)`)
+  return [
+    `X-Idempotency-Key: ${execution.idempotency_key}`,
+    `X-Execution-ID: ${execution.execution_id}`,
+    `X-Job-ID: ${execution.job_id}`,
+    `X-Attempt-Number: ${Math.max(1, execution.attempt_number)}`,
+    `X-Scheduled-Time: ${execution.scheduled_time}`,
+    ...own,
+  ].join('\n')
+}
+
+/** Of the latest attempt that ended, or of an earlier one. */
+export function ResponseCard({ execution }: { execution: Execution }) {
+  const { attempts } = execution
+  const [chosen, setChosen] = useState<number | null>(null)
+  const attempt = attempts.find(({ attempt_number }) => attempt_number === chosen) ?? attempts.at(-1)
+  if (attempt === undefined) {
+    return (
+      <Card title="Response">
+        <p className="dim">No attempt has ended yet.</p>
+      </Card>
+    )
+  }
+  const { http_status, error, response_preview, worker_id, duration_ms, outcome } = attempt
+  const picker = attempts.length > 1 && (
+    <select
+      className="input"
+      aria-label="Of which attempt"
+      value={attempt.attempt_number}
+      onChange={(event) => setChosen(Number(event.target.value))}
+    >
+      {attempts.map(({ attempt_number }) => (
+        <option key={attempt_number} value={attempt_number}>
+          attempt {attempt_number}
+        </option>
+      ))}
+    </select>
+  )
+  return (
+    <Card title="Response" aside={picker}>
+      <Facts
+        facts={[
+          ['Outcome', <Status key="outcome" status={outcome} />],
+          ...(http_status === null ? [] : [['HTTP status', http_status] as const]),
+          ['Took', formatDuration(duration_ms)],
+          ['Ran on', worker_id ?? '–'],
+        ]}
+      />
+      {error !== null && (
+        <div className="error-box">
+          <p>
+            <strong>{error.type}</strong> {error.message}
+          </p>
+        </div>
+      )}
+      {response_preview === null || response_preview === '' ? (
+        <p className="dim">It answered nothing.</p>
+      ) : (
+        <CodeBlock code={prettyOf(response_preview)} label="The beginning of the answer" />
+      )}
+    </Card>
+  )
+}
+
+/** Indented when it is whole JSON, else as it is: the preview may be cut. */
+export function prettyOf(text: string): string {
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2)
+  } catch {
+    return text
+  }
+}

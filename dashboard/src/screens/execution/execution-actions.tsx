@@ -1,0 +1,114 @@
+// What can be done with one execution: again, again with another payload, not at all; and the way to its neighbours.
+import type { CancelReply, Execution, RetryReply } from '@carillon/contract/execution.ts'
+import { useNavigate } from '@tanstack/react-router'
+import { useState } from 'react'
+import { api } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
+import { Button, CopyButton } from '../../components/button.tsx'
+import { ConfirmAction } from '../../components/confirm-action.tsx'
+import { toast } from '../../components/toast.tsx'
+import { useKey } from '../../lib/keys.ts'
+import { findNeighbour } from './neighbours.ts'
+import { RetryWithEdits } from './retry-with-edits.tsx'
+import { endedStatuses } from './why-line.ts'
+
+export function ExecutionActions({ execution }: { execution: Execution }) {
+  const { execution_id: id, status } = execution
+  const navigate = useNavigate()
+  const may = useMay('operate')
+  const [isEditing, setEditing] = useState(false)
+  const isEnded = endedStatuses.includes(status)
+  const open = (executionId: string) =>
+    void navigate({ to: '/executions/$executionId', params: { executionId } })
+  const follow = ({ execution_id }: RetryReply) => open(execution_id)
+  return (
+    <>
+      <Neighbours execution={execution} onOpen={open} />
+      <CopyButton text={`${location.origin}/executions/${id}`}>Copy link</CopyButton>
+      {may && isEnded && status !== 'SKIPPED' && (
+        <>
+          <ConfirmAction
+            label="Retry"
+            icon="retry"
+            kind="primary"
+            title="Retry this execution"
+            verb="Retry it"
+            twin={{
+              method: 'POST',
+              path: `/executions/${id}/retry`,
+              body: {},
+              cli: `executions retry ${id}`,
+            }}
+            run={() => api.post<RetryReply>(`/executions/${id}/retry`)}
+            done="A new execution was made."
+            invalidates={['/executions']}
+            onDone={follow}
+          >
+            <p>A new execution with the same payload runs the present version of the job.</p>
+          </ConfirmAction>
+          <Button icon="edit" onClick={() => setEditing(true)}>
+            Retry with edits
+          </Button>
+        </>
+      )}
+      {may && !isEnded && (
+        <ConfirmAction
+          label="Cancel"
+          icon="slash"
+          kind="danger"
+          title="Cancel this execution"
+          verb="Cancel it"
+          danger
+          unavailable={status === 'CANCELLING'}
+          twin={{
+            method: 'POST',
+            path: `/executions/${id}/cancel`,
+            body: {},
+            cli: `executions cancel ${id}`,
+          }}
+          run={() => api.post<CancelReply>(`/executions/${id}/cancel`)}
+          done={(reply) => (reply.status === 'CANCELLED' ? 'It is cancelled.' : 'It is told to stop.')}
+          invalidates={['/executions']}
+        >
+          <p>
+            It starts no attempt any more. A call under way is aborted; what its target has begun it may go on
+            with.
+          </p>
+        </ConfirmAction>
+      )}
+      {isEditing && (
+        <RetryWithEdits execution={execution} onClose={() => setEditing(false)} onDone={follow} />
+      )}
+    </>
+  )
+}
+
+function Neighbours({ execution, onOpen }: { execution: Execution; onOpen(executionId: string): void }) {
+  const [isBusy, setBusy] = useState(false)
+  const go = async (side: 'older' | 'newer') => {
+    if (isBusy) return
+    setBusy(true)
+    const { job_id: jobId, execution_id: executionId, scheduled_time: scheduledTime } = execution
+    try {
+      const found = await findNeighbour({ jobId, executionId, scheduledTime }, side)
+      if (found !== null) onOpen(found)
+      else toast(side === 'older' ? 'There is none before it.' : 'There is none after it.')
+    } catch (error) {
+      toast(error instanceof Error ? error.message : String(error), 'failed')
+    } finally {
+      setBusy(false)
+    }
+  }
+  useKey('[', 'The execution before', () => void go('older'))
+  useKey(']', 'The execution after', () => void go('newer'))
+  return (
+    <>
+      <Button kind="quiet" icon="left" busy={isBusy} onClick={() => void go('older')}>
+        Previous
+      </Button>
+      <Button kind="quiet" icon="right" busy={isBusy} onClick={() => void go('newer')}>
+        Next
+      </Button>
+    </>
+  )
+}

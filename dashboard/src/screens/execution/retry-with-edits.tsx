@@ -1,0 +1,59 @@
+// A retry with another payload, checked as JSON before it is sent.
+import type { Execution, RetryReply } from '@carillon/contract/execution.ts'
+import { useId, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { checkJson } from './check-json.ts'
+
+interface RetryWithEditsProps {
+  execution: Execution
+  onClose(): void
+  onDone(reply: RetryReply): void
+}
+
+export function RetryWithEdits({ execution, onClose, onDone }: RetryWithEditsProps) {
+  const [text, setText] = useState(() => JSON.stringify(execution.payload ?? {}, null, 2))
+  const fieldId = useId()
+  const checked = checkJson(text)
+  const path = `/executions/${execution.execution_id}/retry`
+  const body = { payload_override: checked.value }
+  return (
+    <ConfirmDialog
+      title="Retry with another payload"
+      verb="Retry"
+      twin={{
+        method: 'POST',
+        path,
+        body,
+        cli: `executions retry ${execution.execution_id} --payload '${JSON.stringify(checked.value ?? null)}'`,
+      }}
+      disabled={checked.error !== null}
+      run={() => api.post<RetryReply>(path, body)}
+      done="A new execution was made."
+      invalidates={['/executions']}
+      onDone={onDone}
+      onClose={onClose}
+    >
+      <div className="field">
+        <label htmlFor={fieldId}>Payload</label>
+        <textarea
+          id={fieldId}
+          className="input code"
+          rows={14}
+          spellCheck={false}
+          value={text}
+          aria-invalid={checked.error !== null}
+          aria-describedby={`${fieldId}-hint`}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <p
+          id={`${fieldId}-hint`}
+          className={checked.error === null ? 'field-hint' : 'field-error'}
+          role="status"
+        >
+          {checked.error ?? 'Valid JSON. It runs the present version of the job.'}
+        </p>
+      </div>
+    </ConfirmDialog>
+  )
+}

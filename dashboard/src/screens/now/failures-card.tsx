@@ -1,0 +1,55 @@
+// Failed attempts of the last hour by job and error, most first.
+import { Link } from '@tanstack/react-router'
+import { Card, Empty } from '../../components/page.tsx'
+import { RunNow } from '../../components/run-now.tsx'
+import { Time } from '../../components/time.tsx'
+import { plural } from '../../lib/format.ts'
+
+export interface Failure {
+  job_id: string
+  job_name: string
+  error_type: string | null
+  message: string | null
+  http_status: number | null
+  count: number
+  first_seen_at: string
+  last_seen_at: string
+  last_execution_id: string
+}
+
+export function FailuresCard({ failures }: { failures: readonly Failure[] }) {
+  return (
+    <Card title="Failing, by error" aside={<span className="dim">last hour</span>}>
+      {failures.length === 0 ? (
+        <Empty title="Nothing failed in the last hour." />
+      ) : (
+        <ul className="item-list">
+          {failures.map((failure) => (
+            <li key={`${failure.job_id} ${failure.error_type} ${failure.message}`}>
+              <div className="item-main">
+                <span className="item-title">
+                  <Link to="/jobs/$jobId" params={{ jobId: failure.job_id }}>
+                    {failure.job_name}
+                  </Link>
+                  <span className="count-failed">{plural(failure.count, 'failed attempt')}</span>
+                </span>
+                <span className="item-text">{failure.message ?? failure.error_type}</span>
+                <span className="dim">
+                  {failure.error_type} · since <Time at={failure.first_seen_at} /> · last{' '}
+                  <Link to="/executions/$executionId" params={{ executionId: failure.last_execution_id }}>
+                    <Time at={failure.last_seen_at} />
+                  </Link>{' '}
+                  ·{' '}
+                  <Link to="/executions" search={{ job_id: failure.job_id, range: '1h' } as never}>
+                    executions
+                  </Link>
+                </span>
+              </div>
+              <RunNow jobId={failure.job_id} jobName={failure.job_name} />
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}

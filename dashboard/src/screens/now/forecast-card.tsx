@@ -1,0 +1,129 @@
+// How many slots lie ahead, ten minutes each, for 24 hours: a strip that is darker where more come together.
+import { Link } from '@tanstack/react-router'
+import { useEffect, useRef, useState } from 'react'
+import { Card } from '../../components/page.tsx'
+import { Time } from '../../components/time.tsx'
+import { formatCount, formatTime, plural } from '../../lib/format.ts'
+import { timeMode } from '../../lib/preferences.ts'
+import { useStore } from '../../lib/store.ts'
+import { useThemeName } from '../../lib/theme.ts'
+
+export interface Forecast {
+  from: string
+  step_seconds: number
+  counts: number[]
+  peaks: { at: string; count: number; jobs: { job_id: string; name: string }[] }[]
+  jobs_seen: number
+  complete: boolean
+  as_of: string
+}
+
+const heightPx = 44
+
+export function ForecastCard({ forecast }: { forecast: Forecast }) {
+  const { counts, peaks, complete, from, step_seconds: step } = forecast
+  const [pointed, setPointed] = useState<number | null>(null)
+  const mode = useStore(timeMode)
+  const total = counts.reduce((sum, count) => sum + count, 0)
+  const startMs = Date.parse(from)
+  const clockMode = mode === 'UTC' ? 'UTC' : 'local'
+  const at = (index: number) => formatTime(startMs + index * step * 1_000, clockMode, startMs)
+  const said =
+    pointed === null
+      ? `${plural(total, 'slot')} in the next ${Math.round((counts.length * step) / 3_600)} hours`
+      : `${at(pointed)} to ${at(pointed + 1)}: ${plural(counts[pointed] ?? 0, 'slot')}`
+  return (
+    <Card title="Next 24 hours" aside={<span className="dim">{said}</span>}>
+      {!complete && <p className="dim">Not all jobs were looked at: there are more slots than these.</p>}
+      <Strip counts={counts} label={`${said}, by ${Math.round(step / 60)} minutes`} onPoint={setPointed} />
+      <p className="strip-scale dim">
+        {[0, 0.25, 0.5, 0.75].map((share) => (
+          <span key={share}>{at(Math.round(counts.length * share)).slice(-9)}</span>
+        ))}
+        <span>{at(counts.length).slice(-9)}</span>
+      </p>
+      {peaks.length > 0 && (
+        <ul className="item-list">
+          {peaks.slice(0, 3).map((peak) => (
+            <li key={peak.at}>
+              <span className="item-main">
+                <span className="item-title">
+                  <span>
+                    Peak <Time at={peak.at} />
+                  </span>
+                  <span className="number">{plural(peak.count, 'slot')}</span>
+                </span>
+                <span className="dim">
+                  {peak.jobs.slice(0, 3).map((job, index) => (
+                    <span key={job.job_id}>
+                      {index > 0 && ', '}
+                      <Link to="/jobs/$jobId" params={{ jobId: job.job_id }}>
+                        {job.name}
+                      </Link>
+                    </span>
+                  ))}
+                  {peak.jobs.length > 3 && ` and ${formatCount(peak.jobs.length - 3)} more`}
+                </span>
+              </span>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  )
+}
+
+function Strip(props: { counts: readonly number[]; label: string; onPoint(index: number | null): void }) {
+  const { counts, label, onPoint } = props
+  const canvas = useRef<HTMLCanvasElement>(null)
+  const themeName = useThemeName()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: drawn anew in the colours of the theme
+  useEffect(() => {
+    const element = canvas.current
+    if (element === null) return
+    const draw = () => drawStrip(element, counts)
+    draw()
+    const observer = new ResizeObserver(draw)
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [counts, themeName])
+  return (
+    <canvas
+      ref={canvas}
+      className="strip"
+      role="img"
+      aria-label={label}
+      style={{ height: heightPx }}
+      onPointerMove={(event) => {
+        const box = event.currentTarget.getBoundingClientRect()
+        const index = Math.floor(((event.clientX - box.left) / box.width) * counts.length)
+        onPoint(index >= 0 && index < counts.length ? index : null)
+      }}
+      onPointerLeave={() => onPoint(null)}
+    />
+  )
+}
+
+// Height and darkness both say how many: by square root, so that one slot beside a thousand is still seen.
+function drawStrip(element: HTMLCanvasElement, counts: readonly number[]): void {
+  const ratio = window.devicePixelRatio || 1
+  const width = element.clientWidth
+  element.width = Math.round(width * ratio)
+  element.height = Math.round(heightPx * ratio)
+  const context = element.getContext('2d')
+  if (context === null) return
+  context.scale(ratio, ratio)
+  const style = getComputedStyle(element)
+  context.fillStyle = style.getPropertyValue('--bg-2')
+  context.fillRect(0, 0, width, heightPx)
+  const most = Math.max(1, ...counts)
+  const step = width / counts.length
+  context.fillStyle = style.getPropertyValue('--accent')
+  counts.forEach((count, index) => {
+    if (count === 0) return
+    const share = Math.sqrt(count / most)
+    context.globalAlpha = 0.3 + 0.7 * share
+    const height = Math.max(3, share * heightPx)
+    context.fillRect(index * step, heightPx - height, Math.max(1, step - 1), height)
+  })
+}

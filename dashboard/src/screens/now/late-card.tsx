@@ -1,0 +1,57 @@
+// What began late, was missed, or is due and waits.
+import { Link } from '@tanstack/react-router'
+import { Card, Empty } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { formatDuration } from '../../lib/format.ts'
+
+export interface Late {
+  job_id: string
+  job_name: string
+  scheduled_time: string
+  kind: 'late' | 'skipped' | 'waiting'
+  late_ms: number | null
+  reason: string | null
+  execution_id: string | null
+}
+
+const shownMax = 8
+
+export function LateCard({ late }: { late: readonly Late[] }) {
+  return (
+    <Card title="Late or missed" aside={<span className="dim">last hour</span>}>
+      {late.length === 0 ? (
+        <Empty title="Everything began on time." />
+      ) : (
+        <ul className="item-list">
+          {late.slice(0, shownMax).map((one) => (
+            <li key={`${one.job_id} ${one.scheduled_time} ${one.kind}`}>
+              <div className="item-main">
+                <span className="item-title">
+                  <Link to="/jobs/$jobId" params={{ jobId: one.job_id }}>
+                    {one.job_name}
+                  </Link>
+                  <Status status={one.kind} />
+                </span>
+                <span className="dim">
+                  due <Time at={one.scheduled_time} />
+                  {one.late_ms !== null && one.kind !== 'skipped' && `, ${formatDuration(one.late_ms)} late`}
+                  {one.reason !== null && `: ${one.reason}`}
+                  {one.execution_id !== null && (
+                    <>
+                      {' · '}
+                      <Link to="/executions/$executionId" params={{ executionId: one.execution_id }}>
+                        execution
+                      </Link>
+                    </>
+                  )}
+                </span>
+              </div>
+            </li>
+          ))}
+        </ul>
+      )}
+      {late.length > shownMax && <p className="dim">and {late.length - shownMax} more</p>}
+    </Card>
+  )
+}

@@ -1,0 +1,80 @@
+// What runs now, the longest first, with how far it says it is.
+import type { Execution, ExecutionSearch } from '@carillon/contract/execution.ts'
+import { Link } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { Card, Empty, ErrorBox } from '../../components/page.tsx'
+import { Elapsed } from '../../components/time.tsx'
+import { formatCount } from '../../lib/format.ts'
+import { useNow } from '../../lib/now.ts'
+import { useLiveSometimes } from '../../live/hooks.ts'
+
+const shownMax = 6
+/** Who runs for less has hardly said anything. */
+const askProgressAfterMs = 5_000
+
+export function RunningCard() {
+  const found = useGet<ExecutionSearch>('/executions', {
+    query: { status: 'RUNNING', limit: 50 },
+    everyMs: 10_000,
+  })
+  useLiveSometimes(['executions'], () => void found.refetch(), 3_000)
+  const running = (found.data?.executions ?? []).toSorted((a, b) =>
+    (a.started_at ?? a.enqueued_at).localeCompare(b.started_at ?? b.enqueued_at),
+  )
+  const total = found.data?.pagination
+  return (
+    <Card
+      title="Running"
+      aside={
+        total !== undefined &&
+        total.total > 0 && (
+          <Link to="/executions" search={{ status: 'RUNNING' } as never}>
+            all {formatCount(total.total, total.total_capped)}
+          </Link>
+        )
+      }
+    >
+      {found.error !== null && <ErrorBox error={found.error} />}
+      {running.length === 0 && found.data !== undefined && <Empty title="Nothing runs at the moment." />}
+      <ul className="item-list">
+        {running.slice(0, shownMax).map((execution) => (
+          <li key={execution.execution_id}>
+            <div className="item-main">
+              <span className="item-title">
+                <Link to="/executions/$executionId" params={{ executionId: execution.execution_id }}>
+                  {execution.job_name}
+                </Link>
+                <Elapsed since={execution.started_at ?? execution.enqueued_at} />
+              </span>
+              <RunProgress
+                executionId={execution.execution_id}
+                since={execution.started_at ?? execution.enqueued_at}
+              />
+            </div>
+          </li>
+        ))}
+      </ul>
+    </Card>
+  )
+}
+
+// A list does not say how far an execution is; of the few that are shown each is asked.
+function RunProgress({ executionId, since }: { executionId: string; since: string }) {
+  const isLong = useNow() - Date.parse(since) > askProgressAfterMs
+  const { data } = useGet<Execution>(`/executions/${executionId}`, { everyMs: 5_000, enabled: isLong })
+  const progress = data?.progress ?? null
+  if (progress === null) return <progress className="run-progress" aria-label="Progress is not known" />
+  return (
+    <span className="run-progress-line">
+      <progress
+        className="run-progress"
+        aria-label="Progress"
+        {...(progress.fraction !== null && { value: progress.fraction })}
+        max={1}
+      />
+      <span className="dim">
+        {progress.fraction !== null && `${Math.round(progress.fraction * 100)} %`} {progress.message}
+      </span>
+    </span>
+  )
+}
