@@ -23,8 +23,8 @@ export function formatShare(share: number | null): string {
 export function formatDuration(ms: number | null | undefined): string {
   if (ms === null || ms === undefined) return '–'
   const size = Math.abs(ms)
-  if (size < 1_000) return `${Math.round(ms)} ms`
-  if (size < 60_000) return `${(ms / 1_000).toFixed(size < 10_000 ? 1 : 0)} s`
+  if (size < 999.5) return `${Math.round(ms)} ms`
+  if (size < 59_500) return `${(ms / 1_000).toFixed(size < 9_950 ? 1 : 0)} s`
   const seconds = Math.round(size / 1_000)
   const sign = ms < 0 ? '-' : ''
   if (seconds < 3_600) return `${sign}${Math.floor(seconds / 60)} min ${pad(seconds % 60)} s`

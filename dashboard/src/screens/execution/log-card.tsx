@@ -7,7 +7,8 @@ import { formatCount, formatExact, plural } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
 import { timeMode } from '../../lib/preferences.ts'
 import { useStore } from '../../lib/store.ts'
-import { type Line, linesMax, searchLines, useLogLines } from './log-lines.ts'
+import { linesMax, useLogLines } from './log-lines.ts'
+import { type Line, searchLines } from './log-search.ts'
 
 const linePx = 20
 

@@ -6,8 +6,7 @@ import { api } from '../../api/client.ts'
 import { useStore } from '../../lib/store.ts'
 import { useLive } from '../../live/hooks.ts'
 import { liveStatus } from '../../live/live.ts'
-
-export type Line = LogList['logs'][number]
+import type { Line } from './log-search.ts'
 
 /** Lines that are kept; the oldest go first. */
 export const linesMax = 20_000
@@ -77,10 +76,4 @@ export function useLogLines(executionId: string, isEnded: boolean) {
     return () => window.clearInterval(timer)
   }, [isEnded, isLive])
   return { lines, error, isRead }
-}
-
-/** Those that have the text, in any case. */
-export function searchLines(lines: readonly Line[], text: string): readonly Line[] {
-  const wanted = text.trim().toLowerCase()
-  return wanted === '' ? lines : lines.filter(({ message }) => message.toLowerCase().includes(wanted))
 }

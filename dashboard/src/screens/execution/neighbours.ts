@@ -1,6 +1,7 @@
 // The execution of the same job before and after one. Asked for when somebody wants to go there, not before.
 import type { ExecutionItem, ExecutionList } from '@carillon/contract/execution.ts'
 import { api } from '../../api/client.ts'
+import { nearest } from './neighbour-of.ts'
 
 const pageMax = 200
 const hourMs = 3_600_000
@@ -30,19 +31,4 @@ export async function findNeighbour(here: Here, side: 'older' | 'newer'): Promis
 async function list(here: Here, query: Record<string, string | number>): Promise<ExecutionItem[]> {
   const reply = await api.get<ExecutionList>(`/jobs/${here.jobId}/executions`, { query })
   return reply.executions.filter((one): one is ExecutionItem => one.execution_id !== null)
-}
-
-/** Of executions that are listed newest first. */
-export function nearest(
-  items: readonly { execution_id: string; scheduled_time: string }[],
-  here: { executionId: string; scheduledTime: string },
-  side: 'older' | 'newer',
-): string | null {
-  const index = items.findIndex(({ execution_id }) => execution_id === here.executionId)
-  if (index >= 0) return items[side === 'older' ? index + 1 : index - 1]?.execution_id ?? null
-  const found =
-    side === 'older'
-      ? items.find(({ scheduled_time }) => scheduled_time < here.scheduledTime)
-      : items.findLast(({ scheduled_time }) => scheduled_time > here.scheduledTime)
-  return found?.execution_id ?? null
 }

@@ -1,4 +1,5 @@
 // What ended in each minute of the last hour, by outcome, moving every second.
+import type { ActivityItem } from '@carillon/contract/activity.ts'
 import { useMemo } from 'react'
 import { Chart } from '../../components/chart.tsx'
 import { Card } from '../../components/page.tsx'
@@ -6,9 +7,9 @@ import { formatCount } from '../../lib/format.ts'
 import { serverNow } from '../../lib/now.ts'
 import { useStore } from '../../lib/store.ts'
 import { liveStatus, pulses } from '../../live/live.ts'
-import { type Activity, minutesOf } from './activity.ts'
+import { minutesOf } from './activity.ts'
 
-export function ActivityCard({ buckets }: { buckets: readonly Activity[] }) {
+export function ActivityCard({ buckets }: { buckets: readonly ActivityItem[] }) {
   const { pulse } = useStore(liveStatus)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a pulse comes every second, and the list of them is kept elsewhere
   const { times, values } = useMemo(() => minutesOf(buckets, pulses, serverNow()), [buckets, pulse])

@@ -1,20 +1,6 @@
 // Minutes of activity, and the seconds since the latest of them that the live stream has told.
+import type { ActivityItem } from '@carillon/contract/activity.ts'
 import type { Pulse } from '../../live/live.ts'
-
-export interface Activity {
-  at: string
-  succeeded: number
-  failed: number
-  timed_out: number
-  cancelled: number
-  skipped: number
-  retries: number
-  dead_letters: number
-  started: number
-  within_1s: number
-  within_5s: number
-  late_ms_max: number | null
-}
 
 export const outcomes = ['succeeded', 'failed', 'timed_out'] as const
 type Outcome = (typeof outcomes)[number]
@@ -32,7 +18,7 @@ const minuteMs = 60_000
  * pulses fill in where they know more, as in the minute that is not over.
  */
 export function minutesOf(
-  buckets: readonly Activity[],
+  buckets: readonly ActivityItem[],
   pulses: readonly Pulse[],
   nowMs: number,
   count = 60,

@@ -1,7 +1,7 @@
 // The one sentence about how it goes, and the figures it is made of.
+import type { ActivityItem } from '@carillon/contract/activity.ts'
 
 import { formatShare, plural } from '../../lib/format.ts'
-import type { Activity } from './activity.ts'
 
 export interface Health {
   tone: 'good' | 'bad' | 'quiet'
@@ -9,7 +9,7 @@ export interface Health {
 }
 
 /** Of the last hour. `failing` jobs had failed attempts; `late` executions began late or still wait. */
-export function healthOf(buckets: readonly Activity[], failing: number, late: number): Health {
+export function healthOf(buckets: readonly ActivityItem[], failing: number, late: number): Health {
   const ended = buckets.reduce((sum, one) => sum + one.succeeded + one.failed + one.timed_out, 0)
   const started = buckets.reduce((sum, one) => sum + one.started, 0)
   const within1s = buckets.reduce((sum, one) => sum + one.within_1s, 0)

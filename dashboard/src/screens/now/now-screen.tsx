@@ -1,10 +1,10 @@
 // How it goes right now, in one sentence first.
+import type { ActivityList } from '@carillon/contract/activity.ts'
 import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
 import { useNow } from '../../lib/now.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
-import type { Activity } from './activity.ts'
 import { ActivityCard } from './activity-card.tsx'
 import { type Failure, FailuresCard } from './failures-card.tsx'
 import { type Forecast, ForecastCard } from './forecast-card.tsx'
@@ -26,7 +26,7 @@ export function NowScreen() {
     }),
     [minute],
   )
-  const activity = useGet<{ activity: Activity[] }>('/activity', { query, keep: true, everyMs: 15_000 })
+  const activity = useGet<ActivityList>('/activity', { query, keep: true, everyMs: 15_000 })
   const failures = useGet<{ failures: Failure[] }>('/failures', {
     query: { minutes: 60, limit: 20 },
     everyMs: 15_000,

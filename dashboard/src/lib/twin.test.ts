@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { test } from 'node:test'
+import { curlOf, quote } from './twin.ts'
+
+test('the curl of an action has its method, its body and the key by name', () => {
+  const text = curlOf(
+    { method: 'POST', path: '/executions/cancel', body: { filter: { tag: 'a' } } },
+    'http://h',
+  )
+  assert.match(text, /^curl -X POST 'http:\/\/h\/api\/v1\/executions\/cancel'/)
+  assert.match(text, /-d '\{"filter":\{"tag":"a"\}\}'$/)
+  assert.match(text, /Bearer \$CARILLON_API_KEY/)
+})
+
+test('a text is one word for the shell, whatever is in it', () => {
+  for (const text of [`it's`, '$(touch /tmp/x)', '"a" `b` \\c', "'; rm -rf /; '"]) {
+    assert.equal(execFileSync('sh', ['-c', `printf %s ${quote(text)}`]).toString(), text)
+  }
+})
