@@ -17,6 +17,8 @@ export interface ProgramOptions {
   /** Added to the command. */
   arguments?: readonly string[]
   env?: Readonly<Record<string, string>>
+  /** Default: the checkout. */
+  cwd?: string
   dataDir: string
 }
 
@@ -40,6 +42,7 @@ export class Program {
       command = [process.execPath, launcher, 'start'],
       arguments: added = [],
       env = {},
+      cwd = checkoutDir,
       dataDir,
     }: ProgramOptions,
   ) {
@@ -47,7 +50,7 @@ export class Program {
       ([name]) => !/^(CARILLON_|npm_|NODE_TEST)/.test(name),
     )
     this.child = spawn(command[0]!, [...command.slice(1), ...added], {
-      cwd: checkoutDir,
+      cwd,
       env: { ...Object.fromEntries(inherited), CARILLON_PORT: '0', CARILLON_DATA: dataDir, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     })
