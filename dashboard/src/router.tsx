@@ -92,4 +92,5 @@ export const router = createRouter({
   stringifySearch: formatSearch,
   defaultPreload: 'intent',
   scrollRestoration: true,
+  defaultErrorComponent: ({ error, reset }) => <ErrorBox error={error} onRetry={reset} />,
 })

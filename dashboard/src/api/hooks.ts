@@ -14,6 +14,8 @@ import { ApiProblem, api, type Query } from './client.ts'
 /** Pages of one list that are kept; who needs more narrows the filter. */
 const pagesMax = 100
 const pageSize = 100
+/** A list that was read further is not asked for again by itself: that would be a request for every page of it. */
+const refreshedPagesMax = 3
 
 export const queryClient = new QueryClient({
   defaultOptions: {
@@ -21,11 +23,16 @@ export const queryClient = new QueryClient({
       staleTime: 2_000,
       gcTime: 60_000,
       refetchOnWindowFocus: true,
-      retry: (count, error) =>
-        count < 2 && !(error instanceof ApiProblem && error.status >= 400 && error.status < 500),
+      retry: (count, error) => count < 2 && isWorthRepeating(error),
     },
   },
 })
+
+// What is refused once is refused again, but for who asked too often.
+function isWorthRepeating(error: Error): boolean {
+  const status = error instanceof ApiProblem ? error.status : 0
+  return status < 400 || status >= 500 || status === 429
+}
 
 export interface GetOptions {
   query?: Query
@@ -51,8 +58,10 @@ export function useGet<Reply>(path: string, options: GetOptions = {}) {
 /** A list page by page. `name` is the field of the answer that has the items. */
 export function useList<Item>(path: string, name: string, options: GetOptions = {}) {
   const { query = {}, enabled = true } = options
+  const client = useQueryClient()
+  const queryKey = [path, query, 'pages']
   const found = useInfiniteQuery({
-    queryKey: [path, query, 'pages'],
+    queryKey,
     queryFn: ({ signal, pageParam }) =>
       api.get<Record<string, unknown>>(path, {
         query: { limit: pageSize, ...query, cursor: pageParam },
@@ -62,7 +71,14 @@ export function useList<Item>(path: string, name: string, options: GetOptions = 
     getNextPageParam: (last, pages) =>
       pages.length >= pagesMax ? undefined : ((last['pagination'] as Pagination).next_cursor ?? undefined),
     enabled,
+    refetchOnWindowFocus: (known) => pagesOf(known.state.data) <= refreshedPagesMax,
   })
+  const keyText = JSON.stringify(queryKey)
+  const { refetch } = found
+  const restart = useCallback(() => {
+    client.setQueryData<Pages>(JSON.parse(keyText), (before) => before && firstPageOf(before))
+    return refetch()
+  }, [client, keyText, refetch])
   const items = useMemo(
     () => (found.data?.pages ?? []).flatMap((page) => page[name] as Item[]),
     [found.data, name],
@@ -77,19 +93,34 @@ export function useList<Item>(path: string, name: string, options: GetOptions = 
     error: found.error,
     hasMore: found.hasNextPage,
     fetchMore: useCallback(() => void found.fetchNextPage(), [found.fetchNextPage]),
-    refetch: found.refetch,
+    /** From the first page on. */
+    refetch: restart,
   }
 }
 
-/** Forgets every answer whose path begins with one of these, so that it is asked again. */
+interface Pages {
+  pages: unknown[]
+  pageParams: unknown[]
+}
+
+function firstPageOf({ pages, pageParams }: Pages): Pages {
+  return { pages: pages.slice(0, 1), pageParams: pageParams.slice(0, 1) }
+}
+
+function pagesOf(known: unknown): number {
+  return (known as Pages | undefined)?.pages?.length ?? 0
+}
+
+/** Asks again for everything whose path begins with one of these and that is on the page. */
 export function useInvalidate() {
   const client = useQueryClient()
   return useCallback(
     (...prefixes: string[]) =>
       client.invalidateQueries({
-        predicate: ({ queryKey }) =>
-          typeof queryKey[0] === 'string' &&
-          prefixes.some((prefix) => (queryKey[0] as string).startsWith(prefix)),
+        predicate: ({ queryKey: [path, , kind], state }) =>
+          typeof path === 'string' &&
+          prefixes.some((prefix) => path.startsWith(prefix)) &&
+          (kind !== 'pages' || pagesOf(state.data) <= refreshedPagesMax),
       }),
     [client],
   )

@@ -2,6 +2,7 @@
 import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { formatExact, type TimeMode } from '../lib/format.ts'
 import { timeMode } from '../lib/preferences.ts'
 import { useStore } from '../lib/store.ts'
 import { useThemeName } from '../lib/theme.ts'
@@ -40,13 +41,20 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
         mode === 'UTC' ? UPlot.tzDate(new Date(seconds * 1_000), 'Etc/UTC') : new Date(seconds * 1_000),
       cursor: { y: false, drag: { x: false, y: false } },
       legend: { live: true },
-      scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max ?? 1) * 1.08] } },
+      scales: {
+        x: { range: (_plot, min, max) => widened(min, max, kind, latest.current.times) },
+        y: { range: (_plot, _min, max) => [0, Math.max(1, max ?? 1) * 1.08] },
+      },
       axes: [
-        { ...axis, space: 70 },
+        {
+          ...axis,
+          space: 70,
+          values: (_plot, values, _axis, _space, step) => timeLabels(values, step, mode),
+        },
         { ...axis, size: 46, values: (_plot, values) => values.map((value) => latest.current.format(value)) },
       ],
       series: [
-        {},
+        { label: 'at', value: (_plot, value) => (value === null ? '–' : timeLabels([value], 1, mode)[0]!) },
         ...latest.current.series.map((one, index) => {
           const colour = colourOf(one.colour)
           return {
@@ -73,6 +81,26 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
 
   useEffect(() => plot.current?.setData(dataOf(kind, times, series)), [kind, times, series])
   return <div ref={box} className="chart-canvas" style={{ minHeight: height }} />
+}
+
+// Half a bar more on both sides, so that the first and the last are whole.
+function widened(
+  min: number,
+  max: number,
+  kind: ChartProps['kind'],
+  times: ChartProps['times'],
+): [number, number] {
+  const half = kind === 'stacked' && times.length > 1 ? (times[1]! - times[0]!) / 2 : 0
+  return [min - half, max + half]
+}
+
+/** The time of day, or the day where ticks are days. */
+function timeLabels(values: readonly number[], stepSeconds: number, mode: TimeMode): string[] {
+  return values.map((seconds) => {
+    const exact = formatExact(seconds * 1_000, mode === 'UTC' ? 'UTC' : 'local')
+    if (stepSeconds >= 86_400) return exact.slice(5, 10)
+    return stepSeconds < 60 ? `${exact.slice(11, 19)}` : exact.slice(11, 16)
+  })
 }
 
 // A later series is drawn over an earlier one, so each bar reaches from the ground to the sum of itself and all after it.

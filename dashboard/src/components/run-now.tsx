@@ -5,13 +5,21 @@ import { api } from '../api/client.ts'
 import { useMay } from '../api/session.ts'
 import { ConfirmAction } from './confirm-action.tsx'
 
-export function RunNow({ jobId, jobName }: { jobId: string; jobName: string }) {
+interface RunNowProps {
+  jobId: string
+  jobName: string
+  /** Only the sign, where there is little room. */
+  small?: boolean
+}
+
+export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
   const navigate = useNavigate()
   if (!useMay('operate')) return null
   return (
     <ConfirmAction
-      label="Run now"
-      name={`Run ${jobName} now`}
+      label={small ? null : 'Run now'}
+      {...(small && { kind: 'quiet' })}
+      name={`Run now: ${jobName}`}
       icon="play"
       title={`Run ${jobName} now`}
       verb="Run it"

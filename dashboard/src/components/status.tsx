@@ -37,3 +37,8 @@ export function Status({ status, label }: { status: string; label?: string }) {
 export function statusColour(status: string): string {
   return `var(--${tones[status.toUpperCase()]?.tone ?? 'pending'})`
 }
+
+/** Its sign, for what is drawn. */
+export function statusIcon(status: string): IconName {
+  return tones[status.toUpperCase()]?.icon ?? 'hollow'
+}

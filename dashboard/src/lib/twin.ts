@@ -5,15 +5,18 @@ export interface Twin {
   /** Below /api/v1. */
   path: string
   body?: unknown
+  /** The version that the change is based on. */
+  ifMatch?: number
   /** The same by the command line, without the word `carillon`; left out: it has none. */
   cli?: string
 }
 
-export function curlOf({ method, path, body }: Twin, origin: string): string {
+export function curlOf({ method, path, body, ifMatch }: Twin, origin: string): string {
   const lines = [
     `curl${method === 'GET' ? '' : ` -X ${method}`} ${quote(`${origin}/api/v1${path}`)}`,
     `-H "Authorization: Bearer $CARILLON_API_KEY"`,
   ]
+  if (ifMatch !== undefined) lines.push(`-H 'If-Match: "${ifMatch}"'`)
   if (body !== undefined)
     lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`)
   return lines.join(' \\\n  ')

@@ -12,6 +12,7 @@ interface Choice {
   name: string
   hint: string
   to: string
+  search?: Record<string, string>
 }
 
 export function Palette({ onClose }: { onClose(): void }) {
@@ -26,7 +27,7 @@ export function Palette({ onClose }: { onClose(): void }) {
   const go = (choice: Choice | undefined) => {
     if (choice === undefined) return
     onClose()
-    void navigate({ to: choice.to })
+    void navigate({ to: choice.to, search: (choice.search ?? {}) as never })
   }
   const onKeyDown = (event: KeyboardEvent) => {
     const step = { ArrowDown: 1, ArrowUp: -1 }[event.key]
@@ -58,7 +59,7 @@ export function Palette({ onClose }: { onClose(): void }) {
         {choices.map((choice, at) => (
           // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above
           <div
-            key={choice.to}
+            key={choice.name + choice.to}
             id={`${listId}-${at}`}
             role="option"
             tabIndex={-1}
@@ -98,7 +99,8 @@ function choose(
           {
             name: `Search executions for "${text}"`,
             hint: 'executions',
-            to: `/executions?q=${encodeURIComponent(text)}`,
+            to: '/executions',
+            search: { q: text },
           },
         ]
   return [...ids, ...screens, ...found, ...errors]

@@ -5,7 +5,7 @@ import { useState } from 'react'
 import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
 import { Card, Facts } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
-import { formatDuration } from '../../lib/format.ts'
+import { formatDuration, shortId } from '../../lib/format.ts'
 
 export function RequestCard({ execution, job }: { execution: Execution; job: JobDetails | undefined }) {
   const headers = headersOf(execution, job)
@@ -101,7 +101,16 @@ export function ResponseCard({ execution }: { execution: Execution }) {
           ['Outcome', <Status key="outcome" status={outcome} />],
           ...(http_status === null ? [] : [['HTTP status', http_status] as const]),
           ['Took', formatDuration(duration_ms)],
-          ['Ran on', worker_id ?? '–'],
+          [
+            'Ran on',
+            worker_id === null ? (
+              '–'
+            ) : (
+              <span key="worker" title={worker_id}>
+                worker {shortId(worker_id)}
+              </span>
+            ),
+          ],
         ]}
       />
       {error !== null && (
@@ -121,7 +130,7 @@ export function ResponseCard({ execution }: { execution: Execution }) {
 }
 
 /** Indented when it is whole JSON, else as it is: the preview may be cut. */
-export function prettyOf(text: string): string {
+function prettyOf(text: string): string {
   try {
     return JSON.stringify(JSON.parse(text), null, 2)
   } catch {

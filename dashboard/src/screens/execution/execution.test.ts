@@ -84,7 +84,7 @@ test('one that runs says for how long, where, and how far it is', () => {
     status: 'RUNNING',
     progress: { fraction: 0.4, message: 'page 4 of 10', at: base.enqueued_at },
   } as Execution
-  assert.equal(whyLine(running, now), 'Attempt 1 has been running for 10 s on w1: 40 %, page 4 of 10.')
+  assert.equal(whyLine(running, now), 'Attempt 1 has been running for 10 s on worker w1: 40 %, page 4 of 10.')
 })
 
 test('every status has its sentence', () => {

@@ -1,6 +1,6 @@
 // Why an execution is where it is, in one sentence.
 import type { Execution } from '@carillon/contract/execution.ts'
-import { formatDuration, plural, words } from '../../lib/format.ts'
+import { formatDuration, plural, shortId, words } from '../../lib/format.ts'
 
 export const endedStatuses: readonly string[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED']
 
@@ -8,7 +8,7 @@ export function whyLine(execution: Execution, nowMs: number): string {
   const { status, attempt_number: attempt, error, worker_id: worker } = execution
   const since = (instant: string | null) =>
     formatDuration(nowMs - Date.parse(instant ?? execution.enqueued_at))
-  const on = worker === null ? '' : ` on ${worker}`
+  const on = worker === null ? '' : ` on worker ${shortId(worker)}`
   switch (status) {
     case 'WAITING_DEPENDENCIES':
       return `It waits for ${plural(execution.parents.length, 'job')} that it runs after${unendedOf(execution)}.`

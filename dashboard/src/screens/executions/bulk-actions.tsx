@@ -78,6 +78,10 @@ function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
       path: '/dead-letters/redrive',
       body: { filter: redrive, rate_per_second: 50 },
       danger: false,
+      cli: `dead-letters redrive ${Object.entries(redrive)
+        .map(([name, value]) => `--filter ${name === 'job_id' ? 'job' : 'error'}=${value}`)
+        .concat('--rate 50')
+        .join(' ')}`,
     })
   }
   return bulks
@@ -97,7 +101,12 @@ function BulkDialog(props: { bulk: Bulk; onClose(): void; onStarted(operation: O
       })
     return () => abort.abort()
   }, [bulk])
-  const twin: Twin = { method: 'POST', path: bulk.path, body: bulk.body }
+  const twin: Twin = {
+    method: 'POST',
+    path: bulk.path,
+    body: bulk.body,
+    ...(bulk.cli !== undefined && { cli: bulk.cli }),
+  }
   const count = counted?.total ?? 0
   return (
     <ConfirmDialog

@@ -113,6 +113,7 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
     window.scrollTo({ top: 0 })
     void refetch()
   }
+  useLive('reset', () => void refetch())
   useKey('r', 'Show the new ones', refresh)
   const rows = useMemo(
     () => items.map((row) => mergeRow(row, live.changed.get(row.execution_id))),

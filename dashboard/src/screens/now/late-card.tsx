@@ -1,6 +1,7 @@
 // What began late, was missed, or is due and waits.
 import { Link } from '@tanstack/react-router'
 import { Card, Empty } from '../../components/page.tsx'
+import { RunNow } from '../../components/run-now.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatDuration } from '../../lib/format.ts'
@@ -47,6 +48,7 @@ export function LateCard({ late }: { late: readonly Late[] }) {
                   )}
                 </span>
               </div>
+              <RunNow jobId={one.job_id} jobName={one.job_name} small />
             </li>
           ))}
         </ul>

@@ -52,11 +52,13 @@ export function NowScreen() {
       {!isReady && error === null && <Loading />}
       {health?.tone === 'quiet' && forecast.data?.jobs_seen === 0 && <FirstJob />}
       {activity.data !== undefined && <ActivityCard buckets={buckets} />}
-      <div className="grid-2">
+      {forecast.data !== undefined && <ForecastCard forecast={forecast.data} />}
+      <div className="grid-2 now-grid">
         {failures.data !== undefined && <FailuresCard failures={failures.data.failures} />}
-        <RunningCard />
-        {forecast.data !== undefined && <ForecastCard forecast={forecast.data} />}
-        {late.data !== undefined && <LateCard late={late.data.late} />}
+        <div className="now-column">
+          <RunningCard />
+          {late.data !== undefined && <LateCard late={late.data.late} />}
+        </div>
       </div>
     </Page>
   )

@@ -3,6 +3,7 @@ import type { Execution, ExecutionSearch } from '@carillon/contract/execution.ts
 import { Link } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
 import { Card, Empty, ErrorBox } from '../../components/page.tsx'
+import { RunNow } from '../../components/run-now.tsx'
 import { Elapsed } from '../../components/time.tsx'
 import { formatCount } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
@@ -51,6 +52,7 @@ export function RunningCard() {
                 since={execution.started_at ?? execution.enqueued_at}
               />
             </div>
+            <RunNow jobId={execution.job_id} jobName={execution.job_name} small />
           </li>
         ))}
       </ul>
