@@ -1,0 +1,40 @@
+// How the latest execution of each job went, of those that ran lately: one request for all rows, kept up by the stream.
+import { useState } from 'react'
+import { useGet } from '../../api/hooks.ts'
+import { useLive } from '../../live/hooks.ts'
+
+interface LastRun {
+  job_id: string
+  execution_id: string
+  status: string
+  scheduled_time: string
+}
+
+const runsMax = 200
+const jobsMax = 2_000
+
+export function useLastRuns(): ReadonlyMap<string, LastRun> {
+  const [told, setTold] = useState<ReadonlyMap<string, LastRun>>(new Map())
+  const { data } = useGet<{ executions: LastRun[] }>('/executions', { query: { limit: runsMax } })
+  useLive('executions', ({ items }) => setTold((before) => withRuns(before, items)))
+  return withRuns(told, data?.executions ?? [])
+}
+
+/** The newest of each job; the same execution told again replaces what was known of it. */
+export function withRuns(
+  before: ReadonlyMap<string, LastRun>,
+  runs: readonly LastRun[],
+): Map<string, LastRun> {
+  const all = new Map(before)
+  for (const run of runs) {
+    const known = all.get(run.job_id)
+    const isNewer = known === undefined || run.scheduled_time > known.scheduled_time
+    if (isNewer && (known !== undefined || all.size < jobsMax)) all.set(run.job_id, run)
+    else if (known?.execution_id === run.execution_id && !isEnd(known.status)) all.set(run.job_id, run)
+  }
+  return all
+}
+
+function isEnd(status: string): boolean {
+  return ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED'].includes(status)
+}
