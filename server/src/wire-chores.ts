@@ -6,6 +6,7 @@ import { pruneStats, StatsFold } from './store/job-stats.ts'
 import { pruneLogs } from './store/logs.ts'
 import { StoredOperations } from './store/operations.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
+import { foldDays, pruneRollups, RollupFold } from './store/rollups.ts'
 import { StoredRunSteps } from './store/run-steps.ts'
 import { redriveDue, redriveDueEveryMs } from './upkeep/redrive-due.ts'
 import { resumePaused, resumePausedEveryMs } from './upkeep/resume-paused.ts'
@@ -13,6 +14,8 @@ import { runOperation, runOperationsEveryMs } from './upkeep/run-operations.ts'
 import type { RoleDeps } from './wire-scheduler.ts'
 
 const foldStatsEveryMs = 10_000
+const foldRollupsEveryMs = 2_000
+const foldDaysEveryMs = 60_000
 const forgetEveryMs = 60_000
 const forgottenMax = 5_000
 
@@ -41,13 +44,19 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
   )
   const fold = new StatsFold(database)
   startLoop('fold statistics', foldStatsEveryMs, () => fold.step())
+  for (const feed of ['tenant', 'job', 'skip'] as const) {
+    const rollup = new RollupFold(database, feed)
+    startLoop(`fold rollups: ${feed}`, foldRollupsEveryMs, () => rollup.step())
+  }
+  startLoop('fold rollups: day', foldDaysEveryMs, () => foldDays(database))
   startLoop('forget the old', forgetEveryMs, async () => {
     const answers = await requests.forget(forgottenMax)
     const ended = await operations.forget(operationDaysKept, forgottenMax)
     const runs = await runSteps.forget(forgottenMax)
     const days = await pruneStats(database)
     const logs = await pruneLogs(database)
+    const rollups = await pruneRollups(database)
     const isFull = [answers, ended, runs].includes(forgottenMax)
-    return isFull || days === 'more' || logs === 'more' ? 'more' : 'idle'
+    return isFull || [days, logs, rollups].includes('more') ? 'more' : 'idle'
   })
 }

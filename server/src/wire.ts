@@ -20,9 +20,12 @@ import { createTargetGuard } from './lib/target-guard.ts'
 import { realTimers } from './lib/timers.ts'
 import { whenAnswered } from './lib/when-answered.ts'
 import type { World } from './ports/world.ts'
+import { StoredActivity } from './store/activity.ts'
 import { StoredAttempts } from './store/attempts.ts'
 import { clockSyncMs, startClock, syncClock } from './store/clock-sync.ts'
 import { Database, type DatabaseAddress } from './store/database.ts'
+import { StoredFeed } from './store/feed.ts'
+import { StoredGraphRuns } from './store/graph-runs.ts'
 import { StoredHistory } from './store/history.ts'
 import { StoredLogs } from './store/logs.ts'
 import { StoredPartitions } from './store/partitions.ts'
@@ -82,6 +85,8 @@ export interface RunningServer {
 const listenAgainMs = 1_000
 /** A beat that takes longer has missed its purpose. */
 const leaseStatementMs = 2_000
+/** Live views have connections of their own, and give up early: they must hold up nothing. */
+const eventsOptions = { name: 'events', connectionsMax: 2, statementMs: 2_000 }
 /** Saying good-bye to a database that is away must not hold up the stop. */
 const farewellMsMax = 500
 
@@ -148,6 +153,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ...world,
       ...storesOn(database),
       history: new StoredHistory(database),
+      activity: new StoredActivity(database),
       requests: new StoredRequests(database),
       partitions: new StoredPartitions(database),
       queue: new StoredQueue(database),
@@ -156,6 +162,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       routes: new StoredRoutes(database),
       secrets: new StoredSecrets(database),
       sessions: new StoredSessions(database),
+      events: openEvents(resources.use(new Database(world, { ...eventsOptions, address }))),
       leases: workers,
       workers,
       wakeup,
@@ -206,6 +213,15 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       const leftMs = Math.max(0, drainedByMs - clock.monotonicMs())
       await withDeadline(world.timers, leftMs + 2 * farewellMsMax, started.disposeAsync())
     },
+  }
+}
+
+function openEvents(database: Database) {
+  return {
+    feed: new StoredFeed(database),
+    history: new StoredHistory(database),
+    graphRuns: new StoredGraphRuns(database),
+    logs: new StoredLogs(database),
   }
 }
 

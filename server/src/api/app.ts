@@ -3,12 +3,14 @@ import { Problem } from '@carillon/contract/problem.ts'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/lane.ts'
+import type { Activity } from '../ports/activity.ts'
 import type { ApiKeys } from '../ports/api-keys.ts'
 import type { Artifacts } from '../ports/artifacts.ts'
 import type { Attempts } from '../ports/attempts.ts'
 import type { Calendars } from '../ports/calendars.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'
+import type { Feed } from '../ports/feed.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
 import type { History } from '../ports/history.ts'
 import type { Ids } from '../ports/ids.ts'
@@ -33,6 +35,7 @@ import { guardByToken } from './attempt-token-guard.ts'
 import { checkTenant, decorateCaller, requireKey } from './auth.ts'
 import { ClaimDesk } from './claim-desk.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './dashboard.ts'
+import { EventHub } from './event-hub.ts'
 import { parseJsonBody } from './json-body.ts'
 import { KnownDefinitions } from './known-definitions.ts'
 import { KnownKeys } from './known-keys.ts'
@@ -47,6 +50,7 @@ import {
   sendProblem,
 } from './problem.ts'
 import { limitRate } from './rate-limit.ts'
+import { activityRoutes } from './routes/activity.ts'
 import { apiKeyRoutes } from './routes/api-keys.ts'
 import { artifactRoutes } from './routes/artifacts.ts'
 import { attemptWordRoutes } from './routes/attempt-words.ts'
@@ -56,6 +60,7 @@ import { cancelManyRoutes } from './routes/cancel-many.ts'
 import { deadLetterRoutes } from './routes/dead-letters.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { echoRoutes } from './routes/echo.ts'
+import { eventRoutes } from './routes/events.ts'
 import { executionControlRoutes } from './routes/execution-control.ts'
 import { executionRoutes } from './routes/executions.ts'
 import { graphRunRoutes } from './routes/graph-runs.ts'
@@ -73,6 +78,7 @@ import { redriveRoutes } from './routes/redrive.ts'
 import { scheduleRoutes } from './routes/schedules.ts'
 import { sessionDoorRoutes, sessionRoutes } from './routes/session.ts'
 import { signingKeyRoutes } from './routes/signing-key.ts'
+import { slaRoutes } from './routes/sla.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { triggerRoutes } from './routes/trigger.ts'
 import { workerClaimRoutes } from './routes/worker-claims.ts'
@@ -89,6 +95,7 @@ export interface AppDeps {
   random: Random
   jobs: Jobs
   history: History
+  activity: Activity
   graphRuns: GraphRuns
   deadLetters: DeadLetters
   operations: Pick<Operations, 'get' | 'list'>
@@ -99,6 +106,8 @@ export interface AppDeps {
   tenants: Tenants
   apiKeys: ApiKeys
   sessions: Sessions
+  /** What live views read, apart from everything else: they must hold up nothing. */
+  events: { feed: Feed; history: History; graphRuns: GraphRuns; logs: Logs }
   calendars: Calendars
   artifacts: Artifacts
   attempts: Attempts
@@ -185,6 +194,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     { prefix: '/api/v1' },
   )
   const withKeys = { ...deps, knownKeys: new KnownKeys(deps), knownSessions: new KnownSessions(deps) }
+  const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next() })
+  app.addHook('preClose', async () => hub.close())
   await app.register(async (v1) => sessionDoorRoutes(v1, withKeys), { prefix: '/api/v1' })
   await app.register(
     async (v1) => {
@@ -226,9 +237,12 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       logRoutes(v1, deps)
       signingKeyRoutes(v1, deps)
       partitionRoutes(v1, deps)
+      activityRoutes(v1, deps)
+      slaRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)
+      eventRoutes(v1, { hub, authenticate, history: deps.events.history })
     },
     { prefix: '/api/v1' },
   )

@@ -34,6 +34,7 @@ export function openapiOptions(version: string): SwaggerOptions {
         { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
         { name: 'schedules', description: 'When jobs run.' },
         { name: 'bulk', description: 'Long work asked for by one request, with progress.' },
+        { name: 'dashboards', description: 'What was counted of many executions: how it goes, at a glance.' },
         { name: 'operations', description: 'Who runs what, and who may call.' },
         { name: 'health', description: 'Probes and metrics; no key needed.' },
       ],

@@ -162,8 +162,10 @@ export const fireSlots = sql('fireSlots')`
     -- Skipped by itself, not as the end of a range that came with it.
     SELECT * FROM unusual WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND sk IS NULL)
   ), extended AS (
-    UPDATE skips k SET to_slot = f.slot, slot_count = k.slot_count + 1
-    FROM by_itself f
+    -- To a minute: with each slot it would be another entry of its index.
+    UPDATE skips k SET to_slot = f.slot, slot_count = k.slot_count + 1,
+      changed_at = CASE WHEN k.changed_at > m.at - interval '1 minute' THEN k.changed_at ELSE m.at END
+    FROM by_itself f CROSS JOIN moment m
     WHERE k.job_id = f.j AND k.reason = f.outcome AND k.to_slot = from_ms(f.ps) AND k.version = f.v
       AND k.from_slot = (SELECT max(x.from_slot) FROM skips x WHERE x.job_id = f.j)
     RETURNING k.job_id, f.slot

@@ -20,6 +20,7 @@ export function openMemory(): StoreBundle {
     ageLeases: (ms) => world.advance(ms),
     ageHistory: (days) => world.advance(days * 86_400_000),
     foldStats: async () => {},
+    foldRollups: async () => {},
     ageRequests: (ms) => world.advance(ms),
     ageOperations: (ms) => world.advance(ms),
     ageDeadlines: (ms) => world.advance(ms),

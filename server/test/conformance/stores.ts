@@ -5,11 +5,13 @@ import type pg from 'pg'
 import { epochMs } from '../../src/lib/epoch.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
+import type { Activity } from '../../src/ports/activity.ts'
 import type { ApiKeys } from '../../src/ports/api-keys.ts'
 import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
+import { StoredActivity } from '../../src/store/activity.ts'
 import { StoredApiKeys } from '../../src/store/api-keys.ts'
 import { StoredArtifacts } from '../../src/store/artifacts.ts'
 import { StoredAttempts } from '../../src/store/attempts.ts'
@@ -25,6 +27,7 @@ import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
+import { foldDays, RollupFold } from '../../src/store/rollups.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
 import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
@@ -43,6 +46,7 @@ export interface StoreBundle extends StorePorts {
   apiKeys: ApiKeys
   calendars: Calendars
   artifacts: Artifacts
+  activity: Activity
   sessions: Sessions
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
@@ -54,6 +58,8 @@ export interface StoreBundle extends StorePorts {
   ageHistory(days: number): Promise<void>
   /** Folds all that has ended into the statistics. */
   foldStats(): Promise<void>
+  /** Folds all that was recorded into what dashboards read. */
+  foldRollups(): Promise<void>
   /** Makes the answers that are kept look this much older. */
   ageRequests(ms: number): Promise<void>
   /** Makes the next steps of operations due this much sooner. */
@@ -101,6 +107,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     apiKeys: new StoredApiKeys(database),
     calendars: new StoredCalendars(database),
     artifacts: new StoredArtifacts(database),
+    activity: new StoredActivity(database),
     sessions: new StoredSessions(database),
     ids,
     async now() {
@@ -130,6 +137,15 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
       await client.query(`UPDATE stats_feed SET folded_to = clock_ms() - interval '10 minutes'`)
       const fold = new StatsFold(database)
       while ((await fold.step()) === 'more');
+    },
+    async foldRollups() {
+      // What was recorded in this millisecond is left to the next fold.
+      await client.query('SELECT pg_sleep(0.002)')
+      for (const feed of ['tenant', 'job', 'skip'] as const) {
+        const fold = new RollupFold(database, feed, { lagMs: 0 })
+        while ((await fold.step()) === 'more');
+      }
+      while ((await foldDays(database)) === 'more');
     },
     async ageRequests(ms) {
       await client.query(

@@ -5,6 +5,7 @@ import pg from 'pg'
 import type { EpochMs } from '../../src/lib/epoch.ts'
 import { realTimers } from '../../src/lib/timers.ts'
 import type { RunSteps } from '../../src/ports/graph-runs.ts'
+import { StoredActivity } from '../../src/store/activity.ts'
 import { StoredAttempts } from '../../src/store/attempts.ts'
 import type { Database } from '../../src/store/database.ts'
 import { StoredHistory } from '../../src/store/history.ts'
@@ -87,6 +88,7 @@ function openPorts(database: Database): Ports {
     workers,
     partitions: new StoredPartitions(database),
     history: new StoredHistory(database),
+    activity: new StoredActivity(database),
   }
 }
 

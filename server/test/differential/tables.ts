@@ -30,7 +30,7 @@ const QUERIES: Readonly<Record<string, string>> = {
     FROM cursors`,
   changes: 'SELECT * FROM changes',
   slots: 'SELECT * FROM slots',
-  skips: 'SELECT * FROM skips',
+  skips: 'SELECT job_id, from_slot, to_slot, slot_count, reason, version FROM skips',
   catchups: 'SELECT * FROM catchups',
   batches: `SELECT batch_id, route, lane, priority, enqueued_at, rank, worker_id, claimed_at, fence, (
       SELECT array_agg(concat_ws(' ', p, j, v, s) ORDER BY p) FROM unnest(positions, job_ids, versions, slots_ms) AS x(p, j, v, s)

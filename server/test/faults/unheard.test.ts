@@ -19,9 +19,13 @@ const elsewhere: Record<string, readonly string[]> = {
     'deleteOldKeys',
     'deleteOldRuns',
     'forgetRevokedKeys',
+    'pruneFailureGroups',
+    'pruneJobActivity',
+    'pruneLateSlots',
     'pruneLogs',
     'pruneOperations',
     'pruneStats',
+    'pruneTenantActivity',
   ],
   'sets what it is given, or what is noted for people: again changes nothing': [
     'noteKeyUse',
@@ -45,6 +49,14 @@ const elsewhere: Record<string, readonly string[]> = {
     'noteSuperseded',
   ],
   'folds one day after the other in one transaction with its mark: store/history.test.ts': ['foldStats'],
+  'folds what was recorded in one transaction with its mark: store/rollups.test.ts': [
+    'foldDays',
+    'foldJobs',
+    'foldSkips',
+    'foldTenants',
+    'foldTroubles',
+    'moveFeed',
+  ],
 }
 
 const committed = new Set<string>()

@@ -36,6 +36,11 @@ export class AttemptLog {
     return this.#byExecution.get(executionId) ?? []
   }
 
+  /** Of all executions. */
+  *all(): Iterable<AttemptRow> {
+    for (const rows of this.#byExecution.values()) yield* rows
+  }
+
   /** Drops executions that ended before an instant, and returns their final attempts. */
   dropBefore(before: EpochMs): AttemptRow[] {
     const from = this.#oldest

@@ -1,5 +1,6 @@
 // Every stored port on one in-memory state, for simulation and for tests of the edge.
 import type { Clock } from '../../ports/clock.ts'
+import { MemoryActivity } from './activity.ts'
 import { MemoryApiKeys } from './api-keys.ts'
 import { MemoryArtifacts } from './artifacts.ts'
 import { MemoryAttempts } from './attempts.ts'
@@ -58,5 +59,6 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     workers,
     partitions: new MemoryPartitions(store),
     history: new MemoryHistory(store),
+    activity: new MemoryActivity(store),
   }
 }

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { assertProblem, runAll, setupApp, testWorker } from '../../../test/app.ts'
+
+const body = {
+  name: 'report',
+  schedule: { type: 'IMMEDIATE' },
+  execution: { callback_url: 'https://example.com/report' },
+}
+
+async function setup(t: TestContext) {
+  const bundle = await setupApp(t)
+  const sla = async (query = '', headers: Record<string, string> = {}) => {
+    const answer = await bundle.call('GET', `/sla${query}`, undefined, headers)
+    assert.equal(answer.statusCode, 200, answer.body)
+    return answer.json()
+  }
+  const create = async () => assert.equal((await bundle.call('POST', '/jobs', body)).statusCode, 201)
+  return { ...bundle, sla, create }
+}
+
+test('where nothing happened yet no share is known', async (t) => {
+  const { sla } = await setup(t)
+  const { window, starts, throughput, queue, rates, workers, history } = await sla()
+  assert.equal(window, '24h')
+  assert.deepEqual(starts, { count: 0, within_1s: null, within_5s: null, late_ms_max: 0 })
+  assert.deepEqual(throughput, { now_per_second: 0, peak_per_second: 0, peak_at: null })
+  assert.deepEqual(queue, { depth: 0, depth_capped: false, oldest_seconds: null })
+  assert.deepEqual(rates, { success: null, retry: null, dead_letter: null, timeout: null })
+  assert.deepEqual(workers, { count: 0, capacity: 0, running: 0, utilisation: null })
+  assert.deepEqual(history, [{ tier: 'hot', bytes: null, attempts_estimate: 0, oldest_at: null }])
+})
+
+test('shares, throughput and what waits, over every window', async (t) => {
+  const { sla, create, world, ...bundle } = await setup(t)
+  for (const end of [{}, {}, {}, { outcome: 'timed_out' as const }]) {
+    await create()
+    await runAll({ ...bundle, world }, end)
+  }
+  await create()
+  await world.advance(3_000)
+  for (const window of ['1h', '24h', '7d', '30d']) {
+    const { as_of: _asOf, ...said } = await sla(`?window=${window}`)
+    const { late_ms_max: lateMs, ...starts } = said.starts
+    assert.deepEqual(starts, { count: 4, within_1s: 1, within_5s: 1 })
+    assert(lateMs < 1_000, 'a second has one slot')
+    assert.deepEqual(said.rates, { success: 0.75, retry: 0, dead_letter: 0, timeout: 0.25 })
+    assert.deepEqual(said.queue, { depth: 1, depth_capped: false, oldest_seconds: 3 })
+    assert.equal(said.throughput.peak_per_second, 0.067)
+    assert(said.throughput.now_per_second > 0 && said.throughput.now_per_second <= 1)
+    assert.equal(said.history[0].attempts_estimate, 4)
+  }
+})
+
+test('operators see all workers, a tenant its own', async (t) => {
+  const { sla, call, workers } = await setup(t)
+  await workers.register(testWorker({ capacity: 50 }))
+  await call('POST', '/workers', { handlers: ['send'], capacity: 10 })
+  assert.deepEqual((await sla()).workers, { count: 2, capacity: 60, running: 0, utilisation: 0 })
+  const { key } = (await call('POST', '/api-keys', { name: 'a', scopes: ['read'] })).json()
+  const own = await sla('', { authorization: `Bearer ${key}` })
+  assert.deepEqual(own.workers, { count: 1, capacity: 10, running: 0, utilisation: 0 })
+})
+
+test('a window that there is not is refused by name', async (t) => {
+  const { call } = await setup(t)
+  assertProblem(await call('GET', '/sla?window=1y'), 'INVALID_REQUEST', 'window')
+})

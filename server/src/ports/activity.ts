@@ -1,0 +1,116 @@
+// What dashboards read about many executions at once. It was counted when it was recorded: nothing here counts a
+// history. A bucket has what was recorded in it, seconds after that.
+import type { ErrorType } from '../domain/retry.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+
+export type ActivityStep = 'minute' | 'hour' | 'day'
+
+export interface Activity {
+  /** Oldest first; buckets in which nothing was recorded are left out. */
+  ofTenant(query: ActivityQuery): Promise<ActivityPage>
+  /** Null: the tenant has no such job. By hour and day. */
+  ofJob(query: JobActivityQuery): Promise<ActivityPage | null>
+  /** Attempts that failed, by job and kind of error, the most frequent first. */
+  failures(query: TroubleQuery): Promise<FailureGroup[]>
+  /** Slots that began late or were skipped, the latest first; scheduled at `from` or later. */
+  late(query: TroubleQuery): Promise<LateSlot[]>
+  /** What waits to be claimed: of one tenant, or of all. A bounded look. */
+  queue(of: { tenantId: string | null }): Promise<QueueLook>
+  /** The record of attempts: of one tenant by estimate, or of all. */
+  historySize(of: { tenantId: string | null }): Promise<HistorySize>
+}
+
+export interface ActivityQuery {
+  tenantId: string
+  step: ActivityStep
+  /** A bucket counts by its start: at `from` or later, before `to`. */
+  from: EpochMs
+  to: EpochMs
+}
+
+export interface JobActivityQuery extends ActivityQuery {
+  jobId: string
+  step: 'hour' | 'day'
+}
+
+/** No more buckets than this are ever answered. */
+export const bucketsMax = 1_500
+
+export interface ActivityPage {
+  /** All that was recorded before is counted. */
+  asOf: EpochMs
+  buckets: ActivityBucket[]
+}
+
+export interface ActivityBucket {
+  at: EpochMs
+  /** Executions that ended so; lost ones have failed. */
+  succeeded: number
+  failed: number
+  timedOut: number
+  cancelled: number
+  /** Of graph runs. */
+  skipped: number
+  /** All that were recorded, and those of them that were not the first of their execution. */
+  attempts: number
+  retries: number
+  deadLetters: number
+  /** Of the last attempts of executions that were not cancelled. */
+  durationMsSum: number
+  durationMsMax: number
+  /** First attempts of slots and triggers, and how many of them began so soon after they were due. */
+  started: number
+  within1s: number
+  within5s: number
+  lateMsMax: number
+  /** The most executions that ended in one minute of it, and which one; of a tenant only. */
+  peak: { count: number; at: EpochMs } | null
+}
+
+export interface TroubleQuery {
+  tenantId: string
+  from: EpochMs
+  limit: number
+}
+
+export interface FailureGroup {
+  jobId: string
+  jobName: string
+  errorType: ErrorType | null
+  /** Of the latest of them. */
+  message: string
+  httpStatus: number | null
+  count: number
+  firstAt: EpochMs
+  lastAt: EpochMs
+  lastExecutionId: string
+}
+
+export interface LateSlot {
+  jobId: string
+  jobName: string
+  slot: EpochMs
+  /** Waiting: it is due and has not begun. */
+  kind: 'late' | 'skipped' | 'waiting'
+  /** Null: it was skipped. */
+  lateMs: number | null
+  /** Why it was skipped; null: it was not. */
+  reason: 'overlap' | 'misfire' | null
+  /** Of one that was skipped: how many were, up to this one, one after the other. Otherwise 1. */
+  slotCount: number
+  executionId: string | null
+}
+
+export interface QueueLook {
+  depth: number
+  /** There are more; this is what was looked at. */
+  capped: boolean
+  oldestAt: EpochMs | null
+}
+
+export interface HistorySize {
+  /** Null: nothing is known yet. */
+  bytes: number | null
+  attempts: number
+  oldestAt: EpochMs | null
+}
