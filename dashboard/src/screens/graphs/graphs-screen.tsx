@@ -1,10 +1,126 @@
-// Graphs.
-import { Loading, Page } from '../../components/page.tsx'
+// Runs of graphs, newest first, each with how far it is; the filters are in the address.
+import type { GraphRunList } from '@carillon/contract/graph-run.ts'
+import { Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { useList } from '../../api/hooks.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { FilterBar, FilterChips } from '../../components/filter-bar.tsx'
+import { Empty, Page } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Elapsed, Time } from '../../components/time.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { formatDuration, words } from '../../lib/format.ts'
+import { useIsPhone } from '../../lib/media.ts'
+import { useLiveRefresh } from '../../live/hooks.ts'
+import { JobFilter, TimeRange } from '../executions/more-filters.tsx'
+import { NodeProgress } from './node-progress.tsx'
+import { rangesOfRuns, runQueryOf } from './run-filters.ts'
+import './graphs.css'
+
+type RunRow = GraphRunList['graph_runs'][number]
+
+const statuses = ['RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLING', 'CANCELLED']
+const filterNames = ['status', 'job_id', 'range', 'start_date', 'end_date']
 
 export function GraphsScreen() {
+  const [filters] = useFilters()
+  const filterText = JSON.stringify(filters)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
+  const query = useMemo(() => runQueryOf(filters), [filterText])
+  const list = useList<RunRow>('/graph-runs', 'graph_runs', { query })
+  useLiveRefresh(['graph_runs'], ['/graph-runs'])
   return (
-    <Page title="Graphs">
-      <Loading />
+    <Page title="Graphs" lead="Runs of jobs that depend on each other, newest first.">
+      <FilterBar names={filterNames}>
+        <FilterChips
+          name="status"
+          label="Status"
+          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
+        />
+        <TimeRange options={rangesOfRuns} />
+        <JobFilter />
+      </FilterBar>
+      <DataTable
+        label="Graph runs"
+        rows={list.items}
+        columns={columns}
+        rowKey={(row) => row.graph_run_id}
+        isLoading={list.isLoading}
+        error={list.error}
+        hasMore={list.hasMore}
+        isFetchingMore={list.isFetchingMore}
+        onMore={list.fetchMore}
+        empty={<NoRuns isFiltered={Object.keys(query).length > 0} />}
+      />
     </Page>
+  )
+}
+
+const columns: Column<RunRow>[] = [
+  { id: 'roots', header: 'Starts with', width: 'minmax(9rem, 2fr)', cell: (row) => <RootsCell row={row} /> },
+  { id: 'status', header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
+  {
+    id: 'nodes',
+    header: 'Nodes',
+    width: 'minmax(9rem, 1.4fr)',
+    wideOnly: true,
+    cell: (row) => <NodeProgress counts={row.nodes_by_status} />,
+  },
+  {
+    id: 'due',
+    header: 'Due',
+    width: '9.5rem',
+    wideOnly: true,
+    cell: (row) => <Time at={row.scheduled_time} />,
+  },
+  { id: 'kind', header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
+  {
+    id: 'took',
+    header: 'Took',
+    width: '7rem',
+    wideOnly: true,
+    align: 'end',
+    cell: ({ created_at, finished_at }) =>
+      finished_at === null ? (
+        <Elapsed since={created_at} />
+      ) : (
+        formatDuration(Date.parse(finished_at) - Date.parse(created_at))
+      ),
+  },
+  {
+    id: 'resumes',
+    header: 'Resumed',
+    width: '6rem',
+    wideOnly: true,
+    align: 'end',
+    cell: ({ resumes }) => (resumes === 0 ? <span className="dim">never</span> : `${resumes} ×`),
+  },
+]
+
+function RootsCell({ row }: { row: RunRow }) {
+  const isPhone = useIsPhone()
+  const name = row.roots.map(({ job_name }) => job_name).join(', ') || row.graph_run_id
+  return (
+    <span className={isPhone ? 'run-cell' : ''}>
+      <Link to="/graphs/$graphRunId" params={{ graphRunId: row.graph_run_id }} data-row-link title={name}>
+        {name}
+      </Link>
+      {isPhone && <NodeProgress counts={row.nodes_by_status} />}
+    </span>
+  )
+}
+
+function NoRuns({ isFiltered }: { isFiltered: boolean }) {
+  if (isFiltered) return <Empty title="No run matches.">Take a filter away, or look at a longer time.</Empty>
+  return (
+    <Empty
+      title="No graph has run yet."
+      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
+  -H 'Content-Type: application/json' \\
+  -d '{ "name": "load", "depends_on": [{ "job_id": "ID OF THE FIRST JOB" }], "execution": { "callback_url": "${location.origin}/echo" } }'`}
+    >
+      A job with <code>depends_on</code> instead of a schedule runs when the other has succeeded. Both
+      together are a graph, and each time the first one fires a run of it begins.
+    </Empty>
   )
 }

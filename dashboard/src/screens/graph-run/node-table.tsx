@@ -1,0 +1,104 @@
+// The graph in words: one row for each node, in the order in which they come, with what it runs after.
+import { Link } from '@tanstack/react-router'
+import { useMemo } from 'react'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Empty } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Duration, Time } from '../../components/time.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import type { RunNode } from './run-nodes.ts'
+
+interface NodeTableProps {
+  nodes: readonly RunNode[]
+  again: ReadonlySet<string>
+  isOver: boolean
+}
+
+export function NodeTable({ nodes, again, isOver }: NodeTableProps) {
+  const [filters] = useFilters()
+  const columns = useMemo(() => columnsOf(nodes, isOver ? again : null), [nodes, again, isOver])
+  return (
+    <DataTable
+      label="Nodes of the run"
+      rows={nodes}
+      columns={columns}
+      rowKey={({ job_id }) => job_id}
+      isMarked={({ job_id }) => job_id === filters['node']}
+      empty={<Empty title="The run has no nodes." />}
+    />
+  )
+}
+
+function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null): Column<RunNode>[] {
+  const nameOf = new Map(nodes.map(({ job_id, job_name }) => [job_id, job_name]))
+  const parentsOf = ({ depends_on }: RunNode) =>
+    depends_on.map(({ job_id, on }) => `${nameOf.get(job_id) ?? job_id} (${on})`).join(', ')
+  return [
+    {
+      id: 'job',
+      header: 'Job',
+      width: 'minmax(9rem, 2fr)',
+      cell: (node) =>
+        node.execution_id === null ? (
+          <Link to="/jobs/$jobId" params={{ jobId: node.job_id }} data-row-link>
+            {node.job_name}
+          </Link>
+        ) : (
+          <Link to="/executions/$executionId" params={{ executionId: node.execution_id }} data-row-link>
+            {node.job_name}
+          </Link>
+        ),
+    },
+    { id: 'status', header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },
+    {
+      id: 'after',
+      header: 'Runs after',
+      width: 'minmax(8rem, 2fr)',
+      wideOnly: true,
+      cell: (node) => (
+        <span title={parentsOf(node)}>{parentsOf(node) || <span className="dim">nothing</span>}</span>
+      ),
+    },
+    {
+      id: 'started',
+      header: 'Started',
+      width: '9rem',
+      wideOnly: true,
+      cell: (node) => <Time at={node.started_at} />,
+    },
+    {
+      id: 'took',
+      header: 'Took',
+      width: '6rem',
+      wideOnly: true,
+      align: 'end',
+      cell: (node) => <Duration ms={node.duration_ms} />,
+    },
+    {
+      id: 'why',
+      header: 'Why',
+      width: 'minmax(8rem, 2fr)',
+      wideOnly: true,
+      cell: (node) => {
+        const why = node.error?.message ?? node.skip_message ?? node.skip_reason ?? ''
+        return (
+          <span className="dim" title={why}>
+            {why}
+          </span>
+        )
+      },
+    },
+    ...(again === null || again.size === 0
+      ? []
+      : [
+          {
+            id: 'again',
+            header: 'At a resume',
+            width: '7rem',
+            wideOnly: true,
+            cell: (node: RunNode) =>
+              again.has(node.job_id) ? 'runs again' : <span className="dim">stays</span>,
+          },
+        ]),
+  ]
+}

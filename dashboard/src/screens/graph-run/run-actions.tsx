@@ -1,0 +1,133 @@
+// Cancel a run, or go on with one that did not succeed; what would run again is shown before.
+import type { GraphRun, GraphRunCancelReply, GraphRunResumeReply } from '@carillon/contract/graph-run.ts'
+import { useEffect, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
+import { Button, CopyButton } from '../../components/button.tsx'
+import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
+import { ErrorBox, Loading } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { plural } from '../../lib/format.ts'
+import { isResumeStart, type RunNode, reachedFrom } from './run-nodes.ts'
+
+interface RunActionsProps {
+  run: GraphRun
+  nodes: readonly RunNode[]
+  again: ReadonlySet<string>
+}
+
+const listedMax = 200
+
+export function RunActions({ run, nodes, again }: RunActionsProps) {
+  const may = useMay('operate')
+  const [filters] = useFilters()
+  const [isAsking, setAsking] = useState(false)
+  const { graph_run_id: runId } = run
+  const isOver = run.finished_at !== null
+  const node = nodes.find(({ job_id }) => job_id === filters['node'])
+  const start = node !== undefined && isResumeStart(node) ? node : null
+  return (
+    <>
+      <CopyButton text={`${location.origin}/graphs/${runId}`}>Copy link</CopyButton>
+      {may && !isOver && (
+        <ConfirmAction
+          label="Cancel"
+          icon="slash"
+          kind="danger"
+          title="Cancel this run"
+          verb="Cancel it"
+          danger
+          unavailable={run.status === 'CANCELLING'}
+          twin={{ method: 'POST', path: `/graph-runs/${runId}/cancel` }}
+          run={() => api.post<GraphRunCancelReply>(`/graph-runs/${runId}/cancel`)}
+          done={({ status }) =>
+            status === 'CANCELLED' ? 'The run is cancelled.' : 'The run is being stopped.'
+          }
+          invalidates={['/graph-runs', '/executions']}
+        >
+          <p>
+            Nothing of it starts any more. What waits ends at once, what runs as soon as it has been stopped.
+          </p>
+        </ConfirmAction>
+      )}
+      {may && isOver && again.size > 0 && (
+        <Button kind="primary" icon="play" onClick={() => setAsking(true)}>
+          {start === null ? 'Resume' : 'Resume from this node'}
+        </Button>
+      )}
+      {isAsking && (
+        <ResumeDialog run={run} nodes={nodes} again={again} start={start} onClose={() => setAsking(false)} />
+      )}
+    </>
+  )
+}
+
+interface ResumeDialogProps extends RunActionsProps {
+  /** Where the person wants to go on; null: wherever it stopped. */
+  start: RunNode | null
+  onClose(): void
+}
+
+function ResumeDialog({ run, nodes, again, start, onClose }: ResumeDialogProps) {
+  const path = `/graph-runs/${run.graph_run_id}/resume`
+  const [tried, setTried] = useState<GraphRunResumeReply | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  // The server says whether it would, and how many there are.
+  useEffect(() => {
+    const abort = new AbortController()
+    api
+      .post<GraphRunResumeReply>(path, {}, { query: { dry_run: true }, signal: abort.signal })
+      .then(setTried)
+      .catch((caught: unknown) => {
+        if (!abort.signal.aborted) setError(caught)
+      })
+    return () => abort.abort()
+  }, [path])
+  const count = tried?.execution_ids.length ?? again.size
+  const fromStart = start === null ? new Set<string>() : reachedFrom(nodes, [start.job_id])
+  const first = nodes.filter(({ job_id }) => fromStart.has(job_id))
+  const rest = nodes.filter(({ job_id }) => again.has(job_id) && !fromStart.has(job_id))
+  return (
+    <ConfirmDialog
+      title={start === null ? 'Resume this run' : `Resume from ${start.job_name}`}
+      verb={`Run ${plural(count, 'node')} again`}
+      twin={{ method: 'POST', path }}
+      disabled={tried === null}
+      run={() => api.post<GraphRunResumeReply>(path)}
+      done={(reply) => `${plural(reply.execution_ids.length, 'node')} of the run will run again.`}
+      invalidates={['/graph-runs', '/dead-letters', '/executions']}
+      onClose={onClose}
+    >
+      {error !== null && <ErrorBox error={error} />}
+      {error === null && tried === null && <Loading label="Asking what would run" />}
+      <p>
+        What did not succeed and all that comes after it gets new executions, of the present versions of the
+        jobs, in the same run. What else succeeded stays as it is.
+      </p>
+      {first.length > 0 && <NodeList title="From this node on" nodes={first} />}
+      {rest.length > 0 && (
+        <NodeList
+          title={first.length > 0 ? 'These did not succeed either, and run again too' : 'These run again'}
+          nodes={rest}
+        />
+      )}
+    </ConfirmDialog>
+  )
+}
+
+function NodeList({ title, nodes }: { title: string; nodes: readonly RunNode[] }) {
+  return (
+    <div>
+      <h3>{title}</h3>
+      <ul className="node-links again-list" aria-label={title}>
+        {nodes.slice(0, listedMax).map(({ job_id, job_name, status }) => (
+          <li key={job_id}>
+            {job_name} <Status status={status} />
+          </li>
+        ))}
+      </ul>
+      {nodes.length > listedMax && <p className="dim">… and {nodes.length - listedMax} more</p>}
+    </div>
+  )
+}

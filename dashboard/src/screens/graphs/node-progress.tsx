@@ -1,0 +1,41 @@
+// How far the nodes of a run are: a bar by status, and the same in words.
+import { statusColour } from '../../components/status.tsx'
+import { formatCount, words } from '../../lib/format.ts'
+import { inProgressOrder, progressText } from './progress.ts'
+
+interface NodeProgressProps {
+  counts: Readonly<Record<string, number>>
+  /** The words are shown, and not only told to those who cannot see the bar. */
+  withWords?: boolean
+}
+
+export function NodeProgress({ counts, withWords = false }: NodeProgressProps) {
+  const parts = inProgressOrder(counts)
+  const total = parts.reduce((sum, { count }) => sum + count, 0)
+  return (
+    <span className="node-progress" title={progressText(counts)}>
+      <span className="node-bar" aria-hidden="true">
+        {parts.map(({ status, count }) => (
+          <span
+            key={status}
+            data-status={status}
+            style={{ flexGrow: count, background: status === 'SKIPPED' ? undefined : statusColour(status) }}
+          />
+        ))}
+      </span>
+      {withWords ? (
+        <span>
+          {parts.map(({ status, count }) => `${formatCount(count)} ${words(status)}`).join(', ') || 'none'}
+        </span>
+      ) : (
+        <>
+          <span className="number" aria-hidden="true">
+            {formatCount(parts.filter(({ isEnded }) => isEnded).reduce((sum, { count }) => sum + count, 0))}/
+            {formatCount(total)}
+          </span>
+          <span className="unseen">{progressText(counts)}</span>
+        </>
+      )}
+    </span>
+  )
+}

@@ -1,0 +1,39 @@
+// Nodes of a run by status, in the order of a bar: what has ended first, what is still to come last.
+import { formatCount, words } from '../../lib/format.ts'
+
+const order = [
+  'SUCCEEDED',
+  'SKIPPED',
+  'FAILED',
+  'TIMED_OUT',
+  'CANCELLED',
+  'CANCELLING',
+  'RUNNING',
+  'RETRYING',
+  'PENDING',
+  'WAITING_DEPENDENCIES',
+]
+const endedCount = 5
+
+export interface ProgressPart {
+  status: string
+  count: number
+  isEnded: boolean
+}
+
+export function inProgressOrder(counts: Readonly<Record<string, number>>): ProgressPart[] {
+  const placeOf = (status: string) => (order.includes(status) ? order.indexOf(status) : order.length)
+  return Object.entries(counts)
+    .filter(([, count]) => count > 0)
+    .map(([status, count]) => ({ status, count, isEnded: placeOf(status) < endedCount }))
+    .toSorted((a, b) => placeOf(a.status) - placeOf(b.status))
+}
+
+/** "8 of 12 nodes ended: 7 succeeded, 1 failed, 4 pending". */
+export function progressText(counts: Readonly<Record<string, number>>): string {
+  const parts = inProgressOrder(counts)
+  const total = parts.reduce((sum, { count }) => sum + count, 0)
+  const ended = parts.reduce((sum, { count, isEnded }) => sum + (isEnded ? count : 0), 0)
+  const list = parts.map(({ status, count }) => `${formatCount(count)} ${words(status)}`).join(', ')
+  return `${formatCount(ended)} of ${formatCount(total)} nodes ended${list === '' ? '' : `: ${list}`}`
+}
