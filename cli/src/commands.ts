@@ -45,6 +45,12 @@ export const commands: readonly Command[] = [
         about: 'run the jobs that this file exports (made by defineJob of @carillon/sdk)',
         completes: 'file',
       },
+      demo: {
+        kind: 'flag',
+        about: 'fill an empty installation with jobs and 30 days of history to look at, once',
+      },
+      'demo-jobs': { kind: 'number', value: 'N', about: 'for measuring: a demo of so many jobs' },
+      'demo-attempts': { kind: 'number', value: 'N', about: 'for measuring: and about so many attempts' },
     },
     notes: `Handlers run in a process of their own; those with a schedule are put into the API.
 

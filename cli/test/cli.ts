@@ -10,6 +10,8 @@ export interface Call {
   stdin?: string | Iterable<string>
   /** So many columns; absent: a pipe. */
   columns?: number
+  /** Typed when it asks; absent: nobody is there to be asked. */
+  answer?: string
   signal?: AbortSignal
   /** Sees what is written to stdout, as it comes. */
   onOut?: (all: string) => void
@@ -34,9 +36,12 @@ export async function cli(args: readonly string[], call: Call = {}): Promise<End
       }),
       call.columns === undefined ? {} : { isTTY: true, columns: call.columns, rows: 24 },
     )
-  const { stdin = '' } = call
+  const { stdin = '', answer } = call
+  const input = Readable.from(
+    answer !== undefined ? [`${answer}\n`] : typeof stdin === 'string' ? [stdin] : stdin,
+  )
   const io: Io = {
-    stdin: Readable.from(typeof stdin === 'string' ? [stdin] : stdin),
+    stdin: Object.assign(input, { isTTY: answer !== undefined }),
     stdout: sink('out'),
     stderr: sink('err'),
     env: { NO_COLOR: '1', ...call.env },
