@@ -38,6 +38,9 @@ interface DataTableProps<Row> {
 
 const rowPx = 33
 const phoneRowPx = 49
+/** What covers the first and the last rows: the head that stays, the bar of a phone. */
+const headPx = 40
+const barPx = 70
 /** Pages that brought nothing new and were followed by another without being asked. */
 const emptyPagesMax = 4
 
@@ -52,6 +55,8 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     estimateSize: () => (isPhone ? phoneRowPx : rowPx),
     overscan: 12,
     scrollMargin: margin,
+    scrollPaddingStart: headPx,
+    scrollPaddingEnd: barPx,
     getItemKey: (index) => rowKey(rows[index]!),
   })
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows are higher on a phone

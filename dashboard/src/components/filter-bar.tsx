@@ -71,7 +71,10 @@ export function FilterText({ name, label, isSearch = false }: FieldProps & { isS
         timer.current = window.setTimeout(() => change({ [name]: value.trim() }), typingMs)
       }}
       onKeyDown={(event) => {
-        if (event.key === 'Escape') event.currentTarget.blur()
+        if (event.key !== 'Escape') return
+        // Browsers would empty the field.
+        event.preventDefault()
+        event.currentTarget.blur()
       }}
     />
   )

@@ -47,3 +47,8 @@ export function Icon({ name }: { name: IconName }) {
     </svg>
   )
 }
+
+/** The line of a sign, for drawings. */
+export function iconPath(name: IconName): string {
+  return paths[name]
+}

@@ -70,8 +70,8 @@ export function Palette({ onClose }: { onClose(): void }) {
             <span className="dim">{choice.hint}</span>
           </div>
         ))}
-        {choices.length === 0 && <p className="dim">Nothing has this name.</p>}
       </div>
+      {choices.length === 0 && <p className="dim">Nothing has this name.</p>}
     </Dialog>
   )
 }
@@ -81,7 +81,7 @@ function choose(
   jobs: readonly { job_id: string; name: string; key: string | null }[],
 ): Choice[] {
   const wanted = text.toLowerCase()
-  const screens = [...destinations, { name: 'New job', to: '/jobs/new', key: 'g +' }]
+  const screens = [...destinations, { name: 'New job', to: '/jobs/new', key: 'jobs' }]
     .filter(({ name }) => name.toLowerCase().includes(wanted))
     .map(({ name, to, key }) => ({ name, hint: key, to }))
   const ids = idPattern.test(text)
