@@ -44,11 +44,15 @@ const pollPage = 100
 
 export async function* readTop(connection: Connection, signal: AbortSignal): AsyncGenerator<TopEvent> {
   let lastId: string | null = null
+  let hasBegun = false
   for (;;) {
     const answer = await openStream(connection, lastId, signal)
     if (answer === 'none') break
     if (answer !== 'away') {
       yield { kind: 'source', source: 'stream' }
+      // The stream tells what happens from now on; a screen should not begin empty.
+      if (!hasBegun) yield { kind: 'executions', items: await readNewest(connection.client, signal) }
+      hasBegun = true
       try {
         for await (const { id, name, data } of readEvents(answer)) {
           lastId = id ?? lastId
@@ -140,19 +144,16 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
   let known: Map<string, string> | null = null
   let lastMs = Date.now()
   for (;;) {
-    const [newest, running, waiting] = await Promise.all([
-      client.executions.list({ limit: pollPage }, { signal }).page(),
+    const [items, running, waiting] = await Promise.all([
+      readNewest(client, signal),
       client.executions.list({ limit: 1, status: 'RUNNING' }, { signal }).page(),
       client.executions.list({ limit: 1, status: 'PENDING' }, { signal }).page(),
     ])
-    const items: Seen[] = newest.executions.map((one) =>
-      toSeen({ ...one, error_type: one.error?.type ?? null }),
-    )
     const before: ReadonlyMap<string, string> | null = known
     const fresh = before === null ? [] : items.filter((one) => before.get(one.executionId) !== one.status)
     const count = (judge: (one: Seen) => boolean) => fresh.filter(judge).length
     const nowMs = Date.now()
-    yield { kind: 'executions', items: before === null ? items.toReversed() : fresh.toReversed() }
+    yield { kind: 'executions', items: before === null ? items : fresh }
     yield {
       kind: 'pulse',
       pulse: {
@@ -170,6 +171,12 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
     lastMs = nowMs
     await wait(pollMs, signal)
   }
+}
+
+/** Oldest first. */
+async function readNewest(client: Client, signal: AbortSignal): Promise<Seen[]> {
+  const { executions } = await client.executions.list({ limit: pollPage }, { signal }).page()
+  return executions.map((one) => toSeen({ ...one, error_type: one.error?.type ?? null })).toReversed()
 }
 
 function isUnderWay(status: string | undefined): boolean {

@@ -12,6 +12,8 @@ export interface Call {
   columns?: number
   /** Typed when it asks; absent: nobody is there to be asked. */
   answer?: string
+  /** A keyboard, instead of text. */
+  keys?: object
   signal?: AbortSignal
   /** Sees what is written to stdout, as it comes. */
   onOut?: (all: string) => void
@@ -41,7 +43,7 @@ export async function cli(args: readonly string[], call: Call = {}): Promise<End
     answer !== undefined ? [`${answer}\n`] : typeof stdin === 'string' ? [stdin] : stdin,
   )
   const io: Io = {
-    stdin: Object.assign(input, { isTTY: answer !== undefined }),
+    stdin: Object.assign(input, { isTTY: answer !== undefined }, call.keys),
     stdout: sink('out'),
     stderr: sink('err'),
     env: { NO_COLOR: '1', ...call.env },
