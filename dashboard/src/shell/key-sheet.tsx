@@ -10,8 +10,9 @@ export function KeySheet({ onClose }: { onClose(): void }) {
         {[...seen.values()].map(({ keys, name }) => (
           <div key={keys}>
             <dt>
-              {keys.split(' ').map((stroke) => (
-                <kbd key={stroke}>
+              {keys.split(' ').map((stroke, index) => (
+                // biome-ignore lint/suspicious/noArrayIndexKey: in `g g` a stroke is there twice, and the order stays
+                <kbd key={index}>
                   {stroke.replace('mod+', navigator.platform.startsWith('Mac') ? '⌘' : 'Ctrl ')}
                 </kbd>
               ))}

@@ -88,9 +88,8 @@ function Neighbours({ execution, onOpen }: { execution: Execution; onOpen(execut
   const go = async (side: 'older' | 'newer') => {
     if (isBusy) return
     setBusy(true)
-    const { job_id: jobId, execution_id: executionId, scheduled_time: scheduledTime } = execution
     try {
-      const found = await findNeighbour({ jobId, executionId, scheduledTime }, side)
+      const found = await findNeighbour(execution.job_id, execution, side)
       if (found !== null) onOpen(found)
       else toast(side === 'older' ? 'There is none before it.' : 'There is none after it.')
     } catch (error) {

@@ -139,17 +139,18 @@ test('clocks of two machines that disagree make no bar that ends before it begin
   assert.ok(bar !== undefined && bar.queueMs >= 0 && (bar.runMs ?? -1) >= 0)
 })
 
-test('the neighbours are those beside it in the list, newest first', () => {
-  const items = ['c', 'b', 'a'].map((id, index) => ({
-    execution_id: id,
-    scheduled_time: `2026-11-17T12:00:0${3 - index}Z`,
-  }))
-  const here = { executionId: 'b', scheduledTime: '2026-11-17T12:00:02Z' }
-  assert.equal(nearest(items, here, 'older'), 'a')
-  assert.equal(nearest(items, here, 'newer'), 'c')
-  const gone = { executionId: 'x', scheduledTime: '2026-11-17T12:00:02Z' }
-  assert.equal(nearest(items, gone, 'newer'), 'c')
-  assert.equal(nearest(items, { ...gone, scheduledTime: '2026-11-17T12:00:03Z' }, 'newer'), null)
+test('the neighbours are by slot, and of one slot by when they were made', () => {
+  const placed = (execution_id: string, second: number) => ({
+    execution_id,
+    scheduled_time: `2026-11-17T12:00:0${second}Z`,
+  })
+  // As a list has them: what was made last comes first, and r is a retry of the slot of b.
+  const items = [placed('r', 2), placed('c', 3), placed('b', 2), placed('a', 1)]
+  assert.equal(nearest(items, placed('b', 2), 'older'), 'a')
+  assert.equal(nearest(items, placed('b', 2), 'newer'), 'r')
+  assert.equal(nearest(items, placed('r', 2), 'older'), 'b')
+  assert.equal(nearest(items, placed('r', 2), 'newer'), 'c')
+  assert.equal(nearest(items, placed('c', 3), 'newer'), null)
 })
 
 test('a payload is checked before it is sent', () => {

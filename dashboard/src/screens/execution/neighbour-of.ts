@@ -1,16 +1,18 @@
-// Which execution of a list is the one beside another.
+// Which execution is the one beside another: by when they were due, and of the same slot by when they were made.
 
-/** Of executions that are listed newest first. */
-export function nearest(
-  items: readonly { execution_id: string; scheduled_time: string }[],
-  here: { executionId: string; scheduledTime: string },
-  side: 'older' | 'newer',
-): string | null {
-  const index = items.findIndex(({ execution_id }) => execution_id === here.executionId)
-  if (index >= 0) return items[side === 'older' ? index + 1 : index - 1]?.execution_id ?? null
-  const found =
-    side === 'older'
-      ? items.find(({ scheduled_time }) => scheduled_time < here.scheduledTime)
-      : items.findLast(({ scheduled_time }) => scheduled_time > here.scheduledTime)
-  return found?.execution_id ?? null
+export interface Placed {
+  execution_id: string
+  scheduled_time: string
+}
+
+export function nearest(items: readonly Placed[], here: Placed, side: 'older' | 'newer'): string | null {
+  const sign = side === 'older' ? -1 : 1
+  const beside = items.filter((one) => compare(one, here) * sign > 0).toSorted((a, b) => compare(a, b) * sign)
+  return beside[0]?.execution_id ?? null
+}
+
+function compare(a: Placed, b: Placed): number {
+  const byTime = Date.parse(a.scheduled_time) - Date.parse(b.scheduled_time)
+  if (byTime !== 0) return byTime
+  return a.execution_id < b.execution_id ? -1 : Number(a.execution_id > b.execution_id)
 }

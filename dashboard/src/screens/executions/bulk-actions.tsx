@@ -78,7 +78,7 @@ function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
       path: '/dead-letters/redrive',
       body: { filter: redrive, rate_per_second: 50 },
       danger: false,
-      cli: `dead-letters redrive ${Object.entries(redrive)
+      cli: `dead-letters redrive ${Object.keys(redrive).length === 0 ? '--all ' : ''}${Object.entries(redrive)
         .map(([name, value]) => `--filter ${name === 'job_id' ? 'job' : 'error'}=${value}`)
         .concat('--rate 50')
         .join(' ')}`,

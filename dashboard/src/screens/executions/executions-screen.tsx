@@ -102,7 +102,7 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
   const [live, setLive] = useState(noLiveRows)
   const { items, refetch } = list
   const ids = useMemo(() => new Set(items.map((row) => row.execution_id)), [items])
-  const newest = items[0]?.scheduled_time ?? null
+  const newest = items[0]?.execution_id ?? null
   // A list that was read anew has what was held back.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with every new list
   useEffect(() => setLive(noLiveRows), [items])

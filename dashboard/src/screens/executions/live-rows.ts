@@ -16,7 +16,7 @@ export const freshMax = 1_000
 
 export interface Seen {
   ids: ReadonlySet<string>
-  /** Of the first row; null: there is none. */
+  /** The id of the first row, which tells when it was made; null: there is none. */
   newest: string | null
   /** What can be told of an event; other conditions are the server's to judge. */
   query: Readonly<Record<string, string>>
@@ -49,7 +49,7 @@ export function mergeRow(row: Row, item: LiveExecution | undefined): Row {
 }
 
 function isNewer(item: LiveExecution, { newest }: Seen): boolean {
-  return newest === null || item.scheduled_time > newest
+  return newest === null || item.execution_id > newest
 }
 
 function matches(item: LiveExecution, query: Seen['query']): boolean {
