@@ -1,10 +1,132 @@
-// Job.
-import { Loading, Page } from '../../components/page.tsx'
+// One job: how it is doing, every slot of it, its versions and its settings.
+import type { JobDetails } from '@carillon/contract/job.ts'
+import { useParams } from '@tanstack/react-router'
+import { useRef, useState } from 'react'
+import { useGet, useInvalidate } from '../../api/hooks.ts'
+import { OperationProgress } from '../../components/operation-progress.tsx'
+import { ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Tabs } from '../../components/tabs.tsx'
+import { Duration, Time } from '../../components/time.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { formatCount, formatShare } from '../../lib/format.ts'
+import { useLive } from '../../live/hooks.ts'
+import { Countdown, ScheduleText } from '../jobs/schedule-cell.tsx'
+import { Tags } from '../jobs/tags.tsx'
+import { JobActions } from './job-actions.tsx'
+import { JobFacts } from './job-facts.tsx'
+import { JobOverview, WhyLine } from './job-overview.tsx'
+import { SlotLedger } from './slot-ledger.tsx'
+import { Versions } from './versions.tsx'
+import './job.css'
 
 export function JobScreen() {
+  const { jobId = '' } = useParams({ strict: false })
+  const found = useGet<JobDetails>(`/jobs/${encodeURIComponent(jobId)}`)
+  useJobRefresh(jobId)
+  if (found.data === undefined) {
+    return (
+      <Page title="Job">
+        {found.error === null ? (
+          <Loading />
+        ) : (
+          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+        )}
+      </Page>
+    )
+  }
+  return <JobPage key={jobId} job={found.data} />
+}
+
+function JobPage({ job }: { job: JobDetails }) {
+  const [filters, change] = useFilters()
+  const [operationId, setOperationId] = useState<string | null>(null)
+  const tabs = [
+    { id: 'overview', name: 'Overview', panel: () => <JobOverview job={job} /> },
+    ...(job.depends_on.length === 0
+      ? [{ id: 'slots', name: 'Slots', panel: () => <SlotLedger jobId={job.job_id} /> }]
+      : []),
+    { id: 'versions', name: 'Versions', panel: () => <Versions jobId={job.job_id} /> },
+    { id: 'settings', name: 'Settings', panel: () => <JobFacts job={job} /> },
+  ]
   return (
-    <Page title="Job">
-      <Loading />
+    <Page
+      title={job.name}
+      lead={<Lead job={job} />}
+      actions={<JobActions job={job} onOperation={setOperationId} />}
+    >
+      {job.description !== null && <p className="job-description">{job.description}</p>}
+      <WhyLine jobId={job.job_id} />
+      {operationId !== null && (
+        <OperationProgress
+          operationId={operationId}
+          invalidates={[`/jobs/${job.job_id}`]}
+          onDismiss={() => setOperationId(null)}
+        />
+      )}
+      <Facts facts={statFacts(job)} />
+      <Tabs
+        label="About this job"
+        tabs={tabs}
+        selected={filters['tab'] ?? 'overview'}
+        onSelect={(tab) => change({ tab: tab === 'overview' ? undefined : tab })}
+      />
     </Page>
   )
+}
+
+function Lead({ job }: { job: JobDetails }) {
+  return (
+    <span className="job-lead">
+      <Status status={job.status} />
+      <ScheduleText job={job} />
+      {job.key !== null && <code>{job.key}</code>}
+      <Tags tags={job.tags} />
+    </span>
+  )
+}
+
+function statFacts({ status, pause, schedule, stats }: JobDetails) {
+  const paused = pause !== null && (
+    <>
+      <Time at={pause.since} /> by {pause.by}
+      {pause.reason !== null && `: ${pause.reason}`}
+      {pause.until !== null && (
+        <>
+          , until <Time at={pause.until} />
+        </>
+      )}
+    </>
+  )
+  return [
+    ...(status === 'PAUSED' ? [['Paused', paused] as const] : []),
+    ['Next run', <Countdown key="next" at={schedule?.next_run_at ?? null} />] as const,
+    ['Last slot that ran', <Time key="last" at={schedule?.last_run_at} missing="none yet" />] as const,
+    ['Executions in the history', formatCount(stats.total_runs)] as const,
+    ['Succeeded', formatShare(stats.success_rate)] as const,
+    ['Takes on average', <Duration key="average" ms={stats.avg_duration_ms} />] as const,
+    [
+      'Last status',
+      stats.last_status === null ? 'none yet' : <Status key="s" status={stats.last_status} />,
+    ] as const,
+  ]
+}
+
+const refreshMs = 3_000
+
+/** Asks again when something of this job happened, and not oftener than every few seconds. */
+function useJobRefresh(jobId: string): void {
+  const invalidate = useInvalidate()
+  const lastMs = useRef(0)
+  const refresh = (items: readonly { job_id: string }[]) => {
+    if (document.hidden || Date.now() - lastMs.current < refreshMs) return
+    if (!items.some(({ job_id }) => job_id === jobId)) return
+    lastMs.current = Date.now()
+    void invalidate(`/jobs/${jobId}`)
+  }
+  useLive('executions', ({ items }) => refresh(items))
+  useLive('jobs', ({ items }) => {
+    lastMs.current = 0
+    refresh(items)
+  })
 }

@@ -20,6 +20,7 @@ import { BulkJobs } from './bulk-jobs.tsx'
 import { PauseDialog, ResumeDialog, RunNowDialog } from './job-dialogs.tsx'
 import { useLastRuns } from './last-runs.ts'
 import { Countdown, ScheduleText } from './schedule-cell.tsx'
+import { Tags } from './tags.tsx'
 import './jobs.css'
 
 const filterNames = ['status', 'tag', 'q'] as const
@@ -88,7 +89,7 @@ type Ask = (action: 'run' | 'pause' | 'resume', job: Job) => void
 function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<Job>[] {
   return [
     { id: 'name', header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
-    { id: 'status', header: 'Status', width: '6.6rem', cell: (job) => <Status status={job.status} /> },
+    { id: 'status', header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
     {
       id: 'schedule',
       header: 'Runs',
@@ -151,18 +152,6 @@ function LastRunCell({ job, run }: { job: Job; run: { execution_id: string; stat
     <Link to="/executions/$executionId" params={{ executionId: run.execution_id }} className="last-run">
       <Status status={run.status} />
     </Link>
-  )
-}
-
-export function Tags({ tags }: { tags: readonly string[] }) {
-  return (
-    <span className="tags">
-      {tags.map((tag) => (
-        <Link key={tag} to="/jobs" search={{ tag } as never} className="tag">
-          {tag}
-        </Link>
-      ))}
-    </span>
   )
 }
 

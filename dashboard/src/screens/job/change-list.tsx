@@ -1,0 +1,25 @@
+// What is different, field by field: what was there is crossed out, what is there instead stands below.
+import type { Change } from './diff.ts'
+
+const textMax = 2_000
+
+export function ChangeList({ changes, label }: { changes: readonly Change[]; label: string }) {
+  if (changes.length === 0) return <p className="dim">Nothing is different.</p>
+  return (
+    <ul className="changes" aria-label={label}>
+      {changes.map(({ path, before, after }) => (
+        <li key={path}>
+          <code className="change-path">{path === '' ? 'all of it' : path}</code>
+          {before !== undefined && <del>{textOf(before)}</del>}
+          {after !== undefined && <ins>{textOf(after)}</ins>}
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function textOf(value: unknown): string {
+  const text = typeof value === 'string' ? value : (JSON.stringify(value, null, 1) ?? '')
+  if (text === '') return '""'
+  return text.length > textMax ? `${text.slice(0, textMax)} …` : text
+}

@@ -1,0 +1,197 @@
+// What can be done to the job: run it now, pause, resume, edit, duplicate, run its past slots, delete.
+import type { JobDetails, JobState } from '@carillon/contract/job.ts'
+import type { Operation } from '@carillon/contract/operation.ts'
+import { useNavigate } from '@tanstack/react-router'
+import { useId, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { useMay } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Menu } from '../../components/menu.tsx'
+import { useKey } from '../../lib/keys.ts'
+import { serverNow } from '../../lib/now.ts'
+import { PauseDialog, ResumeDialog, RunNowDialog } from '../jobs/job-dialogs.tsx'
+
+type Asked = 'run' | 'pause' | 'resume' | 'backfill' | 'delete'
+
+interface JobActionsProps {
+  job: JobDetails
+  onOperation(operationId: string): void
+}
+
+export function JobActions({ job, onOperation }: JobActionsProps) {
+  const [asked, setAsked] = useState<Asked | null>(null)
+  const mayOperate = useMay('operate')
+  const mayWrite = useMay('write')
+  const navigate = useNavigate()
+  const isDeleted = job.status === 'DELETED'
+  const close = () => setAsked(null)
+  const edit = () => void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.job_id } })
+  const duplicate = () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never })
+  useKey('e', 'Edit this job', () => mayWrite && !isDeleted && edit())
+  useKey('t', 'Run this job now', () => mayOperate && !isDeleted && setAsked('run'))
+  const canBackfill =
+    mayOperate && !isDeleted && job.depends_on.length === 0 && job.schedule?.after_completion !== true
+  const more = [
+    ...(mayWrite ? [{ name: 'Duplicate', run: duplicate }] : []),
+    ...(canBackfill ? [{ name: 'Backfill …', run: () => setAsked('backfill') }] : []),
+    ...(mayWrite && !isDeleted ? [{ name: 'Delete …', danger: true, run: () => setAsked('delete') }] : []),
+  ]
+  return (
+    <>
+      {mayOperate && !isDeleted && (
+        <>
+          <Button kind="primary" icon="play" onClick={() => setAsked('run')}>
+            Run now
+          </Button>
+          {job.status === 'ACTIVE' && (
+            <Button icon="pause" onClick={() => setAsked('pause')}>
+              Pause
+            </Button>
+          )}
+          {job.status === 'PAUSED' && (
+            <Button icon="play" onClick={() => setAsked('resume')}>
+              Resume
+            </Button>
+          )}
+        </>
+      )}
+      {mayWrite && !isDeleted && (
+        <Button icon="edit" onClick={edit}>
+          Edit
+        </Button>
+      )}
+      {more.length > 0 && <Menu label="More" items={more} />}
+      {asked === 'run' && <RunNowDialog job={job} payload={job.execution.payload} onClose={close} />}
+      {asked === 'pause' && <PauseDialog job={job} onClose={close} />}
+      {asked === 'resume' && <ResumeDialog job={job} onClose={close} />}
+      {asked === 'backfill' && <BackfillDialog job={job} onClose={close} onOperation={onOperation} />}
+      {asked === 'delete' && <DeleteDialog job={job} onClose={close} />}
+    </>
+  )
+}
+
+function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
+  const [typed, setTyped] = useState('')
+  const [cancelsRunning, setCancelsRunning] = useState(false)
+  const navigate = useNavigate()
+  const fieldId = useId()
+  const path = `/jobs/${job.job_id}${cancelsRunning ? '?cancel_running=true' : ''}`
+  return (
+    <ConfirmDialog
+      title={`Delete ${job.name}`}
+      verb="Delete it"
+      danger
+      disabled={typed.trim() !== job.name.trim()}
+      twin={{
+        method: 'DELETE',
+        path,
+        cli: `jobs delete ${job.job_id}${cancelsRunning ? ' --cancel-running' : ''} --yes`,
+      }}
+      run={() => api.delete<JobState>(path)}
+      done={`${job.name} is deleted.`}
+      invalidates={['/jobs']}
+      onDone={() => void navigate({ to: '/jobs' })}
+      onClose={onClose}
+    >
+      <p>
+        Nothing of it starts any more, and what waits is cancelled. Its history stays. This cannot be undone.
+      </p>
+      <label>
+        <input
+          type="checkbox"
+          checked={cancelsRunning}
+          onChange={(event) => setCancelsRunning(event.target.checked)}
+        />{' '}
+        Cancel what runs, too
+      </label>
+      <div className="field">
+        <label htmlFor={fieldId}>To be sure, write its name: {job.name}</label>
+        <input
+          id={fieldId}
+          className="input"
+          autoComplete="off"
+          value={typed}
+          onChange={(event) => setTyped(event.target.value)}
+        />
+      </div>
+    </ConfirmDialog>
+  )
+}
+
+const dayMs = 86_400_000
+
+function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClose(): void }) {
+  const [from, setFrom] = useState(() => utcText(serverNow() - dayMs))
+  const [to, setTo] = useState(() => utcText(serverNow()))
+  const [order, setOrder] = useState('asc')
+  const [concurrent, setConcurrent] = useState('1')
+  const path = `/jobs/${job.job_id}/backfill`
+  const count = Number(concurrent)
+  const isCount = Number.isInteger(count) && count >= 1 && count <= 100
+  const body = {
+    from: `${from}Z`,
+    to: `${to}Z`,
+    ...(order !== 'asc' && { order }),
+    ...(count !== 1 && { max_concurrent: count }),
+  }
+  return (
+    <ConfirmDialog
+      title={`Backfill ${job.name}`}
+      verb="Run them"
+      twin={{ method: 'POST', path, body }}
+      disabled={!isCount || from === '' || to === '' || from > to}
+      run={() => api.post<Operation>(path, body)}
+      done="The backfill is under way."
+      onDone={({ operation_id }) => onOperation(operation_id)}
+      onClose={onClose}
+    >
+      <p>Each slot of the present schedule in this range runs once more, whether it ran then or not.</p>
+      <div className="field-row">
+        <label className="field">
+          <span className="label">From (UTC)</span>
+          <input
+            type="datetime-local"
+            step={1}
+            className="input"
+            value={from}
+            onChange={(event) => setFrom(event.target.value)}
+          />
+        </label>
+        <label className="field">
+          <span className="label">To (UTC)</span>
+          <input
+            type="datetime-local"
+            step={1}
+            className="input"
+            value={to}
+            onChange={(event) => setTo(event.target.value)}
+          />
+        </label>
+        <label className="field">
+          <span className="label">Order</span>
+          <select className="input" value={order} onChange={(event) => setOrder(event.target.value)}>
+            <option value="asc">oldest slot first</option>
+            <option value="desc">latest slot first</option>
+          </select>
+        </label>
+        <label className="field">
+          <span className="label">At once (1 to 100)</span>
+          <input
+            type="number"
+            min={1}
+            max={100}
+            className="input"
+            value={concurrent}
+            aria-invalid={!isCount}
+            onChange={(event) => setConcurrent(event.target.value)}
+          />
+        </label>
+      </div>
+    </ConfirmDialog>
+  )
+}
+
+function utcText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 19)
+}

@@ -1,0 +1,118 @@
+// Every slot of the job and what became of it; why, in a sentence, for each.
+import type { SlotItem, WhyReply } from '@carillon/contract/slot.ts'
+import { Link } from '@tanstack/react-router'
+import { useMemo, useState } from 'react'
+import { useGet, useList } from '../../api/hooks.ts'
+import { Button } from '../../components/button.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { words } from '../../lib/format.ts'
+import { serverNow } from '../../lib/now.ts'
+
+const hourMs = 3_600_000
+const ranges: Readonly<Record<string, { name: string; fromMs: number; toMs: number }>> = {
+  '1h': { name: 'last hour', fromMs: -hourMs, toMs: 0 },
+  '24h': { name: 'last 24 hours', fromMs: -24 * hourMs, toMs: 0 },
+  '7d': { name: 'last 7 days', fromMs: -168 * hourMs, toMs: 0 },
+  '30d': { name: 'last 30 days', fromMs: -720 * hourMs, toMs: 0 },
+  next: { name: 'next 24 hours', fromMs: 0, toMs: 24 * hourMs },
+}
+
+export function SlotLedger({ jobId }: { jobId: string }) {
+  const [filters, change] = useFilters()
+  const name = filters['slots'] ?? '24h'
+  const query = useMemo(() => {
+    const { fromMs, toMs } = ranges[name] ?? ranges['24h']!
+    const now = serverNow()
+    return { from: new Date(now + fromMs).toISOString(), to: new Date(now + toMs).toISOString() }
+  }, [name])
+  const list = useList<SlotItem>(`/jobs/${jobId}/slots`, 'slots', { query })
+  const [asked, setAsked] = useState<string | null>(null)
+  return (
+    <>
+      <label className="inline-field">
+        Slots of the{' '}
+        <select className="input" value={name} onChange={(event) => change({ slots: event.target.value })}>
+          {Object.entries(ranges).map(([value, range]) => (
+            <option key={value} value={value}>
+              {range.name}
+            </option>
+          ))}
+        </select>
+      </label>
+      <DataTable
+        label="Slots, oldest first"
+        rows={list.items}
+        columns={columnsOf(setAsked)}
+        rowKey={(slot) => slot.scheduled_time}
+        isLoading={list.isLoading}
+        error={list.error}
+        hasMore={list.hasMore}
+        isFetchingMore={list.isFetchingMore}
+        onMore={list.fetchMore}
+        empty={<Empty title="No slot lies there.">Look at a longer time.</Empty>}
+      />
+      {asked !== null && <WhyDialog jobId={jobId} at={asked} onClose={() => setAsked(null)} />}
+    </>
+  )
+}
+
+function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
+  return [
+    {
+      id: 'slot',
+      header: 'Slot',
+      width: 'minmax(8rem, 1fr)',
+      cell: (slot) =>
+        slot.execution_id === undefined ? (
+          <Time at={slot.scheduled_time} />
+        ) : (
+          <Link to="/executions/$executionId" params={{ executionId: slot.execution_id }} data-row-link>
+            <Time at={slot.scheduled_time} />
+          </Link>
+        ),
+    },
+    {
+      id: 'status',
+      header: 'What became of it',
+      width: 'minmax(9rem, 2fr)',
+      cell: (slot) => (
+        <Status
+          status={slot.status}
+          label={slot.reason === undefined ? words(slot.status) : `${words(slot.status)}: ${slot.reason}`}
+        />
+      ),
+    },
+    {
+      id: 'why',
+      header: '',
+      name: 'Why',
+      width: '4.5rem',
+      align: 'end',
+      cell: (slot) => (
+        <Button
+          kind="quiet"
+          aria-label={`Why, at ${slot.scheduled_time}`}
+          onClick={() => ask(slot.scheduled_time)}
+        >
+          Why?
+        </Button>
+      ),
+    },
+  ]
+}
+
+function WhyDialog({ jobId, at, onClose }: { jobId: string; at: string; onClose(): void }) {
+  const found = useGet<WhyReply>(`/jobs/${jobId}/why`, { query: { at } })
+  return (
+    <Dialog title={`Why, at ${at}`} onClose={onClose}>
+      {found.error !== null && <ErrorBox error={found.error} />}
+      {found.isPending && <Loading />}
+      {found.data !== undefined && <p>{found.data.answer}</p>}
+    </Dialog>
+  )
+}

@@ -1,0 +1,119 @@
+// The versions of a job, and what is different between any two of them.
+import { useState } from 'react'
+import { useList } from '../../api/hooks.ts'
+import { Button } from '../../components/button.tsx'
+import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { Time } from '../../components/time.tsx'
+import { ChangeList } from './change-list.tsx'
+import { changesBetween } from './diff.ts'
+
+interface JobVersion {
+  version: number
+  created_at: string
+  created_by: string
+  job: Record<string, unknown>
+}
+
+export function Versions({ jobId }: { jobId: string }) {
+  const list = useList<JobVersion>(`/jobs/${jobId}/versions`, 'versions', { query: { limit: 50 } })
+  const [chosen, setChosen] = useState<{ old?: number; young?: number }>({})
+  if (list.error !== null) return <ErrorBox error={list.error} />
+  if (list.isLoading) return <Loading />
+  const versions = list.items
+  const young = versions.find(({ version }) => version === chosen.young) ?? versions[0]
+  const old =
+    versions.find(({ version }) => version === chosen.old) ??
+    versions.find(({ version }) => version < (young?.version ?? 0))
+  if (young === undefined) return <Empty title="No version is kept." />
+  return (
+    <>
+      {old === undefined ? (
+        <p className="dim">
+          There is one version. A change makes the next, and the difference is shown here.
+        </p>
+      ) : (
+        <section aria-label="Difference" className="version-diff">
+          <p className="inline-field">
+            <Pick
+              label="Older version"
+              versions={versions}
+              value={old.version}
+              onPick={(version) => setChosen({ old: version, young: young.version })}
+            />
+            to
+            <Pick
+              label="Newer version"
+              versions={versions}
+              value={young.version}
+              onPick={(version) => setChosen({ old: old.version, young: version })}
+            />
+          </p>
+          <ChangeList
+            label={`From version ${old.version} to ${young.version}`}
+            changes={changesBetween(old.job, young.job)}
+          />
+        </section>
+      )}
+      <table className="plain-table">
+        <thead>
+          <tr>
+            <th scope="col">Version</th>
+            <th scope="col">When</th>
+            <th scope="col">By</th>
+            <th scope="col">What changed</th>
+          </tr>
+        </thead>
+        <tbody>
+          {versions.map((one, index) => (
+            <tr key={one.version}>
+              <th scope="row">{one.version}</th>
+              <td>
+                <Time at={one.created_at} />
+              </td>
+              <td>{one.created_by}</td>
+              <td>{summary(one, versions[index + 1])}</td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {list.hasMore && (
+        <Button busy={list.isFetchingMore} onClick={list.fetchMore}>
+          Older versions
+        </Button>
+      )}
+    </>
+  )
+}
+
+interface PickProps {
+  label: string
+  versions: readonly JobVersion[]
+  value: number
+  onPick(version: number): void
+}
+
+function Pick({ label, versions, value, onPick }: PickProps) {
+  return (
+    <select
+      className="input"
+      aria-label={label}
+      value={value}
+      onChange={(event) => onPick(Number(event.target.value))}
+    >
+      {versions.map(({ version }) => (
+        <option key={version} value={version}>
+          version {version}
+        </option>
+      ))}
+    </select>
+  )
+}
+
+const fieldsMax = 4
+
+function summary(one: JobVersion, before: JobVersion | undefined): string {
+  if (before === undefined) return one.version === 1 ? 'created' : ''
+  const fields = [...new Set(changesBetween(before.job, one.job).map(({ path }) => path.split('.')[0]!))]
+  const more = fields.length > fieldsMax ? `, and ${fields.length - fieldsMax} more` : ''
+  return fields.length === 0 ? 'a value that is not shown' : fields.slice(0, fieldsMax).join(', ') + more
+}
