@@ -4,9 +4,8 @@ import { statusColour } from '../../components/status.tsx'
 import { useThemeName } from '../../lib/theme.ts'
 import { cutName, type DrawingProps } from './graph-svg.tsx'
 import { curveOf, nodeHeight, nodeWidth } from './layout.ts'
-import { seenRect } from './viewport.ts'
+import { readableScale, seenRect } from './viewport.ts'
 
-const readableScale = 0.5
 const dashes: Record<string, number[]> = { failure: [6, 4], completion: [2, 3] }
 
 export function GraphCanvas({ layout, nodes, selected, marked, view, box }: DrawingProps) {

@@ -137,7 +137,7 @@ function RunGraph({ isOver, nodes, again, selected, onSelect }: RunGraphProps) {
           )}
           {isOver && again.size > 0 && (
             <Button aria-pressed={isMarking} onClick={() => setMarking(!isMarking)}>
-              Show what a resume runs again
+              Show what would run again
             </Button>
           )}
           <GraphLegend nodes={nodes} />

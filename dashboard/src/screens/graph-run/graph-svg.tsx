@@ -1,6 +1,6 @@
 // A graph as SVG, for some hundred nodes. Moving it changes one attribute only.
 import { memo } from 'react'
-import { Icon } from '../../components/icon.tsx'
+import { iconPath } from '../../components/icon.tsx'
 import { statusColour, statusIcon } from '../../components/status.tsx'
 import type { ViewNode } from './graph-view.tsx'
 import { curveOf, type Layout, nodeHeight, nodeWidth, type PlacedNode } from './layout.ts'
@@ -15,7 +15,7 @@ export interface DrawingProps {
   box: Size
 }
 
-const nameCharsMax = 23
+const nameCharsMax = 22
 
 export function GraphSvg({ view, box, ...content }: DrawingProps) {
   return (
@@ -26,8 +26,9 @@ export function GraphSvg({ view, box, ...content }: DrawingProps) {
           viewBox="0 0 8 8"
           refX="7"
           refY="4"
-          markerWidth="7"
-          markerHeight="7"
+          markerUnits="userSpaceOnUse"
+          markerWidth="9"
+          markerHeight="9"
           orient="auto"
         >
           <path d="M0 0L8 4L0 8z" className="graph-arrow" />
@@ -90,9 +91,7 @@ const Node = memo(function Node({ node, placed, isSelected, isPale }: NodeProps)
     >
       <title>{`${name}: ${detail}`}</title>
       <rect className="graph-frame" width={nodeWidth} height={nodeHeight} rx={7} />
-      <g transform="translate(8 12)">
-        <Icon name={statusIcon(status)} />
-      </g>
+      <path className="graph-sign" transform="translate(8 12)" d={iconPath(statusIcon(status))} />
       <text x={32} y={17} className="graph-name">
         {cutName(name)}
       </text>

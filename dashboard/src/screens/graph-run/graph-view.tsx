@@ -35,6 +35,8 @@ interface GraphViewProps {
 }
 
 const svgNodesMax = 300
+/** Above that the whole says more than its beginning. */
+const overviewNodesMin = 60
 const directions: Record<string, Direction> = {
   ArrowLeft: 'left',
   ArrowRight: 'right',
@@ -52,6 +54,7 @@ export function GraphView(props: GraphViewProps) {
   const element = useRef<HTMLDivElement>(null)
   const viewport = useViewport(element, {
     drawing: layout,
+    isOverview: nodes.length > overviewNodesMin,
     onMoved,
     onClick: (at) => {
       const hit = [...(layout?.nodes.values() ?? [])].find(

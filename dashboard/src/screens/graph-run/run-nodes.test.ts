@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { layOut } from './layout.ts'
 import { besideOf, isResumeStart, type RunNode, reachedFrom, resumableOf, withTold } from './run-nodes.ts'
-import { boundsOf, fitView, reveal, seenRect, zoomAt } from './viewport.ts'
+import { boundsOf, firstView, fitView, reveal, seenRect, zoomAt } from './viewport.ts'
 
 function node(job_id: string, parents: string[], given: Partial<RunNode> = {}): RunNode {
   return {
@@ -94,6 +94,8 @@ test('a drawing is fitted into the middle and not enlarged', () => {
   })
   const small = fitView({ width: 1_000, height: 10 }, { width: 532, height: 300 })
   assert.equal(small.scale, 0.5)
+  const first = firstView({ width: 1_000, height: 10 }, { width: 532, height: 300 })
+  assert.ok(first.scale > small.scale && first.x > 0, 'what would be too small begins at its beginning')
 })
 
 test('zooming keeps the point under the pointer', () => {

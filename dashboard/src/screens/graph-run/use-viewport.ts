@@ -1,6 +1,6 @@
 // Moving and zooming a drawing: by dragging, by two fingers, by the wheel with Ctrl. The wheel alone scrolls the page.
 import { type PointerEvent, type RefObject, useEffect, useRef, useState } from 'react'
-import { fitView, type Rect, reveal, type Size, type View, zoomAt } from './viewport.ts'
+import { firstView, fitView, type Rect, reveal, type Size, type View, zoomAt } from './viewport.ts'
 
 /** A press that moved less than this is a click. */
 const clickPx = 4
@@ -23,6 +23,8 @@ interface Viewport {
 
 interface Options {
   drawing: Size | null
+  /** At first all of it is shown, however small. */
+  isOverview: boolean
   /** The person moved it. */
   onMoved(): void
   onClick(at: { x: number; y: number }): void
@@ -38,7 +40,8 @@ export function useViewport(element: RefObject<HTMLElement | null>, options: Opt
   // Fitted when it is there; later only when asked, so that nothing jumps.
   // biome-ignore lint/correctness/useExhaustiveDependencies: not when the box changes its size
   useEffect(() => {
-    if (drawing !== null && hasBox) setView(fitView(drawing, box))
+    if (drawing === null || !hasBox) return
+    setView(options.isOverview ? fitView(drawing, box) : firstView(drawing, box))
   }, [drawing, hasBox])
 
   useEffect(() => {

@@ -19,6 +19,8 @@ export interface Rect extends Size {
 const scaleMin = 0.02
 const scaleMax = 2.5
 const margin = 16
+/** Names can be read. */
+export const readableScale = 0.6
 
 /** All of it in the middle of the box, never larger than life. */
 export function fitView(drawing: Size, box: Size): View {
@@ -34,6 +36,14 @@ export function fitView(drawing: Size, box: Size): View {
     x: (box.width - drawing.width * scale) / 2,
     y: (box.height - drawing.height * scale) / 2,
   }
+}
+
+/** Its beginning, large enough to be read, when all of it together would not be. */
+export function firstView(drawing: Size, box: Size): View {
+  const fitted = fitView(drawing, box)
+  if (fitted.scale >= readableScale) return fitted
+  const y = (box.height - drawing.height * readableScale) / 2
+  return { scale: readableScale, x: margin, y }
 }
 
 /** Larger or smaller, while the point of the box stays over the same point of the drawing. */

@@ -1,7 +1,7 @@
 // Runs of graphs, newest first, each with how far it is; the filters are in the address.
 import type { GraphRunList } from '@carillon/contract/graph-run.ts'
 import { Link } from '@tanstack/react-router'
-import { useMemo } from 'react'
+import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips } from '../../components/filter-bar.tsx'
@@ -11,15 +11,16 @@ import { Elapsed, Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatDuration, words } from '../../lib/format.ts'
 import { useIsPhone } from '../../lib/media.ts'
-import { useLiveRefresh } from '../../live/hooks.ts'
+import { useLive, useLiveRefresh } from '../../live/hooks.ts'
 import { JobFilter, TimeRange } from '../executions/more-filters.tsx'
 import { NodeProgress } from './node-progress.tsx'
+import { type RunNews, withNews } from './progress.ts'
 import { rangesOfRuns, runQueryOf } from './run-filters.ts'
-import './graphs.css'
 
 type RunRow = GraphRunList['graph_runs'][number]
 
 const statuses = ['RUNNING', 'SUCCEEDED', 'FAILED', 'CANCELLING', 'CANCELLED']
+const liveRowsMax = 100
 const filterNames = ['status', 'job_id', 'range', 'start_date', 'end_date']
 
 export function GraphsScreen() {
@@ -28,7 +29,9 @@ export function GraphsScreen() {
   // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
   const query = useMemo(() => runQueryOf(filters), [filterText])
   const list = useList<RunRow>('/graph-runs', 'graph_runs', { query })
-  useLiveRefresh(['graph_runs'], ['/graph-runs'])
+  const rows = useLiveRuns(list.items)
+  // A long list changes in place only; it is read again when a person asks.
+  useLiveRefresh(['graph_runs'], list.items.length <= liveRowsMax ? ['/graph-runs'] : [])
   return (
     <Page title="Graphs" lead="Runs of jobs that depend on each other, newest first.">
       <FilterBar names={filterNames}>
@@ -42,7 +45,7 @@ export function GraphsScreen() {
       </FilterBar>
       <DataTable
         label="Graph runs"
-        rows={list.items}
+        rows={rows}
         columns={columns}
         rowKey={(row) => row.graph_run_id}
         isLoading={list.isLoading}
@@ -54,6 +57,22 @@ export function GraphsScreen() {
       />
     </Page>
   )
+}
+
+function useLiveRuns(items: readonly RunRow[]): readonly RunRow[] {
+  const [told, setTold] = useState<ReadonlyMap<string, RunNews>>(new Map())
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a list that was read anew has what was told
+  useEffect(() => setTold(new Map()), [items])
+  useLive('graph_runs', ({ items: news }) =>
+    setTold((before) => {
+      const shown = new Set(items.map(({ graph_run_id }) => graph_run_id))
+      const seen = news.filter(({ graph_run_id }) => shown.has(graph_run_id))
+      return seen.length === 0
+        ? before
+        : new Map([...before, ...seen.map((run) => [run.graph_run_id, run] as const)])
+    }),
+  )
+  return useMemo(() => items.map((row) => withNews(row, told.get(row.graph_run_id))), [items, told])
 }
 
 const columns: Column<RunRow>[] = [

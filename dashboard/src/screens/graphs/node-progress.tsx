@@ -2,6 +2,7 @@
 import { statusColour } from '../../components/status.tsx'
 import { formatCount, words } from '../../lib/format.ts'
 import { inProgressOrder, progressText } from './progress.ts'
+import './graphs.css'
 
 interface NodeProgressProps {
   counts: Readonly<Record<string, number>>

@@ -37,3 +37,20 @@ export function progressText(counts: Readonly<Record<string, number>>): string {
   const list = parts.map(({ status, count }) => `${formatCount(count)} ${words(status)}`).join(', ')
   return `${formatCount(ended)} of ${formatCount(total)} nodes ended${list === '' ? '' : `: ${list}`}`
 }
+
+/** What the live stream tells of a run. */
+export interface RunNews {
+  graph_run_id: string
+  status: string
+  states: unknown
+}
+
+/** The row of a run with what was told since it was read. */
+export function withNews<Row extends { status: string; nodes_by_status: Record<string, number> }>(
+  row: Row,
+  news: RunNews | undefined,
+): Row {
+  if (news === undefined) return row
+  const counts = typeof news.states === 'object' && news.states !== null ? news.states : row.nodes_by_status
+  return { ...row, status: news.status, nodes_by_status: counts as Record<string, number> }
+}

@@ -1,0 +1,202 @@
+// One dead letter: the errors of all its attempts, its payload, and what can be done with it.
+import type { DeadLetter, RedriveReply } from '@carillon/contract/dead-letter.ts'
+import { Link } from '@tanstack/react-router'
+import { useId, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { useGet } from '../../api/hooks.ts'
+import { useMay } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { JsonBlock } from '../../components/code-block.tsx'
+import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { ErrorBox, Facts, Loading } from '../../components/page.tsx'
+import { Time } from '../../components/time.tsx'
+import { formatCount, shortId, words } from '../../lib/format.ts'
+import { checkJson } from '../execution/check-json.ts'
+import { reasonTexts } from './letter-filters.ts'
+import { redriveText } from './selection-bar.tsx'
+
+export function LetterDialog({ executionId, onClose }: { executionId: string; onClose(): void }) {
+  const path = `/dead-letters/${encodeURIComponent(executionId)}`
+  const found = useGet<DeadLetter>(path)
+  const may = useMay('operate')
+  const letter = found.data
+  return (
+    <Dialog
+      wide
+      title={letter === undefined ? 'Dead letter' : `Dead letter of ${letter.job_name}`}
+      onClose={onClose}
+      actions={may && letter !== undefined && <LetterActions letter={letter} onGone={onClose} />}
+    >
+      {found.error !== null && <ErrorBox error={found.error} />}
+      {found.isPending && <Loading />}
+      {letter !== undefined && <Letter letter={letter} />}
+    </Dialog>
+  )
+}
+
+function Letter({ letter }: { letter: DeadLetter }) {
+  const { execution_id: executionId, graph_run_id: graphRunId } = letter
+  return (
+    <>
+      <Facts
+        facts={[
+          [
+            'Job',
+            <Link key="job" to="/jobs/$jobId" params={{ jobId: letter.job_id }}>
+              {letter.job_name}
+            </Link>,
+          ],
+          [
+            'Execution',
+            <Link key="execution" to="/executions/$executionId" params={{ executionId }}>
+              {shortId(executionId)}
+            </Link>,
+          ],
+          ['Given up', <Time key="at" at={letter.dlq_timestamp} />],
+          ['Because', reasonTexts[letter.dlq_reason] ?? words(letter.dlq_reason)],
+          ['Attempts', formatCount(letter.total_attempts)],
+          [
+            'Redriven by itself',
+            <Time key="auto" at={letter.auto_redrive_at} missing="no, a person decides" />,
+          ],
+        ]}
+      />
+      {graphRunId !== null && (
+        <p>
+          It belonged to a{' '}
+          <Link to="/graphs/$graphRunId" params={{ graphRunId }}>
+            graph run
+          </Link>
+          . A redrive runs it alone: resume the run instead, and the letter is gone with that.
+        </p>
+      )}
+      <h3>Errors of all attempts</h3>
+      <div className="letter-errors">
+        <table className="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">Attempt</th>
+              <th scope="col">Ended</th>
+              <th scope="col">Error</th>
+            </tr>
+          </thead>
+          <tbody>
+            {letter.error_history.map(({ attempt_number, at, type, message, http_status }) => (
+              <tr key={attempt_number}>
+                <td>{attempt_number}</td>
+                <td>
+                  <Time at={at} />
+                </td>
+                <td>
+                  <strong>{type ?? 'none'}</strong>
+                  {http_status !== null && ` ${http_status}`} {message}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+      <h3>
+        Payload
+        {letter.edited_at !== null && (
+          <span className="dim">
+            , edited <Time at={letter.edited_at} />
+          </span>
+        )}
+      </h3>
+      {letter.payload === undefined ? (
+        <p className="dim">None: it was called without a body.</p>
+      ) : (
+        <JsonBlock value={letter.payload} label="Payload" />
+      )}
+    </>
+  )
+}
+
+function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void }) {
+  const [isEditing, setEditing] = useState(false)
+  const { execution_id: id } = letter
+  const body = { execution_ids: [id] }
+  return (
+    <>
+      <ConfirmAction
+        label="Discard"
+        icon="trash"
+        kind="danger"
+        title="Discard this letter"
+        verb="Discard it"
+        danger
+        twin={{ method: 'DELETE', path: `/dead-letters/${id}` }}
+        run={() => api.delete<void>(`/dead-letters/${id}`)}
+        done="The letter is discarded."
+        onDone={onGone}
+        invalidates={['/dead-letters']}
+      >
+        <p>It cannot be redriven afterwards; the execution stays in the history.</p>
+      </ConfirmAction>
+      <Button icon="edit" onClick={() => setEditing(true)}>
+        Edit payload
+      </Button>
+      <ConfirmAction
+        label="Redrive"
+        icon="retry"
+        kind="primary"
+        title="Redrive this letter"
+        verb="Redrive it"
+        twin={{ method: 'POST', path: '/dead-letters/redrive', body, cli: `dead-letters redrive ${id}` }}
+        run={() => api.post<RedriveReply>('/dead-letters/redrive', body)}
+        done={redriveText}
+        onDone={onGone}
+        invalidates={['/dead-letters', '/executions']}
+      >
+        <p>
+          It becomes a new execution with the same idempotency key
+          {letter.edited_at !== null && ' and the payload that was edited'}, and the letter is gone.
+        </p>
+      </ConfirmAction>
+      {isEditing && <EditPayload letter={letter} onClose={() => setEditing(false)} />}
+    </>
+  )
+}
+
+function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
+  const [text, setText] = useState(() => JSON.stringify(letter.payload ?? {}, null, 2))
+  const fieldId = useId()
+  const checked = checkJson(text)
+  const path = `/dead-letters/${letter.execution_id}`
+  const body = { payload: checked.value }
+  return (
+    <ConfirmDialog
+      title="Edit the payload"
+      verb="Save"
+      twin={{ method: 'PATCH', path, body }}
+      disabled={checked.error !== null}
+      run={() => api.patch<DeadLetter>(path, body)}
+      done="The payload is changed. It counts when the letter is redriven."
+      invalidates={['/dead-letters']}
+      onClose={onClose}
+    >
+      <div className="field">
+        <label htmlFor={fieldId}>Payload</label>
+        <textarea
+          id={fieldId}
+          className="input code"
+          rows={14}
+          spellCheck={false}
+          value={text}
+          aria-invalid={checked.error !== null}
+          aria-describedby={`${fieldId}-hint`}
+          onChange={(event) => setText(event.target.value)}
+        />
+        <p
+          id={`${fieldId}-hint`}
+          className={checked.error === null ? 'field-hint' : 'field-error'}
+          role="status"
+        >
+          {checked.error ?? 'Valid JSON. The letter is called with it when it is redriven.'}
+        </p>
+      </div>
+    </ConfirmDialog>
+  )
+}
