@@ -1,6 +1,7 @@
 // The hot statements with full-size parameters, for the test that looks at their plans.
 import { defaultTenantId } from '../src/domain/tenant.ts'
 import type { Sql } from '../src/lib/sql.ts'
+import * as activityStatements from '../src/store/activity.sql.ts'
 import {
   lockHolders,
   noteBatched,
@@ -30,6 +31,7 @@ import {
   selectCancelled,
   selectWaiting,
 } from '../src/store/queue.sql.ts'
+import * as rollupStatements from '../src/store/rollups.sql.ts'
 import { selectWaitingRoutes } from '../src/store/routes.sql.ts'
 import * as searchStatements from '../src/store/search.sql.ts'
 import { fireSlots, loadCursors, loadNoted, lockCursors, takeNotes } from '../src/store/slots.sql.ts'
@@ -51,6 +53,8 @@ import {
 const job = 'md5(n::text)::uuid'
 const tenant = `SELECT '${defaultTenantId}'::uuid`
 const lastId = `SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
+const fiveMinutesAgo = `SELECT to_ms(now() - interval '5 minutes')`
+const aMinuteAgo = `SELECT to_ms(now() - interval '1 minute')`
 /** A search with all conditions. */
 const conditions = [
   ...[
@@ -327,6 +331,32 @@ export const hotStatements: HotStatement[] = [
   },
   { statement: selectStats, values: [`SELECT md5('7')::uuid`, 'SELECT 365'], types: 'uuid, int' },
   { statement: foldStats, values: ['SELECT 10000'], types: 'float8' },
+  ...[rollupStatements.foldTenants, rollupStatements.foldJobs].map((statement) => ({
+    statement,
+    values: [fiveMinutesAgo, aMinuteAgo],
+    types: 'float8, float8',
+  })),
+  {
+    statement: rollupStatements.foldTroubles,
+    values: [fiveMinutesAgo, aMinuteAgo, 'SELECT 1000', 'SELECT 1000'],
+    types: 'float8, float8, int, int',
+  },
+  {
+    statement: rollupStatements.foldSkips,
+    values: [fiveMinutesAgo, aMinuteAgo, 'SELECT 1000'],
+    types: 'float8, float8, int',
+  },
+  { statement: rollupStatements.foldDays, values: [fiveMinutesAgo], types: 'float8' },
+  {
+    statement: activityStatements.lookAtQueue,
+    values: [tenant, 'SELECT 200', 'SELECT 10000'],
+    types: 'uuid, bigint, bigint',
+  },
+  {
+    statement: activityStatements.selectWaitingSlots,
+    values: [tenant, 'SELECT 200', 'SELECT 10000', 'SELECT 50'],
+    types: 'uuid, bigint, bigint, bigint',
+  },
   ...[searchStatements.listOfJob, searchStatements.listFailedOfJob].map((statement) => ({
     statement,
     values: [

@@ -81,6 +81,7 @@ import { signingKeyRoutes } from './routes/signing-key.ts'
 import { slaRoutes } from './routes/sla.ts'
 import { tenantRoutes } from './routes/tenants.ts'
 import { triggerRoutes } from './routes/trigger.ts'
+import { troubleRoutes } from './routes/troubles.ts'
 import { workerClaimRoutes } from './routes/worker-claims.ts'
 import { workerReportRoutes } from './routes/worker-reports.ts'
 import { workerRoutes } from './routes/workers.ts'
@@ -239,6 +240,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       partitionRoutes(v1, deps)
       activityRoutes(v1, deps)
       slaRoutes(v1, deps)
+      troubleRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)

@@ -72,12 +72,18 @@ export const selectLateSlots = sql('selectLateSlots')`
   ) l JOIN jobs j ON j.job_id = l.job_id AND j.tenant_id = $1
   ORDER BY l.slot DESC, l.job_id DESC`
 
-// What waits to be claimed: $2 batches and $3 rows of `live` are looked at, at most. A lane is a tenant's own or shared.
+// What waits to be claimed: $2 batches and $3 rows of `live` are looked at, at most. A lane is a tenant's own or shared. In
+// the order of an index: the planner would read the whole of it otherwise.
 const lookedAt = fragment`
   batch AS MATERIALIZED (
-    SELECT batch_id, lane, enqueued_at, positions, job_ids, slots_ms FROM batches WHERE worker_id IS NULL LIMIT $2
+    SELECT batch_id, lane, enqueued_at, positions, job_ids, slots_ms FROM batches WHERE worker_id IS NULL
+    ORDER BY route, lane, rank LIMIT $2
   ), alone AS MATERIALIZED (
-    SELECT execution_id, tenant_id, job_id, slot, enqueued_at FROM live WHERE state = 'ready' LIMIT $3
+    (SELECT execution_id, tenant_id, job_id, slot, enqueued_at FROM live WHERE state = 'ready' AND host IS NULL
+      ORDER BY route, lane, rank LIMIT $3)
+    UNION ALL
+    (SELECT execution_id, tenant_id, job_id, slot, enqueued_at FROM live WHERE state = 'ready' AND host IS NOT NULL
+      ORDER BY route, host, rank LIMIT $3)
   ), capped AS (
     SELECT (SELECT count(*) FROM batch) >= $2 OR (SELECT count(*) FROM alone) >= $3 AS capped
   )`
@@ -97,7 +103,8 @@ export const lookAtQueue = sql('lookAtQueue')`
 // Due for more than five seconds and not begun; the latest first. A backfill, a retry or a redrive has a slot of long ago.
 export const selectWaitingSlots = sql('selectWaitingSlots')`
   WITH ${lookedAt}, held_back AS MATERIALIZED (
-    SELECT execution_id, tenant_id, job_id, kind, slot, enqueued_at FROM live WHERE state = 'waiting' LIMIT $3
+    SELECT execution_id, tenant_id, job_id, kind, slot, enqueued_at FROM live WHERE state = 'waiting'
+    ORDER BY job_id, rank LIMIT $3
   ), waiting AS (
     SELECT execution_at(b.batch_id, u.place) AS execution_id, u.job_id, from_ms(u.slot_ms) AS slot, b.enqueued_at
     FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.slots_ms) AS u(place, job_id, slot_ms)

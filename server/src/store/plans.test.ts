@@ -13,7 +13,7 @@ import type { Database } from './database.ts'
 
 const tables = [
   ...['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches', 'job_edges'],
-  ...['graph_runs', 'run_roots', 'run_notes'],
+  ...['graph_runs', 'run_roots', 'run_notes', 'job_activity', 'tenant_activity'],
 ]
 
 interface Node {

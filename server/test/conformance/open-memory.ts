@@ -21,6 +21,8 @@ export function openMemory(): StoreBundle {
     ageHistory: (days) => world.advance(days * 86_400_000),
     foldStats: async () => {},
     foldRollups: async () => {},
+    ageQueue: (ms) => world.advance(ms),
+    ageSkips: () => world.advance(60_000),
     ageRequests: (ms) => world.advance(ms),
     ageOperations: (ms) => world.advance(ms),
     ageDeadlines: (ms) => world.advance(ms),

@@ -60,6 +60,10 @@ export interface StoreBundle extends StorePorts {
   foldStats(): Promise<void>
   /** Folds all that was recorded into what dashboards read. */
   foldRollups(): Promise<void>
+  /** Makes what waits to be claimed look this much older. */
+  ageQueue(ms: number): Promise<void>
+  /** Makes what was skipped look as if a minute had passed since. */
+  ageSkips(): Promise<void>
   /** Makes the answers that are kept look this much older. */
   ageRequests(ms: number): Promise<void>
   /** Makes the next steps of operations due this much sooner. */
@@ -146,6 +150,12 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
         while ((await fold.step()) === 'more');
       }
       while ((await foldDays(database)) === 'more');
+    },
+    async ageQueue(ms) {
+      await client.query(`UPDATE batches SET enqueued_at = enqueued_at - $1 * interval '1 millisecond'`, [ms])
+    },
+    async ageSkips() {
+      await client.query(`UPDATE skips SET changed_at = changed_at - interval '1 minute'`)
     },
     async ageRequests(ms) {
       await client.query(
