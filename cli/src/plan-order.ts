@@ -9,9 +9,22 @@ export interface Parent {
   on?: string
 }
 
+/** A text alone is a key. */
 export function parentsOf(document: Document): Parent[] {
   const given = document['depends_on']
-  return Array.isArray(given) ? (given as Parent[]) : []
+  if (!Array.isArray(given)) return []
+  return given.map((parent: unknown) => {
+    if (typeof parent === 'string') return { key: parent }
+    if (typeof parent === 'object' && parent !== null) return parent
+    throw new CliError(EXIT.usage, `"${document['key']}" runs after ${JSON.stringify(parent)}: name a key.`)
+  })
+}
+
+/** As an export writes them: without the rule that is the default. */
+export function plainParents(document: Document): Parent[] {
+  return parentsOf(document).map(({ on, ...named }) =>
+    on === undefined || on === 'success' ? named : { ...named, on },
+  )
 }
 
 export function orderByParents(jobs: readonly Placed[]): Placed[] {

@@ -2,12 +2,12 @@
 // run: nothing here knows the defaults or the forms of a schedule.
 import type { Calendar } from '@carillon/contract/calendar.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
-import type { Client } from '@carillon/sdk'
+import { CarillonError, type Client } from '@carillon/sdk'
 import { CliError, EXIT } from './exit-code.ts'
 import { type Document, hasHidden, hiddenValue, toDocument } from './job-document.ts'
 import type { Manifest, Placed } from './manifest.ts'
 import { type Change, changesBetween } from './merge-patch.ts'
-import { orderByParents, parentsOf } from './plan-order.ts'
+import { orderByParents, parentsOf, plainParents } from './plan-order.ts'
 import { inPool } from './pool.ts'
 
 export interface PlannedStep {
@@ -110,19 +110,24 @@ async function planJob(
 ): Promise<PlannedStep> {
   const key = String(document['key'])
   const now = world.present.get(key)
-  const later = parentsOf(document).filter(
-    (parent) => parent.key !== undefined && !world.present.has(parent.key),
+  const absent = parentsOf(document).find(
+    (parent) => parent.key !== undefined && !world.present.has(parent.key) && !world.wanted.has(parent.key),
   )
-  const absent = later.find((parent) => !world.wanted.has(parent.key!))
   if (absent !== undefined) {
     throw new CliError(
       EXIT.refused,
       `${where}: "${key}" runs after "${absent.key}", which is neither in the files nor on the server.`,
     )
   }
-  const { request, stoodIn } = standIn(document, world, later.length > 0, calendarsMade)
-  const would = await client.jobs
-    .putByKey(key, request as unknown as JobRequest, { dryRun: true, signal })
+  const ask = (isThere: (parent: string) => boolean) =>
+    dryRun(document, world, isThere, calendarsMade, { client, signal })
+  const { would, stoodIn } = await ask((parent) => world.present.has(parent))
+    .catch((error: Error) => {
+      // As things are now it would be a circle; the files have none, or they would not be in order.
+      if (error instanceof CarillonError && error.code === 'DEPENDENCY_CYCLE')
+        return ask((parent) => world.present.has(parent) && !world.wanted.has(parent))
+      throw error
+    })
     .catch((error: Error) => {
       error.message = `${where}: ${key}: ${error.message}`
       throw error
@@ -133,7 +138,7 @@ async function planJob(
   const after: Document = toDocument(would, keyOf)
   for (const field of stoodIn) {
     if (document[field] === undefined) delete after[field]
-    else after[field] = document[field]
+    else after[field] = field === 'depends_on' ? plainParents(document) : document[field]
   }
   const changes = changesBetween(toDocument(now, keyOf), after)
   const isSame = would.version === now.version && stoodIn.length === 0
@@ -148,18 +153,22 @@ async function planJob(
   return { ...step, ...known, action: 'change', changes }
 }
 
-/** The request for the dry run; what it names that is only to be made is stood in for. */
-function standIn(
+/** What the server would make of it. What it names that is only to be made is stood in for; `stoodIn` has those fields. */
+async function dryRun(
   document: Document,
   { present }: World,
-  hasLaterParents: boolean,
+  isThere: (parent: string) => boolean,
   calendarsMade: ReadonlySet<string>,
-): { request: Document; stoodIn: string[] } {
-  const request = toRequest(document, (key) => present.get(key)?.job_id ?? null)
-  const stoodIn: string[] = hasLaterParents ? ['depends_on'] : []
-  if (hasLaterParents && request['schedule'] === undefined) {
-    request['schedule'] = '@yearly'
-    stoodIn.push('schedule')
+  { client, signal }: Pick<PlanOptions, 'client' | 'signal'>,
+): Promise<{ would: Job; stoodIn: string[] }> {
+  const request = toRequest(document, (key) => (isThere(key) ? present.get(key)!.job_id : null))
+  const stoodIn: string[] = []
+  if (parentsOf(document).some(({ key }) => key !== undefined && !isThere(key))) {
+    stoodIn.push('depends_on')
+    if (request['schedule'] === undefined) {
+      request['schedule'] = '@yearly'
+      stoodIn.push('schedule')
+    }
   }
   const { schedule } = request
   if (typeof schedule === 'object' && schedule !== null && 'exclusions' in schedule) {
@@ -170,7 +179,11 @@ function standIn(
       stoodIn.push('schedule')
     }
   }
-  return { request, stoodIn }
+  const would = await client.jobs.putByKey(String(document['key']), request as unknown as JobRequest, {
+    dryRun: true,
+    signal,
+  })
+  return { would, stoodIn }
 }
 
 /** As the API takes it: parents by id instead of by key, and without its own key, which is in the address. */

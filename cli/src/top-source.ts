@@ -38,7 +38,7 @@ export type TopEvent =
   | { kind: 'executions'; items: Seen[] }
   | { kind: 'source'; source: 'stream' | 'poll' | 'lost' }
 
-const againMs = 2_000
+const againMs = 1_000
 const pollMs = 2_000
 const pollPage = 100
 

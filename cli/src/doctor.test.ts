@@ -1,0 +1,137 @@
+// `carillon doctor` and `carillon completion`, the second in a real bash.
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmod, mkdir, symlink } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { delimiter, join } from 'node:path'
+import test from 'node:test'
+import { promisify } from 'node:util'
+import { createClient } from '@carillon/sdk'
+import { cleanUp } from '../../server/test/cleanup.ts'
+import { launcher } from '../../server/test/e2e/program.ts'
+import { cli, startServer } from '../test/cli.ts'
+
+const run = promisify(execFile)
+const words = (text: string) => text.trim().split(/\s+/)
+
+interface Found {
+  checks: { name: string; state: string; detail: string; advice: string | null }[]
+  summary: { ok: number; warn: number; fail: number }
+}
+
+test('carillon doctor and completion', async (t) => {
+  const server = await startServer(t)
+  const examine = async (...args: string[]) => {
+    const { code, out } = await server.call(['doctor', '--json', ...args])
+    const found = JSON.parse(out) as Found
+    return { code, ...found, of: (name: string) => found.checks.find((check) => check.name === name) }
+  }
+
+  await t.test('a healthy server passes every check', async () => {
+    const { code, summary, checks, of } = await examine()
+    assert.deepEqual([code, summary.warn, summary.fail], [0, 0, 0], JSON.stringify(checks, null, 1))
+    assert.match(of('key')!.detail, /read, write, operate, admin, operator$/)
+    assert.match(of('schedulers')!.detail, /^64 of 64 partitions are held, by 1 scheduler$/)
+    assert.match(of('workers')!.detail, /^1 alive/)
+    assert.match(of('clock')!.detail, /within a second/)
+    assert.match(of('disk')!.detail, /GiB free/)
+    const { out, err } = await server.call(['doctor'], { columns: 80 })
+    assert.match(out, /^✓ ok {4}server +answers at/)
+    assert.match(err, /\d+ ok, 0 to look at, 0 wrong/)
+  })
+
+  await t.test('what is wrong is said with what to do, and ends with exit code 9', async () => {
+    const wrong = await examine('--key', 'crl_wrong')
+    assert.equal(wrong.code, 9)
+    assert.equal(wrong.of('key')!.state, 'fail')
+    const away = await cli(words('doctor --json --url http://127.0.0.1:1'))
+    assert.equal(away.code, 9)
+    assert.match(JSON.parse(away.out).checks[0].advice, /carillon start/)
+    const keyFile = join(server.dataDir, 'api-key')
+    await chmod(keyFile, 0o644)
+    assert.equal((await examine()).of('data')!.advice, `chmod 600 ${keyFile}`)
+    await chmod(keyFile, 0o600)
+  })
+
+  await t.test('a key is asked what it may do, and nothing is changed by that', async () => {
+    const client = createClient({ url: server.url, key: server.key })
+    const { key } = await client.apiKeys.create({ name: 'reader', scopes: ['read', 'operate'] })
+    const { of, code } = await examine('--key', key!)
+    assert.equal(code, 0)
+    assert.match(of('key')!.detail, /: read, operate$/)
+    assert.equal(of('schedulers'), undefined)
+    assert.deepEqual((await client.jobs.list().page()).jobs, [])
+    assert.deepEqual((await client.operations.list().page()).operations, [])
+  })
+
+  await t.test('dead letters are pointed out, with the way to them', async () => {
+    const made = words(
+      'jobs create --name dies --job-key dies --schedule now --retries 0 --wait --callback-url',
+    )
+    await server.call([...made, `${server.url}/echo?status=500`])
+    const { of, code } = await examine()
+    assert.deepEqual([code, of('dead letters')!.state], [0, 'warn'])
+    assert.equal(of('dead letters')!.advice, 'carillon dead-letters list')
+  })
+
+  await t.test('a clock that is off is found', async () => {
+    const late = createServer((_request, response) => {
+      response.setHeader('date', new Date(Date.now() - 40_000).toUTCString())
+      response.end(
+        JSON.stringify({ status: 'ready', version: '9.9.9', roles: [], checks: { database: 'away' } }),
+      )
+    })
+    late.listen(0, '127.0.0.1')
+    cleanUp(t, () => late.close())
+    await new Promise((resolve) => late.once('listening', resolve))
+    const url = `http://127.0.0.1:${(late.address() as AddressInfo).port}`
+    const { code, out } = await cli(['doctor', '--json', '--url', url], {
+      env: { CARILLON_DATA: '/nowhere' },
+    })
+    assert.equal(code, 9)
+    const states = new Map((JSON.parse(out) as Found).checks.map(({ name, state }) => [name, state]))
+    assert.deepEqual(
+      ['clock', 'version', 'ready: database', 'key'].map((name) => states.get(name)),
+      ['fail', 'warn', 'fail', 'fail'],
+    )
+  })
+
+  await t.test('bash completes commands, options, their values and the names of jobs', async () => {
+    await server.call([
+      ...words('jobs create --name x --job-key nightly --schedule @yearly --callback-url'),
+      server.url,
+    ])
+    const bin = join(server.dataDir, 'bin')
+    await mkdir(bin)
+    await symlink(launcher, join(bin, 'carillon'))
+    const { out: script } = await cli(['completion', 'bash'])
+    const complete = async (line: string) => {
+      const typed = line.split(' ')
+      const code = `${script}
+COMP_WORDS=(${typed.map((word) => `'${word}'`).join(' ')}); COMP_CWORD=${typed.length - 1}; _carillon; printf '%s\\n' "\${COMPREPLY[@]}"`
+      const { stdout } = await run('bash', ['-c', code], {
+        env: {
+          PATH: [bin, process.env['PATH']].join(delimiter),
+          CARILLON_URL: server.url,
+          CARILLON_API_KEY: server.key,
+        },
+      })
+      return stdout.trim().split('\n')
+    }
+    assert.deepEqual(await complete('carillon dea'), ['dead-letters'])
+    assert.deepEqual(await complete('carillon jobs pa'), ['pause'])
+    assert.deepEqual(await complete('carillon jobs list --sta'), ['--status'])
+    assert.deepEqual(await complete('carillon jobs list --status PA'), ['PAUSED'])
+    assert.deepEqual(await complete('carillon jobs pause nig'), ['nightly'])
+    assert.deepEqual(await complete('carillon completion f'), ['fish'])
+  })
+
+  await t.test('the scripts of zsh and fish ask the same', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { code, out } = await cli(['completion', shell])
+      assert.equal(code, 0)
+      assert.match(out, /carillon __complete -- /)
+    }
+  })
+})
