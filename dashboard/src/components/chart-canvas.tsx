@@ -49,6 +49,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
         {
           ...axis,
           space: 70,
+          size: 30,
           values: (_plot, values, _axis, _space, step) => timeLabels(values, step, mode),
         },
         { ...axis, size: 46, values: (_plot, values) => values.map((value) => latest.current.format(value)) },

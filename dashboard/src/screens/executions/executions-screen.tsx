@@ -51,7 +51,11 @@ export function ExecutionsScreen() {
   const columns = useMemo(() => columnsOf(longestMs), [longestMs])
   const total = list.total === null ? '' : `${formatCount(list.total, list.totalCapped)} found`
   return (
-    <Page title="Executions" lead={total} actions={<BulkActions query={query} />}>
+    <Page
+      title="Executions"
+      lead={<Found total={total} fresh={fresh} onShow={refresh} />}
+      actions={<BulkActions query={query} />}
+    >
       <FilterBar names={filterNames}>
         <FilterText name="q" label="Job, key, tag or error" isSearch />
         <FilterText name="tag" label="Tag" />
@@ -73,11 +77,6 @@ export function ExecutionsScreen() {
           options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
         />
       </FilterBar>
-      {fresh > 0 && (
-        <Button className="fresh-rows" onClick={refresh}>
-          {formatCount(fresh, fresh >= freshMax)} new
-        </Button>
-      )}
       <DataTable
         label="Executions"
         rows={rows}
@@ -91,6 +90,16 @@ export function ExecutionsScreen() {
         empty={<NoExecutions isFiltered={Object.keys(query).length > 0} />}
       />
     </Page>
+  )
+}
+
+// The new ones stand where there is room for them always: a list does not move when the first one comes.
+function Found({ total, fresh, onShow }: { total: string; fresh: number; onShow(): void }) {
+  return (
+    <span className="found">
+      {total}
+      {fresh > 0 && <Button onClick={onShow}>{formatCount(fresh, fresh >= freshMax)} new</Button>}
+    </span>
   )
 }
 
