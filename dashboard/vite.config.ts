@@ -1,7 +1,7 @@
 // How the dashboard is built: hashed files without inline code (the content security policy allows none), each with
 // its .br and .gz beside it, so that the server compresses nothing while it serves.
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib'
 import react from '@vitejs/plugin-react'
 import { defineConfig, type Plugin } from 'vite'
@@ -15,7 +15,7 @@ function compress(): Plugin {
     name: 'compress',
     apply: 'build',
     configResolved(config) {
-      dir = join(config.root, config.build.outDir)
+      dir = resolve(config.root, config.build.outDir)
     },
     closeBundle() {
       for (const name of readdirSync(dir, { recursive: true, encoding: 'utf8' })) {

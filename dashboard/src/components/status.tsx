@@ -28,7 +28,7 @@ export function Status({ status, label }: { status: string; label?: string }) {
   return (
     <span className={`status status-${tone}`}>
       <Icon name={icon} />
-      {label ?? words(status)}
+      {label ?? (status === 'WAITING_DEPENDENCIES' ? 'waiting for jobs' : words(status))}
     </span>
   )
 }

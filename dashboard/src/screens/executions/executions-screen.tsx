@@ -134,7 +134,7 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
 function columnsOf(longestMs: number): Column<Row>[] {
   return [
     { id: 'job', header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
-    { id: 'status', header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
+    { id: 'status', header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
     {
       id: 'due',
       header: 'Due',
