@@ -56,6 +56,10 @@ export function sayBuilding(): void {
   console.log('Building the dashboard …')
 }
 
+export function sayDemo(text: string): void {
+  console.log(text)
+}
+
 export function sayUnbuilt(reason: string): void {
   console.error(`carillon: The dashboard could not be built, all else runs: ${reason}`)
 }

@@ -6,6 +6,7 @@ import { loadOperatorKey } from './config/operator-key.ts'
 import { type Config, ConfigError, isLoopback, isRunByNpm, readConfig, runsCommands } from './config/read.ts'
 import {
   sayBuilding,
+  sayDemo,
   sayError,
   sayPreparing,
   sayStarted,
@@ -13,6 +14,8 @@ import {
   sayStopping,
   sayUnbuilt,
 } from './console.ts'
+import type { DemoSize } from './demo/copy-jobs.ts'
+import { demoHandlers, openDemo } from './demo/open-demo.ts'
 import { EmbeddedPostgres } from './engines/embedded/embedded-postgres.ts'
 import { embeddedDatabase } from './engines/embedded/hold-postgres.ts'
 import { FurtherProcesses } from './further-processes.ts'
@@ -35,10 +38,12 @@ const databaseStopMs = 800
 export interface RunOptions {
   /** A file of handlers to run, in a process of their own. */
   handlers?: string
+  /** Fills a world to look at; with a size, a larger one to measure. */
+  demo?: { size: DemoSize | null }
 }
 
 /** Returns the exit code once everything has stopped. */
-export async function runServer({ handlers }: RunOptions = {}): Promise<number> {
+export async function runServer({ handlers, demo }: RunOptions = {}): Promise<number> {
   try {
     // Some builds of Node 26 come without it; schedules need it.
     if (typeof Temporal !== 'object')
@@ -49,7 +54,8 @@ export async function runServer({ handlers }: RunOptions = {}): Promise<number> 
       plain: process.stderr.isTTY === true,
       write: (line) => void process.stderr.write(line),
     })
-    await serve(config, handlers === undefined ? null : await checkHandlers(config, handlers))
+    const file = demo === undefined ? handlers : checkDemoOptions(config, handlers)
+    await serve(config, file === undefined ? null : await checkHandlers(config, file), demo ?? null)
     return 0
   } catch (error) {
     if (error instanceof StopRequested) {
@@ -62,7 +68,11 @@ export async function runServer({ handlers }: RunOptions = {}): Promise<number> 
   }
 }
 
-async function serve(config: Config, handlersFile: string | null): Promise<void> {
+async function serve(
+  config: Config,
+  handlersFile: string | null,
+  demo: RunOptions['demo'] | null,
+): Promise<void> {
   using stopSignal = new StopSignal(deps, {
     followParent: isRunByNpm(),
     // PostgreSQL's leash stops it when we are gone.
@@ -102,6 +112,9 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
   if (embedded === null) await migrateWhenReachable(migrateDeps, address)
   else await migrate(migrateDeps, address)
 
+  const world = demo ? await openDemo(address) : null
+  if (world !== null) resources.use(world)
+
   const operatorKey = await loadOperatorKey(config, realRandom)
   const reports = new ProcessReports()
   const api = { operatorKey: operatorKey.key, reports, ...(dashboard && { dashboard: await dashboard }) }
@@ -119,6 +132,14 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
     await Promise.all([server.stop(), further.stop(leftMs())])
   })
   if (server.url !== null) await embedded?.announce(server.url)
+  await world?.fill({
+    url: server.url!,
+    operatorKey: operatorKey.key,
+    shellCommands: config.shellCommands,
+    size: demo?.size ?? null,
+    say: sayDemo,
+    signal: stop,
+  })
 
   // Whoever reads what a server that others reach has printed may be anybody.
   const isPrivate = isLoopback(config.host)
@@ -138,6 +159,15 @@ async function serve(config: Config, handlersFile: string | null): Promise<void>
   sayStopping()
   await resources.disposeAsync()
   sayStopped()
+}
+
+/** The handlers of the demo world. */
+function checkDemoOptions({ roles, host }: Config, handlers: string | undefined): string {
+  if (handlers !== undefined)
+    throw new OperatingError('--demo has handlers of its own: leave out --handlers.')
+  if (!roles.includes('api')) throw new OperatingError('--demo needs the api role in CARILLON_ROLES.')
+  if (!isLoopback(host)) throw new OperatingError('--demo is for a server that only this machine can reach.')
+  return demoHandlers
 }
 
 /** What a person would otherwise read again and again from a process that cannot start. */
