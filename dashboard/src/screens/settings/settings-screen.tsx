@@ -1,10 +1,39 @@
-// Settings.
-import { Loading, Page } from '../../components/page.tsx'
+// Keys, tenants, the signing key, what this browser shows, and what the server says of itself.
+import { useSession } from '../../api/session.ts'
+import { Page } from '../../components/page.tsx'
+import { type Tab, Tabs } from '../../components/tabs.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { ApiKeys } from './api-keys.tsx'
+import { ServerFacts } from './server-facts.tsx'
+import { SigningKeyCard } from './signing-key.tsx'
+import { Tenants } from './tenants.tsx'
+import { ThisBrowser } from './this-browser.tsx'
+import './settings.css'
 
 export function SettingsScreen() {
+  const [filters, change] = useFilters()
+  const session = useSession().data
+  if (session === undefined || session === null) return null
+  const isAdmin = session.scopes.includes('admin')
+  const tabs: Tab[] = [
+    ...(isAdmin
+      ? [
+          { id: 'keys', name: 'API keys', panel: () => <ApiKeys session={session} /> },
+          { id: 'signing', name: 'Signing key', panel: () => <SigningKeyCard /> },
+        ]
+      : []),
+    ...(session.operator ? [{ id: 'tenants', name: 'Tenants', panel: () => <Tenants /> }] : []),
+    { id: 'browser', name: 'This session', panel: () => <ThisBrowser session={session} /> },
+    { id: 'server', name: 'Server', panel: () => <ServerFacts /> },
+  ]
   return (
     <Page title="Settings">
-      <Loading />
+      <Tabs
+        label="Settings"
+        tabs={tabs}
+        selected={filters['tab']}
+        onSelect={(tab) => change({ tab: tab === tabs[0]!.id ? undefined : tab })}
+      />
     </Page>
   )
 }

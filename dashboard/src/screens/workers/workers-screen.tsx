@@ -1,10 +1,177 @@
-// Workers.
-import { Loading, Page } from '../../components/page.tsx'
+// Who runs attempts, and who fires which slice of all jobs.
+import type { PartitionList } from '@carillon/contract/partition.ts'
+import type { WorkerList } from '@carillon/contract/worker.ts'
+import { useGet } from '../../api/hooks.ts'
+import { useSession } from '../../api/session.ts'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Icon } from '../../components/icon.tsx'
+import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { formatCount, formatDuration, plural, shortId } from '../../lib/format.ts'
+import { useIsPhone } from '../../lib/media.ts'
+import { useNow } from '../../lib/now.ts'
+import { leaseLeftMs } from './holders.ts'
+import { PartitionGrid } from './partition-grid.tsx'
+import './workers.css'
+
+type Worker = WorkerList['workers'][number]
+
+const everyMs = 3_000
 
 export function WorkersScreen() {
+  const session = useSession()
+  const isOperator = session.data?.operator === true
+  const workers = useGet<WorkerList>('/workers', { everyMs })
+  const partitions = useGet<PartitionList>('/partitions', { everyMs, enabled: isOperator })
+  const all = workers.data?.workers ?? []
+  const alive = all.filter(({ status }) => status !== 'DEAD')
+  const capacity = alive.reduce((sum, worker) => sum + worker.capacity, 0)
+  const running = alive.reduce((sum, worker) => sum + worker.current_load, 0)
   return (
-    <Page title="Workers">
-      <Loading />
+    <Page
+      title="Workers"
+      lead={
+        workers.data === undefined
+          ? ''
+          : `${plural(alive.length, 'worker')} alive, ${formatCount(running)} of ${formatCount(capacity)} executions running.`
+      }
+    >
+      <DataTable
+        label="Workers"
+        rows={all}
+        columns={columns}
+        rowKey={({ worker_id }) => worker_id}
+        isLoading={workers.isPending}
+        error={workers.error}
+        empty={<NoWorkers />}
+      />
+      {isOperator && (
+        <>
+          <h2>Partitions</h2>
+          {partitions.error !== null && partitions.data === undefined && (
+            <ErrorBox error={partitions.error} />
+          )}
+          {partitions.isPending && <Loading />}
+          {partitions.data !== undefined && <PartitionGrid list={partitions.data} />}
+        </>
+      )}
     </Page>
+  )
+}
+
+const columns: Column<Worker>[] = [
+  {
+    id: 'host',
+    header: 'Host',
+    width: 'minmax(8rem, 1.4fr)',
+    cell: (worker) => <HostCell worker={worker} />,
+  },
+  { id: 'status', header: 'Status', width: '7rem', cell: (worker) => <WorkerStatus worker={worker} /> },
+  {
+    id: 'runs',
+    header: 'Runs',
+    width: 'minmax(9rem, 2fr)',
+    wideOnly: true,
+    cell: (worker) => (
+      <span title={runsOf(worker)}>
+        {runsOf(worker)}
+        {worker.labels.length > 0 && <span className="dim"> · {worker.labels.join(', ')}</span>}
+      </span>
+    ),
+  },
+  {
+    id: 'load',
+    header: 'Running / capacity',
+    width: '12rem',
+    wideOnly: true,
+    cell: ({ current_load, capacity }) => (
+      <span className="load">
+        <meter
+          min={0}
+          max={Math.max(1, capacity)}
+          value={current_load}
+          aria-label="Executions running, of the capacity"
+        />
+        <span className="number">
+          {formatCount(current_load)} / {formatCount(capacity)}
+        </span>
+      </span>
+    ),
+  },
+  {
+    id: 'beat',
+    header: 'Heartbeat',
+    width: '8rem',
+    wideOnly: true,
+    cell: ({ last_heartbeat }) => <Time at={last_heartbeat} />,
+  },
+  {
+    id: 'lease',
+    header: 'Lease',
+    width: '7rem',
+    wideOnly: true,
+    cell: (worker) => <Lease worker={worker} />,
+  },
+  {
+    id: 'since',
+    header: 'Registered',
+    width: '8rem',
+    wideOnly: true,
+    cell: ({ registered_at }) => <Time at={registered_at} />,
+  },
+]
+
+function HostCell({ worker }: { worker: Worker }) {
+  const isPhone = useIsPhone()
+  const { host, version, worker_id, tenant_id, current_load, capacity } = worker
+  const whose = tenant_id === null ? 'part of the installation' : "a tenant's own"
+  return (
+    <span className={isPhone ? 'host-cell' : ''} title={`${worker_id}, ${whose}`}>
+      <span>
+        {host} <span className="dim">{version}</span>
+      </span>{' '}
+      <span className="dim">
+        {isPhone
+          ? `${formatCount(current_load)} / ${formatCount(capacity)} running`
+          : `${shortId(worker_id)}${tenant_id === null ? '' : ', own'}`}
+      </span>
+    </span>
+  )
+}
+
+function WorkerStatus({ worker: { status } }: { worker: Worker }) {
+  if (status === 'DEAD') return <Status status="LOST" label="dead" />
+  if (status === 'DRAINING') return <Status status="PAUSED" label="draining" />
+  return <Status status="ACTIVE" label="alive" />
+}
+
+function Lease({ worker: { status, last_heartbeat } }: { worker: Worker }) {
+  const leftMs = leaseLeftMs(last_heartbeat, useNow())
+  if (status === 'DEAD' || leftMs === 0) {
+    return (
+      <span className="dim">
+        <Icon name="warn" /> run out
+      </span>
+    )
+  }
+  return <span className="number">{formatDuration(leftMs)} left</span>
+}
+
+function runsOf({ executors, handlers }: Worker): string {
+  return handlers.length > 0 ? handlers.join(', ') : `calls by ${executors.join(', ')}`
+}
+
+function NoWorkers() {
+  return (
+    <Empty
+      title="You have no workers of your own."
+      code={`import { createWorker, defineJob } from '@carillon/sdk'
+
+const greet = defineJob({ key: 'greet', run: async ({ name }) => ({ said: 'hello ' + name }) })
+await createWorker({ url: '${location.origin}', key: process.env.CARILLON_API_KEY, jobs: [greet] })`}
+    >
+      Callbacks over HTTP are called by the installation itself. To run handlers in a process of yours:
+    </Empty>
   )
 }

@@ -1,0 +1,176 @@
+// API keys: what each may do, since when, until when, whether somebody uses it; made here, and shown once.
+import type { ApiKey, CreatedApiKey } from '@carillon/contract/api-key.ts'
+import { useMemo, useState } from 'react'
+import { api } from '../../api/client.ts'
+import { useList } from '../../api/hooks.ts'
+import type { Session } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { CodeBlock } from '../../components/code-block.tsx'
+import { ConfirmAction } from '../../components/confirm-action.tsx'
+import { type Column, DataTable } from '../../components/data-table.tsx'
+import { Dialog } from '../../components/dialog.tsx'
+import { Empty } from '../../components/page.tsx'
+import { Status } from '../../components/status.tsx'
+import { Time } from '../../components/time.tsx'
+import { serverNow } from '../../lib/now.ts'
+import { keyStateOf } from './key-form.ts'
+import { NewKeyDialog } from './new-key-dialog.tsx'
+
+export function ApiKeys({ session }: { session: Session }) {
+  const [isOfOperators, setOfOperators] = useState(false)
+  const [isAsking, setAsking] = useState(false)
+  const [made, setMade] = useState<CreatedApiKey | null>(null)
+  const query = useMemo(() => (isOfOperators ? { operator: true } : {}), [isOfOperators])
+  const list = useList<ApiKey>('/api-keys', 'api_keys', { query })
+  return (
+    <>
+      <div className="settings-head">
+        <Button kind="primary" icon="plus" onClick={() => setAsking(true)}>
+          New API key
+        </Button>
+        {session.operator && (
+          <label className="check">
+            <input
+              type="checkbox"
+              checked={isOfOperators}
+              onChange={(event) => setOfOperators(event.target.checked)}
+            />{' '}
+            Keys of operators
+          </label>
+        )}
+        <span className="dim">
+          {session.key_name === null
+            ? 'You are logged in with the operator key.'
+            : `You use ${session.key_name}.`}
+        </span>
+      </div>
+      <DataTable
+        label="API keys"
+        rows={list.items}
+        columns={columns}
+        rowKey={({ key_id }) => key_id}
+        isLoading={list.isLoading}
+        error={list.error}
+        hasMore={list.hasMore}
+        isFetchingMore={list.isFetchingMore}
+        onMore={list.fetchMore}
+        empty={<NoKeys isOfOperators={isOfOperators} />}
+      />
+      {isAsking && (
+        <NewKeyDialog
+          isOperator={session.operator && isOfOperators}
+          onClose={() => setAsking(false)}
+          onMade={setMade}
+        />
+      )}
+      {made !== null && <MadeKey made={made} onClose={() => setMade(null)} />}
+    </>
+  )
+}
+
+const columns: Column<ApiKey>[] = [
+  {
+    id: 'name',
+    header: 'Name',
+    width: 'minmax(7rem, 1.6fr)',
+    cell: ({ name, created_by }) => <span title={`Made by ${created_by}`}>{name}</span>,
+  },
+  { id: 'state', header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
+  {
+    id: 'prefix',
+    header: 'Begins with',
+    width: '9rem',
+    wideOnly: true,
+    cell: ({ prefix }) => <code>{prefix}</code>,
+  },
+  {
+    id: 'scopes',
+    header: 'Scopes',
+    width: 'minmax(8rem, 1.4fr)',
+    wideOnly: true,
+    cell: ({ scopes }) => scopes.join(', '),
+  },
+  {
+    id: 'used',
+    header: 'Last used',
+    width: '7rem',
+    wideOnly: true,
+    cell: ({ last_used_at }) => <Time at={last_used_at} missing="never" />,
+  },
+  {
+    id: 'ends',
+    header: 'Ends',
+    width: '7.5rem',
+    wideOnly: true,
+    cell: ({ expires_at }) => <Time at={expires_at} missing="never" />,
+  },
+  {
+    id: 'made',
+    header: 'Made',
+    width: '7rem',
+    wideOnly: true,
+    cell: ({ created_at }) => <Time at={created_at} />,
+  },
+  { id: 'revoke', header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
+]
+
+function KeyStatus({ apiKey }: { apiKey: ApiKey }) {
+  const state = keyStateOf(apiKey, serverNow())
+  return (
+    <Status status={{ active: 'ACTIVE', expired: 'TIMED_OUT', revoked: 'CANCELLED' }[state]} label={state} />
+  )
+}
+
+function Revoke({ apiKey: { key_id, name, revoked_at } }: { apiKey: ApiKey }) {
+  if (revoked_at !== null) return null
+  return (
+    <ConfirmAction
+      label="Revoke"
+      name={`Revoke ${name}`}
+      kind="quiet"
+      title={`Revoke the key ${name}`}
+      verb="Revoke it"
+      danger
+      twin={{ method: 'DELETE', path: `/api-keys/${key_id}` }}
+      run={() => api.delete<void>(`/api-keys/${key_id}`)}
+      done="The key is revoked."
+      invalidates={['/api-keys']}
+    >
+      <p>
+        It is for good, and ends the sessions that were opened with it. Other servers hear of it within 5 s.
+      </p>
+    </ConfirmAction>
+  )
+}
+
+function MadeKey({ made, onClose }: { made: CreatedApiKey; onClose(): void }) {
+  return (
+    <Dialog
+      title={`The key ${made.name}`}
+      onClose={onClose}
+      actions={
+        <Button kind="primary" onClick={onClose}>
+          I have copied it
+        </Button>
+      }
+    >
+      <p>
+        This is the only time it is shown: the server keeps its fingerprint only. Whoever has it may{' '}
+        {made.scopes.join(', ')}.
+      </p>
+      <CodeBlock code={made.key ?? ''} label="The new key" />
+    </Dialog>
+  )
+}
+
+function NoKeys({ isOfOperators }: { isOfOperators: boolean }) {
+  return (
+    <Empty
+      title={isOfOperators ? 'No keys of operators besides the first.' : 'No API keys yet.'}
+      code={`curl ${location.origin}/api/v1/api-keys -H "Authorization: Bearer $CARILLON_API_KEY" \\
+  -H 'Content-Type: application/json' -d '{ "name": "deploy", "scopes": ["read", "write"] }'`}
+    >
+      Give each program its own key, with only the scopes it needs:
+    </Empty>
+  )
+}
