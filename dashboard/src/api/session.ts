@@ -1,16 +1,12 @@
 // Who is logged in. The link that `npm start` prints carries a one-time code behind the #, which no server log sees.
+import type { Session } from '@carillon/contract/session.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
 import { useStore } from '../lib/store.ts'
 import { api, chooseTenant, loggedOut } from './client.ts'
 import { queryClient } from './hooks.ts'
 
-export interface Session {
-  tenant: { tenant_id: string; name: string }
-  operator: boolean
-  scopes: readonly string[]
-  key_name: string | null
-}
+export type { Session }
 
 const sessionKey = ['/session', {}]
 

@@ -1,47 +1,15 @@
 // The one live stream of the page. It is read by fetch, because EventSource cannot send our header. A hidden page
 // holds no stream: it lets go after a moment and resumes where it was when it is looked at again.
-import type { Execution } from '@carillon/contract/execution.ts'
-import type { LogList } from '@carillon/contract/worker.ts'
+import type { EventData } from '@carillon/contract/event.ts'
 import { apiBase, apiHeaders, chosenTenant, loggedOut, pathWithQuery } from '../api/client.ts'
 import { noteServerTime } from '../lib/now.ts'
 import { createStore } from '../lib/store.ts'
 import { createSseParser } from './sse.ts'
 
-export interface Pulse {
-  as_of: string
-  lag_ms: number
-  started: number
-  succeeded: number
-  failed: number
-  timed_out: number
-  running: number
-  waiting: number
-}
-
-export interface LiveExecution {
-  execution_id: string
-  job_id: string
-  job_name: string
-  status: string
-  attempt_number: number
-  scheduled_time: string
-  started_at: string | null
-  finished_at: string | null
-  duration_ms: number | null
-  error_type: string | null
-}
-
 /** What each event carries. */
-export interface LiveEvents {
-  pulse: Pulse
-  executions: { items: LiveExecution[]; dropped: number }
-  jobs: { items: { job_id: string; name: string; status: string; version: number }[] }
-  operations: { items: { operation_id: string; status: string; done: number; total: number }[] }
-  graph_runs: { items: { graph_run_id: string; status: string; states: unknown }[] }
-  execution: Execution
-  log: { lines: LogList['logs'] }
-  reset: unknown
-}
+export type LiveEvents = Omit<EventData, 'hello'>
+export type Pulse = LiveEvents['pulse']
+export type LiveExecution = LiveEvents['executions']['items'][number]
 
 export type LiveState = 'connecting' | 'live' | 'paused' | 'offline'
 

@@ -1,7 +1,8 @@
 // The frame around every screen: rail or bar, tenant, freshness, how times and colours are shown, palette and keys.
+import type { Session } from '@carillon/contract/session.ts'
 import { Link, Outlet, useNavigate } from '@tanstack/react-router'
 import { Suspense, useEffect, useState } from 'react'
-import { logOut, type Session } from '../api/session.ts'
+import { logOut } from '../api/session.ts'
 import { Button } from '../components/button.tsx'
 import { Dialog } from '../components/dialog.tsx'
 import { Icon } from '../components/icon.tsx'

@@ -1,7 +1,7 @@
 // Whose jobs are seen. An operator may look at every tenant; anybody else sees the name of his own.
+import type { Session } from '@carillon/contract/session.ts'
 import { chooseTenant, chosenTenant } from '../api/client.ts'
 import { queryClient, useGet } from '../api/hooks.ts'
-import type { Session } from '../api/session.ts'
 import { useStore } from '../lib/store.ts'
 
 interface TenantList {

@@ -40,7 +40,7 @@ export function mergeRow(row: Row, item: LiveExecution | undefined): Row {
   if (item === undefined || item.attempt_number < row.attempt_number) return row
   return {
     ...row,
-    status: item.status as Row['status'],
+    status: item.status,
     attempt_number: item.attempt_number,
     started_at: item.started_at,
     finished_at: item.finished_at,

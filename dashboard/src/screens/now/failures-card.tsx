@@ -1,21 +1,10 @@
 // Failed attempts of the last hour by job and error, most first.
+import type { Failure } from '@carillon/contract/failure.ts'
 import { Link } from '@tanstack/react-router'
 import { Card, Empty } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Time } from '../../components/time.tsx'
 import { plural } from '../../lib/format.ts'
-
-export interface Failure {
-  job_id: string
-  job_name: string
-  error_type: string | null
-  message: string | null
-  http_status: number | null
-  count: number
-  first_seen_at: string
-  last_seen_at: string
-  last_execution_id: string
-}
 
 export function FailuresCard({ failures }: { failures: readonly Failure[] }) {
   return (
@@ -33,7 +22,7 @@ export function FailuresCard({ failures }: { failures: readonly Failure[] }) {
                   </Link>
                   <span className="count-failed">{plural(failure.count, 'failed attempt')}</span>
                 </span>
-                <span className="item-text">{failure.message ?? failure.error_type}</span>
+                <span className="item-text">{failure.message || failure.error_type}</span>
                 <span className="dim">
                   {failure.error_type} · since <Time at={failure.first_seen_at} /> · last{' '}
                   <Link to="/executions/$executionId" params={{ executionId: failure.last_execution_id }}>

@@ -1,4 +1,5 @@
 // How many slots lie ahead, ten minutes each, for 24 hours: a strip that is darker where more come together.
+import type { ForecastReply } from '@carillon/contract/forecast.ts'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
 import { Card } from '../../components/page.tsx'
@@ -8,19 +9,9 @@ import { timeMode } from '../../lib/preferences.ts'
 import { useStore } from '../../lib/store.ts'
 import { useThemeName } from '../../lib/theme.ts'
 
-export interface Forecast {
-  from: string
-  step_seconds: number
-  counts: number[]
-  peaks: { at: string; count: number; jobs: { job_id: string; name: string }[] }[]
-  jobs_seen: number
-  complete: boolean
-  as_of: string
-}
-
 const heightPx = 44
 
-export function ForecastCard({ forecast }: { forecast: Forecast }) {
+export function ForecastCard({ forecast }: { forecast: ForecastReply }) {
   const { counts, peaks, complete, from, step_seconds: step } = forecast
   const [pointed, setPointed] = useState<number | null>(null)
   const mode = useStore(timeMode)

@@ -1,24 +1,15 @@
 // What began late, was missed, or is due and waits.
+import type { LateItem } from '@carillon/contract/late.ts'
 import { Link } from '@tanstack/react-router'
 import { Card, Empty } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
-import { formatDuration } from '../../lib/format.ts'
-
-export interface Late {
-  job_id: string
-  job_name: string
-  scheduled_time: string
-  kind: 'late' | 'skipped' | 'waiting'
-  late_ms: number | null
-  reason: string | null
-  execution_id: string | null
-}
+import { formatCount, formatDuration } from '../../lib/format.ts'
 
 const shownMax = 8
 
-export function LateCard({ late }: { late: readonly Late[] }) {
+export function LateCard({ late }: { late: readonly LateItem[] }) {
   return (
     <Card title="Late or missed" aside={<span className="dim">last hour</span>}>
       {late.length === 0 ? (
@@ -38,6 +29,7 @@ export function LateCard({ late }: { late: readonly Late[] }) {
                   due <Time at={one.scheduled_time} />
                   {one.late_ms !== null && one.kind !== 'skipped' && `, ${formatDuration(one.late_ms)} late`}
                   {one.reason !== null && `: ${one.reason}`}
+                  {one.slot_count > 1 && `, ${formatCount(one.slot_count)} slots in a row`}
                   {one.execution_id !== null && (
                     <>
                       {' · '}

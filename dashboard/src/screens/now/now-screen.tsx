@@ -1,15 +1,18 @@
 // How it goes right now, in one sentence first.
 import type { ActivityList } from '@carillon/contract/activity.ts'
+import type { FailureList } from '@carillon/contract/failure.ts'
+import type { ForecastReply } from '@carillon/contract/forecast.ts'
+import type { LateList } from '@carillon/contract/late.ts'
 import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
 import { useNow } from '../../lib/now.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { ActivityCard } from './activity-card.tsx'
-import { type Failure, FailuresCard } from './failures-card.tsx'
-import { type Forecast, ForecastCard } from './forecast-card.tsx'
+import { FailuresCard } from './failures-card.tsx'
+import { ForecastCard } from './forecast-card.tsx'
 import { healthOf } from './health.ts'
-import { type Late, LateCard } from './late-card.tsx'
+import { LateCard } from './late-card.tsx'
 import { RunningCard } from './running-card.tsx'
 import './now.css'
 
@@ -27,18 +30,19 @@ export function NowScreen() {
     [minute],
   )
   const activity = useGet<ActivityList>('/activity', { query, keep: true, everyMs: 15_000 })
-  const failures = useGet<{ failures: Failure[] }>('/failures', {
+  const failures = useGet<FailureList>('/failures', {
     query: { minutes: 60, limit: 20 },
     everyMs: 15_000,
   })
-  const late = useGet<{ late: Late[] }>('/late', { query: { minutes: 60, limit: 50 }, everyMs: 15_000 })
-  const forecast = useGet<Forecast>('/forecast', { query: { hours: 24 }, everyMs: 60_000 })
+  const late = useGet<LateList>('/late', { query: { minutes: 60, limit: 50 }, everyMs: 15_000 })
+  const forecast = useGet<ForecastReply>('/forecast', { query: { hours: 24 }, everyMs: 60_000 })
   useLiveRefresh(['jobs'], ['/forecast', '/late'], 10_000)
   const buckets = activity.data?.activity ?? []
   const error = activity.error ?? failures.error ?? late.error ?? forecast.error
   const isReady = activity.data !== undefined && failures.data !== undefined && late.data !== undefined
   const failing = new Set((failures.data?.failures ?? []).map(({ job_id }) => job_id)).size
-  const health = isReady ? healthOf(buckets, failing, late.data.late.length) : null
+  const lateSlots = (late.data?.late ?? []).reduce((sum, one) => sum + one.slot_count, 0)
+  const health = isReady ? healthOf(buckets, failing, lateSlots) : null
   return (
     <Page
       title="Now"
