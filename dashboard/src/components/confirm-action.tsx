@@ -112,7 +112,7 @@ export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): vo
 }
 
 /** The same action for programs. */
-export function Twins({ twin }: { twin: Twin }) {
+export function Twins({ twin, isOpen = false }: { twin: Twin; isOpen?: boolean }) {
   const curl = curlOf(twin, location.origin)
   const tabs = [
     { id: 'curl', name: 'curl', panel: () => <CodeBlock code={curl} label="As a curl command" /> },
@@ -127,7 +127,7 @@ export function Twins({ twin }: { twin: Twin }) {
         ]),
   ]
   return (
-    <details className="twins">
+    <details className="twins" open={isOpen}>
       <summary>The same from a program</summary>
       <Tabs label="The same from a program" tabs={tabs} />
     </details>

@@ -1,10 +1,39 @@
-// Job.
-import { Loading, Page } from '../../components/page.tsx'
+// A new job, a copy of one, or a change of one.
+import type { JobDetails } from '@carillon/contract/job.ts'
+import { useParams } from '@tanstack/react-router'
+import { useGet } from '../../api/hooks.ts'
+import { ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { useFilters } from '../../lib/filters.ts'
+import { JobEditor } from './job-editor.tsx'
+import { blankJob, formOfRequest, requestOf } from './job-form.ts'
 
 export function JobEditorScreen() {
-  return (
-    <Page title="Job">
-      <Loading />
-    </Page>
-  )
+  const { jobId } = useParams({ strict: false })
+  const [filters] = useFilters()
+  const sourceId = jobId ?? filters['from']
+  if (sourceId === undefined) {
+    return <JobEditor key="new" title="New job" job={null} initial={blankJob} />
+  }
+  return <Loaded key={`${sourceId} ${jobId}`} sourceId={sourceId} isEdit={jobId !== undefined} />
+}
+
+function Loaded({ sourceId, isEdit }: { sourceId: string; isEdit: boolean }) {
+  const found = useGet<JobDetails>(`/jobs/${encodeURIComponent(sourceId)}`)
+  const job = found.data
+  if (job === undefined) {
+    return (
+      <Page title={isEdit ? 'Edit' : 'New job'}>
+        {found.error === null ? (
+          <Loading />
+        ) : (
+          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
+        )}
+      </Page>
+    )
+  }
+  const form = formOfRequest(requestOf(job))
+  if (isEdit) return <JobEditor title={`Edit ${job.name}`} job={job} initial={form} />
+  // Values of headers cannot be read, so a copy has to be given them again.
+  const copy = { ...form, name: `${form.name} (copy)`, key: '' }
+  return <JobEditor title={`Copy of ${job.name}`} job={null} initial={copy} />
 }

@@ -1,5 +1,6 @@
 // What is different, field by field: what was there is crossed out, what is there instead stands below.
 import type { Change } from './diff.ts'
+import './change-list.css'
 
 const textMax = 2_000
 

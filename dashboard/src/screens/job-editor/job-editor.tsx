@@ -1,0 +1,261 @@
+// The form of a job: what it is called, when it runs, what it calls; what will be sent, and what that changes.
+import type { ChangedJob, JobDetails } from '@carillon/contract/job.ts'
+import type { FieldError } from '@carillon/contract/problem.ts'
+import { useNavigate } from '@tanstack/react-router'
+import { type FormEvent, useMemo, useRef, useState } from 'react'
+import { ApiProblem, api } from '../../api/client.ts'
+import { useInvalidate } from '../../api/hooks.ts'
+import { Button } from '../../components/button.tsx'
+import { Twins } from '../../components/confirm-action.tsx'
+import { Card, ErrorBox, Page } from '../../components/page.tsx'
+import { toast } from '../../components/toast.tsx'
+import { useKey } from '../../lib/keys.ts'
+import type { Twin } from '../../lib/twin.ts'
+import { ChangeList } from '../job/change-list.tsx'
+import { changesBetween } from '../job/diff.ts'
+import { DependencyPicker } from './dependency-picker.tsx'
+import { ExecutorFields } from './executor-fields.tsx'
+import { FieldErrors, TextField } from './field.tsx'
+import { formOfRequest, type JobForm, patchOf, readForm, requestOf, shortened } from './job-form.ts'
+import { LimitsCard, RetryCard } from './policy-fields.tsx'
+import { PreviewCard } from './preview-card.tsx'
+import { rebase } from './rebase.ts'
+import { ScheduleBuilder } from './schedule-builder.tsx'
+import type { ScheduleForm } from './schedule-form.ts'
+import './job-editor.css'
+
+interface JobEditorProps {
+  title: string
+  /** Null: it is a new one. */
+  job: JobDetails | null
+  initial: JobForm
+}
+
+export function JobEditor({ title, job, initial }: JobEditorProps) {
+  const [form, setForm] = useState(initial)
+  const [base, setBase] = useState(job)
+  const [isTried, setTried] = useState(false)
+  const [isBusy, setBusy] = useState(false)
+  const [problem, setProblem] = useState<unknown>(null)
+  const navigate = useNavigate()
+  const invalidate = useInvalidate()
+  const element = useRef<HTMLFormElement>(null)
+  const plan = useMemo(() => planOf(form, base), [form, base])
+  const change = (part: Partial<JobForm>) => {
+    setForm((before) => ({ ...before, ...part }))
+    setProblem(null)
+  }
+  const changeSchedule = (part: Partial<ScheduleForm>) => {
+    setForm((before) => ({ ...before, schedule: { ...before.schedule, ...part } }))
+    setProblem(null)
+  }
+  const isStale = problem instanceof ApiProblem && problem.status === 412
+  const refused = problem instanceof ApiProblem ? problem.fields.map(atBuilderField(form)) : []
+  const errors = [...(isTried ? plan.errors : []), ...refused]
+
+  const save = async () => {
+    setTried(true)
+    setProblem(null)
+    if (plan.errors.length > 0) {
+      requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+      return
+    }
+    setBusy(true)
+    try {
+      const saved = await send(plan.twin, base)
+      for (const warning of saved.warnings ?? []) toast(warning)
+      toast(
+        base === null ? `${saved.name} is created.` : `${saved.name} is changed: version ${saved.version}.`,
+      )
+      await invalidate('/jobs')
+      void navigate({ to: '/jobs/$jobId', params: { jobId: saved.job_id } })
+    } catch (error) {
+      setProblem(error)
+      setBusy(false)
+      requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+    }
+  }
+  useKey('mod+Enter', 'Save', () => void save())
+  const takeNewest = (newest: JobDetails) => {
+    if (base === null) return
+    setForm(formOfRequest(rebase(requestOf(base), requestOf(newest), plan.request)))
+    setBase(newest)
+    setProblem(null)
+    toast('Your changes are on top of the newest version now.')
+  }
+  const isUnchanged = base !== null && plan.changes.length === 0
+  return (
+    <Page title={title}>
+      <FieldErrors value={errors}>
+        <form
+          ref={element}
+          className="job-editor"
+          aria-label={title}
+          noValidate
+          onSubmit={(event: FormEvent) => {
+            event.preventDefault()
+            void save()
+          }}
+        >
+          <div className="editor-main">
+            <AboutCard form={form} onChange={change} />
+            <Card title="When it runs">
+              <ScheduleBuilder
+                form={form.schedule}
+                onChange={changeSchedule}
+                isNew={base === null}
+                dependencies={
+                  <DependencyPicker
+                    value={form.dependsOn}
+                    ownId={base?.job_id ?? null}
+                    onChange={(dependsOn) => change({ dependsOn })}
+                  />
+                }
+              />
+            </Card>
+            <Card title="What it calls">
+              <ExecutorFields form={form} onChange={change} />
+            </Card>
+            <RetryCard form={form} onChange={change} />
+            <LimitsCard form={form} onChange={change} />
+            <Card title={base === null ? 'What is sent' : 'What changes'}>
+              {base !== null && <ChangeList label="What changes" changes={plan.changes} />}
+              {isTried && plan.errors.length > 0 && (
+                <p className="field-error" role="alert">
+                  Something above is not right yet:{' '}
+                  {plan.errors.map(({ pointer }) => nameOf(pointer)).join(', ')}.
+                </p>
+              )}
+              {isStale && base !== null && <StaleBox base={base} onTake={takeNewest} />}
+              {problem !== null && !isStale && <ErrorBox error={problem} />}
+              <Twins twin={plan.twin} isOpen />
+              <p className="editor-actions">
+                <Button kind="primary" type="submit" busy={isBusy} disabled={isUnchanged}>
+                  {base === null ? 'Create job' : 'Save changes'}
+                </Button>
+                <Button onClick={() => history.back()}>Leave</Button>
+              </p>
+            </Card>
+          </div>
+          <aside className="editor-aside" aria-label="Preview">
+            <PreviewCard form={form} jobId={base?.job_id ?? null} onChange={changeSchedule} />
+          </aside>
+        </form>
+      </FieldErrors>
+    </Page>
+  )
+}
+
+function AboutCard({ form, onChange }: { form: JobForm; onChange(part: Partial<JobForm>): void }) {
+  return (
+    <Card title="What it is">
+      <TextField label="Name" pointer="/name" value={form.name} onText={(name) => onChange({ name })} />
+      <div className="field-row">
+        <TextField
+          label="Tags"
+          pointer="/tags"
+          placeholder="reporting, finance"
+          hint="With commas between; to find it by."
+          value={form.tags}
+          onText={(tags) => onChange({ tags })}
+        />
+        <TextField
+          label="Key"
+          pointer="/key"
+          placeholder="nightly-report"
+          hint="Your own unique name for programs, if you want one: a-z 0-9 . _ -"
+          value={form.key}
+          onText={(key) => onChange({ key })}
+        />
+      </div>
+      <details>
+        <summary>Description and metadata</summary>
+        <TextField
+          label="Description"
+          pointer="/description"
+          rows={2}
+          value={form.description}
+          onText={(description) => onChange({ description })}
+        />
+        <TextField
+          label="Metadata"
+          pointer="/metadata"
+          rows={2}
+          isCode
+          placeholder="team=data"
+          hint="Yours; one NAME=VALUE a line."
+          value={form.metadata}
+          onText={(metadata) => onChange({ metadata })}
+        />
+      </details>
+    </Card>
+  )
+}
+
+function StaleBox({ base, onTake }: { base: JobDetails; onTake(newest: JobDetails): void }) {
+  const [newest, setNewest] = useState<JobDetails | null>(null)
+  const [error, setError] = useState<unknown>(null)
+  const look = () => api.get<JobDetails>(`/jobs/${base.job_id}`).then(setNewest, setError)
+  return (
+    <div className="error-box" role="alert">
+      <p>
+        <strong>Somebody changed this job while you were at it.</strong> You began with version {base.version}
+        . Nothing of yours is lost, and nothing was saved.
+      </p>
+      {error !== null && <ErrorBox error={error} />}
+      {newest === null ? (
+        <Button onClick={() => void look()}>Show what they changed</Button>
+      ) : (
+        <>
+          <p>
+            Version {newest.version}, by {newest.updated_by}:
+          </p>
+          <ChangeList
+            label="What others changed"
+            changes={changesBetween(requestOf(base), requestOf(newest))}
+          />
+          <Button kind="primary" onClick={() => onTake(newest)}>
+            Put my changes on top of version {newest.version}
+          </Button>
+        </>
+      )}
+    </div>
+  )
+}
+
+function planOf(form: JobForm, base: JobDetails | null) {
+  const { request, errors } = readForm(form)
+  const document = (value: unknown) => `-f - <<'EOF'\n${JSON.stringify(value, null, 2)}\nEOF`
+  if (base === null) {
+    const body = shortened(request)
+    const twin: Twin = { method: 'POST', path: '/jobs', body, cli: `jobs create ${document(body)}` }
+    return { request, errors, changes: [], twin }
+  }
+  const before = requestOf(base)
+  const { patch, errors: unsayable } = patchOf(before, request)
+  const twin: Twin = {
+    method: 'PATCH',
+    path: `/jobs/${base.job_id}`,
+    body: patch ?? {},
+    ifMatch: base.version,
+    cli: `jobs edit ${base.job_id} ${document(request)}`,
+  }
+  return { request, errors: [...errors, ...unsayable], changes: changesBetween(before, request), twin }
+}
+
+function send(twin: Twin, base: JobDetails | null): Promise<ChangedJob> {
+  if (base === null) return api.post<ChangedJob>(twin.path, twin.body)
+  return api.patch<ChangedJob>(twin.path, twin.body, { ifMatch: base.version })
+}
+
+/** The builder has fields of its own; what the server says of the schedule belongs to the one that is seen. */
+function atBuilderField(form: JobForm): (error: FieldError) => FieldError {
+  const fields: Partial<Record<ScheduleForm['kind'], string>> = { every: 'every', times: 'times' }
+  const own = fields[form.schedule.kind] ?? form.schedule.kind
+  const isOwn = /^\/schedule(\/(cron_expression|interval|every_seconds|scheduled_time|type))?$/
+  return (error) => (isOwn.test(error.pointer) ? { ...error, pointer: `/schedule#${own}` } : error)
+}
+
+function nameOf(pointer: string): string {
+  return pointer.replace(/^\//, '').replaceAll(/[/#]/g, ' ').replaceAll('_', ' ')
+}

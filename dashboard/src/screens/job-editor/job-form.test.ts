@@ -1,0 +1,116 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { JobRequest } from '@carillon/contract/job.ts'
+import { blankJob, formOfRequest, type JobForm, patchOf, readForm, shortened } from './job-form.ts'
+
+const full: JobRequest = {
+  name: 'Report',
+  key: 'report',
+  description: 'mails it',
+  schedule: { type: 'CRON', cron_expression: '0 9 * * 1-5', timezone: 'Europe/Berlin' },
+  execution: {
+    type: 'http',
+    callback_url: 'http://127.0.0.1:7420/echo',
+    method: 'PUT',
+    headers: { 'X-Key': '***', Accept: 'a: b' },
+    payload: { a: [1, { b: 'c' }] },
+    timeout_seconds: 600,
+    total_timeout_seconds: 6_000,
+  },
+  retry_policy: {
+    max_retries: 5,
+    backoff: 'LINEAR',
+    initial_delay_ms: 10,
+    max_delay_ms: 20,
+    auto_redrive_after_seconds: 60,
+  },
+  priority: 2,
+  tags: ['a', 'b c'],
+  overlap_policy: 'BUFFER_ONE',
+  misfire_policy: 'SKIP',
+  misfire_window_seconds: 60,
+  jitter_seconds: 30,
+  concurrency_limit: 2,
+  concurrency_key: { key: 'warehouse', limit: 3 },
+  metadata: { team: 'data' },
+}
+const shell: JobRequest = {
+  ...full,
+  execution: {
+    type: 'shell',
+    command: '/bin/x',
+    args: ['--a', 'b c'],
+    env: { A: 'b=c' },
+    timeout_seconds: 1,
+  },
+}
+const after: JobRequest = {
+  ...full,
+  depends_on: [{ job_id: '0198c5a2-7d31-7c44-9a55-3f0e6b1d2c00', on: 'completion' }],
+}
+delete after.schedule
+const both: JobRequest = { ...after, schedule: { type: 'CRON', cron_expression: '0 9 * * *' } }
+
+for (const [name, request] of Object.entries({ full, shell, after, both })) {
+  test(`a job that nobody touched is sent as it was: ${name}`, () => {
+    assert.deepEqual(readForm(formOfRequest(request)), { request, errors: [] })
+    assert.equal(patchOf(request, readForm(formOfRequest(request)).request).patch, null)
+  })
+}
+
+const edited = (change: Partial<JobForm>, request = full) =>
+  patchOf(request, readForm({ ...formOfRequest(request), ...change }).request)
+
+test('an edit sends what changed and nothing else', () => {
+  assert.deepEqual(edited({ priority: '3', description: '' }).patch, { priority: 3, description: null })
+  assert.deepEqual(edited({ headers: 'X-Key: ***' }).patch, { execution: { headers: { Accept: null } } })
+  const { schedule } = formOfRequest(full)
+  assert.deepEqual(edited({ schedule: { ...schedule, times: '10:00' } }).patch, {
+    schedule: { cron_expression: '0 10 * * 1-5' },
+  })
+})
+
+test('a schedule or an executor of another type replaces the old one as a whole', () => {
+  const { schedule } = formOfRequest(full)
+  const every = edited({ schedule: { ...schedule, kind: 'every', timezone: '' } }).patch as JobRequest
+  assert.deepEqual(every.schedule, { type: 'INTERVAL', every_seconds: 300 })
+  const worker = edited({ executor: 'worker', handler: 'h', payload: '' }).patch as JobRequest
+  assert.deepEqual(worker.execution, {
+    type: 'worker',
+    handler: 'h',
+    timeout_seconds: 600,
+    total_timeout_seconds: 6_000,
+  })
+})
+
+test('a null in a changed payload is refused, because a merge patch would take it away', () => {
+  assert.equal(edited({ payload: '{"a":null}' }).errors[0]?.pointer, '/execution/payload')
+  assert.deepEqual(
+    edited({ priority: '1' }, { ...full, execution: { ...full.execution, payload: { a: null } } }).errors,
+    [],
+  )
+})
+
+test('what a field cannot mean is told by its pointer', () => {
+  const { errors } = readForm({
+    ...blankJob,
+    timeout: 'long',
+    payload: '{',
+    headers: 'nonsense',
+    schedule: { ...blankJob.schedule, every: '' },
+  })
+  assert.deepEqual(
+    errors.map(({ pointer }) => pointer),
+    ['/schedule#every', '/name', '/execution/payload', '/execution/headers', '/execution/timeout_seconds'],
+  )
+})
+
+test('a new job says only what is not so anyway', () => {
+  const { request } = readForm({ ...blankJob, name: 'hello', callbackUrl: 'http://127.0.0.1:7420/echo' })
+  assert.deepEqual(shortened(request), {
+    name: 'hello',
+    schedule: { type: 'INTERVAL', every_seconds: 300 },
+    execution: { callback_url: 'http://127.0.0.1:7420/echo' },
+  })
+  assert.deepEqual(shortened(full).retry_policy, full.retry_policy)
+})

@@ -1,0 +1,146 @@
+// Retries, what happens when executions meet or were missed, and limits.
+import { Card } from '../../components/page.tsx'
+import { SelectField, TextField } from './field.tsx'
+import type { JobForm } from './job-form.ts'
+
+interface PartProps {
+  form: JobForm
+  onChange(change: Partial<JobForm>): void
+}
+
+const overlaps = [
+  { value: 'SKIP', name: 'the new one is skipped' },
+  { value: 'ALLOW', name: 'both run' },
+  { value: 'BUFFER_ONE', name: 'one waits, more are skipped' },
+  { value: 'BUFFER_ALL', name: 'all wait' },
+  { value: 'CANCEL_RUNNING', name: 'the earlier one is cancelled' },
+]
+const misfires = [
+  { value: 'FIRE_ONCE', name: 'the latest one runs' },
+  { value: 'FIRE_ALL', name: 'all run, in order' },
+  { value: 'SKIP', name: 'none runs' },
+]
+const backoffs = [
+  { value: 'EXPONENTIAL', name: 'doubles each time' },
+  { value: 'LINEAR', name: 'grows by the attempt' },
+  { value: 'FIXED', name: 'stays the same' },
+]
+
+export function RetryCard({ form, onChange }: PartProps) {
+  const path = '/retry_policy'
+  return (
+    <Card title="Retries">
+      <div className="field-row">
+        <TextField
+          label="Retries"
+          pointer={`${path}/max_retries`}
+          kind="number"
+          hint="Attempts after the first: 0 to 100."
+          value={form.maxRetries}
+          onText={(maxRetries) => onChange({ maxRetries })}
+        />
+        <SelectField
+          label="The delay"
+          pointer={`${path}/backoff`}
+          value={form.backoff}
+          options={backoffs}
+          onText={(backoff) => onChange({ backoff })}
+        />
+        <TextField
+          label="First delay (ms)"
+          pointer={`${path}/initial_delay_ms`}
+          kind="number"
+          value={form.initialDelay}
+          onText={(initialDelay) => onChange({ initialDelay })}
+        />
+        <TextField
+          label="Longest delay (ms)"
+          pointer={`${path}/max_delay_ms`}
+          kind="number"
+          value={form.maxDelay}
+          onText={(maxDelay) => onChange({ maxDelay })}
+        />
+        <TextField
+          label="Redrive a dead letter after (seconds)"
+          pointer={`${path}/auto_redrive_after_seconds`}
+          kind="number"
+          placeholder="only by a person"
+          value={form.autoRedrive}
+          onText={(autoRedrive) => onChange({ autoRedrive })}
+        />
+      </div>
+    </Card>
+  )
+}
+
+export function LimitsCard({ form, onChange }: PartProps) {
+  return (
+    <Card title="Overlap, misfire and limits">
+      <div className="field-row">
+        <SelectField
+          label="When the earlier one still runs"
+          pointer="/overlap_policy"
+          value={form.overlap}
+          options={overlaps}
+          onText={(overlap) => onChange({ overlap })}
+        />
+        <SelectField
+          label="When slots were missed"
+          pointer="/misfire_policy"
+          value={form.misfire}
+          options={misfires}
+          onText={(misfire) => onChange({ misfire })}
+        />
+        <TextField
+          label="Missed slots run for (seconds)"
+          pointer="/misfire_window_seconds"
+          kind="number"
+          placeholder="an hour, or a day if daily"
+          value={form.misfireWindow}
+          onText={(misfireWindow) => onChange({ misfireWindow })}
+        />
+        <TextField
+          label="Jitter (seconds)"
+          pointer="/jitter_seconds"
+          kind="number"
+          hint="Each starts up to so much later."
+          value={form.jitter}
+          onText={(jitter) => onChange({ jitter })}
+        />
+        <TextField
+          label="Priority"
+          pointer="/priority"
+          kind="number"
+          hint="1 is the highest, 10 the lowest."
+          value={form.priority}
+          onText={(priority) => onChange({ priority })}
+        />
+        <TextField
+          label="Of this job at once"
+          pointer="/concurrency_limit"
+          kind="number"
+          placeholder="no limit"
+          value={form.concurrencyLimit}
+          onText={(concurrencyLimit) => onChange({ concurrencyLimit })}
+        />
+        <TextField
+          label="Key of a shared limit"
+          pointer="/concurrency_key/key"
+          placeholder="none"
+          hint="Jobs with the same key share it."
+          value={form.concurrencyKey}
+          onText={(concurrencyKey) => onChange({ concurrencyKey })}
+        />
+        {form.concurrencyKey.trim() !== '' && (
+          <TextField
+            label="With that key at once"
+            pointer="/concurrency_key/limit"
+            kind="number"
+            value={form.concurrencyKeyLimit}
+            onText={(concurrencyKeyLimit) => onChange({ concurrencyKeyLimit })}
+          />
+        )}
+      </div>
+    </Card>
+  )
+}
