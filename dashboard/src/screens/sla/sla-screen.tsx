@@ -48,7 +48,7 @@ export function SlaScreen() {
               aria-pressed={value === name}
               onClick={() => change({ window: value })}
             >
-              {text}
+              {text === 'hour' ? '1 hour' : text}
             </button>
           ))}
         </fieldset>
@@ -65,7 +65,7 @@ function Numbers({ sla, name }: { sla: Sla; name: WindowName }) {
   return (
     <>
       <OnTime sla={sla} name={name} />
-      <div className="grid-2">
+      <div className="sla-grid">
         <Outcomes sla={sla} />
         <Queue sla={sla} />
         <WorkerFigures sla={sla} />

@@ -3,7 +3,7 @@
 import type { ActivityItem } from '@carillon/contract/activity.ts'
 
 export const windows = {
-  '1h': { name: '1 hour', step: 'minute', ms: 3_600_000, groupMs: 60_000 },
+  '1h': { name: 'hour', step: 'minute', ms: 3_600_000, groupMs: 60_000 },
   '24h': { name: '24 hours', step: 'minute', ms: 86_400_000, groupMs: 600_000 },
   '7d': { name: '7 days', step: 'hour', ms: 7 * 86_400_000, groupMs: 3_600_000 },
   '30d': { name: '30 days', step: 'hour', ms: 30 * 86_400_000, groupMs: 6 * 3_600_000 },
