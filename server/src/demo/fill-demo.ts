@@ -120,14 +120,16 @@ async function makePast(
     const one = byKey.get(job.key)!
     const createdAt = now - (job.past?.days ?? 1) * dayMs
     const anchorAt = anchorBefore(one, createdAt)
-    aged.push({ jobId: one.job_id, createdAt, anchorAt })
+    aged.push({ jobId: one.job_id, createdAt, anchorAt, madeAt: one.anchor_ms })
     if (job.past === undefined || job.after !== undefined) continue
     const members = one.graph_id === null ? [] : membersOf(job.key, jobs)
     const draw = drawsOf(seed, job.key)
     for (const slot of slotsOf(one, anchorAt, createdAt)) {
       if (members.length === 0)
-        keep(playSlot(draw, pastOf(job, one), { slot, kind: 'slot', readyAt: slot, runId: null }, now))
-      else runs.push(playRun(members, { byKey, draw, keep, slot, now }))
+        keep(
+          playSlot(draw, pastOf(job, one), { slot, kind: 'slot', readyAt: slot, runId: null }, one.anchor_ms),
+        )
+      else runs.push(playRun(members, { byKey, draw, keep, slot, now: one.anchor_ms }))
     }
   }
   return { attempts, letters, runs, jobs: aged }

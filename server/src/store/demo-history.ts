@@ -6,7 +6,7 @@ import type { StoredSchedule } from '../domain/job.ts'
 import type { ErrorType, RetryPolicy } from '../domain/retry.ts'
 import { epochMs, toRfc3339 } from '../lib/epoch.ts'
 import type { Sql } from '../lib/sql.ts'
-import type { Database, Queries } from './database.ts'
+import type { Database } from './database.ts'
 import * as statements from './demo.sql.ts'
 import { StatsFold } from './job-stats.ts'
 import { RollupFold } from './rollups.ts'
@@ -66,6 +66,8 @@ export interface AgedJob {
   jobId: string
   createdAt: number
   anchorAt: number
+  /** When it was really made: what is older is of the past that is written. */
+  madeAt: number
 }
 
 export interface WorldPast {
@@ -98,7 +100,7 @@ const copyMaker = 'demo copy'
 const modelKey = 'tides'
 
 const dayMs = 86_400_000
-const rowsAtOnce = 5_000
+const rowsAtOnce = 2_000
 /** As long as the store keeps slots; see `days.ts`. */
 const slotDays = 2
 
@@ -114,7 +116,10 @@ export async function readWorldJobs(database: Database, keys: readonly string[])
   return rows
 }
 
-/** All or nothing; the jobs say afterwards that it was done. */
+/**
+ * In statements that stand alone: a transaction of ours must not wait for a busy process. Whoever was cut short begins anew,
+ * until the jobs say that it was done.
+ */
 export async function writePast(database: Database, past: WorldPast, now: number): Promise<void> {
   // The record is in the order in which it would have been written.
   const attempts = past.attempts.toSorted((a, b) => a.finishedAt - b.finishedAt)
@@ -124,14 +129,14 @@ export async function writePast(database: Database, past: WorldPast, now: number
   )
   await makeDays(database, 'attempts', first)
   await makeDays(database, 'slots', now - slotDays * dayMs)
-  await database.transaction(async (queries) => {
-    await insertAll(queries, statements.insertPastAttempts, attempts)
-    await insertAll(queries, statements.insertPastSlots, slots)
-    await insertAll(queries, statements.insertPastLetters, past.letters)
-    await insertAll(queries, statements.insertPastRuns, past.runs)
-    await queries.query(statements.ageJobs, [JSON.stringify(past.jobs), worldMaker])
-    await queries.query(statements.refold, [first])
-  })
+  const jobs = JSON.stringify(past.jobs)
+  await database.query(statements.clearPast, [jobs])
+  await insertAll(database, statements.insertPastAttempts, attempts)
+  await insertAll(database, statements.insertPastSlots, slots)
+  await insertAll(database, statements.insertPastLetters, past.letters)
+  await insertAll(database, statements.insertPastRuns, past.runs)
+  await database.query(statements.refold, [first])
+  await database.query(statements.ageJobs, [jobs, worldMaker])
 }
 
 async function makeDays(database: Database, table: 'attempts' | 'slots', fromMs: number): Promise<void> {
@@ -187,9 +192,9 @@ export async function foldAll(database: Database): Promise<void> {
   for (const fold of folds) while ((await fold.step()) === 'more');
 }
 
-async function insertAll(queries: Queries, statement: Sql, rows: readonly object[]): Promise<void> {
+async function insertAll(database: Database, statement: Sql, rows: readonly object[]): Promise<void> {
   for (let from = 0; from < rows.length; from += rowsAtOnce)
-    await queries.query(statement, [JSON.stringify(rows.slice(from, from + rowsAtOnce))])
+    await database.query(statement, [JSON.stringify(rows.slice(from, from + rowsAtOnce))])
 }
 
 export async function readNow(database: Database): Promise<number> {

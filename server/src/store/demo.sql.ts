@@ -19,6 +19,20 @@ export const makePastDays = sql('makePastDays')`
   SELECT make_day($1, d::date)
   FROM generate_series($2::date, (clock_timestamp() AT TIME ZONE 'UTC')::date, interval '1 day') AS d`
 
+/** What a fill that was cut short has left. */
+export const clearPast = sql('clearPast')`
+  WITH x AS MATERIALIZED (
+    SELECT x."jobId" AS job_id, from_ms(x."madeAt") AS made_at
+    FROM json_to_recordset($1::json) AS x("jobId" uuid, "madeAt" float8)
+  ), ended AS (
+    DELETE FROM attempts a USING x WHERE a.job_id = x.job_id AND a.recorded_at < x.made_at
+  ), fired AS (
+    DELETE FROM slots s USING x WHERE s.job_id = x.job_id AND s.slot < x.made_at
+  ), died AS (
+    DELETE FROM dead_letters d USING x WHERE d.job_id = x.job_id AND d.died_at < x.made_at
+  )
+  DELETE FROM graph_runs g USING x WHERE g.job_ids @> ARRAY[x.job_id] AND g.slot < x.made_at`
+
 export const insertPastAttempts = sql('insertPastAttempts')`
   INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
     enqueued_at, started_at, finished_at, duration_ms, http_status, error_type, error_message, preview, dead_letter, run_id)
