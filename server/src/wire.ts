@@ -29,6 +29,7 @@ import { StoredGraphRuns } from './store/graph-runs.ts'
 import { StoredHistory } from './store/history.ts'
 import { StoredLogs } from './store/logs.ts'
 import { StoredPartitions } from './store/partitions.ts'
+import { StoredPlans } from './store/plans.ts'
 import { StoredQueue } from './store/queue.ts'
 import { StoredRequests, storesOn } from './store/requests.ts'
 import { StoredRoutes } from './store/routes.ts'
@@ -154,6 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ...storesOn(database),
       history: new StoredHistory(database),
       activity: new StoredActivity(database),
+      plans: new StoredPlans(database),
       requests: new StoredRequests(database),
       partitions: new StoredPartitions(database),
       queue: new StoredQueue(database),

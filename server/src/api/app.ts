@@ -19,6 +19,7 @@ import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
 import type { Operations } from '../ports/operations.ts'
 import type { Partitions } from '../ports/partitions.ts'
+import type { Plans } from '../ports/plans.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Random } from '../ports/random.ts'
 import type { Requests } from '../ports/requests.ts'
@@ -57,12 +58,14 @@ import { attemptWordRoutes } from './routes/attempt-words.ts'
 import { backfillRoutes } from './routes/backfill.ts'
 import { calendarRoutes } from './routes/calendars.ts'
 import { cancelManyRoutes } from './routes/cancel-many.ts'
+import { deadLetterClusterRoutes } from './routes/dead-letter-clusters.ts'
 import { deadLetterRoutes } from './routes/dead-letters.ts'
 import { docsRoutes } from './routes/docs.ts'
 import { echoRoutes } from './routes/echo.ts'
 import { eventRoutes } from './routes/events.ts'
 import { executionControlRoutes } from './routes/execution-control.ts'
 import { executionRoutes } from './routes/executions.ts'
+import { forecastRoutes } from './routes/forecast.ts'
 import { graphRunRoutes } from './routes/graph-runs.ts'
 import { type HealthDeps, healthRoutes } from './routes/health.ts'
 import { jobByKeyRoutes } from './routes/job-by-key.ts'
@@ -97,6 +100,7 @@ export interface AppDeps {
   jobs: Jobs
   history: History
   activity: Activity
+  plans: Plans
   graphRuns: GraphRuns
   deadLetters: DeadLetters
   operations: Pick<Operations, 'get' | 'list'>
@@ -241,6 +245,8 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       activityRoutes(v1, deps)
       slaRoutes(v1, deps)
       troubleRoutes(v1, deps)
+      forecastRoutes(v1, deps)
+      deadLetterClusterRoutes(v1, deps)
       tenantRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)

@@ -16,6 +16,8 @@ export interface DeadLetters {
   discard(tenantId: string, executionId: string): Promise<'discarded' | 'not_found'>
   /** How many there are, at most 10,001, and when the oldest came. Of all tenants. */
   depth(): Promise<{ count: number; oldestAt: EpochMs | null }>
+  /** The newest letters of a tenant, by job and kind of their last error, the largest cluster first. */
+  clusters(tenantId: string, limit: number): Promise<LetterClusters>
   /** Letters that are to be redriven by themselves now. */
   findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]>
 }
@@ -57,6 +59,31 @@ export interface DeadLetter {
   redriveAt: EpochMs | null
   /** The run of a graph that it belonged to; null: it ran alone. A redrive does too. */
   runId: string | null
+}
+
+/** Letters that clusters are made of, the newest, at most. */
+export const clusteredMax = 5_000
+/** Letters that a cluster names, at most. */
+export const clusterSamplesMax = 5
+
+export interface LetterClusters {
+  clusters: LetterCluster[]
+  /** Every letter was looked at. */
+  complete: boolean
+}
+
+export interface LetterCluster {
+  jobId: string
+  jobName: string
+  errorType: ErrorType | null
+  /** Of the newest of them. */
+  message: string | null
+  httpStatus: number | null
+  count: number
+  oldestAt: EpochMs
+  newestAt: EpochMs
+  /** Newest first, at most `clusterSamplesMax`. */
+  executionIds: string[]
 }
 
 export interface RedriveOrder {

@@ -20,6 +20,28 @@ export const countDeadLetters = sql('countDeadLetters')`
     LIMIT $3
   ) d`
 
+// $2: how many letters are looked at, the newest first. $4: how many of a cluster are named. How many there are at all is
+// known by one more than are looked at.
+export const clusterDeadLetters = sql('clusterDeadLetters')`
+  WITH looked AS MATERIALIZED (
+    SELECT execution_id, job_id, job_name, died_at, errors -> -1 AS error, row_number() OVER (ORDER BY execution_id DESC) AS place
+    FROM (
+      SELECT * FROM dead_letters WHERE tenant_id = $1 ORDER BY tenant_id DESC, execution_id DESC LIMIT $2 + 1
+    ) d
+  ), shaped AS MATERIALIZED (
+    SELECT execution_id, job_id, job_name, died_at, error ->> 'type' AS type, left(error ->> 'message', 500) AS message,
+      (error ->> 'httpStatus')::int AS http_status, error_shape(coalesce(error ->> 'message', '')) AS shape
+    FROM looked WHERE place <= $2
+  ), cluster AS (
+    SELECT job_id, type, http_status, count(*) AS letters, min(died_at) AS oldest_at, max(died_at) AS newest_at,
+      (array_agg(execution_id ORDER BY execution_id DESC))[1:$4] AS execution_ids,
+      (array_agg(job_name ORDER BY execution_id DESC))[1] AS job_name,
+      (array_agg(message ORDER BY execution_id DESC))[1] AS message
+    FROM shaped GROUP BY job_id, type, http_status, shape
+  )
+  SELECT c.*, (SELECT count(*) FROM looked) <= $2 AS complete FROM cluster c
+  ORDER BY c.letters DESC, c.newest_at DESC, c.job_id, c.execution_ids LIMIT $3`
+
 export const selectDeadLetter = sql('selectDeadLetter')`
   SELECT execution_id, job_id, job_name, reason, died_at, attempts, errors, payload::text, edited_at, redrive_at,
     run_id

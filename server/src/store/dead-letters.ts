@@ -3,14 +3,18 @@ import type { DeadReason } from '../domain/attempt.ts'
 import { type ExecutionKind, idempotencyKeyOf } from '../domain/execution.ts'
 import type { JobStatus } from '../domain/job.ts'
 import { triggerLevels } from '../domain/rank.ts'
+import type { ErrorType } from '../domain/retry.ts'
 import { type EpochMs, toRfc3339 } from '../lib/epoch.ts'
-import type {
-  DeadLetter,
-  DeadLetterPage,
-  DeadLetterQuery,
-  DeadLetters,
-  Redriven,
-  RedriveOrder,
+import {
+  clusteredMax,
+  clusterSamplesMax,
+  type DeadLetter,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetters,
+  type LetterClusters,
+  type Redriven,
+  type RedriveOrder,
 } from '../ports/dead-letters.ts'
 import { totalMax } from '../ports/history.ts'
 import { insertRepeats } from './control.sql.ts'
@@ -109,6 +113,23 @@ export class StoredDeadLetters implements DeadLetters {
     return { count: rows[0]!.count, oldestAt: rows[0]!.oldest_at }
   }
 
+  async clusters(tenantId: string, limit: number): Promise<LetterClusters> {
+    const values = [tenantId, clusteredMax, limit, clusterSamplesMax]
+    const { rows } = await this.#database.query<ClusterRow>(statements.clusterDeadLetters, values)
+    const clusters = rows.map((row) => ({
+      jobId: row.job_id,
+      jobName: row.job_name,
+      errorType: row.type,
+      message: row.message,
+      httpStatus: row.http_status,
+      count: row.letters,
+      oldestAt: row.oldest_at,
+      newestAt: row.newest_at,
+      executionIds: row.execution_ids,
+    }))
+    return { clusters, complete: rows[0]?.complete ?? true }
+  }
+
   async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
     const { rows } = await this.#database.query<DueRow>(statements.selectDueLetters, [limit])
     return rows.map((row) => ({ tenantId: row.tenant_id, executionId: row.execution_id }))
@@ -166,6 +187,19 @@ interface LetterRow {
   edited_at: EpochMs | null
   redrive_at: EpochMs | null
   run_id: string | null
+}
+
+interface ClusterRow {
+  job_id: string
+  job_name: string
+  type: ErrorType | null
+  message: string | null
+  http_status: number | null
+  letters: number
+  oldest_at: EpochMs
+  newest_at: EpochMs
+  execution_ids: string[]
+  complete: boolean
 }
 
 interface LetterJobRow {

@@ -9,6 +9,7 @@ import type { Activity } from '../../src/ports/activity.ts'
 import type { ApiKeys } from '../../src/ports/api-keys.ts'
 import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
+import type { Plans } from '../../src/ports/plans.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
 import { StoredActivity } from '../../src/store/activity.ts'
@@ -25,6 +26,7 @@ import { StoredJobs } from '../../src/store/jobs.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
+import { StoredPlans } from '../../src/store/plans.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
 import { foldDays, RollupFold } from '../../src/store/rollups.ts'
@@ -47,6 +49,7 @@ export interface StoreBundle extends StorePorts {
   calendars: Calendars
   artifacts: Artifacts
   activity: Activity
+  plans: Plans
   sessions: Sessions
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
@@ -112,6 +115,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     calendars: new StoredCalendars(database),
     artifacts: new StoredArtifacts(database),
     activity: new StoredActivity(database),
+    plans: new StoredPlans(database),
     sessions: new StoredSessions(database),
     ids,
     async now() {

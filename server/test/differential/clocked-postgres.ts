@@ -12,6 +12,7 @@ import { StoredHistory } from '../../src/store/history.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
+import { StoredPlans } from '../../src/store/plans.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests, storesOn } from '../../src/store/requests.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
@@ -89,6 +90,7 @@ function openPorts(database: Database): Ports {
     partitions: new StoredPartitions(database),
     history: new StoredHistory(database),
     activity: new StoredActivity(database),
+    plans: new StoredPlans(database),
   }
 }
 

@@ -13,6 +13,7 @@ import { MemoryJobs } from './jobs.ts'
 import { MemoryLogs } from './logs.ts'
 import { MemoryOperations } from './operations.ts'
 import { MemoryPartitions } from './partitions.ts'
+import { MemoryPlans } from './plans.ts'
 import { MemoryQueue } from './queue.ts'
 import { MemoryRequests } from './requests.ts'
 import { MemoryRoutes } from './routes.ts'
@@ -60,5 +61,6 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     partitions: new MemoryPartitions(store),
     history: new MemoryHistory(store),
     activity: new MemoryActivity(store),
+    plans: new MemoryPlans(store),
   }
 }

@@ -1,15 +1,20 @@
 // Dead letters in memory.
+import { errorShape } from '../../domain/error-shape.ts'
 import type { LetterFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { routeOf } from '../../domain/route.ts'
 import type { EpochMs } from '../../lib/epoch.ts'
-import type {
-  DeadLetter,
-  DeadLetterPage,
-  DeadLetterQuery,
-  DeadLetters,
-  Redriven,
-  RedriveOrder,
+import {
+  clusteredMax,
+  clusterSamplesMax,
+  type DeadLetter,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetters,
+  type LetterCluster,
+  type LetterClusters,
+  type Redriven,
+  type RedriveOrder,
 } from '../../ports/dead-letters.ts'
 import { totalMax } from '../../ports/history.ts'
 import { entryState, makeLive } from './make-live.ts'
@@ -80,6 +85,20 @@ export class MemoryDeadLetters implements DeadLetters {
     return { count: Math.min(deadLetters.size, totalMax + 1), oldestAt: oldest?.diedAt ?? null }
   }
 
+  async clusters(tenantId: string, limit: number): Promise<LetterClusters> {
+    const own = [...this.#store.deadLetters.values()]
+      .filter((one) => one.tenantId === tenantId)
+      .toSorted((a, b) => compareText(b.executionId, a.executionId))
+    const groups = Map.groupBy(own.slice(0, clusteredMax), ({ jobId, errors }) => {
+      const last = errors.at(-1)
+      return JSON.stringify([jobId, last?.type, last?.httpStatus, errorShape(last?.message ?? '')])
+    })
+    const clusters = [...groups.values()]
+      .map(clusterOf)
+      .toSorted((a, b) => b.count - a.count || b.newestAt - a.newestAt || compareText(a.jobId, b.jobId))
+    return { clusters: clusters.slice(0, limit), complete: own.length <= clusteredMax }
+  }
+
   async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
     const now = this.#store.now()
     return [...this.#store.deadLetters.values()]
@@ -130,6 +149,26 @@ function isWanted(letter: DeadLetterRow, { jobId, reason, errorType, from, to }:
     (from === null || letter.diedAt >= from) &&
     (to === null || letter.diedAt < to)
   )
+}
+
+const messageLengthMax = 500
+
+/** Of letters that are in it, newest first. */
+function clusterOf(letters: readonly DeadLetterRow[]): LetterCluster {
+  const { jobId, jobName, errors } = letters[0]!
+  const last = errors.at(-1)
+  const died = letters.map(({ diedAt }) => diedAt).toSorted((a, b) => a - b)
+  return {
+    jobId,
+    jobName,
+    errorType: last?.type ?? null,
+    message: last?.message?.slice(0, messageLengthMax) ?? null,
+    httpStatus: last?.httpStatus ?? null,
+    count: letters.length,
+    oldestAt: died[0]!,
+    newestAt: died.at(-1)!,
+    executionIds: letters.slice(0, clusterSamplesMax).map(({ executionId }) => executionId),
+  }
 }
 
 function letterOf(row: DeadLetterRow): DeadLetter {
