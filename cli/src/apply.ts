@@ -139,7 +139,7 @@ async function withBar<T>(
 }
 
 function toJson(
-  { steps, summary }: Plan,
+  { steps, summary, ids }: Plan,
   { applied, dryRun }: { applied: boolean; dryRun: boolean },
 ): object {
   return {
@@ -148,7 +148,7 @@ function toJson(
       action,
       key,
       name,
-      job_id: jobId,
+      job_id: jobId ?? (kind === 'job' ? (ids.get(key) ?? null) : null),
       changes,
     })),
     summary,

@@ -2,7 +2,7 @@
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 
-export async function confirm({ io, out, values, signal }: Context, question: string): Promise<void> {
+export async function confirm({ io, values, signal }: Context, question: string): Promise<void> {
   if (values.flag('yes')) return
   if (io.stdin.isTTY !== true || io.stderr.isTTY !== true) {
     throw new CliError(EXIT.usage, `not done, as nobody can be asked: ${question}`, ['Add --yes to mean it.'])
@@ -20,6 +20,5 @@ export async function confirm({ io, out, values, signal }: Context, question: st
   } finally {
     lines.close()
   }
-  out.say('Nothing was done.')
-  throw new CliError(EXIT.interrupted, 'not confirmed.')
+  throw new CliError(EXIT.interrupted, 'not confirmed; nothing was done.')
 }

@@ -7,7 +7,8 @@ export type Filter = Record<string, string>
 /** `names`: what may be filtered by, each with the field of the API. */
 export function readFilter(given: readonly string[], names: Readonly<Record<string, string>>): Filter {
   const filter: Filter = {}
-  for (const condition of given.flatMap((text) => text.split(','))) {
+  // A comma parts conditions, unless it stands in a value.
+  for (const condition of given.flatMap((text) => text.split(/,(?=[\w-]+=)/))) {
     const match = /^\s*([\w-]+)\s*=\s*(.+?)\s*$/s.exec(condition)
     const known = Object.keys(names)
     if (match === null) {

@@ -7,7 +7,7 @@ import { didYouMean } from './near.ts'
 
 /** Beyond this many jobs a misspelt name gets no suggestion. */
 const suggestedFromMax = 1_000
-const searchedMax = 2_000
+const searchedMax = 20_000
 const queryMax = 255
 
 export async function findJob(client: Client, word: string): Promise<Job> {

@@ -1,7 +1,10 @@
 // Shows something once, or with `--watch` again and again: redrawn in place on a terminal, one after the other in a pipe.
+import { stripVTControlCharacters } from 'node:util'
+import { ConnectionError } from '@carillon/sdk'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { clearBelow, clearRest, clearScreen, hideCursor, home, showCursor } from './screen.ts'
+import { cut, widthOf } from './text.ts'
 import { wait } from './wait.ts'
 
 export interface Shown {
@@ -34,13 +37,24 @@ export async function present(context: Context, read: () => Promise<Shown>): Pro
 async function watch({ out, io, signal }: Context, read: () => Promise<Shown>, waitMs: number) {
   const redraws = out.terminal && !out.json
   if (redraws) out.write(hideCursor + clearScreen)
+  let shown: Shown | null = null
+  let trouble = ''
   try {
     for (;;) {
-      const { json, text } = await read()
+      try {
+        shown = await read()
+        trouble = ''
+      } catch (error) {
+        // Whoever looks on wants to see it come back.
+        if (shown === null || !(error instanceof ConnectionError)) throw error
+        trouble = `\n! ${error.message}; trying again\n`
+      }
+      const { json, text } = shown
       // A line of JSON for each look: what a program reads one by one.
-      if (out.json) out.write(`${JSON.stringify(json)}\n`)
-      else if (redraws) out.write(home + fitScreen(text(), io.stdout.rows ?? 24))
-      else out.write(`${text()}\n`)
+      if (out.json) out.write(trouble === '' ? `${JSON.stringify(json)}\n` : '')
+      else if (redraws)
+        out.write(home + fitScreen(text() + trouble, io.stdout.columns ?? 80, io.stdout.rows ?? 24))
+      else if (trouble === '') out.write(`${text()}\n`)
       await wait(waitMs, signal)
     }
   } finally {
@@ -49,9 +63,18 @@ async function watch({ out, io, signal }: Context, read: () => Promise<Shown>, w
 }
 
 /** Each line clears what stood behind it, the last one what stood below. */
-function fitScreen(text: string, rows: number): string {
-  const lines = text.trimEnd().split('\n')
+function fitScreen(text: string, columns: number, rows: number): string {
+  const lines = text
+    .trimEnd()
+    .split('\n')
+    .map((line) => fitLine(line, columns))
   const fitted =
     lines.length < rows ? lines : [...lines.slice(0, rows - 2), `… ${lines.length - rows + 2} more`]
   return `${fitted.map((line) => `${line}${clearRest}`).join('\n')}\n${clearBelow}`
+}
+
+/** A line that wraps would push the others down. Cut, it loses its colours, which have no width. */
+function fitLine(line: string, columns: number): string {
+  const plain = stripVTControlCharacters(line)
+  return widthOf(plain) <= columns ? line : cut(plain, columns)
 }

@@ -29,7 +29,7 @@ export async function run(argv: readonly string[], io: Io): Promise<number> {
     return (await work(context)) ?? EXIT.ok
   } catch (error) {
     // Ctrl-C was meant: there is nothing to say about it.
-    if (io.signal.aborted) return EXIT.interrupted
+    if (io.signal.aborted || (error as Error).name === 'AbortError') return EXIT.interrupted
     out.fail(error)
     return exitCodeOf(error)
   }
