@@ -316,6 +316,11 @@ export const ERRORS = {
     title: 'There are too many requests',
     help: 'Wait as long as `Retry-After` says. The `RateLimit` header of each answer tells how many are left.',
   },
+  TOO_MANY_STREAMS: {
+    status: 429,
+    title: 'Too many streams are open',
+    help: 'A key may read 10 streams of events at a time, and a server serves 100. Close one, or ask every few seconds instead: lists answer what a stream tells.',
+  },
   HEADERS_TOO_LARGE: {
     status: 431,
     title: 'The headers are too large',

@@ -61,6 +61,7 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
     random: world.random,
     ...memory,
     wakeup,
+    events: memory,
     operatorKey,
     publicUrl: null,
     dashboard: withoutDashboard('it was not asked for.'),

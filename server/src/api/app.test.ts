@@ -308,6 +308,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/dead-letters',
     '/api/v1/dead-letters/redrive',
     '/api/v1/dead-letters/{execution_id}',
+    '/api/v1/events',
     '/api/v1/executions',
     '/api/v1/executions/cancel',
     '/api/v1/executions/{execution_id}',

@@ -48,7 +48,7 @@ export const SETTINGS = {
   CARILLON_DATABASE_CONNECTIONS: {
     fallback: '16',
     meaning:
-      'Connections that each process opens to the database at most, besides two of its own for leases and wake-ups. 4 to 500.',
+      'Connections that each process opens to the database at most, besides two of its own for leases and wake-ups, and two for live views while somebody looks. 4 to 500.',
     parse: wholeNumber(4, 500),
   },
   CARILLON_API_KEY: {

@@ -9,6 +9,7 @@ import type { Activity } from '../../src/ports/activity.ts'
 import type { ApiKeys } from '../../src/ports/api-keys.ts'
 import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
+import type { Feed } from '../../src/ports/feed.ts'
 import type { Plans } from '../../src/ports/plans.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
@@ -19,6 +20,7 @@ import { StoredAttempts } from '../../src/store/attempts.ts'
 import { StoredCalendars } from '../../src/store/calendars.ts'
 import { StoredControl } from '../../src/store/control.ts'
 import { StoredDeadLetters } from '../../src/store/dead-letters.ts'
+import { StoredFeed } from '../../src/store/feed.ts'
 import { StoredGraphRuns } from '../../src/store/graph-runs.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StatsFold } from '../../src/store/job-stats.ts'
@@ -51,6 +53,7 @@ export interface StoreBundle extends StorePorts {
   activity: Activity
   plans: Plans
   sessions: Sessions
+  feed: Feed
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -117,6 +120,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     activity: new StoredActivity(database),
     plans: new StoredPlans(database),
     sessions: new StoredSessions(database),
+    feed: new StoredFeed(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')

@@ -8,6 +8,7 @@ import type { RunSteps } from '../../src/ports/graph-runs.ts'
 import { StoredActivity } from '../../src/store/activity.ts'
 import { StoredAttempts } from '../../src/store/attempts.ts'
 import type { Database } from '../../src/store/database.ts'
+import { StoredFeed } from '../../src/store/feed.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { migrate } from '../../src/store/migrate.ts'
@@ -89,6 +90,7 @@ function openPorts(database: Database): Ports {
     workers,
     partitions: new StoredPartitions(database),
     history: new StoredHistory(database),
+    feed: new StoredFeed(database),
     activity: new StoredActivity(database),
     plans: new StoredPlans(database),
   }

@@ -7,6 +7,7 @@ import { MemoryAttempts } from './attempts.ts'
 import { MemoryCalendars } from './calendars.ts'
 import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
+import { MemoryFeed } from './feed.ts'
 import { MemoryGraphRuns } from './graph-runs.ts'
 import { MemoryHistory } from './history.ts'
 import { MemoryJobs } from './jobs.ts'
@@ -60,6 +61,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     workers,
     partitions: new MemoryPartitions(store),
     history: new MemoryHistory(store),
+    feed: new MemoryFeed(store),
     activity: new MemoryActivity(store),
     plans: new MemoryPlans(store),
   }

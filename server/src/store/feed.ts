@@ -1,0 +1,153 @@
+// The live view on PostgreSQL. A place is a snapshot: what it does not show, the next look tells.
+import { type LiveState, type Outcome, statusOfLive, statusOfOutcome } from '../domain/execution.ts'
+import type { RunStatus } from '../domain/graph-run.ts'
+import type { ErrorType } from '../domain/retry.ts'
+import { countNodes } from '../domain/run-counts.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+import {
+  type Feed,
+  type FeedExecution,
+  type FeedJob,
+  type FeedLook,
+  type FeedOperation,
+  type FeedPlace,
+  type FeedQuery,
+  type FeedRun,
+  feedItemsMax,
+  feedOthersMax,
+  lateMsMax,
+  underWayRowsMax,
+} from '../ports/feed.ts'
+import type { Queries } from './database.ts'
+import * as statements from './feed.sql.ts'
+import { rolesOf, statesOf } from './run-row.ts'
+
+export class StoredFeed implements Feed {
+  readonly #database: Queries
+
+  constructor(database: Queries) {
+    this.#database = database
+  }
+
+  async begin(): Promise<FeedPlace> {
+    const since = await this.#start()
+    const { rows } = await this.#database.query<{ snapshot: string }>(statements.selectSnapshot, [])
+    return writePlace(since, rows[0]!.snapshot)
+  }
+
+  async look({ tenantId, since, running, runs }: FeedQuery): Promise<FeedLook> {
+    const place = readPlace(since)
+    const start = await this.#start()
+    const { rows } = await this.#database.query<FeedRow>(statements.selectFeed, [
+      tenantId,
+      place.snapshot,
+      place.since,
+      running,
+      runs,
+      feedItemsMax,
+      feedOthersMax,
+      underWayRowsMax,
+    ])
+    const row = rows[0]!
+    const underWay = (row.under_way ?? []).map(toUnderWay)
+    const known = new Set(running)
+    // What runs and is not known to began since, unless it is only seen now among so many.
+    const begun = underWay.filter(
+      ({ executionId, startedAt }) =>
+        startedAt !== null && startedAt >= place.since && !known.has(executionId),
+    )
+    const recorded = (row.recorded ?? []).map(toRecorded)
+    return {
+      place: writePlace(start, row.snapshot),
+      at: row.now,
+      started: row.started + begun.length,
+      succeeded: row.succeeded,
+      failed: row.failed,
+      timedOut: row.timed_out,
+      recorded,
+      dropped: row.total - recorded.length,
+      underWay,
+      running: row.running,
+      waiting: row.waiting,
+      jobs: row.jobs ?? [],
+      operations: row.operations ?? [],
+      graphRuns: (row.graph_runs ?? []).map(toRun),
+    }
+  }
+
+  async #start(): Promise<number> {
+    const { rows } = await this.#database.query<{ since: number }>(statements.selectFeedStart, [lateMsMax])
+    return rows[0]!.since
+  }
+}
+
+function writePlace(since: number, snapshot: string): FeedPlace {
+  return `${since} ${snapshot}` as FeedPlace
+}
+
+function readPlace(place: FeedPlace): { since: number; snapshot: string } {
+  const [since, snapshot] = place.split(' ')
+  return { since: Number(since), snapshot: snapshot! }
+}
+
+interface FeedRow {
+  snapshot: string
+  now: EpochMs
+  total: number
+  started: number
+  succeeded: number
+  failed: number
+  timed_out: number
+  running: number
+  waiting: number
+  recorded: RecordedPart[] | null
+  under_way: UnderWayPart[] | null
+  jobs: FeedJob[] | null
+  operations: FeedOperation[] | null
+  graph_runs: { runId: string; status: RunStatus; roles: string; states: string }[] | null
+}
+
+interface RecordedPart {
+  executionId: string
+  jobId: string
+  jobName: string
+  attempt: number
+  final: boolean
+  outcome: Outcome
+  slot: EpochMs
+  startedAt: EpochMs | null
+  finishedAt: EpochMs | null
+  durationMs: number | null
+  errorType: ErrorType | null
+}
+
+interface UnderWayPart {
+  executionId: string
+  jobId: string
+  jobName: string
+  attempt: number
+  state: LiveState
+  cancelled: boolean
+  slot: EpochMs
+  startedAt: EpochMs | null
+}
+
+function toRecorded({ final, outcome, ...part }: RecordedPart): FeedExecution {
+  return { ...part, status: final ? statusOfOutcome(outcome) : 'RETRYING' }
+}
+
+function toUnderWay({ state, cancelled, ...part }: UnderWayPart): FeedExecution {
+  const runs = state === 'running' || state === 'awaiting'
+  return {
+    ...part,
+    status: statusOfLive(state, part.attempt, cancelled),
+    startedAt: runs ? part.startedAt : null,
+    finishedAt: null,
+    durationMs: null,
+    errorType: null,
+  }
+}
+
+function toRun({ runId, status, roles, states }: NonNullable<FeedRow['graph_runs']>[number]): FeedRun {
+  return { runId, status, counts: countNodes(rolesOf(roles), statesOf(states)).counts }
+}
