@@ -22,6 +22,7 @@ export interface LiveStatus {
 
 const pulsesMax = 900
 const hiddenMs = 5_000
+const watchMs = 100
 /** The stream says something every second; so long without a word, and it is opened anew. */
 const silentMsMax = 20_000
 const backOffMsMax = 30_000
@@ -33,6 +34,8 @@ export const pulses: Pulse[] = []
 type Handler<Type extends keyof LiveEvents> = (event: LiveEvents[Type]) => void
 const handlers = new Map<string, Set<Handler<never>>>()
 let watched: string | null = null
+let openedFor: string | null = null
+let watchTimer: number | undefined
 let lastEventId: string | null = null
 let connection: AbortController | null = null
 let retryTimer: number | undefined
@@ -48,9 +51,12 @@ export function onLive<Type extends keyof LiveEvents>(type: Type, handler: Handl
 
 /** Asks the stream to tell this execution and its log too; null: none. */
 export function watchExecution(executionId: string | null): void {
-  if (watched === executionId) return
   watched = executionId
-  if (connection !== null) connect()
+  // From one execution to the next it is null for a moment; the stream is opened anew once.
+  window.clearTimeout(watchTimer)
+  watchTimer = window.setTimeout(() => {
+    if (connection !== null && openedFor !== watched) connect()
+  }, watchMs)
 }
 
 /** Opens the stream and keeps it open; the answer closes it. */
@@ -100,6 +106,7 @@ function connect(): void {
   disconnect()
   const abort = new AbortController()
   connection = abort
+  openedFor = watched
   void read(abort)
     .catch(() => undefined)
     .then(() => {
