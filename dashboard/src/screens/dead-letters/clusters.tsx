@@ -1,5 +1,10 @@
 // Dead letters by job and error: how many, since when, and one to look at.
+import type {
+  DeadLetterCluster as Cluster,
+  DeadLetterClusterList,
+} from '@carillon/contract/dead-letter-cluster.ts'
 import { Link } from '@tanstack/react-router'
+import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { Card, ErrorBox, Loading } from '../../components/page.tsx'
@@ -7,32 +12,17 @@ import { Time } from '../../components/time.tsx'
 import { type Filters, useFilters } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
 
-export interface Cluster {
-  job_id: string
-  job_name: string
-  error_type: string | null
-  message: string | null
-  http_status: number | null
-  count: number
-  count_capped: boolean
-  oldest_at: string
-  newest_at: string
-  execution_ids: readonly string[]
-}
-
-interface ClusterList {
-  clusters: Cluster[]
-  complete: boolean
-}
-
 interface ClustersProps {
   query: Readonly<Record<string, string>>
   /** Null: it may not be done. */
   onRedrive: ((query: Record<string, string>) => void) | null
 }
 
+const shownFirst = 6
+
 export function Clusters({ query, onRedrive }: ClustersProps) {
-  const found = useGet<ClusterList>('/dead-letters/clusters', { query: { limit: 50 } })
+  const [isLong, setLong] = useState(false)
+  const found = useGet<DeadLetterClusterList>('/dead-letters/clusters', { query: { limit: 50 } })
   if (found.error !== null && found.data === undefined) return <ErrorBox error={found.error} />
   if (found.data === undefined) return <Loading label="Grouping" />
   const { clusters, complete } = found.data
@@ -43,10 +33,17 @@ export function Clusters({ query, onRedrive }: ClustersProps) {
       aside={<span className="dim">{complete ? '' : 'Not all letters were looked at.'}</span>}
     >
       <ul className="clusters" aria-label="Clusters">
-        {clusters.map((cluster) => (
+        {(isLong ? clusters : clusters.slice(0, shownFirst)).map((cluster) => (
           <ClusterItem key={keyOf(cluster)} cluster={cluster} query={query} onRedrive={onRedrive} />
         ))}
       </ul>
+      {clusters.length > shownFirst && (
+        <div>
+          <Button kind="quiet" icon="down" aria-expanded={isLong} onClick={() => setLong(!isLong)}>
+            {isLong ? 'Show the largest only' : `Show all ${clusters.length} clusters`}
+          </Button>
+        </div>
+      )}
     </Card>
   )
 }

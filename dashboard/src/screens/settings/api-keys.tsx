@@ -12,6 +12,7 @@ import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
+import { useIsPhone } from '../../lib/media.ts'
 import { serverNow } from '../../lib/now.ts'
 import { keyStateOf } from './key-form.ts'
 import { NewKeyDialog } from './new-key-dialog.tsx'
@@ -73,7 +74,7 @@ const columns: Column<ApiKey>[] = [
     id: 'name',
     header: 'Name',
     width: 'minmax(7rem, 1.6fr)',
-    cell: ({ name, created_by }) => <span title={`Made by ${created_by}`}>{name}</span>,
+    cell: (key) => <NameCell apiKey={key} />,
   },
   { id: 'state', header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
   {
@@ -113,6 +114,16 @@ const columns: Column<ApiKey>[] = [
   },
   { id: 'revoke', header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
 ]
+
+function NameCell({ apiKey: { name, created_by, scopes } }: { apiKey: ApiKey }) {
+  const isPhone = useIsPhone()
+  return (
+    <span className={isPhone ? 'key-cell' : ''} title={`Made by ${created_by}`}>
+      <span>{name}</span>
+      {isPhone && <span className="dim">{scopes.join(', ')}</span>}
+    </span>
+  )
+}
 
 function KeyStatus({ apiKey }: { apiKey: ApiKey }) {
   const state = keyStateOf(apiKey, serverNow())
