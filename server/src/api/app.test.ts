@@ -299,6 +299,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
   const document = (await get('/openapi.json')).json()
   assert.equal(document.openapi, '3.1.0')
   assert.deepEqual(Object.keys(document.paths).toSorted(), [
+    '/api/v1/activity',
     '/api/v1/api-keys',
     '/api/v1/api-keys/{key_id}',
     '/api/v1/artifacts',
@@ -306,6 +307,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/calendars',
     '/api/v1/calendars/{name}',
     '/api/v1/dead-letters',
+    '/api/v1/dead-letters/clusters',
     '/api/v1/dead-letters/redrive',
     '/api/v1/dead-letters/{execution_id}',
     '/api/v1/events',
@@ -317,6 +319,8 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/executions/{execution_id}/heartbeat',
     '/api/v1/executions/{execution_id}/logs',
     '/api/v1/executions/{execution_id}/retry',
+    '/api/v1/failures',
+    '/api/v1/forecast',
     '/api/v1/graph-runs',
     '/api/v1/graph-runs/{graph_run_id}',
     '/api/v1/graph-runs/{graph_run_id}/cancel',
@@ -332,7 +336,9 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/jobs/{job_id}/resume',
     '/api/v1/jobs/{job_id}/slots',
     '/api/v1/jobs/{job_id}/trigger',
+    '/api/v1/jobs/{job_id}/versions',
     '/api/v1/jobs/{job_id}/why',
+    '/api/v1/late',
     '/api/v1/operations',
     '/api/v1/operations/{operation_id}',
     '/api/v1/operations/{operation_id}/cancel',
@@ -341,6 +347,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/session',
     '/api/v1/signing-key',
     '/api/v1/signing-key/rotate',
+    '/api/v1/sla',
     '/api/v1/tenants',
     '/api/v1/tenants/{tenant_id}',
     '/api/v1/workers',
