@@ -76,7 +76,7 @@ function GoKey({ destination }: { destination: Destination }) {
 
 function Rail({ session, onPalette }: { session: Session; onPalette(): void }) {
   return (
-    <aside className="rail" aria-label="Screens and tenant">
+    <aside className="rail" aria-label="Sidebar">
       <div className="brand">
         <Icon name="bell" />
         Carillon

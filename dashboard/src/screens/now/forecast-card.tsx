@@ -10,12 +10,16 @@ import { useStore } from '../../lib/store.ts'
 import { useThemeName } from '../../lib/theme.ts'
 
 const heightPx = 44
+/** A bucket stands out when it has so many times the slots of an average one. */
+const peakShare = 1.25
 
 export function ForecastCard({ forecast }: { forecast: ForecastReply }) {
   const { counts, peaks, complete, from, step_seconds: step } = forecast
   const [pointed, setPointed] = useState<number | null>(null)
   const mode = useStore(timeMode)
   const total = counts.reduce((sum, count) => sum + count, 0)
+  const mean = total / Math.max(1, counts.length)
+  const high = peaks.filter(({ count }) => count > mean * peakShare)
   const startMs = Date.parse(from)
   const clockMode = mode === 'UTC' ? 'UTC' : 'local'
   const at = (index: number) => formatTime(startMs + index * step * 1_000, clockMode, startMs)
@@ -33,9 +37,15 @@ export function ForecastCard({ forecast }: { forecast: ForecastReply }) {
         ))}
         <span>{at(counts.length).slice(-9)}</span>
       </p>
-      {peaks.length > 0 && (
+      {total > 0 && high.length === 0 && (
+        <p className="dim">
+          It is spread evenly: about {plural(Math.round(mean), 'slot')} in each {Math.round(step / 60)}{' '}
+          minutes.
+        </p>
+      )}
+      {high.length > 0 && (
         <ul className="item-list">
-          {peaks.slice(0, 3).map((peak) => (
+          {high.slice(0, 3).map((peak) => (
             <li key={peak.at}>
               <span className="item-main">
                 <span className="item-title">
@@ -95,7 +105,8 @@ function Strip(props: { counts: readonly number[]; label: string; onPoint(index:
   )
 }
 
-// Height and darkness both say how many: by square root, so that one slot beside a thousand is still seen.
+// The height says how many, by square root, so that one slot beside a thousand is still seen; the darkness tells the
+// fullest from the emptiest, so that small differences are.
 function drawStrip(element: HTMLCanvasElement, counts: readonly number[]): void {
   const ratio = window.devicePixelRatio || 1
   const width = element.clientWidth
@@ -108,12 +119,14 @@ function drawStrip(element: HTMLCanvasElement, counts: readonly number[]): void 
   context.fillStyle = style.getPropertyValue('--bg-2')
   context.fillRect(0, 0, width, heightPx)
   const most = Math.max(1, ...counts)
+  // The first is partly over.
+  const least = Math.min(most, ...counts.slice(1))
   const step = width / counts.length
   context.fillStyle = style.getPropertyValue('--accent')
   counts.forEach((count, index) => {
     if (count === 0) return
     const share = Math.sqrt(count / most)
-    context.globalAlpha = 0.3 + 0.7 * share
+    context.globalAlpha = 0.35 + 0.65 * Math.max(0, (count - least) / Math.max(1, most - least))
     const height = Math.max(3, share * heightPx)
     context.fillRect(index * step, heightPx - height, Math.max(1, step - 1), height)
   })
