@@ -1,5 +1,5 @@
 // @ts-nocheck Runs in browsers; the repository is type-checked without their library.
-// What the page at /docs gains by script: the address of this server in commands, copying, filtering, the place in
+// What the page at /docs/api gains by script: the address of this server in commands, copying, filtering, the place in
 // the contents. Without it everything can still be read.
 
 const all = (selector, root = document) => [...root.querySelectorAll(selector)]

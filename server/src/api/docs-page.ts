@@ -34,7 +34,7 @@ export function renderDocsPage(document: Document): string {
 </header>
 <nav id="contents" aria-label="Contents">
 <label id="filter-label" hidden>Filter <input type="search" id="filter" placeholder="path, field or word" autocomplete="off" spellcheck="false"></label>
-<ul class="top"><li><a href="#start">First steps</a></li><li><a href="#conventions">Conventions</a></li><li><a href="#errors">Errors</a></li></ul>
+<ul class="top"><li><a href="/docs">All docs</a></li><li><a href="#start">First steps</a></li><li><a href="#conventions">Conventions</a></li><li><a href="#errors">Errors</a></li></ul>
 ${groups.map(renderMenu)}
 </nav>
 <main id="main">
