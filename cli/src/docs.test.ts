@@ -41,6 +41,8 @@ test('every command tells all its options in its help', async () => {
     for (const name of Object.keys(optionsOf(command)))
       assert(out.includes(`--${name}`), `${command.path} ${name}`)
     for (const { name } of command.arguments ?? []) assert(out.includes(name))
+    const listed = out.slice(0, out.indexOf('\nExamples'))
+    for (const line of listed.split('\n')) assert(line.length <= 110, line)
   }
 })
 

@@ -4,6 +4,8 @@ import { type ArgumentSpec, type Command, type OptionSpec, optionsOf } from './c
 import { pad } from './text.ts'
 
 const optionWidth = 27
+/** Of a plain terminal; a wider one gains nothing from longer lines. */
+const helpWidth = 80
 
 export function writeHelp(commands: readonly Command[]): string {
   const shown = commands.filter(({ hidden }) => hidden !== true)
@@ -20,9 +22,10 @@ ${lines.join('\n')}
   carillon --version
   carillon COMMAND --help    more about a command: its options and examples
 
-Which server: --url or CARILLON_URL (http://127.0.0.1:7420), and --key or CARILLON_API_KEY (the
-key of the local data directory). --json prints JSON; exit codes tell the cause: docs/cli.md.
-Settings of the server are environment variables: docs/config.md.
+Which server: --url or CARILLON_URL (http://127.0.0.1:7420); --key or
+CARILLON_API_KEY (the key of the local data directory). --json prints JSON;
+exit codes tell the cause: docs/cli.md. Settings of the server are environment
+variables: docs/config.md.
 `
 }
 
@@ -75,7 +78,18 @@ function optionRow([name, spec]: readonly [string, OptionSpec]): string {
 }
 
 function row(left: string, right: string): string {
-  return left.length + 2 > optionWidth
-    ? `  ${left}\n  ${' '.repeat(optionWidth)}${right}`
-    : `  ${pad(left, optionWidth)}${right}`
+  const indent = ' '.repeat(optionWidth + 2)
+  const lines = wrap(right, helpWidth - indent.length).map((line, i) => (i === 0 ? line : indent + line))
+  const text = lines.join('\n')
+  return left.length + 2 > optionWidth ? `  ${left}\n${indent}${text}` : `  ${pad(left, optionWidth)}${text}`
+}
+
+function wrap(text: string, width: number): string[] {
+  const lines = ['']
+  for (const word of text.split(' ')) {
+    const last = lines.at(-1)!
+    if (last !== '' && last.length + 1 + word.length > width) lines.push(word)
+    else lines[lines.length - 1] = last === '' ? word : `${last} ${word}`
+  }
+  return lines
 }

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
 import type { Job } from '@carillon/contract/job.ts'
+import { createClient } from '@carillon/sdk'
 import { cleanUp } from '../../server/test/cleanup.ts'
 import { cli, type Server, startServer } from '../test/cli.ts'
 
@@ -248,6 +249,22 @@ async function lists(server: Server, t: test.TestContext): Promise<void> {
     const [first, second] = out.trim().split('\n')
     assert.equal(JSON.parse(first!).key, 'nightly')
     assert.equal(JSON.parse(second!).key, 'nightly')
+  })
+
+  await t.test('an operator acts for a tenant, by name or id', async () => {
+    const client = createClient({ url: server.url, key: server.key })
+    const { tenant_id: id } = await client.tenants.create({ name: 'sales' })
+    const made = words(
+      'jobs create --tenant sales --name theirs --job-key theirs --schedule @yearly --callback-url',
+    )
+    await server.json([...made, `${server.url}/echo`])
+    const { jobs } = await server.json<{ jobs: Job[] }>(['jobs', 'list', '--tenant', id])
+    assert.deepEqual(
+      jobs.map(({ key }) => key),
+      ['theirs'],
+    )
+    assert.equal((await server.call(words('jobs get theirs'))).code, 3)
+    assert.match((await server.call(words('jobs list --tenant slaes'))).err, /Did you mean sales\?/)
   })
 
   await t.test('exit codes tell the cause', async () => {

@@ -1,4 +1,5 @@
 // What `carillon top` shows, second by second: from the server's event stream, or by asking when there is none.
+import type { FailureList } from '@carillon/contract/failure.ts'
 import type { Client } from '@carillon/sdk'
 import type { Connection } from './connection.ts'
 import { CliError, EXIT } from './exit-code.ts'
@@ -33,6 +34,13 @@ export interface Seen {
   errorType: string | null
 }
 
+export interface Failing {
+  jobName: string
+  errorType: string
+  count: number
+  lastMs: number
+}
+
 export type TopEvent =
   | { kind: 'pulse'; pulse: Pulse }
   | { kind: 'executions'; items: Seen[] }
@@ -41,6 +49,7 @@ export type TopEvent =
 const againMs = 1_000
 const pollMs = 2_000
 const pollPage = 100
+const failuresMax = 20
 
 export async function* readTop(connection: Connection, signal: AbortSignal): AsyncGenerator<TopEvent> {
   let lastId: string | null = null
@@ -171,6 +180,23 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
     lastMs = nowMs
     await wait(pollMs, signal)
   }
+}
+
+/** What failed within the last hour, most first; null: this server does not tell. */
+export async function readFailures(
+  { url, headers }: Connection,
+  signal: AbortSignal,
+): Promise<Failing[] | null> {
+  const address = new URL(`/api/v1/failures?minutes=60&limit=${failuresMax}`, url)
+  const answer = await fetch(address, { headers, signal })
+  if (!answer.ok) return null
+  const { failures } = (await answer.json()) as FailureList
+  return failures.map(({ job_name: jobName, error_type: type, count, last_seen_at: at }) => ({
+    jobName,
+    errorType: type ?? '',
+    count,
+    lastMs: Date.parse(at),
+  }))
 }
 
 /** Oldest first. */

@@ -1,12 +1,5 @@
 // What is known while `carillon top` looks on. Bounded: it may look on for days.
-import type { Pulse, Seen, TopEvent } from './top-source.ts'
-
-export interface Failing {
-  jobName: string
-  errorType: string
-  count: number
-  lastMs: number
-}
+import type { Failing, Pulse, Seen, TopEvent } from './top-source.ts'
 
 export interface TopState {
   source: 'stream' | 'poll' | 'lost' | 'none'
@@ -15,7 +8,10 @@ export interface TopState {
   running: Map<string, Seen>
   /** Newest first. */
   ended: Seen[]
+  /** As we saw it. */
   failing: Map<string, Failing>
+  /** As the server tells it; null: it does not. */
+  failures: Failing[] | null
   workers: { count: number; load: number; capacity: number } | null
   deadLetters: { count: number; capped: boolean } | null
 }
@@ -34,6 +30,7 @@ export function createTopState(): TopState {
     running: new Map(),
     ended: [],
     failing: new Map(),
+    failures: null,
     workers: null,
     deadLetters: null,
   }

@@ -68,7 +68,7 @@ test('it tells throughput, what runs, what fails and what waits', () => {
   assert.match(text, /^carillon top {2}http:\/\/127\.0\.0\.1:7420 .*live, 200ms old {2}\d\d:\d\d:\d\d UTC/)
   assert.match(text, /running 7 {3}waiting 2 {3}workers 2 \(7 of 4000\) {3}dead letters 3/)
   assert.match(text, /^started +\d+\.\d\/s .*▁/m)
-  assert.match(text, /FAILING, seen in the last hour\n +\d+× {2}Job 0/)
+  assert.match(text, /FAILING in the last hour\n +\d+× {2}Job 0/)
   assert.match(text, /▶ running/)
   assert.match(text, /✓ succeeded/)
   assert.match(text, /q quit/)

@@ -98,12 +98,13 @@ function sparkline(
     .padStart(width)
 }
 
-function failingLines({ failing }: TopState, { width, paint, nowMs }: TopLook): string[] {
-  if (failing.size === 0) return []
-  const rows = [...failing.values()].toSorted((a, b) => b.count - a.count || b.lastMs - a.lastMs)
+function failingLines({ failing, failures }: TopState, { width, paint, nowMs }: TopLook): string[] {
+  const found = failures ?? [...failing.values()]
+  if (found.length === 0) return []
+  const rows = found.toSorted((a, b) => b.count - a.count || b.lastMs - a.lastMs)
   const nameWidth = Math.max(8, width - 6 - 24 - 10 - 6)
   return [
-    paint(cut('FAILING, seen in the last hour', width), 'bold'),
+    paint(cut('FAILING in the last hour', width), 'bold'),
     ...rows.map(({ jobName, errorType, count, lastMs }) => {
       const cells = [
         pad(`${count}×`, 6, 'right'),

@@ -3,7 +3,7 @@ import type { Connection } from './connection.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { clearBelow, clearRest, enterScreen, hideCursor, home, leaveScreen, showCursor } from './screen.ts'
-import { readTop } from './top-source.ts'
+import { readFailures, readTop } from './top-source.ts'
 import { createTopState, rateOf, type TopState, take } from './top-state.ts'
 import { writeTop } from './top-text.ts'
 import { wait } from './wait.ts'
@@ -58,15 +58,18 @@ async function follow(state: TopState, connection: Connection, signal: AbortSign
 }
 
 /** What no event tells. A key may lack the right to some of it. */
-async function askSlowly(state: TopState, { client }: Connection, signal: AbortSignal): Promise<void> {
+async function askSlowly(state: TopState, connection: Connection, signal: AbortSignal): Promise<void> {
+  const { client } = connection
   for (;;) {
-    const [workers, letters] = await Promise.all([
+    const [failures, workers, letters] = await Promise.all([
+      readFailures(connection, signal).catch(() => state.failures),
       client.workers.list({ signal }).catch(() => null),
       client.deadLetters
         .list({ limit: 1 }, { signal })
         .page()
         .catch(() => null),
     ])
+    state.failures = failures
     if (workers !== null) {
       const live = workers.workers.filter(({ status }) => status === 'ACTIVE')
       state.workers = {
