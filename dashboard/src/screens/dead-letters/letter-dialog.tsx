@@ -1,9 +1,9 @@
 // One dead letter: the errors of all its attempts, its payload, and what can be done with it.
 import type { DeadLetter, RedriveReply } from '@carillon/contract/dead-letter.ts'
+import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { api } from '../../api/client.ts'
-import { useGet } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { JsonBlock } from '../../components/code-block.tsx'
@@ -16,9 +16,15 @@ import { checkJson } from '../execution/check-json.ts'
 import { reasonTexts } from './letter-filters.ts'
 import { redriveText } from './selection-bar.tsx'
 
+const letterKey = 'dead letter '
+
 export function LetterDialog({ executionId, onClose }: { executionId: string; onClose(): void }) {
-  const path = `/dead-letters/${encodeURIComponent(executionId)}`
-  const found = useGet<DeadLetter>(path)
+  // A key of its own: the lists are read again when the letter is gone, and the letter is not.
+  const found = useQuery({
+    queryKey: [`${letterKey}${executionId}`],
+    queryFn: ({ signal }) =>
+      api.get<DeadLetter>(`/dead-letters/${encodeURIComponent(executionId)}`, { signal }),
+  })
   const may = useMay('operate')
   const letter = found.data
   return (
@@ -174,7 +180,7 @@ function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void 
       disabled={checked.error !== null}
       run={() => api.patch<DeadLetter>(path, body)}
       done="The payload is changed. It counts when the letter is redriven."
-      invalidates={['/dead-letters']}
+      invalidates={['/dead-letters', letterKey]}
       onClose={onClose}
     >
       <div className="field">
