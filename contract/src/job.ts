@@ -179,10 +179,18 @@ const pause = Type.Object(
 const nextRunText =
   'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, none is known yet, or it runs after others.'
 
-const storedSchedule = Type.Object(
+/** The schedule of a job as it was given, and what became of a text. */
+export const JobScheduleGiven = Type.Object(
   {
     ...ScheduleObjectSchema.properties,
     type: Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' }),
+  },
+  strict,
+)
+
+const storedSchedule = Type.Object(
+  {
+    ...JobScheduleGiven.properties,
     runs: Type.Optional(Type.Integer({ description: 'Slots that ran, of `max_runs`.' })),
     next_run_at: instantOrNull(nextRunText),
     last_run_at: instantOrNull('The latest slot that became an execution.'),

@@ -27,6 +27,7 @@ import { Database, type DatabaseAddress } from './store/database.ts'
 import { StoredFeed } from './store/feed.ts'
 import { StoredGraphRuns } from './store/graph-runs.ts'
 import { StoredHistory } from './store/history.ts'
+import { StoredJobVersions } from './store/job-versions.ts'
 import { StoredLogs } from './store/logs.ts'
 import { StoredPartitions } from './store/partitions.ts'
 import { StoredPlans } from './store/plans.ts'
@@ -154,6 +155,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       ...world,
       ...storesOn(database),
       history: new StoredHistory(database),
+      jobVersions: new StoredJobVersions(database),
       activity: new StoredActivity(database),
       plans: new StoredPlans(database),
       requests: new StoredRequests(database),

@@ -14,6 +14,7 @@ import type { Feed } from '../ports/feed.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
 import type { History } from '../ports/history.ts'
 import type { Ids } from '../ports/ids.ts'
+import type { JobVersions } from '../ports/job-versions.ts'
 import type { Jobs } from '../ports/jobs.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
@@ -72,6 +73,7 @@ import { jobByKeyRoutes } from './routes/job-by-key.ts'
 import { jobChangeRoutes } from './routes/job-changes.ts'
 import { jobSlotRoutes } from './routes/job-slots.ts'
 import { jobStateRoutes } from './routes/job-states.ts'
+import { jobVersionRoutes } from './routes/job-versions.ts'
 import { jobWhyRoutes } from './routes/job-why.ts'
 import { jobRoutes } from './routes/jobs.ts'
 import { logRoutes } from './routes/logs.ts'
@@ -98,6 +100,7 @@ export interface AppDeps {
   ids: Ids
   random: Random
   jobs: Jobs
+  jobVersions: JobVersions
   history: History
   activity: Activity
   plans: Plans
@@ -227,6 +230,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       executionRoutes(v1, deps)
       jobSlotRoutes(v1, deps)
       jobWhyRoutes(v1, deps)
+      jobVersionRoutes(v1, deps)
       executionControlRoutes(v1, withLanes)
       cancelManyRoutes(v1, deps)
       graphRunRoutes(v1, withLanes)

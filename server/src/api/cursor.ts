@@ -19,6 +19,7 @@ type List =
   | 'artifacts'
   | 'logs'
   | 'graph_runs'
+  | 'versions'
 
 export interface PageQuery {
   limit?: number

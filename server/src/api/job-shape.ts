@@ -1,6 +1,7 @@
 // A job as clients see it. Values of headers and of the environment are left out: they are secrets more often than not.
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
-import { type Execution, hasSchedule, type JobView } from '../domain/job.ts'
+import type { JobVersionList } from '@carillon/contract/job-version.ts'
+import { type Execution, hasSchedule, type JobVersion, type JobView } from '../domain/job.ts'
 import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
@@ -22,12 +23,25 @@ export interface ShapeContext {
 export function toJob(job: JobView, context: ShapeContext): Job {
   return {
     job_id: job.jobId,
-    name: job.name,
     key: job.key,
-    description: job.description,
     status: job.status,
     pause: pauseOf(job),
+    ...toDefinition(job),
     schedule: hasSchedule(job) ? showSchedule(job, context) : null,
+    version: job.version,
+    created_at: toRfc3339(job.createdAt),
+    created_by: job.createdBy,
+    updated_at: toRfc3339(job.updatedAt),
+    updated_by: job.updatedBy,
+  }
+}
+
+/** A version of a job: what a request could have said to make it so. */
+export function toDefinition(job: JobVersion): JobVersionList['versions'][number]['job'] {
+  return {
+    name: job.name,
+    description: job.description,
+    schedule: hasSchedule(job) ? { ...job.schedule } : null,
     depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
     execution: showExecution(job.execution),
     retry_policy: { ...job.retryPolicy },
@@ -40,11 +54,6 @@ export function toJob(job: JobView, context: ShapeContext): Job {
     concurrency_limit: job.concurrencyLimit,
     concurrency_key: job.concurrencyKey === null ? null : { ...job.concurrencyKey },
     metadata: { ...job.metadata },
-    version: job.version,
-    created_at: toRfc3339(job.createdAt),
-    created_by: job.createdBy,
-    updated_at: toRfc3339(job.updatedAt),
-    updated_by: job.updatedBy,
   }
 }
 

@@ -24,9 +24,9 @@ export const selectState = sql('selectState')`
 export const insertVersion = sql('insertVersion')`
   INSERT INTO job_versions (job_id, version, tenant_id, name, description, tags, schedule, anchor_at, execution,
     retry_policy, priority, overlap_policy, misfire_policy, misfire_window_seconds, metadata, jitter_seconds,
-    concurrency_limit, concurrency_key, concurrency_key_limit, calendars, route, own_rows, depends_on)
+    concurrency_limit, concurrency_key, concurrency_key_limit, calendars, route, own_rows, depends_on, created_at, created_by)
   VALUES ($1, $2, $3, $4, $5, $6, $7, from_ms($8), $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21,
-    $22, $23)`
+    $22, $23, from_ms($24), $25)`
 
 // $15: the job is due before this many milliseconds from now, so its scheduler is told. A note of the change before that
 // nobody has taken yet is written anew, not left alone: it is locked then, and not taken before we commit. $19: executions of it

@@ -137,6 +137,8 @@ async function writeChange(queries: Queries, state: JobState, write: JobWrite): 
       routeOf(version),
       hasOwnRows(version),
       dependsOn && JSON.stringify(dependsOn),
+      state.now,
+      write.by,
     ])
   }
   const { name, tags } = version ?? state

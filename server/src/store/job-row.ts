@@ -5,6 +5,7 @@ import {
   hasOwnRows,
   isLimited,
   type JobStatus,
+  type JobVersion,
   type JobView,
   type MisfirePolicy,
   type OverlapPolicy,
@@ -59,12 +60,11 @@ export interface JobRow {
   updated_by: string
 }
 
-export function toJobView(row: JobRow): JobView {
+export function toJobVersion(row: Omit<JobRow, 'created_at' | 'created_by'>): JobVersion {
   return {
     jobId: row.job_id,
     version: row.version,
     tenantId: row.tenant_id,
-    key: row.key,
     name: row.name,
     description: row.description,
     tags: row.tags,
@@ -81,6 +81,13 @@ export function toJobView(row: JobRow): JobView {
     concurrencyKey: concurrencyKeyOf(row),
     dependsOn: (row.depends_on ?? []).map(({ job_id, on }) => ({ jobId: job_id, on })),
     metadata: row.metadata,
+  }
+}
+
+export function toJobView(row: JobRow): JobView {
+  return {
+    ...toJobVersion(row),
+    key: row.key,
     status: row.status,
     pause: pauseOf(row),
     slotAt: row.slot_at,
@@ -93,7 +100,10 @@ export function toJobView(row: JobRow): JobView {
   }
 }
 
-function concurrencyKeyOf({ concurrency_key: key, concurrency_key_limit: limit }: JobRow) {
+function concurrencyKeyOf({
+  concurrency_key: key,
+  concurrency_key_limit: limit,
+}: Pick<JobRow, 'concurrency_key' | 'concurrency_key_limit'>) {
   return key === null ? null : { key, limit: limit! }
 }
 

@@ -10,6 +10,7 @@ import type { ApiKeys } from '../../src/ports/api-keys.ts'
 import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
 import type { Feed } from '../../src/ports/feed.ts'
+import type { JobVersions } from '../../src/ports/job-versions.ts'
 import type { Plans } from '../../src/ports/plans.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
@@ -24,6 +25,7 @@ import { StoredFeed } from '../../src/store/feed.ts'
 import { StoredGraphRuns } from '../../src/store/graph-runs.ts'
 import { StoredHistory } from '../../src/store/history.ts'
 import { StatsFold } from '../../src/store/job-stats.ts'
+import { StoredJobVersions } from '../../src/store/job-versions.ts'
 import { StoredJobs } from '../../src/store/jobs.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { StoredOperations } from '../../src/store/operations.ts'
@@ -54,6 +56,7 @@ export interface StoreBundle extends StorePorts {
   plans: Plans
   sessions: Sessions
   feed: Feed
+  jobVersions: JobVersions
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -121,6 +124,7 @@ async function openPostgres(t: TestContext, version: PostgresVersion): Promise<S
     plans: new StoredPlans(database),
     sessions: new StoredSessions(database),
     feed: new StoredFeed(database),
+    jobVersions: new StoredJobVersions(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')

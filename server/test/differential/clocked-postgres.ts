@@ -10,6 +10,7 @@ import { StoredAttempts } from '../../src/store/attempts.ts'
 import type { Database } from '../../src/store/database.ts'
 import { StoredFeed } from '../../src/store/feed.ts'
 import { StoredHistory } from '../../src/store/history.ts'
+import { StoredJobVersions } from '../../src/store/job-versions.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { migrate } from '../../src/store/migrate.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
@@ -91,6 +92,7 @@ function openPorts(database: Database): Ports {
     partitions: new StoredPartitions(database),
     history: new StoredHistory(database),
     feed: new StoredFeed(database),
+    jobVersions: new StoredJobVersions(database),
     activity: new StoredActivity(database),
     plans: new StoredPlans(database),
   }

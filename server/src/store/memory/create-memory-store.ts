@@ -10,6 +10,7 @@ import { MemoryDeadLetters } from './dead-letters.ts'
 import { MemoryFeed } from './feed.ts'
 import { MemoryGraphRuns } from './graph-runs.ts'
 import { MemoryHistory } from './history.ts'
+import { MemoryJobVersions } from './job-versions.ts'
 import { MemoryJobs } from './jobs.ts'
 import { MemoryLogs } from './logs.ts'
 import { MemoryOperations } from './operations.ts'
@@ -62,6 +63,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     partitions: new MemoryPartitions(store),
     history: new MemoryHistory(store),
     feed: new MemoryFeed(store),
+    jobVersions: new MemoryJobVersions(store),
     activity: new MemoryActivity(store),
     plans: new MemoryPlans(store),
   }

@@ -118,6 +118,7 @@ export class MemoryJobs implements Jobs {
     const { by, key, version, status, slotAt, decidedTo, runs, pause } = write
     if (version !== null) {
       job.versions.set(version.version, structuredClone(version))
+      job.made.set(version.version, { at: now, by })
       job.version = version.version
     }
     Object.assign(job, { key, pause, updatedAt: now, updatedBy: by })

@@ -27,6 +27,8 @@ export interface JobRow {
   deletedAt: EpochMs | null
   pause: Pause | null
   versions: Map<number, JobVersion>
+  /** Who made which of them, and when. */
+  made: Map<number, { at: EpochMs; by: string }>
   cursor: CursorRow
   slots: Map<EpochMs, SlotRow>
   /** The row of the latest slot. */

@@ -114,6 +114,7 @@ export class MemoryStore {
       deletedAt: null,
       pause: null,
       versions: new Map([[version.version, version]]),
+      made: new Map([[version.version, { at: createdAt, by: createdBy }]]),
       cursor,
       slots: new Map(),
       latest: null,

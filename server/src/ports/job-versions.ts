@@ -1,0 +1,28 @@
+// What a job was before: every change of its definition made another version, and all of them are kept.
+import type { JobVersion } from '../domain/job.ts'
+import type { EpochMs } from '../lib/epoch.ts'
+
+export interface JobVersions {
+  /** Latest first, behind `before` (a version). Null: there is no such job. */
+  list(query: JobVersionQuery): Promise<JobVersionPage | null>
+}
+
+export interface JobVersionQuery {
+  tenantId: string
+  jobId: string
+  before: number | null
+  limit: number
+}
+
+export interface JobVersionPage {
+  versions: MadeVersion[]
+  more: boolean
+  total: number
+}
+
+export interface MadeVersion {
+  job: JobVersion
+  /** Null: it was made before this was kept. */
+  createdAt: EpochMs | null
+  createdBy: string | null
+}
