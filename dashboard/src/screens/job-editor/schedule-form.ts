@@ -2,8 +2,8 @@
 // that is read and written again unchanged is the same, so that an edit of something else never touches it.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 
-export const SCHEDULE_KINDS = ['every', 'times', 'cron', 'interval', 'text', 'once', 'after', 'now'] as const
-export type ScheduleKind = (typeof SCHEDULE_KINDS)[number]
+const scheduleKinds = ['every', 'times', 'cron', 'interval', 'text', 'once', 'after', 'now'] as const
+export type ScheduleKind = (typeof scheduleKinds)[number]
 export const EVERY_UNITS = ['seconds', 'minutes', 'hours', 'days', 'weeks', 'months'] as const
 export type EveryUnit = (typeof EVERY_UNITS)[number]
 export type TimesPattern = 'daily' | 'weekly' | 'monthly'

@@ -1,0 +1,183 @@
+// Calendars: days on which jobs that name them do not run. Listed, made, changed, deleted.
+import type { Calendar } from '@carillon/contract/calendar.ts'
+import { useId, useState } from 'react'
+import { api } from '../../api/client.ts'
+import type { useList } from '../../api/hooks.ts'
+import { useMay } from '../../api/session.ts'
+import { Button } from '../../components/button.tsx'
+import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Card, Empty, ErrorBox } from '../../components/page.tsx'
+import { plural } from '../../lib/format.ts'
+import { entriesOf, linesOf } from './calendar-entries.ts'
+
+type CalendarList = ReturnType<typeof useList<Calendar>>
+
+export function CalendarsCard({ list }: { list: CalendarList }) {
+  const [edited, setEdited] = useState<Calendar | 'new' | null>(null)
+  const may = useMay('write')
+  return (
+    <Card
+      title="Days on which not to run"
+      aside={
+        may && (
+          <Button icon="plus" onClick={() => setEdited('new')}>
+            New calendar
+          </Button>
+        )
+      }
+    >
+      {list.error !== null && <ErrorBox error={list.error} />}
+      {!list.isLoading && list.error === null && list.items.length === 0 && (
+        <Empty title="There is no calendar yet.">
+          A calendar is a list of days, such as holidays. A job that names it under "Not on" skips its slots
+          on them.
+        </Empty>
+      )}
+      {list.items.length > 0 && (
+        <table className="plain-table">
+          <thead>
+            <tr>
+              <th scope="col">Calendar</th>
+              <th scope="col">Days</th>
+              <th scope="col">
+                <span className="unseen">Actions</span>
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {list.items.map((calendar) => (
+              <tr key={calendar.name}>
+                <th scope="row">
+                  {calendar.name}
+                  {calendar.description !== null && <div className="dim">{calendar.description}</div>}
+                </th>
+                <td>{summary(calendar)}</td>
+                <td className="calendar-actions">
+                  {may && (
+                    <>
+                      <Button
+                        kind="quiet"
+                        icon="edit"
+                        aria-label={`Edit ${calendar.name}`}
+                        onClick={() => setEdited(calendar)}
+                      />
+                      <DeleteCalendar calendar={calendar} />
+                    </>
+                  )}
+                </td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      )}
+      {list.hasMore && (
+        <Button busy={list.isFetchingMore} onClick={list.fetchMore}>
+          More calendars
+        </Button>
+      )}
+      {edited !== null && (
+        <CalendarDialog calendar={edited === 'new' ? null : edited} onClose={() => setEdited(null)} />
+      )}
+    </Card>
+  )
+}
+
+function DeleteCalendar({ calendar }: { calendar: Calendar }) {
+  const path = `/calendars/${calendar.name}`
+  return (
+    <ConfirmAction
+      label=""
+      name={`Delete ${calendar.name}`}
+      icon="trash"
+      kind="quiet"
+      title={`Delete the calendar ${calendar.name}`}
+      verb="Delete it"
+      danger
+      twin={{ method: 'DELETE', path }}
+      run={() => api.delete(path)}
+      done={`The calendar ${calendar.name} is deleted.`}
+      invalidates={['/calendars']}
+    >
+      <p>It cannot be deleted while a job names it.</p>
+    </ConfirmAction>
+  )
+}
+
+const namePattern = /^[a-z0-9._-]{1,128}$/
+
+function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onClose(): void }) {
+  const [name, setName] = useState(calendar?.name ?? '')
+  const [description, setDescription] = useState(calendar?.description ?? '')
+  const [days, setDays] = useState(() => linesOf(calendar?.entries ?? []))
+  const id = useId()
+  const read = entriesOf(days)
+  const isName = namePattern.test(name)
+  const path = `/calendars/${name}`
+  const body = {
+    ...(description.trim() !== '' && { description: description.trim() }),
+    entries: read.entries,
+  }
+  return (
+    <ConfirmDialog
+      title={calendar === null ? 'New calendar' : `Edit the calendar ${calendar.name}`}
+      verb={calendar === null ? 'Create it' : 'Save it'}
+      twin={{ method: 'PUT', path, body }}
+      disabled={!isName || read.error !== null}
+      run={() => api.put(path, body)}
+      done={`The calendar ${name} is saved.`}
+      invalidates={['/calendars', '/jobs']}
+      onClose={onClose}
+    >
+      {calendar === null && (
+        <div className="field">
+          <label htmlFor={`${id}-name`}>Name</label>
+          <input
+            id={`${id}-name`}
+            className="input"
+            value={name}
+            aria-describedby={`${id}-name-said`}
+            aria-invalid={name !== '' && !isName}
+            onChange={(event) => setName(event.target.value)}
+          />
+          <p id={`${id}-name-said`} className={name === '' || isName ? 'field-hint' : 'field-error'}>
+            1 to 128 of a-z 0-9 . _ -
+          </p>
+        </div>
+      )}
+      <div className="field">
+        <label htmlFor={`${id}-about`}>Description</label>
+        <input
+          id={`${id}-about`}
+          className="input"
+          maxLength={4_096}
+          value={description}
+          onChange={(event) => setDescription(event.target.value)}
+        />
+      </div>
+      <div className="field">
+        <label htmlFor={`${id}-days`}>Days</label>
+        <textarea
+          id={`${id}-days`}
+          className="input code"
+          spellCheck={false}
+          placeholder={'2026-12-25\n2026-12-24 to 2026-12-26'}
+          value={days}
+          aria-describedby={`${id}-days-said`}
+          aria-invalid={read.error !== null}
+          onChange={(event) => setDays(event.target.value)}
+        />
+        <p id={`${id}-days-said`} className={read.error === null ? 'field-hint' : 'field-error'}>
+          {read.error ??
+            `${plural(read.entries.length, 'entry', 'entries')} of at most 500. One a line: a day, or "A to B".`}
+        </p>
+      </div>
+    </ConfirmDialog>
+  )
+}
+
+const shownMax = 4
+
+function summary({ entries }: Calendar): string {
+  const shown = linesOf(entries.slice(0, shownMax)).replaceAll('\n', ', ')
+  return entries.length > shownMax ? `${shown} and ${entries.length - shownMax} more` : shown
+}
