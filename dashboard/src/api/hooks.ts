@@ -1,10 +1,9 @@
-// Reading and changing from components: one value, a list page by page, an action.
+// Reading from components: one value, a list page by page. Actions are in components/confirm-action.tsx.
 import type { Pagination } from '@carillon/contract/pagination.ts'
 import {
   keepPreviousData,
   QueryClient,
   useInfiniteQuery,
-  useMutation,
   useQuery,
   useQueryClient,
 } from '@tanstack/react-query'
@@ -124,13 +123,4 @@ export function useInvalidate() {
       }),
     [client],
   )
-}
-
-/** An action; afterwards what begins with `invalidates` is asked again. */
-export function useAction<Argument, Reply>(
-  run: (argument: Argument) => Promise<Reply>,
-  ...invalidates: string[]
-) {
-  const invalidate = useInvalidate()
-  return useMutation({ mutationFn: run, onSuccess: () => invalidate(...invalidates) })
 }
