@@ -1,0 +1,118 @@
+// Every command of the README and the quickstart, as a reader would run it: in order, in a directory that looks like a clone,
+// against a server that `npm start` of the same page has started. Only the port is another one.
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdir, mkdtemp, readdir, readFile, rm, symlink } from 'node:fs/promises'
+import { createServer } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import test, { type TestContext } from 'node:test'
+import { checkoutDir } from '../../src/config/read.ts'
+import { cleanUp } from '../cleanup.ts'
+import { Program } from './program.ts'
+
+/** What installs or tests everything: done by whoever runs this. */
+const left = /^npm (ci|test)$/
+
+/** What some of a block's commands must say. Each block has one at least, so a new one does not go unread. */
+const expected: readonly (readonly [command: string, says: RegExp])[] = [
+  ['jobs create --name Hello', /hello is created: job [0-9a-f-]{36}\nIt runs next at /],
+  ['jobs trigger hello --wait', /hello is triggered: .*\n.*succeeded in /],
+  ['executions list --job hello', /\tHello\tSUCCEEDED\t/],
+  ['jobs get hello', /status\tACTIVE/],
+  ['next "every weekday at 9:30 in London"', /At 09:30 on Monday to Friday, Europe\/London time\./],
+  ['next "0 2 * * *" --zone America/New_York', /T02:00:00-0[45]:00/],
+  ['next "R/PT15M"', /Every 15 minutes\./],
+  ['jobs create --name Again', /Would be created; it would run next at /],
+  ['/echo?status=503&delay_ms', /"method":"POST".*"body":"hello"/],
+  ['/readyz', /"status":"ready"/],
+  ['carillon status', /ready {2}Carillon/],
+  ['jobs/by-key/report', /"name":"Daily report"/],
+  ['--name "In vain"', /failed in .*HTTP_ERROR: Callback returned 503[\s\S]*It failed, as it had to\./],
+  ['dead-letters list', /\tIn vain\t.*MAX_RETRIES_EXCEEDED/],
+  ['jobs edit mended', /mended is changed: version 2/],
+  ['dead-letters redrive --filter job=mended', /Done: 1 of 1\./],
+  ['--after extract', /load is created/],
+  ['jobs trigger extract --wait', /extract is triggered: .*\n.*succeeded in /],
+  ['apply -f jobs.yaml', /No changes: 3 unchanged\./],
+  ['jobs pause hello', /hello is paused\./],
+  ['jobs delete hello', /hello is deleted\./],
+  ['carillon doctor', /ok\tserver\tanswers at /],
+]
+
+function blocksOf(page: string): string[] {
+  return [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map((match) => match[1]!.trim())
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as { port: number }
+  server.close()
+  await once(server, 'close')
+  return port
+}
+
+/** All of the checkout but its data. */
+async function makeClone(t: TestContext): Promise<string> {
+  const clone = await mkdtemp(join(tmpdir(), 'carillon-docs-'))
+  cleanUp(t, () => rm(clone, { recursive: true, maxRetries: 10 }))
+  for (const name of await readdir(checkoutDir)) {
+    if (name !== '.carillon' && name !== '.git' && name !== 'jobs.yaml')
+      await symlink(join(checkoutDir, name), join(clone, name))
+  }
+  return clone
+}
+
+async function runBlock(block: string, cwd: string, env: Record<string, string>): Promise<string> {
+  const shell = spawn('bash', ['-euo', 'pipefail', '-c', block], {
+    cwd,
+    env: { ...process.env, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  let said = ''
+  shell.stdout.on('data', (chunk: Buffer) => (said += chunk))
+  shell.stderr.on('data', (chunk: Buffer) => (said += chunk))
+  const [code] = await once(shell, 'close')
+  assert.equal(code, 0, `${block}\nsaid:\n${said}`)
+  return said
+}
+
+for (const page of ['README.md', 'docs/quickstart.md']) {
+  test(`every command of ${page} does what it says`, { timeout: 600_000 }, async (t) => {
+    const clone = await makeClone(t)
+    const port = String(await freePort())
+    const dataDir = join(clone, '.carillon')
+    await mkdir(dataDir, { mode: 0o700 })
+    const env = { CARILLON_PORT: port, CARILLON_DATA: dataDir, CARILLON_PROCESSES: '1' }
+    const blocks = blocksOf(await readFile(join(checkoutDir, page), 'utf8'))
+    let isStarted = false
+    for (const text of blocks) {
+      const lines = text.split('\n').filter((line) => !left.test(line))
+      const starts = lines.filter((line) => line.startsWith('npm start'))
+      for (const line of starts) {
+        // The first one stays; another one is looked at, beside it.
+        const own = isStarted ? { CARILLON_PORT: '0', CARILLON_DATA: join(clone, 'other') } : {}
+        const program = new Program(t, {
+          command: ['bash', '-c', `cd ${clone} && exec ${line}`],
+          dataDir,
+          env: { ...env, ...own },
+        })
+        await program.ready()
+        if (line.includes('--demo')) assert.match(program.stdout, /Demo: 40 jobs/)
+        if (isStarted) program.child.kill('SIGTERM')
+        if (isStarted) await program.exit
+        isStarted = true
+      }
+      const block = lines.filter((line) => !starts.includes(line)).join('\n')
+      if (block.trim() === '') continue
+      assert(isStarted, `${page} begins with npm start`)
+      const said = await runBlock(block.replaceAll('127.0.0.1:7420', `127.0.0.1:${port}`), clone, env)
+      const met = expected.filter(([command]) => block.includes(command))
+      assert(met.length > 0, `nothing is expected of:\n${block}`)
+      for (const [, says] of met) assert.match(said, says, block)
+    }
+    assert(isStarted)
+  })
+}
