@@ -52,8 +52,8 @@ export function LogCard({ executionId, isEnded }: { executionId: string; isEnded
       {!isRead && error === null && <Loading />}
       {isRead && lines.length === 0 && (
         <p className="dim">
-          {isEnded ? 'It left no log.' : 'Nothing yet.'} A handler writes with <code>context.log</code>; a
-          target sends lines to <code>/executions/{'{id}'}/logs</code>.
+          {isEnded ? 'It left no log.' : 'Nothing yet.'} A handler writes with <code>ctx.log</code>; a target
+          sends lines to <code>/executions/{'{id}'}/logs</code>.
         </p>
       )}
       {found.length > 0 && (
