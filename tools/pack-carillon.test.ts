@@ -39,6 +39,8 @@ test('the packed carillon installs into an empty folder and works there: next, s
   assert.equal(ready.status, 200, await ready.text())
   const page = await (await fetch(url, { headers: { accept: 'text/html' } })).text()
   assert.match(page, /<script type="module"[^>]* src="\/assets\//)
+  const guide = await (await fetch(`${url}/docs`, { headers: { accept: 'text/html' } })).text()
+  assert.match(guide, /href="\/docs\/quickstart"/)
   // The data lies where it was started, not in node_modules, and the command finds the key there.
   assert.equal((await readFile(join(dir, '.carillon/api-key'), 'utf8')).trim(), program.key())
   const jobs = await run(command, ['jobs', 'list', '--url', url, '--json'], { cwd: dir, env })
