@@ -20,12 +20,12 @@ const operationMsMax = 120_000
 
 export const wait = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Creates `count` jobs that run every second, as a user would; returns their ids. */
+/** Creates `count` jobs, as a user would; returns their ids. */
 export async function createJobs(
   carillon: Carillon,
   target: Pick<Target, 'url'>,
   count: number,
-  tag = 'bench',
+  { tag = 'bench', schedule = '* * * * * *' } = {},
 ): Promise<string[]> {
   const ids: string[] = []
   const pool = new Pool(carillon.url, { connections: createdAtOnce })
@@ -38,7 +38,7 @@ export async function createJobs(
         headers: { authorization: `Bearer ${carillon.key}`, 'content-type': 'application/json' },
         body: JSON.stringify({
           name: `bench ${index}`,
-          schedule: '* * * * * *',
+          schedule,
           execution: { callback_url: `${target.url}/${index % 100}`, payload: { index } },
           tags: [tag],
         }),

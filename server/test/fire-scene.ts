@@ -5,6 +5,7 @@ import type { EpochMs } from '../src/lib/epoch.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../src/ports/slots.ts'
 import { fireDue } from '../src/scheduler/fire-due.ts'
+import { HoldUps } from '../src/scheduler/hold-ups.ts'
 import { loadWindow, takeChanges } from '../src/scheduler/load-window.ts'
 import { TimerWheel } from '../src/scheduler/timer-wheel.ts'
 import { Window } from '../src/scheduler/window.ts'
@@ -45,7 +46,15 @@ export async function setup() {
   const loadDeps = { clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} }
   const load = () => loadWindow(loadDeps)
   const deps = {
-    ...{ clock: world.clock, ids: world.ids, slots, wheel, window, lanes: new LaneChooser() },
+    ...{
+      clock: world.clock,
+      ids: world.ids,
+      slots,
+      wheel,
+      window,
+      lanes: new LaneChooser(),
+      holdUps: new HoldUps(),
+    },
     onEnqueued: () => void told.push('enqueued'),
     onOwed: () => void told.push('owed'),
   }

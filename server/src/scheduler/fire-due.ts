@@ -9,6 +9,7 @@ import type { Ids } from '../ports/ids.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
 import { slotsFired } from '../telemetry/events.ts'
 import type { Entry } from './entry.ts'
+import type { HoldUps } from './hold-ups.ts'
 import { planSlots } from './plan-slots.ts'
 import type { Plan } from './planned-slot.ts'
 import type { TimerWheel } from './timer-wheel.ts'
@@ -21,6 +22,7 @@ export interface FireDeps {
   wheel: TimerWheel
   window: Window
   lanes: LaneChooser
+  holdUps: HoldUps
   /** Called after a commit that enqueued something. */
   onEnqueued: () => void
   /** Called after a commit that left something waiting, or started a graph run. */
@@ -42,9 +44,10 @@ const busyMs = 50
 const earlyMs = 1
 
 export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number }): Promise<'more' | number> {
-  const { clock, wheel } = deps
+  const { clock, wheel, holdUps } = deps
   const startedMs = clock.monotonicMs()
   const now = clock.databaseNow()
+  holdUps.begin(now, startedMs)
   const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
     const slots = assignBatches(deps, due, plans, now)
@@ -62,6 +65,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     const tookMs = clock.monotonicMs() - startedMs
     slotsFired.emit({ slots: slots.length, unfired, taken, tookMs })
   }
+  holdUps.end(clock.databaseNow(), clock.monotonicMs())
   const next = wheel.nextDueAt()
   if (next === null) return fireEveryMs
   const waitMs = next - clock.databaseNow()
@@ -69,7 +73,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
 }
 
 /** Jobs that are due with what is to fire of them. */
-function takePlans({ wheel, window }: FireDeps, now: EpochMs, misfireAfterMs: number) {
+function takePlans({ wheel, window, holdUps }: FireDeps, now: EpochMs, misfireAfterMs: number) {
   const due: Entry[] = []
   const plans: Plan[] = []
   let slots = 0
@@ -82,7 +86,8 @@ function takePlans({ wheel, window }: FireDeps, now: EpochMs, misfireAfterMs: nu
       continue
     }
     const staysInMemory = (dueAt: EpochMs) => window.covers(partitionId, dueAt)
-    const plan = planSlots(entry, { now, misfireAfterMs, staysInMemory })
+    const heldUpTo = Math.max(holdUps.upTo, window.heldUpTo(partitionId, now)) as EpochMs
+    const plan = planSlots(entry, { now, misfireAfterMs, heldUpTo, staysInMemory })
     due.push(entry)
     plans.push(plan)
     slots += plan.slots.length

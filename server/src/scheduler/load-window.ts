@@ -56,7 +56,7 @@ export async function loadWindow({
   for (const { partitionId } of partitions) {
     const loaded = cursors.filter((cursor) => cursor.partitionId === partitionId)
     const whole = loaded.length < loadMax
-    window.end(partitionId, loaded.at(-1) ?? null, whole)
+    window.end(partitionId, { last: loaded.at(-1) ?? null, whole, now: clock.databaseNow() })
     more ||= !whole
   }
   if (cursors.length > 0) onPut()

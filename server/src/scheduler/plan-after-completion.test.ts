@@ -112,7 +112,12 @@ test('jitter moves the due time, and lateness counts from it', () => {
   const entry = entryOf(everySecond, jobOf({}, { jitterSeconds: 300, misfirePolicy: 'SKIP' }))
   assert(entry.dueAt > at(7) && entry.dueAt < at(307))
   const skipAt = (now: number) =>
-    planSlots(entry, { now: epochMs(now), misfireAfterMs: 60_000, staysInMemory: () => true }).slots[0]!.skip
+    planSlots(entry, {
+      now: epochMs(now),
+      misfireAfterMs: 60_000,
+      heldUpTo: epochMs(now),
+      staysInMemory: () => true,
+    }).slots[0]!.skip
   assert.deepEqual([skipAt(entry.dueAt + 60_000), skipAt(entry.dueAt + 60_001)], [null, 'misfire'])
 })
 

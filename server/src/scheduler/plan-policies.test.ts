@@ -183,7 +183,12 @@ test('with jitter a job is due later, and late only when it is later than that',
   assert(dueAt > at(3), 'else this test would say nothing')
   assert.deepEqual([entry.slot, entry.dueAt], [at(0), dueAt])
   const planAt = (now: number) =>
-    planSlots(entry, { now: epochMs(now), misfireAfterMs: 60_000, staysInMemory: () => true }).slots[0]!
+    planSlots(entry, {
+      now: epochMs(now),
+      misfireAfterMs: 60_000,
+      heldUpTo: epochMs(now),
+      staysInMemory: () => true,
+    }).slots[0]!
   for (const [now, late] of [
     [dueAt, false],
     [dueAt + 2_000, false],
@@ -203,7 +208,12 @@ test('with jitter the cursor moves to the next slot and its due time, which is w
   assert.notEqual(nextDueAt, at(3_600))
   const asked: EpochMs[] = []
   const staysInMemory = (dueAt: EpochMs) => asked.push(dueAt) < 0
-  const { slots, next } = planSlots(entry, { now: entry.dueAt, misfireAfterMs: 60_000, staysInMemory })
+  const { slots, next } = planSlots(entry, {
+    now: entry.dueAt,
+    misfireAfterMs: 60_000,
+    heldUpTo: entry.dueAt,
+    staysInMemory,
+  })
   assert.deepEqual(asked, [nextDueAt])
   assert.deepEqual(slots[0]!.move, { slotAt: at(3_600), dueAt: nextDueAt, decidedTo: at(0) })
   assert.equal(next, at(3_600))
@@ -282,6 +292,7 @@ test('a limit of a thousand million runs is found without walking there', () => 
   const { slots } = planSlots(entry, {
     now: at(80_000),
     misfireAfterMs: 86_400_000,
+    heldUpTo: at(80_000),
     staysInMemory: () => true,
   })
   assert.deepEqual([slots[0]!.owedTo, slots[0]!.runs], [at(39_999), { max, count: 40_000 }])

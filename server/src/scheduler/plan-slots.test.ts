@@ -74,6 +74,7 @@ test('whether it stays in memory is asked of the next slot', () => {
   planSlots(entryOf('*/10 * * * * *'), {
     now: at(0),
     misfireAfterMs: 60_000,
+    heldUpTo: at(0),
     staysInMemory: (dueAt) => asked.push(dueAt) > 0,
   })
   assert.deepEqual(asked, [at(10)])
@@ -148,9 +149,24 @@ test('a late job that may overlap fires all its slots beside each other', () => 
   assert.deepEqual([decidedTo, next], [at(600), at(601)])
 })
 
+test('late by load alone it is a slot like any other, until it is misfired', () => {
+  const entry = entryOf(everySecond)
+  entry.slot = at(10)
+  const planAt = (now: number, heldUpTo: number) => {
+    const options = { misfireAfterMs: 60_000, staysInMemory: () => true }
+    const { slots, next } = planSlots(entry, { now: at(now), heldUpTo: at(heldUpTo), ...options })
+    return [slots[0]!.slot, slots[0]!.late, slots[0]!.owedTo, next]
+  }
+  assert.deepEqual(planAt(20, 9), [at(10), false, null, at(11)])
+  assert.deepEqual(planAt(70, 9), [at(10), false, null, at(11)])
+  // Held up, it is owed with all that came since.
+  assert.deepEqual(planAt(20, 10), [at(10), true, at(20), at(21)])
+  assert.equal(planAt(71, 9)[1], true)
+})
+
 test('more than a hundred of them are fired in several goes, and none is left out', () => {
   const entry = entryOf(everySecond, { overlapPolicy: 'ALLOW' })
-  const options = { now: at(250), misfireAfterMs: 600_000, staysInMemory: () => true }
+  const options = { now: at(250), misfireAfterMs: 600_000, heldUpTo: at(250), staysInMemory: () => true }
   const fired: EpochMs[] = []
   for (const expected of [100, 100, 51]) {
     const { slots, decidedTo, next } = planSlots(entry, options)

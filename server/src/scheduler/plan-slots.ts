@@ -12,6 +12,8 @@ import { moveTo, type Plan, type PlannedSlot, plain, setCount } from './planned-
 export interface PlanOptions {
   now: EpochMs
   misfireAfterMs: number
+  /** What was due up to then, and is late, was held up: see `HoldUps`. */
+  heldUpTo: EpochMs
   /** Whether a job that is due then stays in memory; otherwise its cursor must move. */
   staysInMemory: (dueAt: EpochMs) => boolean
 }
@@ -21,12 +23,19 @@ const lateMax = 100
 
 export function planSlots(entry: Entry, options: PlanOptions): Plan {
   if (entry.afterCompletion !== null) return planAfterCompletion(entry, entry.afterCompletion, options)
-  // Not by `entry.dueAt`, which is later when the slot is tried again.
-  const isLate = options.now - dueAtOf(entry, entry.slot) > lateAfterMs
-  if (!isLate) return planOne(entry, options)
+  if (!isLate(entry, options)) return planOne(entry, options)
   const plan = planLateSlots(entry, options)
   for (const slot of plan.slots) slot.plannedAt = options.now
   return plan
+}
+
+/** A slot that only comes late because there is much to do is none of these, until it is misfired. */
+function isLate(entry: Entry, { now, misfireAfterMs, heldUpTo }: PlanOptions): boolean {
+  // Not by `entry.dueAt`, which is later when the slot is tried again.
+  const dueAt = dueAtOf(entry, entry.slot)
+  const lateMs = now - dueAt
+  if (lateMs <= lateAfterMs) return false
+  return dueAt <= heldUpTo || lateMs > misfireAfterMs
 }
 
 function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {

@@ -6,6 +6,7 @@ import type { Partitions } from '../ports/partitions.ts'
 import type { Slots } from '../ports/slots.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
 import { PartitionLease } from './hold-partitions.ts'
+import { HoldUps } from './hold-ups.ts'
 import { findOverdue, type LoadDeps, loadWindow, takeChanges } from './load-window.ts'
 import { Pressure } from './pressure.ts'
 import { TimerWheel } from './timer-wheel.ts'
@@ -44,7 +45,8 @@ export class Scheduler {
     this.#options = options
     this.#load = { clock, slots, wheel, window, onPut: deps.onPut, onReload: deps.onHeld }
     const { onEnqueued, onOwed } = deps
-    this.#fire = { clock, ids, slots, wheel, window, lanes: new LaneChooser(), onEnqueued, onOwed }
+    const own = { lanes: new LaneChooser(), holdUps: new HoldUps() }
+    this.#fire = { clock, ids, slots, wheel, window, ...own, onEnqueued, onOwed }
     this.lease = new PartitionLease({
       clock,
       ids,

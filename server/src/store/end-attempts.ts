@@ -112,12 +112,15 @@ export const endLive = (name: string, which: Fragment): Sql => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT x.* FROM json_to_recordset($1::json) AS x(e uuid, n int, f int, u uuid, ${endingFields})
   ), held AS MATERIALIZED (
-    SELECT l.job_id, l.version, l.tenant_id, l.kind, l.slot, l.enqueued_at, l.attempt, l.payload_override,
-      l.idempotency_key, l.retry_of, l.run_id, l.cancel_message AS cancel, coalesce(l.worker_id, l.caller_id) AS worker_id,
-      l.state IN ('running', 'awaiting') AS runs, x.*
-    FROM live l JOIN report x ON x.e = l.execution_id
-    WHERE ${which}
-    ORDER BY l.execution_id FOR UPDATE OF l
+    SELECT l.*, x.* FROM (SELECT * FROM report ORDER BY e) x
+    -- One by one, by its id and in order, whatever the planner believes of the table: it would read all of it and compare
+    -- each row with each report ([m] 1,000 ends beside 12,000 rows: 2 s).
+    CROSS JOIN LATERAL (
+      SELECT l.job_id, l.version, l.tenant_id, l.kind, l.slot, l.enqueued_at, l.attempt, l.payload_override,
+        l.idempotency_key, l.retry_of, l.run_id, l.cancel_message AS cancel,
+        coalesce(l.worker_id, l.caller_id) AS worker_id, l.state IN ('running', 'awaiting') AS runs
+      FROM live l WHERE l.execution_id = x.e AND ${which} LIMIT 1 FOR UPDATE
+    ) l
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,

@@ -162,8 +162,7 @@ export const finishBatches = sql('finishBatches')`
   SELECT execution_at(g.batch_id, e.p), 'left' FROM gone g CROSS JOIN LATERAL json_to_recordset(g.endings) AS e(p int)
   WHERE (SELECT count(h.p) FROM held h) < (SELECT sum(y.size) FROM gone y) AND e.p <> ALL (g.positions)`
 
-// $2 the worker. IS TRUE keeps the planner from the index of what a worker holds: with 2,000 ends and as many rows it would
-// compare each with each ([m] after a burst of calls that left their batches: 5 s, its limit, again and again).
+// $2 the worker. IS TRUE keeps the planner from the index of what a worker holds, which is the longer way to a row.
 export const finishLive = endLive(
   'finishLive',
   fragment`(l.worker_id = $2) IS TRUE AND l.fence = x.f AND l.state = 'running'`,

@@ -11,6 +11,7 @@ import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { fireDue } from '../../src/scheduler/fire-due.ts'
+import { HoldUps } from '../../src/scheduler/hold-ups.ts'
 import { findOverdue, loadWindow, takeChanges } from '../../src/scheduler/load-window.ts'
 import { TimerWheel } from '../../src/scheduler/timer-wheel.ts'
 import { Window } from '../../src/scheduler/window.ts'
@@ -36,6 +37,7 @@ export function createScheduler({ slots }: Session, { s }: Race) {
   let window = new Window()
   window.hold(allPartitions)
   const lanes = new LaneChooser()
+  let holdUps = new HoldUps()
   const loadDeps = () => ({ clock, slots, wheel, window, onPut() {}, onReload() {} })
   return {
     load: () => loadWindow(loadDeps()),
@@ -43,12 +45,13 @@ export function createScheduler({ slots }: Session, { s }: Race) {
     findOverdue: () => findOverdue(loadDeps()),
     fire: () =>
       fireDue(
-        { clock, ids: s.ids, slots, wheel, window, lanes, onEnqueued() {}, onOwed() {} },
+        { clock, ids: s.ids, slots, wheel, window, lanes, holdUps, onEnqueued() {}, onOwed() {} },
         { misfireAfterMs: 60_000 },
       ),
     async restart() {
       if (Math.random() >= 0.01) return
       wheel = new TimerWheel()
+      holdUps = new HoldUps()
       window = new Window()
       window.hold(allPartitions)
     },
