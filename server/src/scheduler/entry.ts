@@ -35,6 +35,10 @@ export interface Entry extends Readonly<LateJob> {
   dueAt: EpochMs
   /** When its cursor was last written. */
   movedAt: EpochMs
+  /** When it came into memory: what was due before could not be fired. */
+  loadedAt: EpochMs
+  /** Its slot was tried and could not be fired: if it comes late now, that is why. */
+  heldUp: boolean
 }
 
 /** A dense job's cursor is written at most this often; a restart then looks a minute back into `slots`. */
@@ -79,6 +83,8 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     dueAt: dueAtOf({ jobId, jitterSeconds }, slot),
     // Spread by partition, so that jobs loaded together do not write their cursors together.
     movedAt: (now - Math.floor((partitionId / partitionsCount) * moveEveryMs)) as EpochMs,
+    loadedAt: now,
+    heldUp: false,
   }
 }
 

@@ -56,7 +56,10 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
       answers = await deps.slots.fire(slots)
     } catch (error) {
       // Nothing is lost: whatever did commit answers 'taken' next time.
-      for (const entry of due) wheel.putBack(entry)
+      for (const entry of due) {
+        entry.heldUp = true
+        wheel.putBack(entry)
+      }
       throw error
     }
     settle(deps, { due, plans, slots, answers, now })
@@ -86,8 +89,7 @@ function takePlans({ wheel, window, holdUps }: FireDeps, now: EpochMs, misfireAf
       continue
     }
     const staysInMemory = (dueAt: EpochMs) => window.covers(partitionId, dueAt)
-    const heldUpTo = Math.max(holdUps.upTo, window.heldUpTo(partitionId, now)) as EpochMs
-    const plan = planSlots(entry, { now, misfireAfterMs, heldUpTo, staysInMemory })
+    const plan = planSlots(entry, { now, misfireAfterMs, heldUpTo: holdUps.upTo, staysInMemory })
     due.push(entry)
     plans.push(plan)
     slots += plan.slots.length
@@ -141,6 +143,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
       // Early by more than a moment: our clock is wrong, and asking every millisecond does not mend it.
       const isAhead = now - dueAtOf(entry, entry.slot) > busyMs
       entry.dueAt = (now + (answer === 'early' && !isAhead ? earlyMs : busyMs)) as EpochMs
+      entry.heldUp = true
       wheel.putBack(entry)
       return
     }
@@ -158,6 +161,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
     if (move !== null && !window.covers(entry.partitionId, nextDueAt)) return
     entry.slot = plan.next
     entry.dueAt = nextDueAt
+    entry.heldUp = false
     wheel.putBack(entry)
   })
   const waits = ({ answer }: FireAnswer) => answer === 'owed' || answer === 'buffered'

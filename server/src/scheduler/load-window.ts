@@ -56,7 +56,7 @@ export async function loadWindow({
   for (const { partitionId } of partitions) {
     const loaded = cursors.filter((cursor) => cursor.partitionId === partitionId)
     const whole = loaded.length < loadMax
-    window.end(partitionId, { last: loaded.at(-1) ?? null, whole, now: clock.databaseNow() })
+    window.end(partitionId, loaded.at(-1) ?? null, whole)
     more ||= !whole
   }
   if (cursors.length > 0) onPut()
@@ -107,6 +107,10 @@ function put(
   for (const cursor of cursors) {
     const entry = toEntry(cursor, now)
     // What is due later is loaded when the window comes to it; a partition may have left us meanwhile.
-    if (entry !== null && window.covers(entry.partitionId, cursor.dueAt)) wheel.put(entry)
+    if (entry === null || !window.covers(entry.partitionId, cursor.dueAt)) continue
+    const known = wheel.get(entry.jobId)
+    // A dense job is loaded again and again, and was there all the time.
+    if (known?.version === entry.version) entry.loadedAt = known.loadedAt
+    wheel.put(entry)
   }
 }

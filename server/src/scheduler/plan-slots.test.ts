@@ -162,6 +162,15 @@ test('late by load alone it is a slot like any other, until it is misfired', () 
   // Held up, it is owed with all that came since.
   assert.deepEqual(planAt(20, 10), [at(10), true, at(20), at(21)])
   assert.equal(planAt(71, 9)[1], true)
+  entry.heldUp = true
+  assert.deepEqual(planAt(20, 9), [at(10), true, at(20), at(21)], 'it was tried in vain')
+  assert.equal(planAt(12, 9)[1], false)
+})
+
+test('what was due before it came into memory was held up', () => {
+  const late = entryOf(everySecond)
+  const options = { misfireAfterMs: 60_000, heldUpTo: at(-10), staysInMemory: () => true }
+  assert.equal(planSlots(late, { now: at(5), ...options }).slots[0]!.late, true)
 })
 
 test('more than a hundred of them are fired in several goes, and none is left out', () => {

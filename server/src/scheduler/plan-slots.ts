@@ -35,7 +35,7 @@ function isLate(entry: Entry, { now, misfireAfterMs, heldUpTo }: PlanOptions): b
   const dueAt = dueAtOf(entry, entry.slot)
   const lateMs = now - dueAt
   if (lateMs <= lateAfterMs) return false
-  return dueAt <= heldUpTo || lateMs > misfireAfterMs
+  return entry.heldUp || dueAt <= Math.max(heldUpTo, entry.loadedAt) || lateMs > misfireAfterMs
 }
 
 function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {

@@ -34,6 +34,10 @@ export class TimerWheel {
     return this.#byJob.has(jobId)
   }
 
+  get(jobId: string): Entry | undefined {
+    return this.#byJob.get(jobId)
+  }
+
   /** Replaces what the wheel had for the job, unless that is of a later version. */
   put(entry: Entry): void {
     const known = this.#byJob.get(entry.jobId)

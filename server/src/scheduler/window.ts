@@ -9,18 +9,11 @@ interface Loaded {
   until: EpochMs
   /** A load of it is under way. One that began before a reload, or before the partition left and came back, is not. */
   loading: boolean
-  /** When all that was due had been loaded for the first time; null: not yet. Before that nobody could fire it. */
-  readyAt: EpochMs | null
 }
 
 const nothing = Number.NEGATIVE_INFINITY as EpochMs
 
-const unloaded = (readyAt: EpochMs | null): Loaded => ({
-  after: null,
-  until: nothing,
-  loading: false,
-  readyAt,
-})
+const unloaded = (): Loaded => ({ after: null, until: nothing, loading: false })
 
 export class Window {
   readonly #partitions = new Map<number, Loaded>()
@@ -37,24 +30,19 @@ export class Window {
   hold(partitionIds: readonly number[]): void {
     for (const id of this.#partitions.keys()) if (!partitionIds.includes(id)) this.#partitions.delete(id)
     for (const id of partitionIds) {
-      if (!this.#partitions.has(id)) this.#partitions.set(id, unloaded(null))
+      if (!this.#partitions.has(id)) this.#partitions.set(id, unloaded())
     }
   }
 
   /** After something may have been missed: everything is loaded anew. */
   reload(): void {
-    for (const [id, { readyAt }] of this.#partitions) this.#partitions.set(id, unloaded(readyAt))
+    for (const id of this.#partitions.keys()) this.#partitions.set(id, unloaded())
   }
 
   /** Whether a job of this partition, due then, belongs into the wheel. */
   covers(partitionId: number, dueAt: EpochMs): boolean {
     const loaded = this.#partitions.get(partitionId)
     return loaded !== undefined && dueAt <= loaded.until
-  }
-
-  /** What of a partition was due up to then was held up by its coming to us. */
-  heldUpTo(partitionId: number, now: EpochMs): EpochMs {
-    return this.#partitions.get(partitionId)?.readyAt ?? now
   }
 
   /** What to load so that all is covered up to `dueBefore`. From now on it counts as covered: see `fireDue`. */
@@ -70,15 +58,11 @@ export class Window {
   }
 
   /** Where the load of a partition ended; `whole`: there is nothing more before `dueBefore`. */
-  end(
-    partitionId: number,
-    { last, whole, now }: { last: Loaded['after']; whole: boolean; now: EpochMs },
-  ): void {
+  end(partitionId: number, last: { dueAt: EpochMs; jobId: string } | null, whole: boolean): void {
     const loaded = this.#partitions.get(partitionId)
     if (loaded === undefined || !loaded.loading) return
     loaded.loading = false
     if (last !== null) loaded.after = last
     if (!whole && last !== null) loaded.until = last.dueAt
-    if (whole) loaded.readyAt ??= now
   }
 }
