@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { change, edit } from '../../test/conformance/changes.ts'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { partitionOf, partitionsCount } from '../domain/job.ts'
@@ -187,6 +188,21 @@ test('a load that fails is repeated from the beginning', async () => {
   link.load = real.load.bind(real)
   await load()
   assert.equal(has(job), true)
+})
+
+test('a job that is loaded again has been there since it was first loaded; changed, it is new', async () => {
+  const { at, createJob, jobs, load, changes, window, wheel, world } = await setup()
+  const job = await createJob({ slotAt: at(620) })
+  const loadedAt = () => wheel.get(job.jobId)!.loadedAt - at(0)
+  await load()
+  const first = loadedAt()
+  await world.advance(5_000)
+  window.reload()
+  await load()
+  assert.equal(loadedAt(), first)
+  await change({ jobs }, job, edit({ name: 'renamed' }))
+  await changes()
+  assert.equal(loadedAt(), first + 5_000)
 })
 
 test('what is loaded of a partition that left meanwhile stays outside', async () => {
