@@ -106,19 +106,22 @@ export const selectWaitingSlots = sql('selectWaitingSlots')`
     SELECT execution_id, tenant_id, job_id, kind, slot, enqueued_at FROM live WHERE state = 'waiting'
     ORDER BY job_id, rank LIMIT $3
   ), waiting AS (
-    SELECT execution_at(b.batch_id, u.place) AS execution_id, u.job_id, from_ms(u.slot_ms) AS slot, b.enqueued_at
+    SELECT b.batch_id, u.place, u.job_id, u.slot_ms, b.enqueued_at
     FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.slots_ms) AS u(place, job_id, slot_ms)
     WHERE b.enqueued_at < clock_timestamp() - interval '5 seconds'
     UNION ALL
-    SELECT execution_id, job_id, slot, enqueued_at FROM alone
+    SELECT execution_id, NULL, job_id, to_ms(slot), enqueued_at FROM alone
     WHERE tenant_id = $1 AND enqueued_at < clock_timestamp() - interval '5 seconds'
     UNION ALL
-    SELECT execution_id, job_id, slot, enqueued_at FROM held_back
+    SELECT execution_id, NULL, job_id, to_ms(slot), enqueued_at FROM held_back
     WHERE tenant_id = $1 AND kind IN ('slot', 'trigger') AND enqueued_at < clock_timestamp() - interval '5 seconds'
   )
-  SELECT w.job_id, j.name AS job_name, w.slot, w.execution_id, to_ms(clock_ms()) - to_ms(w.enqueued_at) AS late_ms
-  FROM waiting w JOIN jobs j ON j.job_id = w.job_id AND j.tenant_id = $1
-  ORDER BY w.slot DESC, w.job_id DESC LIMIT $4`
+  SELECT l.job_id, l.job_name, from_ms(l.slot_ms) AS slot, coalesce(execution_at(l.batch_id, l.place), l.batch_id) AS execution_id,
+    to_ms(clock_ms()) - to_ms(l.enqueued_at) AS late_ms
+  FROM (
+    SELECT w.*, j.name AS job_name FROM waiting w JOIN jobs j ON j.job_id = w.job_id AND j.tenant_id = $1
+    ORDER BY w.slot_ms DESC, w.job_id DESC LIMIT $4
+  ) l ORDER BY l.slot_ms DESC, l.job_id DESC`
 
 // Rows by the density that was last seen and the size there is now; a table that was never looked at by what a row takes.
 export const estimateHistory = sql('estimateHistory')`

@@ -20,9 +20,9 @@ import type { Database } from './database.ts'
 
 const stepSeconds: Readonly<Record<ActivityStep, number>> = { minute: 60, hour: 3_600, day: 86_400 }
 /** Groups of ten minutes each that are looked at. */
-const groupsLookedAt = 100_000
-const batchesLookedAt = 200
-const liveLookedAt = 10_000
+const groupsLookedAt = 30_000
+const batchesLookedAt = 100
+const liveLookedAt = 5_000
 
 export class StoredActivity implements Activity {
   readonly #database: Database

@@ -2,9 +2,11 @@
 // mark is locked and the end of what it takes is set by one statement, the others see all that was recorded up to there.
 import { fragment, sql } from '../lib/sql.ts'
 
-/** Another process folds this feed: no row. $2 the most it folds at once, in milliseconds; $3 how far behind the clock. */
+// Another process folds this feed: no row. $2 the most it folds at once, in milliseconds; $3 how far behind the clock. The
+// commit need not reach the disk: the mark and what was counted are lost together, and counted again.
 export const lockFeed = sql('lockFeed')`
-  SELECT to_ms(f.folded_to) AS since, to_ms(least(f.folded_to + $2 * interval '1 millisecond', recorded_until($3))) AS until
+  SELECT to_ms(f.folded_to) AS since, to_ms(least(f.folded_to + $2 * interval '1 millisecond', recorded_until($3))) AS until,
+    set_config('synchronous_commit', 'off', true)
   FROM rollup_feeds f WHERE f.feed = $1 FOR UPDATE SKIP LOCKED`
 
 export const moveFeed = sql('moveFeed')`UPDATE rollup_feeds SET folded_to = from_ms($2) WHERE feed = $1`

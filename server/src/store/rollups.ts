@@ -21,6 +21,9 @@ const spanMsMax = 86_400_000
 /** After a step that folded so many rows the next one waits until it is worth its while: a row is written less often then. */
 const busyRows = 2_000
 
+/** Where nothing is recorded the mark is moved so often: who is idle writes nothing. */
+const idleMs = 10_000
+
 interface Pace {
   /** How long a busy one waits. */
   busyMs: number
@@ -80,7 +83,8 @@ export class RollupFold {
     if (ms < Math.min(spanMs, leastMs)) return null
     // A statement of its own, so that its snapshot is younger than the end that was set.
     const recorded = await foldSpan(queries, this.#feed, [since, until])
-    await queries.query(statements.moveFeed, [this.#feed, until])
+    const isIdle = recorded === 0 && ms < Math.min(spanMs, idleMs)
+    if (!isIdle) await queries.query(statements.moveFeed, [this.#feed, until])
     return { recorded, ms }
   }
 }
