@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test from 'node:test'
 import type { Job } from '@carillon/contract/job.ts'
+import { createClient } from '@carillon/sdk'
 import { cleanUp } from '../../server/test/cleanup.ts'
 import { startServer } from '../test/cli.ts'
 
@@ -260,6 +261,21 @@ jobs:
       one.out,
       `jobs:\n  - key: r-once\n    name: o\n    schedule:\n      type: ONE_TIME\n      scheduled_time: 2099-01-01T09:00:00Z\n    execution:\n      callback_url: ${server.url}/echo\n      method: GET\n`,
     )
+  })
+
+  await t.test('a tenant with few requests a second gets there, too', async () => {
+    const operator = createClient({ url: server.url, key: server.key })
+    const { tenant_id: tenantId } = await operator.tenants.create({ name: 'small', tier: 'free' })
+    const tenant = createClient({ url: server.url, key: server.key, tenantId })
+    const { key } = await tenant.apiKeys.create({ name: 'all', scopes: ['read', 'write', 'operate'] })
+    const jobs = Array.from({ length: 20 }, (_, i) => ({
+      key: `small-${i}`,
+      name: `small ${i}`,
+      schedule: '@yearly',
+      execution: echo,
+    }))
+    const done = await apply(jobs, `--yes --key ${key}`)
+    assert.equal(done.summary.create, 20)
   })
 
   await t.test('a hundred jobs are applied at once, and again without a change', async () => {

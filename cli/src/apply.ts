@@ -30,7 +30,7 @@ export async function applyFiles(context: Context): Promise<undefined> {
         'warn',
       )
   }
-  const { client } = await context.connect()
+  const { patient: client } = await context.connect()
   const plan = await withBar(context, 'Plan', (onProgress) =>
     makePlan(manifest, { client, prune, onProgress, signal }),
   )

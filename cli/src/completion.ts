@@ -41,10 +41,11 @@ compdef _carillon carillon
 `,
   fish: `# carillon completion for fish. Once:  carillon completion fish > ~/.config/fish/completions/carillon.fish
 function __carillon_complete
-    set -l words (commandline -opc) (commandline -ct)
+    set -l current (commandline -ct)
+    set -l words (commandline -opc) "$current"
     set -l found (carillon __complete -- $words[2..-1] 2>/dev/null)
     if test "$found[1]" = ':files'
-        __fish_complete_path (commandline -ct)
+        __fish_complete_path "$current"
     else
         printf '%s\\n' $found
     end

@@ -11,6 +11,8 @@ import type { Values } from './parse.ts'
 export interface Connection {
   url: string
   client: Client
+  /** For many calls one after the other: it waits when a limit is reached. */
+  patient: Client
   /** What `Authorization` and `X-Tenant-ID` are, for calls by `fetch`. */
   headers: Readonly<Record<string, string>>
 }
@@ -25,6 +27,8 @@ export interface Address {
 
 /** A lost answer is asked for again; a server that is not there is told of within a second. */
 const retries = 2
+const patientRetries = 10
+const patientMs = 120_000
 const tenantPagesMax = 50
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
@@ -37,9 +41,11 @@ export async function connect(values: Values, io: Io): Promise<Connection> {
   }
   const tenant = values.text('tenant')
   const tenantId = tenant === undefined ? undefined : await findTenant(tenant, url, key)
+  const options = { url, key, ...(tenantId === undefined ? {} : { tenantId }) }
   return {
     url,
-    client: createClient({ url, key, retries, ...(tenantId === undefined ? {} : { tenantId }) }),
+    client: createClient({ ...options, retries }),
+    patient: createClient({ ...options, retries: patientRetries, timeoutMs: patientMs }),
     headers: {
       authorization: `Bearer ${key}`,
       ...(tenantId === undefined ? {} : { 'x-tenant-id': tenantId }),

@@ -11,7 +11,7 @@ const statuses = ['ACTIVE', 'PAUSED'] as const
 
 export async function exportJobs(context: Context): Promise<undefined> {
   const { out, args, values, signal } = context
-  const { client } = await context.connect()
+  const { patient: client } = await context.connect()
   const query: JobListQuery = { limit: 200 }
   const tag = values.text('tag')
   if (tag !== undefined) query.tag = tag

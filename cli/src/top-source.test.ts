@@ -30,9 +30,11 @@ const item = (n: number, status: string) => ({
 
 async function open(t: TestContext, script: Script) {
   const api = await startScriptedApi(t, script)
+  const client = createClient({ url: api.url, key: 'k', retries: 0 })
   const connection = {
     url: api.url,
-    client: createClient({ url: api.url, key: 'k', retries: 0 }),
+    client,
+    patient: client,
     headers: { authorization: 'Bearer k' },
   }
   const stop = new AbortController()
