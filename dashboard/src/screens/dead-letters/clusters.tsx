@@ -18,7 +18,7 @@ interface ClustersProps {
   onRedrive: ((query: Record<string, string>) => void) | null
 }
 
-const shownFirst = 6
+const shownFirst = 5
 
 export function Clusters({ query, onRedrive }: ClustersProps) {
   const [isLong, setLong] = useState(false)
@@ -67,7 +67,7 @@ function ClusterItem({ cluster, query, onRedrive }: ClustersProps & { cluster: C
           {http_status !== null && ` ${http_status}`} · {job_name}
         </p>
         {message !== null && <p className="cluster-message dim">{message}</p>}
-        <p className="dim">
+        <p className="cluster-age dim">
           oldest <Time at={cluster.oldest_at} />, newest <Time at={cluster.newest_at} />
         </p>
       </div>

@@ -21,8 +21,10 @@ import { activeStatuses, type RunNode, resumableOf, type ToldExecution, withTold
 import './graph-run.css'
 
 const followMax = 20
-const refreshMs = 1_500
-const unendedMs = 5_000
+/** How soon a run is read again; a large one is more to read. */
+const refreshMsMin = 1_500
+const refreshMsPerNode = 5
+const unendedMs = 10_000
 
 export function GraphRunScreen() {
   const { graphRunId = '' } = useParams({ strict: false }) as { graphRunId?: string }
@@ -218,7 +220,7 @@ function useRun(runId: string) {
     if (news.length === 0) return
     setTold((before) => new Map([...before, ...news.map((item) => [item.execution_id, item] as const)]))
   })
-  const refresh = useThrottled(path)
+  const refresh = useThrottled(path, Math.max(refreshMsMin, ids.size * refreshMsPerNode))
   useLive('graph_runs', ({ items }) => {
     if (items.some(({ graph_run_id }) => graph_run_id === runId)) refresh()
   })
@@ -227,7 +229,7 @@ function useRun(runId: string) {
   return { run: found.data, nodes, error: found.error }
 }
 
-function useThrottled(path: string): () => void {
+function useThrottled(path: string, waitMs: number): () => void {
   const invalidate = useInvalidate()
   const timer = useRef<number>(undefined)
   useEffect(
@@ -241,6 +243,6 @@ function useThrottled(path: string): () => void {
     timer.current ??= window.setTimeout(() => {
       timer.current = undefined
       void invalidate(path)
-    }, refreshMs)
+    }, waitMs)
   }
 }

@@ -1,6 +1,6 @@
 // A graph that is drawn: as SVG while it is small, on a canvas above that. Who cannot see or point uses the arrow keys
 // here, or the table, which has the same in words.
-import { type KeyboardEvent, useEffect, useMemo, useRef } from 'react'
+import { type CSSProperties, type KeyboardEvent, useEffect, useMemo, useRef } from 'react'
 import { Button } from '../../components/button.tsx'
 import { Loading } from '../../components/page.tsx'
 import { GraphCanvas } from './graph-canvas.tsx'
@@ -63,7 +63,7 @@ export function GraphView(props: GraphViewProps) {
       onSelect(hit?.id ?? null)
     },
   })
-  const { view, box, fit, zoom, show } = viewport
+  const { view, box, fit, zoom, show, follow } = viewport
   const rectOf = (id: string) => {
     const node = layout?.nodes.get(id)
     return node === undefined ? null : { x: node.x, y: node.y, width: nodeWidth, height: nodeHeight }
@@ -72,7 +72,7 @@ export function GraphView(props: GraphViewProps) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: when others run, not with every status
   useEffect(() => {
     const bounds = boundsOf(followed.map(rectOf).filter((rect) => rect !== null))
-    if (bounds !== null) show(bounds)
+    if (bounds !== null) follow(bounds)
   }, [followedText, layout])
 
   const onKeyDown = (event: KeyboardEvent) => {
@@ -99,6 +99,7 @@ export function GraphView(props: GraphViewProps) {
       <div
         ref={element}
         className="graph-box"
+        style={{ '--graph-height': `${layout?.height ?? 0}px` } as CSSProperties}
         role="group"
         aria-label={`${label}. Arrow keys go from node to node, plus and minus zoom, 0 shows all.`}
         // biome-ignore lint/a11y/noNoninteractiveTabindex: the arrow keys need it

@@ -13,6 +13,8 @@ interface Viewport {
   /** About the middle of the box. */
   zoom(factor: number): void
   show(rect: Rect): void
+  /** As `show`, but not because the person wanted it: it is still fitted when the box changes. */
+  follow(rect: Rect): void
   handlers: {
     onPointerDown(event: PointerEvent<HTMLElement>): void
     onPointerMove(event: PointerEvent<HTMLElement>): void
@@ -36,13 +38,13 @@ export function useViewport(element: RefObject<HTMLElement | null>, options: Opt
   const latest = useRef({ options, view })
   latest.current = { options, view }
   const { drawing } = options
-  const hasBox = box.width > 0
-  // Fitted when it is there; later only when asked, so that nothing jumps.
-  // biome-ignore lint/correctness/useExhaustiveDependencies: not when the box changes its size
+  const { isOverview } = options
+  // Fitted when it is there and when the box changes its size, as long as nobody has moved it: nothing jumps.
+  const isTouched = useRef(false)
   useEffect(() => {
-    if (drawing === null || !hasBox) return
-    setView(options.isOverview ? fitView(drawing, box) : firstView(drawing, box))
-  }, [drawing, hasBox])
+    if (drawing === null || box.width === 0 || isTouched.current) return
+    setView(isOverview ? fitView(drawing, box) : firstView(drawing, box))
+  }, [drawing, box, isOverview])
 
   useEffect(() => {
     const target = element.current
@@ -55,6 +57,7 @@ export function useViewport(element: RefObject<HTMLElement | null>, options: Opt
     const onWheel = (event: WheelEvent) => {
       if (!event.ctrlKey && !event.metaKey) return
       event.preventDefault()
+      isTouched.current = true
       latest.current.options.onMoved()
       const at = pointIn(target, event)
       setView((before) => zoomAt(before, at, Math.exp(-event.deltaY / 300)))
@@ -66,13 +69,21 @@ export function useViewport(element: RefObject<HTMLElement | null>, options: Opt
     }
   }, [element])
 
+  const change = (next: (before: View) => View) => {
+    isTouched.current = true
+    setView(next)
+  }
   return {
     view,
     box,
-    fit: () => drawing !== null && setView(fitView(drawing, box)),
-    zoom: (factor) => setView((before) => zoomAt(before, { x: box.width / 2, y: box.height / 2 }, factor)),
-    show: (rect) => setView((before) => reveal(before, rect, box)),
-    handlers: usePointers(latest, setView),
+    fit() {
+      isTouched.current = false
+      if (drawing !== null) setView(fitView(drawing, box))
+    },
+    zoom: (factor) => change((before) => zoomAt(before, { x: box.width / 2, y: box.height / 2 }, factor)),
+    show: (rect) => change((before) => reveal(before, rect, box)),
+    follow: (rect) => setView((before) => reveal(before, rect, box)),
+    handlers: usePointers(latest, change),
   }
 }
 
@@ -92,6 +103,8 @@ function usePointers(
     if (!isClick || !wasOnly || movedPx.current > clickPx) return
     const at = pointIn(event.currentTarget, event)
     const { view, options } = latest.current
+    // What was clicked stays where it is, also when a panel opens beside it.
+    setView((before) => before)
     options.onClick({ x: (at.x - view.x) / view.scale, y: (at.y - view.y) / view.scale })
   }
   return {
