@@ -3,6 +3,7 @@ import type { JobDetails, JobList } from '@carillon/contract/job.ts'
 import { useContext, useDeferredValue, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
+import { Labelled } from '../jobs/labelled.tsx'
 import { errorsAt, FieldErrors } from './field.tsx'
 import type { JobForm } from './job-form.ts'
 
@@ -64,17 +65,19 @@ export function DependencyPicker({ value, ownId, onChange }: PickerProps) {
         </ul>
       )}
       {errors.length > 0 && <p className="field-error">{errors.map(({ detail }) => detail).join('; ')}</p>}
-      <label className="field">
-        <span className="label">Find a job to run after</span>
-        <input
-          type="search"
-          className="input"
-          placeholder="Name, key or tag"
-          maxLength={255}
-          value={text}
-          onChange={(event) => setText(event.target.value)}
-        />
-      </label>
+      <Labelled label="Find a job to run after">
+        {(id) => (
+          <input
+            id={id}
+            type="search"
+            className="input"
+            placeholder="Name, key or tag"
+            maxLength={255}
+            value={text}
+            onChange={(event) => setText(event.target.value)}
+          />
+        )}
+      </Labelled>
       <ul aria-label="Jobs found">
         {offered.map((job) => (
           <li key={job.job_id}>

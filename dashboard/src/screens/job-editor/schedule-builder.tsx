@@ -1,5 +1,7 @@
 // When the job runs: a kind, its fields, a zone, and what else a schedule may say.
 import type { ReactNode } from 'react'
+import { withSeconds } from '../jobs/date-time.ts'
+import { Labelled } from '../jobs/labelled.tsx'
 import { Choice, SelectField, TextField } from './field.tsx'
 import {
   EVERY_UNITS,
@@ -197,18 +199,20 @@ function OnceField({ form, onChange }: PartProps) {
   }
   const zone = form.timezone === '' ? 'UTC' : form.timezone
   return (
-    <label className="field">
-      <span className="label">When, on the clock of {zone}</span>
-      <input
-        type="datetime-local"
-        step={1}
-        className="input"
-        value={form.once.replace('Z', '')}
-        onChange={({ target: { value } }) =>
-          onChange({ once: value === '' ? '' : `${value}${form.timezone === '' ? 'Z' : ''}` })
-        }
-      />
-    </label>
+    <Labelled label={<>When, on the clock of {zone}</>}>
+      {(id) => (
+        <input
+          id={id}
+          type="datetime-local"
+          step={1}
+          className="input"
+          value={form.once.replace('Z', '')}
+          onChange={({ target: { value } }) =>
+            onChange({ once: value === '' ? '' : `${withSeconds(value)}${form.timezone === '' ? 'Z' : ''}` })
+          }
+        />
+      )}
+    </Labelled>
   )
 }
 

@@ -10,7 +10,9 @@ import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { useKey } from '../../lib/keys.ts'
 import { serverNow } from '../../lib/now.ts'
+import { withSeconds } from '../jobs/date-time.ts'
 import { PauseDialog, ResumeDialog, RunNowDialog } from '../jobs/job-dialogs.tsx'
+import { Labelled } from '../jobs/labelled.tsx'
 
 type Asked = 'run' | 'pause' | 'resume' | 'backfill' | 'delete'
 
@@ -130,8 +132,8 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
   const count = Number(concurrent)
   const isCount = Number.isInteger(count) && count >= 1 && count <= 100
   const body = {
-    from: `${from}Z`,
-    to: `${to}Z`,
+    from: `${withSeconds(from)}Z`,
+    to: `${withSeconds(to)}Z`,
     ...(order !== 'asc' && { order }),
     ...(count !== 1 && { max_concurrent: count }),
   }
@@ -148,45 +150,57 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
     >
       <p>Each slot of the present schedule in this range runs once more, whether it ran then or not.</p>
       <div className="field-row">
-        <label className="field">
-          <span className="label">From (UTC)</span>
-          <input
-            type="datetime-local"
-            step={1}
-            className="input"
-            value={from}
-            onChange={(event) => setFrom(event.target.value)}
-          />
-        </label>
-        <label className="field">
-          <span className="label">To (UTC)</span>
-          <input
-            type="datetime-local"
-            step={1}
-            className="input"
-            value={to}
-            onChange={(event) => setTo(event.target.value)}
-          />
-        </label>
-        <label className="field">
-          <span className="label">Order</span>
-          <select className="input" value={order} onChange={(event) => setOrder(event.target.value)}>
-            <option value="asc">oldest slot first</option>
-            <option value="desc">latest slot first</option>
-          </select>
-        </label>
-        <label className="field">
-          <span className="label">At once (1 to 100)</span>
-          <input
-            type="number"
-            min={1}
-            max={100}
-            className="input"
-            value={concurrent}
-            aria-invalid={!isCount}
-            onChange={(event) => setConcurrent(event.target.value)}
-          />
-        </label>
+        <Labelled label="From (UTC)">
+          {(id) => (
+            <input
+              id={id}
+              type="datetime-local"
+              step={1}
+              className="input"
+              value={from}
+              onChange={(event) => setFrom(event.target.value)}
+            />
+          )}
+        </Labelled>
+        <Labelled label="To (UTC)">
+          {(id) => (
+            <input
+              id={id}
+              type="datetime-local"
+              step={1}
+              className="input"
+              value={to}
+              onChange={(event) => setTo(event.target.value)}
+            />
+          )}
+        </Labelled>
+        <Labelled label="Order">
+          {(id) => (
+            <select
+              id={id}
+              className="input"
+              value={order}
+              onChange={(event) => setOrder(event.target.value)}
+            >
+              <option value="asc">oldest slot first</option>
+              <option value="desc">latest slot first</option>
+            </select>
+          )}
+        </Labelled>
+        <Labelled label="At once (1 to 100)">
+          {(id) => (
+            <input
+              id={id}
+              type="number"
+              min={1}
+              max={100}
+              className="input"
+              value={concurrent}
+              aria-invalid={!isCount}
+              onChange={(event) => setConcurrent(event.target.value)}
+            />
+          )}
+        </Labelled>
       </div>
     </ConfirmDialog>
   )

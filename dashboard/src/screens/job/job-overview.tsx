@@ -144,7 +144,7 @@ function DurationTrend({ jobId }: { jobId: string }) {
   const trend = useMemo(() => trendOf(found.data?.activity ?? []), [found.data])
   const last = trend.average.length - 1
   return (
-    <Card title="How long it takes, by hour, last 7 days">
+    <Card title="Duration by hour, last 7 days">
       {found.error !== null && <ErrorBox error={found.error} />}
       {found.isPending && <Loading />}
       {found.data !== undefined && trend.times.length === 0 && (

@@ -1,7 +1,7 @@
 // Every slot of the job and what became of it; why, in a sentence, for each.
 import type { SlotItem, WhyReply } from '@carillon/contract/slot.ts'
 import { Link } from '@tanstack/react-router'
-import { useMemo, useState } from 'react'
+import { useId, useMemo, useState } from 'react'
 import { useGet, useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
@@ -32,18 +32,24 @@ export function SlotLedger({ jobId }: { jobId: string }) {
   }, [name])
   const list = useList<SlotItem>(`/jobs/${jobId}/slots`, 'slots', { query })
   const [asked, setAsked] = useState<string | null>(null)
+  const selectId = useId()
   return (
     <>
-      <label className="inline-field">
-        Slots of the{' '}
-        <select className="input" value={name} onChange={(event) => change({ slots: event.target.value })}>
+      <p className="inline-field">
+        <label htmlFor={selectId}>Slots of the</label>
+        <select
+          id={selectId}
+          className="input"
+          value={name}
+          onChange={(event) => change({ slots: event.target.value })}
+        >
           {Object.entries(ranges).map(([value, range]) => (
             <option key={value} value={value}>
               {range.name}
             </option>
           ))}
         </select>
-      </label>
+      </p>
       <DataTable
         label="Slots, oldest first"
         rows={list.items}

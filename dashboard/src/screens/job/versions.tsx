@@ -1,4 +1,5 @@
 // The versions of a job, and what is different between any two of them.
+import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
@@ -7,12 +8,7 @@ import { Time } from '../../components/time.tsx'
 import { ChangeList } from './change-list.tsx'
 import { changesBetween } from './diff.ts'
 
-interface JobVersion {
-  version: number
-  created_at: string
-  created_by: string
-  job: Record<string, unknown>
-}
+type JobVersion = JobVersionList['versions'][number]
 
 export function Versions({ jobId }: { jobId: string }) {
   const list = useList<JobVersion>(`/jobs/${jobId}/versions`, 'versions', { query: { limit: 50 } })
@@ -68,9 +64,9 @@ export function Versions({ jobId }: { jobId: string }) {
             <tr key={one.version}>
               <th scope="row">{one.version}</th>
               <td>
-                <Time at={one.created_at} />
+                <Time at={one.created_at} missing="not known" />
               </td>
-              <td>{one.created_by}</td>
+              <td>{one.created_by ?? 'not known'}</td>
               <td>{summary(one, versions[index + 1])}</td>
             </tr>
           ))}

@@ -7,6 +7,7 @@ import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { serverNow } from '../../lib/now.ts'
 import { quote } from '../../lib/twin.ts'
 import { readJson, writeJson } from './json-text.ts'
+import { Labelled } from './labelled.tsx'
 
 export interface JobNamed {
   job_id: string
@@ -105,45 +106,51 @@ export function usePauseFields(): { body: { reason?: string; until?: string }; f
   }
   const fields = (
     <>
-      <label className="field">
-        <span className="label">How long</span>
-        <select
-          className="input"
-          value={at === null ? ms : 'at'}
-          onChange={(event) => {
-            setChosenAt(serverNow())
-            choose(event.target.value)
-          }}
-        >
-          {pauses.map((pause) => (
-            <option key={pause.ms} value={pause.ms}>
-              {pause.name}
-            </option>
-          ))}
-          <option value="at">until a time …</option>
-        </select>
-      </label>
-      {at !== null && (
-        <label className="field">
-          <span className="label">Until (your local time)</span>
-          <input
-            type="datetime-local"
+      <Labelled label="How long">
+        {(id) => (
+          <select
+            id={id}
             className="input"
-            value={at}
-            onChange={(event) => setAt(event.target.value)}
-          />
-        </label>
+            value={at === null ? ms : 'at'}
+            onChange={(event) => {
+              setChosenAt(serverNow())
+              choose(event.target.value)
+            }}
+          >
+            {pauses.map((pause) => (
+              <option key={pause.ms} value={pause.ms}>
+                {pause.name}
+              </option>
+            ))}
+            <option value="at">until a time …</option>
+          </select>
+        )}
+      </Labelled>
+      {at !== null && (
+        <Labelled label="Until (your local time)">
+          {(id) => (
+            <input
+              id={id}
+              type="datetime-local"
+              className="input"
+              value={at}
+              onChange={(event) => setAt(event.target.value)}
+            />
+          )}
+        </Labelled>
       )}
-      <label className="field">
-        <span className="label">Reason, for those who wonder later</span>
-        <input
-          type="text"
-          className="input"
-          maxLength={1_024}
-          value={reason}
-          onChange={(event) => setReason(event.target.value)}
-        />
-      </label>
+      <Labelled label="Reason, for those who wonder later">
+        {(id) => (
+          <input
+            id={id}
+            type="text"
+            className="input"
+            maxLength={1_024}
+            value={reason}
+            onChange={(event) => setReason(event.target.value)}
+          />
+        )}
+      </Labelled>
     </>
   )
   return { body, fields }
