@@ -1,6 +1,7 @@
 // `carillon executions list` and `carillon executions get`.
 import type { Attempt, Execution, ExecutionItem, ExecutionSearchQuery } from '@carillon/contract/execution.ts'
 import type { Context } from './context.ts'
+import { CliError, EXIT } from './exit-code.ts'
 import { findJob } from './find-job.ts'
 import { moreOf, readLimit, readPages } from './pages.ts'
 import { present } from './present.ts'
@@ -56,6 +57,7 @@ function errorCell(error: ExecutionItem['error']): Cell {
 export async function listExecutions(context: Context): Promise<undefined> {
   const { out, values, signal } = context
   const { client } = await context.connect()
+  if (values.text('status') === 'SKIPPED') return listSkipped(context)
   const query = await readQuery(context)
   const limit = readLimit(values)
   return present(context, async () => {
@@ -73,7 +75,41 @@ export async function listExecutions(context: Context): Promise<undefined> {
   })
 }
 
-/** The conditions of a list, also those of a cancel by filter. */
+const skippedColumns: readonly Column[] = [
+  { title: 'SLOT' },
+  { title: 'STATUS' },
+  { title: 'WHY', flexible: true },
+  { title: 'EXECUTION ID', wideOnly: true },
+]
+
+/** Slots that have no execution, and executions whose turn never came: of one job, as the API has it. */
+async function listSkipped(context: Context): Promise<undefined> {
+  const { out, values, signal } = context
+  const { client } = await context.connect()
+  const { job_id: jobId, ...query } = await readQuery(context)
+  if (jobId === undefined)
+    throw new CliError(EXIT.usage, 'executions list: --status skipped needs --job JOB.')
+  const limit = readLimit(values)
+  return present(context, async () => {
+    const { items, pagination } = await readPages(limit, values.text('cursor'), async (page) => {
+      const answer = await client.jobs.executions(jobId, { ...query, ...page }, { signal }).page()
+      return { items: answer.executions, pagination: answer.pagination }
+    })
+    const rows = items.map((item) => [
+      item.scheduled_time,
+      statusCell(item.status),
+      'reason' in item ? item.reason : (item.skipped?.message ?? ''),
+      item.execution_id ?? '',
+    ])
+    return {
+      json: { executions: items, pagination },
+      text: () => (rows.length === 0 ? '' : out.table(skippedColumns, rows)),
+      say: rows.length === 0 ? ['No slot was skipped.'] : moreOf(rows.length, pagination),
+    }
+  })
+}
+
+/** The conditions of a list. */
 async function readQuery(context: Context): Promise<ExecutionSearchQuery> {
   const { values } = context
   const query: Record<string, unknown> = {}

@@ -75,6 +75,23 @@ test('carillon executions and dead-letters', async (t) => {
     assert.equal((await server.call(words('executions get nonsense'))).code, 3)
   })
 
+  await t.test('skipped slots of a job are listed with the reason', async () => {
+    await create(
+      '--name often --job-key often --schedule PT1S',
+      '--callback-url',
+      `${server.url}/echo?delay_ms=2500`,
+    )
+    type Skipped = { executions: { status: string; reason: string }[] }
+    let skipped: Skipped['executions'] = []
+    while (skipped.length === 0)
+      skipped = (await server.json<Skipped>(words('executions list --job often --status skipped'))).executions
+    assert.deepEqual([skipped[0]!.status, skipped[0]!.reason], ['SKIPPED', 'overlap'])
+    const { out } = await server.call(words('executions list --job often --status skipped'), { columns: 80 })
+    assert.match(out, /^\S+Z {2}– skipped {2}overlap$/m)
+    assert.equal((await server.call(words('executions list --status skipped'))).code, 2)
+    await server.json(words('jobs delete often --yes --cancel-running'))
+  })
+
   await t.test('an execution is retried, and waited for', async () => {
     const [failed] = await list('--job fails')
     const { code, err } = await server.call(['executions', 'retry', failed!.execution_id, '--wait'], {
