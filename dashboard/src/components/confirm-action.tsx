@@ -1,7 +1,9 @@
 // A button whose action is asked about first. The question shows the request that will be sent, as curl and as a
 // command, so that what a person does here once a program can do tomorrow.
 import { type ReactNode, useState } from 'react'
+import { chosenTenant } from '../api/client.ts'
 import { useInvalidate } from '../api/hooks.ts'
+import { useStore } from '../lib/store.ts'
 import { curlOf, type Twin } from '../lib/twin.ts'
 import { Button } from './button.tsx'
 import { CodeBlock } from './code-block.tsx'
@@ -113,7 +115,9 @@ export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): vo
 
 /** The same action for programs. */
 export function Twins({ twin, isOpen = false }: { twin: Twin; isOpen?: boolean }) {
-  const curl = curlOf(twin, location.origin)
+  const tenantId = useStore(chosenTenant)
+  const curl = curlOf(twin, location.origin, tenantId)
+  const forTenant = tenantId === null ? '' : ` --tenant ${tenantId}`
   const tabs = [
     { id: 'curl', name: 'curl', panel: () => <CodeBlock code={curl} label="As a curl command" /> },
     ...(twin.cli === undefined
@@ -122,7 +126,9 @@ export function Twins({ twin, isOpen = false }: { twin: Twin; isOpen?: boolean }
           {
             id: 'cli',
             name: 'carillon',
-            panel: () => <CodeBlock code={`carillon ${twin.cli}`} label="As a carillon command" />,
+            panel: () => (
+              <CodeBlock code={`carillon ${twin.cli}${forTenant}`} label="As a carillon command" />
+            ),
           },
         ]),
   ]

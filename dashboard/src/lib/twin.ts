@@ -11,11 +11,17 @@ export interface Twin {
   cli?: string
 }
 
-export function curlOf({ method, path, body, ifMatch }: Twin, origin: string): string {
+/** `tenantId` is the tenant that an operator acts for; null: that of the key. */
+export function curlOf(
+  { method, path, body, ifMatch }: Twin,
+  origin: string,
+  tenantId: string | null = null,
+): string {
   const lines = [
     `curl${method === 'GET' ? '' : ` -X ${method}`} ${quote(`${origin}/api/v1${path}`)}`,
     `-H "Authorization: Bearer $CARILLON_API_KEY"`,
   ]
+  if (tenantId !== null) lines.push(`-H ${quote(`X-Tenant-ID: ${tenantId}`)}`)
   if (ifMatch !== undefined) lines.push(`-H 'If-Match: "${ifMatch}"'`)
   if (body !== undefined)
     lines.push(`-H 'Content-Type: application/json'`, `-d ${quote(JSON.stringify(body))}`)

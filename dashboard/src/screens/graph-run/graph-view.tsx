@@ -93,6 +93,7 @@ export function GraphView(props: GraphViewProps) {
     else return
     event.preventDefault()
   }
+  const chosen = nodes.find(({ id }) => id === selected)
   const Drawing = nodes.length > svgNodesMax ? GraphCanvas : GraphSvg
   return (
     <div className="graph">
@@ -113,6 +114,9 @@ export function GraphView(props: GraphViewProps) {
           <Drawing layout={layout} nodes={nodes} selected={selected} marked={marked} view={view} box={box} />
         )}
       </div>
+      <p className="unseen" role="status">
+        {chosen !== undefined && `${chosen.name}: ${chosen.detail}`}
+      </p>
       <div className="graph-tools">
         <Button icon="plus" aria-label="Zoom in" onClick={() => zoom(zoomStep)} />
         <Button icon="minus" aria-label="Zoom out" onClick={() => zoom(1 / zoomStep)} />

@@ -4,6 +4,7 @@ import type { Sla } from '@carillon/contract/sla.ts'
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
+import { useSession } from '../../api/session.ts'
 import { Chart } from '../../components/chart.tsx'
 import { Card, ErrorBox, Loading, Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
@@ -228,6 +229,7 @@ function Queue({ sla: { queue } }: { sla: Sla }) {
 }
 
 function WorkerFigures({ sla: { workers } }: { sla: Sla }) {
+  const isOperator = useSession().data?.operator === true
   return (
     <Card title="Workers" aside={<Link to="/workers">All workers</Link>}>
       <Figures>
@@ -235,8 +237,12 @@ function WorkerFigures({ sla: { workers } }: { sla: Sla }) {
           label="Alive"
           value={formatCount(workers.count)}
           unit={workers.count === 1 ? 'worker' : 'workers'}
-          note="With a heartbeat in the last 10 s."
-          isBad={workers.count === 0}
+          note={
+            isOperator
+              ? 'With a heartbeat in the last 10 s.'
+              : 'Your own, with a heartbeat in the last 10 s; those of the installation are not counted.'
+          }
+          isBad={isOperator && workers.count === 0}
         />
         <Figure
           label="Utilisation"
