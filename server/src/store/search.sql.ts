@@ -2,7 +2,7 @@
 // execution on its way from one table to the next is seen once; and a round trip costs more than most of them. Each
 // looks at no more rows than it is told, newest first: a page that found too little among them is short, and says
 // where to go on.
-import { fragment, sql } from '../lib/sql.ts'
+import { type Fragment, fragment, sql } from '../lib/sql.ts'
 
 const batched = fragment`
   execution_at(b.batch_id, u.place) AS execution_id, u.job_id, u.version, 'slot' AS kind,
@@ -62,7 +62,8 @@ const underWayOfTenant = fragment`
 
 // Recorded. $1 job or tenant, $2 before, $3 from; then the conditions: $4 outcomes, $5 kind, $6 error type, $7 dead
 // letter, $8 to, $9 tag, $10 text; $11 rows to look at. Bounds of recorded_at leave out days: a slot is never recorded
-// before its time, and two weeks of days to come are empty. k.since: what is kept.
+// before its time, two weeks of days to come are empty, and what was recorded more than a day after its slot is in an
+// index of its own. k.since: what is kept.
 const columns = fragment`
   a.execution_id, a.job_id, a.version, a.kind, a.outcome, a.slot, a.attempt, a.enqueued_at, a.started_at, a.finished_at,
   a.duration_ms, a.worker_id, a.http_status, a.error_type, a.error_message, a.dead_letter, a.run_id,
@@ -70,7 +71,16 @@ const columns = fragment`
 
 const newest = fragment`
   AND a.final AND a.execution_id < $2::uuid AND a.recorded_at >= greatest($3::timestamptz, k.since)
-  AND a.recorded_at < now() + interval '1 hour' ORDER BY a.execution_id DESC LIMIT $11`
+  AND a.recorded_at < least($8::timestamptz + interval '24 hours', now() + interval '1 hour')
+  ORDER BY a.execution_id DESC LIMIT $11`
+
+const newestLate = fragment`
+  AND a.final AND a.recorded_at - a.slot > interval '1 day' AND a.execution_id < $2::uuid
+  AND a.recorded_at >= greatest($8::timestamptz + interval '24 hours', k.since) AND a.recorded_at < now() + interval '1 hour'
+  ORDER BY a.execution_id DESC LIMIT $11`
+
+const inOrder = (rows: Fragment): Fragment => fragment`
+  SELECT * FROM ((${rows} ${newest}) UNION ALL (${rows} ${newestLate})) a ORDER BY a.execution_id DESC LIMIT $11`
 
 const matches = fragment`
   ($4::text[] IS NULL OR a.outcome = ANY ($4)) AND ($5::text IS NULL OR a.kind = $5)
@@ -80,11 +90,13 @@ const matches = fragment`
   AND ($10::text IS NULL OR strpos(lower(a.error_message), $10) > 0
     OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = a.job_id), $10) > 0)`
 
-const ofJob = fragment`SELECT ${columns} FROM attempts a WHERE a.job_id = $1 ${newest}`
-const ofTenant = fragment`SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1 ${newest}`
+const ofJob = inOrder(fragment`SELECT ${columns} FROM attempts a WHERE a.job_id = $1`)
+const ofTenant = inOrder(fragment`SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1`)
 // What did not succeed has indexes of its own: the few are found among the many.
-const failedOfJob = fragment`SELECT ${columns} FROM attempts a WHERE a.job_id = $1 AND a.outcome <> 'succeeded' ${newest}`
-const failedOfTenant = fragment`SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1 AND a.outcome <> 'succeeded' ${newest}`
+const failedOfJob = inOrder(fragment`
+  SELECT ${columns} FROM attempts a WHERE a.job_id = $1 AND a.outcome <> 'succeeded'`)
+const failedOfTenant = inOrder(fragment`
+  SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1 AND a.outcome <> 'succeeded'`)
 
 // $12 limit.
 const found = fragment`

@@ -1,0 +1,80 @@
+// Searches by date in a long history: what is asked for lies far below what is newest.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { useDatabase } from '../../test/database.ts'
+import { defaultTenantId } from '../domain/tenant.ts'
+import { epochMs } from '../lib/epoch.ts'
+import type { ExecutionQuery } from '../ports/history.ts'
+import { searchExecutions } from './search.ts'
+
+const dayMs = 86_400_000
+
+// 25,000 executions of one job in the last 20 days, and one of 10 days ago that was only recorded today.
+const fill = `
+  INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
+    VALUES (md5('job')::uuid, '${defaultTenantId}', 1, now(), now(), 'a', '{}', 'a');
+  SELECT make_day('attempts', (now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 21) AS n;
+  INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
+    SELECT at + interval '1 second', '${defaultTenantId}', md5('job')::uuid, 1,
+      (lpad(to_hex(to_ms(at)), 12, '0') || '7' || left(md5(n::text), 3) || '8' || right(md5(n::text), 15))::uuid, 1, true, 'slot',
+      CASE WHEN n % 50 = 0 THEN 'failed' ELSE 'succeeded' END, at, at
+    FROM (SELECT n, date_trunc('milliseconds', now()) - n * interval '69 seconds' AS at FROM generate_series(1, 25000) AS n) n;
+  INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
+    VALUES (now(), '${defaultTenantId}', md5('job')::uuid, 1, first_id(now()), 1, true, 'backfill', 'failed',
+      now() - interval '10 days', now())`
+
+async function setup(t: TestContext) {
+  const { client, database } = await useDatabase(t)
+  await client.query(fill)
+  const { rows } = await client.query<{ now: number; job_id: string; late_id: string }>(
+    `SELECT to_ms(now())::float8 AS now, md5('job')::uuid AS job_id,
+      (SELECT execution_id FROM attempts WHERE kind = 'backfill') AS late_id`,
+  )
+  const { now, job_id: jobId, late_id: lateId } = rows[0]!
+  const search = async (query: Partial<ExecutionQuery>) => {
+    const nothing = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+    const window = { from: epochMs(now - 11 * dayMs), to: epochMs(now - 9 * dayMs), before: null, limit: 100 }
+    return (await searchExecutions(database, {
+      ...{ tenantId: defaultTenantId, jobId: null },
+      ...nothing,
+      ...window,
+      ...query,
+    }))!
+  }
+  return { now, jobId, lateId, search }
+}
+
+test('the first page of some days long ago is full, and begins with what was recorded late', async (t) => {
+  const { now, jobId, lateId, search } = await setup(t)
+  for (const only of [null, jobId]) {
+    const { executions, next } = await search({ jobId: only })
+    assert.equal(executions.length, 100)
+    assert.equal(executions[0]!.executionId, lateId)
+    assert.notEqual(next, null)
+    for (const { slot } of executions) assert(slot >= now - 11 * dayMs && slot < now - 9 * dayMs)
+  }
+})
+
+test('pages go on to the end of the days, each execution once', async (t) => {
+  const { search } = await setup(t)
+  const seen = new Set<string>()
+  let before: string | null = null
+  for (let pages = 0; pages < 100; pages++) {
+    const { executions, next } = await search({ limit: 200, before })
+    for (const { executionId } of executions) {
+      assert(!seen.has(executionId))
+      seen.add(executionId)
+    }
+    if (next === null) break
+    before = next
+  }
+  // Two days at one each 69 seconds, and the late one.
+  assert(Math.abs(seen.size - (2 * 86_400) / 69 - 1) < 2, `${seen.size} executions`)
+})
+
+test('what failed on some days long ago is found at once', async (t) => {
+  const { lateId, search } = await setup(t)
+  const { executions } = await search({ status: 'FAILED' })
+  assert.equal(executions[0]!.executionId, lateId)
+  assert(executions.length > 40, `${executions.length} found`)
+})
