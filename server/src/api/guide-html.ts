@@ -66,8 +66,8 @@ export function renderLlmsText(sections: readonly GuideSection[]): string {
 function renderSection({ title, pages }: GuideSection, current: GuidePage): Html {
   const items = pages.map((page) =>
     page === current
-      ? html`<li><a href="${addressOf(page)}" aria-current="page">${labelOf(page)}</a></li>`
-      : html`<li><a href="${addressOf(page)}">${labelOf(page)}</a></li>`,
+      ? html`<li><a href="${addressOf(page)}" aria-current="page">${page.label}</a></li>`
+      : html`<li><a href="${addressOf(page)}">${page.label}</a></li>`,
   )
   const reference = title === 'Calling it' ? html`<li><a href="/docs/api">API reference</a></li>` : null
   const list = html`<ul>${reference}${items}</ul>`
@@ -75,10 +75,6 @@ function renderSection({ title, pages }: GuideSection, current: GuidePage): Html
   return isFolded
     ? html`<details><summary>${title}</summary>${list}</details>`
     : html`<h2>${title}</h2>${list}`
-}
-
-function labelOf({ name, title }: GuidePage): string {
-  return name === '' ? 'Overview' : title
 }
 
 function renderHeadings(headings: readonly Heading[]): Html | null {

@@ -9,6 +9,8 @@ export interface GuidePage {
   /** From the root of the checkout. */
   file: string
   title: string
+  /** In the contents. */
+  label: string
   /** The first words of it. */
   about: string
   text: string
@@ -51,6 +53,19 @@ const names: Record<string, string> = {
   'sdk/README.md': 'sdk-first-steps',
   'CHANGELOG.md': 'changelog',
   'CONTRIBUTING.md': 'contributing',
+}
+
+/** Where the title says too little, or too much, for a list. */
+const labels: Record<string, string> = {
+  'docs/README.md': 'Overview',
+  'docs/dependencies.md': 'Graphs: one job after another',
+  'docs/receivers.md': 'HTTP targets',
+  'docs/api.md': 'API by example',
+  'sdk/README.md': 'SDK, first steps',
+  'docs/sdk.md': 'SDK reference',
+  'docs/access.md': 'Tenants and keys',
+  'docs/guarantees.md': 'Guarantees',
+  'docs/comparison.md': 'Comparison',
 }
 
 /** Empty where the docs were not installed. */
@@ -96,7 +111,7 @@ function readPage(file: string): GuidePage {
   const text = readFileSync(join(root, file), 'utf8')
   const title = /^# (.+)$/m.exec(text)?.[1] ?? file
   const name = names[file] ?? file.replace(/^docs\//, '').replace(/\.md$/, '')
-  return { name, file, title, about: firstWords(text), text }
+  return { name, file, title, label: labels[file] ?? title, about: firstWords(text), text }
 }
 
 const aboutMax = 200
