@@ -1,13 +1,24 @@
 // The next slots of a schedule, each on its own clock, with what a clock change or an exclusion does to it.
-import type { SchedulePreviewReply } from '@carillon/contract/schedule.ts'
+import type { SchedulePreviewReply, SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
+import { useMemo, useState } from 'react'
 import { Icon } from '../../components/icon.tsx'
 import { Time } from '../../components/time.tsx'
-import { useNow } from '../../lib/now.ts'
+import { serverNow, useNow } from '../../lib/now.ts'
+import { nextClockChange } from './clock-change.ts'
+import { usePreview } from './use-preview.ts'
 import './next-runs.css'
 
 const shownMax = 10
+const touchedMax = 4
 
-export function NextRuns({ preview }: { preview: SchedulePreviewReply }) {
+/** `request`: what the preview was asked with. */
+export function NextRuns({
+  preview,
+  request,
+}: {
+  preview: SchedulePreviewReply
+  request: SchedulePreviewRequest
+}) {
   const zone = preview.schedule.timezone ?? 'UTC'
   const now = useNow()
   const slots = preview.next.filter(({ at, starts_at }) => Date.parse(starts_at ?? at) >= now)
@@ -16,27 +27,63 @@ export function NextRuns({ preview }: { preview: SchedulePreviewReply }) {
       {slots.length === 0 ? (
         <p>No slot lies ahead.</p>
       ) : (
-        <ol className="next-runs" aria-label="Next runs">
-          {slots.slice(0, shownMax).map((slot) => (
-            <li key={slot.at} className={isExcluded(slot.notes) ? 'is-excluded' : ''}>
-              <span className="number">{localText(slot.local, zone)}</span>
-              <span className="dim">
-                <Time at={slot.starts_at ?? slot.at} />
-              </span>
-              {slot.notes.map((note) => (
-                <span key={note.code} className="slot-note">
-                  <Icon name={note.code === 'HASHED' || note.code === 'JITTERED' ? 'clock' : 'warn'} />{' '}
-                  {note.message}
-                </span>
-              ))}
-            </li>
-          ))}
-        </ol>
+        <SlotList label="Next runs" slots={slots.slice(0, shownMax)} zone={zone} />
       )}
       <p className="dim">
         On the clock of {zone}. {preview.rule.text}
       </p>
+      <ClockChange zone={zone} request={request} />
     </>
+  )
+}
+
+type Slots = SchedulePreviewReply['next']
+
+function SlotList({ label, slots, zone }: { label: string; slots: Slots; zone: string }) {
+  return (
+    <ol className="next-runs" aria-label={label}>
+      {slots.map((slot) => (
+        <li key={slot.at} className={isExcluded(slot.notes) ? 'is-excluded' : ''}>
+          <span className="number">{localText(slot.local, zone)}</span>
+          <span className="dim">
+            <Time at={slot.starts_at ?? slot.at} />
+          </span>
+          {slot.notes.map((note) => (
+            <span key={note.code} className="slot-note">
+              <Icon name={note.code === 'HASHED' || note.code === 'JITTERED' ? 'clock' : 'warn'} />{' '}
+              {note.message}
+            </span>
+          ))}
+        </li>
+      ))}
+    </ol>
+  )
+}
+
+const dayMs = 86_400_000
+const clockNotes = ['GAP', 'FOLD_FIRST', 'FOLD_SECOND']
+
+/** What becomes of the runs around the next clock change, if it touches any. */
+function ClockChange({ zone, request }: { zone: string; request: SchedulePreviewRequest }) {
+  const [nowMs] = useState(serverNow)
+  const changeMs = useMemo(() => nextClockChange(zone, nowMs), [zone, nowMs])
+  const found = usePreview(
+    changeMs === null ? null : { ...request, count: 100, from: new Date(changeMs - dayMs).toISOString() },
+    { isTyped: true },
+  )
+  if (changeMs === null || found.data === undefined || found.error !== null) return null
+  const touched = found.data.next.filter(
+    ({ at, notes }) =>
+      Math.abs(Date.parse(at) - changeMs) < dayMs && notes.some(({ code }) => clockNotes.includes(code)),
+  )
+  const lost = found.data.warnings.filter(({ code }) => code === 'LOST_TO_CLOCK_CHANGE')
+  if (touched.length + lost.length === 0) return null
+  return (
+    <section aria-label="Next clock change">
+      <h3>When the clock changes, {new Date(changeMs).toISOString().slice(0, 10)}</h3>
+      <SlotList label="Runs at the clock change" slots={touched.slice(0, touchedMax)} zone={zone} />
+      <Warnings warnings={lost} />
+    </section>
   )
 }
 

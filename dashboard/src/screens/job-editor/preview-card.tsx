@@ -44,7 +44,7 @@ export function PreviewCard({ form, jobId, onChange }: PreviewProps) {
         {request !== null && preview !== undefined && (
           <>
             <p className="preview-sentence">{preview.description}</p>
-            <NextRuns preview={preview} />
+            <NextRuns preview={preview} request={request} />
             <Warnings warnings={preview.warnings} />
           </>
         )}

@@ -3,6 +3,7 @@ import type { ActivityList } from '@carillon/contract/activity.ts'
 import type { ExecutionItem, SkippedSlot } from '@carillon/contract/execution.ts'
 import type { JobGraph } from '@carillon/contract/graph-run.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
+import type { SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import type { WhyReply } from '@carillon/contract/slot.ts'
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
@@ -48,16 +49,8 @@ export function WhyLine({ jobId }: { jobId: string }) {
 
 function NextRunsCard({ job }: { job: JobDetails }) {
   const isAsked = job.schedule !== null && job.depends_on.length === 0 && job.status !== 'DELETED'
-  const found = usePreview(
-    isAsked && job.schedule !== null
-      ? {
-          schedule: plainSchedule(job.schedule),
-          job_id: job.job_id,
-          count: 15,
-          ...(job.jitter_seconds > 0 && { jitter_seconds: job.jitter_seconds }),
-        }
-      : null,
-  )
+  const request = !isAsked || job.schedule === null ? null : previewRequest(job, job.schedule)
+  const found = usePreview(request)
   const said = {
     ACTIVE: null,
     PAUSED: 'It is paused: as things are, these slots will be skipped.',
@@ -69,16 +62,28 @@ function NextRunsCard({ job }: { job: JobDetails }) {
       {job.depends_on.length > 0 && <p>It has no slots of its own: it runs after the jobs it depends on.</p>}
       {job.depends_on.length === 0 && said !== null && <p>{said}</p>}
       {found.error !== null && <ErrorBox error={found.error} />}
-      {isAsked && found.isPending && <Loading />}
-      {isAsked && found.data !== undefined && (
+      {request !== null && found.isPending && <Loading />}
+      {request !== null && found.data !== undefined && (
         <>
           <p>{found.data.description}</p>
-          <NextRuns preview={found.data} />
+          <NextRuns preview={found.data} request={request} />
           <Warnings warnings={found.data.warnings} />
         </>
       )}
     </Card>
   )
+}
+
+function previewRequest(
+  job: JobDetails,
+  schedule: NonNullable<JobDetails['schedule']>,
+): SchedulePreviewRequest {
+  return {
+    schedule: plainSchedule(schedule),
+    job_id: job.job_id,
+    count: 15,
+    ...(job.jitter_seconds > 0 && { jitter_seconds: job.jitter_seconds }),
+  }
 }
 
 const recentMax = 10

@@ -102,7 +102,7 @@ function statFacts({ status, pause, schedule, stats }: JobDetails) {
     ...(status === 'PAUSED' ? [['Paused', paused] as const] : []),
     ['Next run', <Countdown key="next" at={schedule?.next_run_at ?? null} />] as const,
     ['Last slot that ran', <Time key="last" at={schedule?.last_run_at} missing="none yet" />] as const,
-    ['Executions in the history', formatCount(stats.total_runs)] as const,
+    ['Executions kept', formatCount(stats.total_runs)] as const,
     ['Succeeded', formatShare(stats.success_rate)] as const,
     ['Takes on average', <Duration key="average" ms={stats.avg_duration_ms} />] as const,
     [
