@@ -116,6 +116,11 @@ export const ERRORS = {
     title: 'There is no such graph run',
     help: 'Check the id; `GET /api/v1/graph-runs` lists the runs of the tenant. A run is kept for as long as the history of the tenant reaches.',
   },
+  NOT_ACCEPTABLE: {
+    status: 406,
+    title: 'The answer is of another kind than the one asked for',
+    help: 'Send `Accept: text/event-stream` to `/events`, and read what comes as it comes.',
+  },
   REQUEST_TIMEOUT: {
     status: 408,
     title: 'The request did not arrive in time',

@@ -16,8 +16,8 @@ export interface EventHubDeps extends TenantEventsDeps, WatchDeps {
   isStopping: () => boolean
 }
 
-export const streamsMax = 100
-export const streamsOfKeyMax = 10
+const streamsMax = 100
+const streamsOfKeyMax = 10
 const beatMs = 1_000
 /** Watched executions that are looked at in one beat; more take turns. */
 const watchedMax = 20

@@ -244,8 +244,8 @@ test('with `watch` the execution is told when it changes, and its log line by li
 test('what is no stream, no execution of the tenant or no right to read is refused', async (t) => {
   const { call, makeJob, trigger } = await setup(t)
   const stream = { accept: 'text/event-stream' }
-  assertProblem(await call('GET', '/events'), 'INVALID_REQUEST', 'Accept')
-  assertProblem(await call('GET', '/events', undefined, { accept: 'text/html, */*' }), 'INVALID_REQUEST')
+  assertProblem(await call('GET', '/events'), 'NOT_ACCEPTABLE')
+  assertProblem(await call('GET', '/events', undefined, { accept: 'text/html, */*' }), 'NOT_ACCEPTABLE')
   const nobody = '0192abcd-ef01-7000-8000-000000000001'
   assertProblem(await call('GET', `/events?watch=${nobody}`, undefined, stream), 'EXECUTION_NOT_FOUND')
   assertProblem(await call('GET', '/events?watch=all', undefined, stream), 'INVALID_REQUEST', 'watch')

@@ -2,11 +2,11 @@
 import { EVENTS, EventsQuery } from '@carillon/contract/event.ts'
 import type { FastifyInstance } from 'fastify'
 import type { History } from '../../ports/history.ts'
+import { ApiError } from '../api-error.ts'
 import type { Authenticate } from '../auth.ts'
 import type { EventHub } from '../event-hub.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { executionNotFound } from '../path-id.ts'
-import { refuseField } from '../problem.ts'
 
 export interface EventDeps {
   hub: EventHub
@@ -39,7 +39,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, history }
     async (request, reply) => {
       const { tenantId, caller, headers, query } = request
       if (!/\btext\/event-stream\b/.test(headers.accept ?? ''))
-        throw refuseField('Accept', 'must be text/event-stream: the answer is a stream that does not end')
+        throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
       const watch = query.watch?.toLowerCase() ?? null
       if (watch !== null && (await history.getExecution(tenantId, watch)) === null)
         throw executionNotFound(watch)
