@@ -57,7 +57,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
     setTried(true)
     setProblem(null)
     if (plan.errors.length > 0) {
-      requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+      focusFirstError(element.current)
       return
     }
     setBusy(true)
@@ -72,7 +72,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
     } catch (error) {
       setProblem(error)
       setBusy(false)
-      requestAnimationFrame(() => element.current?.querySelector<HTMLElement>('[aria-invalid]')?.focus())
+      focusFirstError(element.current)
     }
   }
   useKey('mod+Enter', 'Save', () => void save())
@@ -250,10 +250,25 @@ function send(twin: Twin, base: JobDetails | null): Promise<ChangedJob> {
 
 /** The builder has fields of its own; what the server says of the schedule belongs to the one that is seen. */
 function atBuilderField(form: JobForm): (error: FieldError) => FieldError {
-  const fields: Partial<Record<ScheduleForm['kind'], string>> = { every: 'every', times: 'times' }
-  const own = fields[form.schedule.kind] ?? form.schedule.kind
-  const isOwn = /^\/schedule(\/(cron_expression|interval|every_seconds|scheduled_time|type))?$/
-  return (error) => (isOwn.test(error.pointer) ? { ...error, pointer: `/schedule#${own}` } : error)
+  const own = `/schedule#${form.schedule.kind}`
+  const fields: readonly [RegExp, string][] = [
+    [/^\/schedule(\/(cron_expression|interval|every_seconds|scheduled_time|type))?$/, own],
+    [/^\/schedule\/exclusions/, '/schedule#exclusions'],
+    [/^\/schedule\/max_runs$/, '/schedule#maxRuns'],
+  ]
+  return (error) => ({
+    ...error,
+    pointer: fields.find(([pattern]) => pattern.test(error.pointer))?.[1] ?? error.pointer,
+  })
+}
+
+/** A field in a part that is folded away is opened first. */
+function focusFirstError(form: HTMLFormElement | null): void {
+  requestAnimationFrame(() => {
+    const field = form?.querySelector<HTMLElement>('[aria-invalid]')
+    field?.closest('details')?.setAttribute('open', '')
+    field?.focus()
+  })
 }
 
 function nameOf(pointer: string): string {
