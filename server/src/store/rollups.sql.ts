@@ -193,15 +193,22 @@ export const foldSkips = sql('foldSkips')`
       row_number() OVER (PARTITION BY j.tenant_id ORDER BY k.to_slot DESC, k.job_id) AS place
     FROM skips k JOIN jobs j ON j.job_id = k.job_id
     WHERE k.reason IN ('overlap', 'misfire') AND k.changed_at >= from_ms($1) AND k.changed_at < from_ms($2)
+  ), free AS MATERIALIZED (
+    -- Once for an hour, not for each that was skipped: under overload these are thousands a second.
+    SELECT k.tenant_id, k.hour, $3::int - (SELECT count(*) FROM (
+      SELECT FROM late_slots s WHERE s.tenant_id = k.tenant_id AND s.slot >= k.hour AND s.slot < k.hour + interval '1 hour' LIMIT $3) y) AS places
+    FROM (SELECT DISTINCT tenant_id, date_bin('1 hour', to_slot, ${origin}) AS hour FROM changed WHERE place <= $3) k
   ), kept AS MATERIALIZED (
-    SELECT c.* FROM changed c JOIN LATERAL (
-      SELECT $3::int - count(*) AS places FROM (SELECT FROM late_slots s WHERE s.tenant_id = c.tenant_id
-        AND s.slot >= date_bin('1 hour', c.to_slot, ${origin})
-        AND s.slot < date_bin('1 hour', c.to_slot, ${origin}) + interval '1 hour' LIMIT $3) y
-    ) free ON c.place <= free.places
+    SELECT c.* FROM changed c JOIN free f ON f.tenant_id = c.tenant_id AND f.hour = date_bin('1 hour', c.to_slot, ${origin})
+    WHERE c.place <= f.places
   ), gone AS (
-    DELETE FROM late_slots s USING kept c WHERE s.tenant_id = c.tenant_id AND s.job_id = c.job_id AND s.kind = 'skipped'
-      AND s.reason = c.reason AND s.slot >= c.from_slot AND s.slot < c.to_slot
+    -- By its places, and these by the job: of a tenant there are many in the time of a long range.
+    DELETE FROM late_slots s WHERE s.ctid = ANY (ARRAY(
+      SELECT o.ctid FROM kept c CROSS JOIN LATERAL (
+        SELECT s.ctid FROM late_slots s WHERE s.job_id = c.job_id AND s.slot >= c.from_slot AND s.slot < c.to_slot
+          AND s.kind = 'skipped' AND s.reason = c.reason LIMIT 10
+      ) o
+    ))
   ), noted AS (
     INSERT INTO late_slots AS t (tenant_id, slot, job_id, kind, reason, slot_count)
     SELECT tenant_id, to_slot, job_id, 'skipped', reason, slot_count FROM kept
