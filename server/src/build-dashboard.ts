@@ -47,7 +47,7 @@ export async function prepareDashboard(options: BuildOptions): Promise<Dashboard
 /** When anything that the build reads was changed last; null: there is nothing to build from. */
 async function newestSource(dir: string): Promise<number | null> {
   if ((await modifiedMs(join(dir, 'vite.config.ts'))) === 0) return null
-  const top = (await readdir(dir)).filter((name) => name !== 'dist' && name !== 'node_modules')
+  const top = (await readdir(dir)).filter((name) => !['dist', 'node_modules', 'test'].includes(name))
   const trees = [...top.map((name) => join(dir, name)), join(dir, '..', 'contract', 'src')]
   return Math.max(...(await Promise.all(trees.map(newestIn))))
 }

@@ -1,0 +1,114 @@
+// A job from its creation on: made with the builder, seen to fire, run by hand, changed, paused.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { openPage } from './open-page.ts'
+import { serverOf } from './servers.ts'
+
+const server = serverOf('plain')
+
+test('a job is made with the builder, says what it means while it is written, and fires on screen', async (t) => {
+  const page = await openPage(t, { server, expects: [/400 .*\/schedules\/preview/] })
+  await page.goto('/jobs')
+  await page.getByRole('button', { name: 'New job' }).click()
+  await page.getByRole('textbox', { name: 'Name' }).fill('Ring the bell')
+  const preview = page.getByRole('complementary', { name: 'Preview' })
+
+  await page.getByRole('radio', { name: 'Cron' }).check()
+  await page.getByLabel('Cron expression').fill('0 9 * * MON-FRI')
+  await page.getByLabel('Time zone').fill('America/New_York')
+  await preview
+    .getByText(/09:00.*Monday to Friday|weekday|Monday through Friday/i)
+    .first()
+    .waitFor()
+  const runs = preview.getByRole('list', { name: 'Next runs' }).getByRole('listitem')
+  await runs
+    .first()
+    .getByText(/(Mon|Tue|Wed|Thu|Fri) \d{4}-\d\d-\d\d 09:00:00 -0[45]:00/)
+    .waitFor()
+  assert.equal(await runs.count(), 10)
+
+  await page.getByLabel('Cron expression').fill('0 25 * * *')
+  await preview.getByRole('list', { name: 'What is wrong' }).waitFor()
+
+  await page.getByRole('radio', { name: 'Every so often' }).check()
+  await page.getByRole('textbox', { name: 'Every', exact: true }).fill('2')
+  await page.getByRole('combobox', { name: 'Unit' }).selectOption('seconds')
+  await preview
+    .getByText(/every 2 seconds/i)
+    .first()
+    .waitFor()
+  await page.getByLabel('Address').fill(`${server.url}/echo`)
+  await page.getByLabel('Payload (JSON)').fill('{"bell": 1}')
+  await page.getByRole('button', { name: 'Create job' }).click()
+  await page.getByRole('heading', { level: 1, name: 'Ring the bell' }).waitFor()
+  await page.getByText('Ring the bell is created.').waitFor()
+
+  // Nobody reloads: what fires comes by itself.
+  const fired = page.getByRole('term').filter({ hasText: 'Last status' }).locator('xpath=..')
+  await fired.getByText('succeeded').waitFor()
+  await page.getByRole('link', { name: 'Executions' }).click()
+  await page.getByRole('button', { name: /^\d+\+? new$/ }).click()
+  await page
+    .getByRole('table', { name: 'Executions' })
+    .getByRole('link', { name: 'Ring the bell' })
+    .first()
+    .waitFor()
+})
+
+test('what is missing in a new job is said at its field', async (t) => {
+  const page = await openPage(t, { server })
+  await page.goto('/jobs/new')
+  await page.getByRole('button', { name: 'Create job' }).click()
+  const name = page.getByRole('textbox', { name: 'Name' })
+  await page
+    .getByRole('alert')
+    .getByText(/not right yet/)
+    .waitFor()
+  assert.equal(await name.getAttribute('aria-invalid'), 'true')
+  await page.locator(':focus').and(name).waitFor()
+})
+
+test('a job is run now and its execution is followed to its end, with what was sent and what came back', async (t) => {
+  const { job_id } = await server.api.makeJob({ name: 'Run by hand' })
+  const page = await openPage(t, { server })
+  await page.goto(`/jobs/${job_id}`)
+  await page.getByRole('button', { name: 'Run now' }).click()
+  const dialog = page.getByRole('dialog', { name: 'Run Run by hand now' })
+  await dialog.getByText('The same from a program').click()
+  await dialog.getByText(new RegExp(`curl .*${job_id}/trigger`)).waitFor()
+  await dialog.getByRole('tab', { name: 'carillon' }).click()
+  await dialog.getByText(`carillon jobs trigger ${job_id}`).waitFor()
+  await dialog.getByRole('button', { name: 'Run now' }).click()
+  await page.waitForURL(/\/executions\/[0-9a-f-]{36}$/)
+  await page.getByRole('heading', { level: 1 }).getByText('succeeded').waitFor()
+  await page.getByRole('region', { name: 'Request' }).getByText('"hello": "world"').waitFor()
+  await page.getByRole('region', { name: 'Response' }).getByText('200').waitFor()
+})
+
+test('a job is paused with a reason, and resumed', async (t) => {
+  const { job_id } = await server.api.makeJob({ name: 'Paused and resumed' })
+  const page = await openPage(t, { server })
+  await page.goto(`/jobs/${job_id}`)
+  await page.getByRole('button', { name: 'Pause' }).click()
+  await page.getByLabel('Reason, for those who wonder later').fill('the tower is painted')
+  await page.getByRole('button', { name: 'Pause it' }).click()
+  await page.getByText('the tower is painted').first().waitFor()
+  await page.getByRole('button', { name: 'Resume' }).click()
+  await page.getByRole('button', { name: 'Resume it' }).click()
+  await page.getByRole('button', { name: 'Pause' }).waitFor()
+})
+
+test('a job is edited, and the difference of its versions is shown', async (t) => {
+  const { job_id } = await server.api.makeJob({ name: 'Edited', tags: ['old'] })
+  const page = await openPage(t, { server })
+  await page.goto(`/jobs/${job_id}/edit`)
+  await page.getByRole('textbox', { name: 'Tags' }).fill('new')
+  await page.getByRole('list', { name: 'What changes' }).getByText('tags').waitFor()
+  await page.getByRole('button', { name: 'Save changes' }).click()
+  await page.getByText('Edited is changed: version 2.').waitFor()
+  await page.getByRole('tab', { name: 'Versions' }).click()
+  const changes = page.getByRole('list', { name: 'From version 1 to 2' })
+  await changes.locator('del').getByText('old').waitFor()
+  await changes.locator('ins').getByText('new').waitFor()
+  assert.equal(new URL(page.url()).searchParams.get('tab'), 'versions')
+})
