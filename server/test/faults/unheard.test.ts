@@ -57,6 +57,18 @@ const elsewhere: Record<string, readonly string[]> = {
     'foldTroubles',
     'moveFeed',
   ],
+  'a way in: who got no answer logs in once more, or asks for another link, and what was made in vain ends by itself':
+    ['deleteSession', 'endOldestSessions', 'insertCode', 'insertSession', 'useCode'],
+  'the demo world: who was cut short clears what there is of it and begins anew': [
+    'ageJobs',
+    'clearPast',
+    'insertCopiedDay',
+    'insertCopies',
+    'insertPastAttempts',
+    'insertPastLetters',
+    'insertPastRuns',
+    'insertPastSlots',
+  ],
 }
 
 const committed = new Set<string>()
