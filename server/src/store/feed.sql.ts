@@ -48,7 +48,15 @@ export const selectFeed = sql('selectFeed')`
   ), batch AS MATERIALIZED (
     (SELECT b.lane, b.job_ids, true AS held FROM batches b WHERE b.claimed_at IS NOT NULL ORDER BY b.claimed_at LIMIT 200)
     UNION ALL
-    (SELECT b.lane, b.job_ids, false FROM batches b WHERE b.worker_id IS NULL ORDER BY b.route, b.lane, b.rank LIMIT 200)
+    SELECT l.lane, w.job_ids, false FROM unnest(ARRAY['server', 'shell', 'artifact']) AS r(route)
+    CROSS JOIN (VALUES ($1::text), ('shared')) AS l(lane) CROSS JOIN LATERAL (
+      SELECT b.job_ids FROM batches b WHERE b.worker_id IS NULL AND b.route = r.route AND b.lane = l.lane
+      ORDER BY b.rank LIMIT 200
+    ) w
+    UNION ALL
+    -- The routes of its handlers are its own. '!' comes after the space.
+    (SELECT $1::text, b.job_ids, false FROM batches b WHERE b.worker_id IS NULL
+      AND b.route >= 'worker ' || $1::text || ' ' AND b.route < 'worker ' || $1::text || '!' LIMIT 200)
   ), batched AS MATERIALIZED (
     -- A lane is the tenant's own, or shared by all.
     SELECT b.held, cardinality(b.job_ids)::bigint AS size FROM batch b WHERE b.lane = $1::text

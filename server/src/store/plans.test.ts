@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
+import { dashboardStatements } from '../../test/dashboard-statements.ts'
 import { useDatabase } from '../../test/database.ts'
 import { graphStatements } from '../../test/graph-statements.ts'
 import { hotRunStatements } from '../../test/hot-run-statements.ts'
@@ -70,7 +71,7 @@ for (const analyzed of [true, false]) {
     if (analyzed) await client.query('VACUUM ANALYZE')
     await adopt(database, client)
     const found: string[] = []
-    for (const one of [...hotStatements, ...graphStatements, ...hotRunStatements]) {
+    for (const one of [...hotStatements, ...graphStatements, ...hotRunStatements, ...dashboardStatements]) {
       for (const whole of new Set(wholeReads(await planOf(client, one))))
         found.push(`${one.statement.name}: ${whole}`)
     }
