@@ -8,7 +8,7 @@ export function ScheduleText({ job }: { job: Pick<Job, 'schedule' | 'depends_on'
   const { words, isText, zone } = scheduleWords(job)
   const own = job.schedule?.cron_expression ?? job.schedule?.interval
   return (
-    <span title={own}>
+    <span title={[words, zone, isText ? undefined : own].filter(Boolean).join('\n')}>
       {isText ? <code>{words}</code> : words}
       {zone !== null && <span className="dim"> {zone}</span>}
     </span>

@@ -11,6 +11,7 @@ const cases: [ScheduleObject, string, string | null][] = [
   [{ cron_expression: '*/10 * * * * *' }, 'every 10 seconds', 'UTC'],
   [{ cron_expression: '*/5 * * * *' }, 'every 5 minutes', 'UTC'],
   [{ cron_expression: '0 */2 * * *' }, 'every 2 hours', 'UTC'],
+  [{ cron_expression: '50 */3 * * *' }, 'every 3 hours at minute 50', 'UTC'],
   [{ cron_expression: '@hourly' }, 'every hour', 'UTC'],
   [{ every_seconds: 60 }, 'every minute', null],
   [{ interval: 'P1D', timezone: 'Europe/Berlin' }, 'every day', 'Europe/Berlin'],

@@ -59,12 +59,14 @@ function cronWords(cron: string, zone: string): ScheduleWords {
 function stepWords(cron: string): string | undefined {
   const seconds = /^\*\/(\d+) \* \* \* \* \*$/.exec(cron)
   const minutes = /^\*\/(\d+) \* \* \* \*$/.exec(cron)
-  const hours = /^0 \*\/(\d+) \* \* \*$/.exec(cron)
+  const hours = /^(\d+) \*\/(\d+) \* \* \*$/.exec(cron)
   if (cron === '* * * * *') return 'every minute'
   if (cron === '* * * * * *') return 'every second'
   if (seconds !== null && 60 % Number(seconds[1]) === 0) return everyWords(Number(seconds[1]), 'seconds')
   if (minutes !== null && 60 % Number(minutes[1]) === 0) return everyWords(Number(minutes[1]), 'minutes')
-  if (hours !== null && 24 % Number(hours[1]) === 0) return everyWords(Number(hours[1]), 'hours')
+  if (hours !== null && 24 % Number(hours[2]) === 0) {
+    return `${everyWords(Number(hours[2]), 'hours')}${hours[1] === '0' ? '' : ` at minute ${hours[1]}`}`
+  }
   const minute = /^(\d+) \* \* \* \*$/.exec(cron)
   if (minute !== null) return minute[1] === '0' ? 'every hour' : `every hour at minute ${minute[1]}`
   return undefined
