@@ -5,6 +5,7 @@ import type {
 } from '@carillon/contract/dead-letter-cluster.ts'
 import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
+import { ApiProblem } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { Card, ErrorBox, Loading } from '../../components/page.tsx'
@@ -23,6 +24,8 @@ const shownFirst = 5
 export function Clusters({ query, onRedrive }: ClustersProps) {
   const [isLong, setLong] = useState(false)
   const found = useGet<DeadLetterClusterList>('/dead-letters/clusters', { query: { limit: 50 } })
+  // A refusal is told by the list below.
+  if (found.error instanceof ApiProblem && found.error.status === 403) return null
   if (found.error !== null && found.data === undefined) return <ErrorBox error={found.error} />
   if (found.data === undefined) return <Loading label="Grouping" />
   const { clusters, complete } = found.data

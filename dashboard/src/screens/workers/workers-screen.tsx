@@ -32,8 +32,8 @@ export function WorkersScreen() {
     <Page
       title="Workers"
       lead={
-        workers.data === undefined
-          ? ''
+        all.length === 0
+          ? 'Who runs attempts.'
           : `${plural(alive.length, 'worker')} alive, ${formatCount(running)} of ${formatCount(capacity)} executions running.`
       }
     >
