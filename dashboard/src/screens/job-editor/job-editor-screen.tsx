@@ -1,6 +1,7 @@
 // A new job, a copy of one, or a change of one.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useParams } from '@tanstack/react-router'
+import { useEffect } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { ErrorBox, Loading, Page } from '../../components/page.tsx'
 import { useFilters } from '../../lib/filters.ts'
@@ -19,7 +20,10 @@ export function JobEditorScreen() {
 
 function Loaded({ sourceId, isEdit }: { sourceId: string; isEdit: boolean }) {
   const found = useGet<JobDetails>(`/jobs/${encodeURIComponent(sourceId)}`)
-  const job = found.data
+  const { refetch } = found
+  useEffect(() => void refetch(), [refetch])
+  // One that is remembered from before may be older than what is there, and a change of it would be refused.
+  const job = found.isFetchedAfterMount ? found.data : undefined
   if (job === undefined) {
     return (
       <Page title={isEdit ? 'Edit' : 'New job'}>

@@ -20,7 +20,7 @@ const kinds: { value: ScheduleKind; name: string }[] = [
   { value: 'text', name: 'In words' },
   { value: 'once', name: 'Once' },
   { value: 'after', name: 'After other jobs' },
-  { value: 'now', name: 'At once' },
+  { value: 'now', name: 'Right away' },
 ]
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
