@@ -62,7 +62,7 @@ export async function fillDemo(options: DemoOptions): Promise<void> {
   const api = openDemoApi({ url, key: operatorKey })
   const tenantId = await api.makeTenant(secondTenant)
   await api.put(`/calendars/${calendar.name}`, { entries: calendar.entries })
-  const ids = await createJobs(api, jobs, tenantId)
+  const ids = await createJobs(api, jobs, { tenantId, known: await readWorldJobs(database, keysOf(jobs)) })
   if (size !== null) await copyJobs({ database, now, say, signal }, size)
   const stored = await readWorldJobs(database, keysOf(jobs))
   const past = await makePast(jobs, stored, now)
@@ -81,14 +81,16 @@ function keysOf(jobs: readonly DemoJob[]): string[] {
   return jobs.map(({ key }) => key)
 }
 
+/** Those that an earlier fill has made, which was cut short, are left as they are. Job ids by key. */
 async function createJobs(
   api: DemoApi,
   jobs: readonly DemoJob[],
-  secondTenantId: string,
+  { tenantId, known }: { tenantId: string; known: readonly WorldJob[] },
 ): Promise<Map<string, string>> {
-  const ids = new Map<string, string>()
+  const ids = new Map(known.map((one) => [one.key, one.job_id]))
   for (const { key, tenant, request, after = [], pause } of jobs) {
-    const of = tenant === 'second' ? secondTenantId : null
+    if (ids.has(key)) continue
+    const of = tenant === 'second' ? tenantId : null
     const depends = after.map((parent) => ({ job_id: ids.get(parent)! }))
     const body = { ...request, ...(depends.length > 0 && { depends_on: depends }) }
     const { job_id: jobId } = await api.put<{ job_id: string }>(`/jobs/by-key/${key}`, body, of)

@@ -1,6 +1,7 @@
 // `--demo` as somebody meets it who wants to look around: a world that moves, made once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { connect, createDatabase } from '../database.ts'
 import { type Api, callApi, type ExecutionItem, until } from './api.ts'
 import { makeDataDir, Program } from './program.ts'
 
@@ -8,8 +9,8 @@ const dayMs = 86_400_000
 
 async function setup(t: TestContext) {
   const dataDir = await makeDataDir(t)
-  const start = (...added: string[]) =>
-    new Program(t, { dataDir, arguments: added, env: { CARILLON_PROCESSES: '1' } })
+  const start = (added: readonly string[] = [], env: Record<string, string> = {}) =>
+    new Program(t, { dataDir, arguments: added, env: { CARILLON_PROCESSES: '1', ...env } })
   return { start }
 }
 
@@ -37,7 +38,7 @@ async function openApi(program: Program): Promise<Api> {
 
 test('a demo has jobs, a month of history, dead letters and something that runs, and the next start adds nothing', async (t) => {
   const { start } = await setup(t)
-  const first = start('--demo')
+  const first = start(['--demo'])
   const api = await openApi(first)
   assert.match(first.stdout, /Demo: 40 jobs of 2 tenants .* attempts of the last 30 days, \d+ dead letters\./)
 
@@ -91,12 +92,54 @@ test('a demo has jobs, a month of history, dead letters and something that runs,
 
   first.child.kill('SIGTERM')
   assert.equal(await first.exit, 0, first.said())
-  const second = start('--demo')
+  const second = start(['--demo'])
   const again = await openApi(second)
   assert.match(second.stdout, /Demo: the world is there already; nothing was added\./)
   assert.equal(await countOf(again, '/jobs?limit=1'), jobs)
   assert.equal(await countOf(again, '/dead-letters'), letters)
   assert.deepEqual(await slotsOf(again, jobId, at(-28)), fourWeeksAgo)
+})
+
+test('a demo that was cut short is begun anew, and nothing is there twice', async (t) => {
+  const { start } = await setup(t)
+  const { socketDir, database } = await createDatabase(t, { template: 'empty' })
+  const own = {
+    CARILLON_DATABASE_URL: `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`,
+  }
+  const first = start([], own)
+  const url = await first.ready()
+  const made = await fetch(`${url}/api/v1/jobs/by-key/fuel`, {
+    method: 'PUT',
+    headers: { authorization: `Bearer ${first.key()}`, 'content-type': 'application/json' },
+    body: JSON.stringify({
+      ...{ name: 'Compare fuel prices', schedule: 'every 30 minutes' },
+      execution: { callback_url: `${url}/echo` },
+    }),
+  })
+  assert.equal(made.status, 201)
+  const { job_id: jobId } = (await made.json()) as { job_id: string }
+  first.child.kill('SIGTERM')
+  assert.equal(await first.exit, 0, first.said())
+  const client = await connect(t, { socketDir, database })
+  // What is there of its past when the process dies.
+  await client.query(
+    `INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
+    SELECT now() - interval '1 hour', tenant_id, job_id, 1, first_id(now() - interval '1 hour'), 1, true, 'slot', 'lost',
+      now() - interval '1 hour', now() - interval '1 hour' FROM jobs WHERE job_id = $1`,
+    [jobId],
+  )
+  const second = start(['--demo'], own)
+  await second.ready()
+  assert.match(second.stdout, /Demo: 40 jobs of 2 tenants/)
+  const { rows } = await client.query<{ jobs: number; lost: number; days: number }>(
+    `SELECT (SELECT count(*) FROM jobs)::int AS jobs,
+      count(*) FILTER (WHERE outcome = 'lost')::int AS lost, count(DISTINCT slot::date)::int AS days
+    FROM attempts WHERE job_id = $1`,
+    [jobId],
+  )
+  assert.equal(rows[0]!.jobs, 40)
+  assert.equal(rows[0]!.lost, 0)
+  assert(rows[0]!.days >= 30, `${rows[0]!.days} days`)
 })
 
 test('a demo is refused where there are jobs already, and nothing is left running', async (t) => {
@@ -110,7 +153,7 @@ test('a demo is refused where there are jobs already, and nothing is left runnin
   })
   first.child.kill('SIGTERM')
   assert.equal(await first.exit, 0, first.said())
-  const second = start('--demo')
+  const second = start(['--demo'])
   assert.equal(await second.exit, 1)
   assert.match(second.stderr, /--demo fills an empty installation; this one has jobs such as Mine\./)
   assert.deepEqual(second.tree(), [])
@@ -118,7 +161,7 @@ test('a demo is refused where there are jobs already, and nothing is left runnin
 
 test('a demo for measuring has as many jobs and about as many attempts as asked for', async (t) => {
   const { start } = await setup(t)
-  const program = start('--demo', '--demo-jobs', '300', '--demo-attempts', '20000')
+  const program = start(['--demo', '--demo-jobs', '300', '--demo-attempts', '20000'])
   const api = await openApi(program)
   type Jobs = { jobs: { job_id: string; schedule: { next_run_at: string } }[] }
   const copies = await api.get<Jobs & Page>('/jobs?q=copy%20calm&limit=200')
