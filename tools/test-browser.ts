@@ -37,7 +37,7 @@ const { status } = spawnSync(
     '--test',
     '--test-global-setup=dashboard/test/global.ts',
     '--test-concurrency=2',
-    `--test-timeout=${180_000 + soakMinutes * 60_000}`,
+    `--test-timeout=${300_000 + soakMinutes * 60_000}`,
     '--test-reporter=spec',
     '--test-reporter-destination=stdout',
     '--test-reporter=./tools/closing-line.ts',

@@ -1,6 +1,8 @@
 // A page of a real Chromium, logged in or not, that is looked after: a script error, an error on the console, a dialog of
 // the browser or something that the content security policy refused fails the test.
 import assert from 'node:assert/strict'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 import type { RunningServer } from './servers.ts'
@@ -30,7 +32,7 @@ export async function openPage(t: TestContext, options: PageOptions): Promise<Pa
     ...rest,
   })
   // The machine of CI is slow and shared; nothing here measures time.
-  context.setDefaultTimeout(30_000)
+  context.setDefaultTimeout(60_000)
   if (key !== null) {
     const reply = await context.request.post('/api/v1/session', { data: { key } })
     assert.equal(reply.status(), 200, await reply.text())
@@ -51,11 +53,21 @@ export async function openPage(t: TestContext, options: PageOptions): Promise<Pa
     )
   })
   t.after(async () => {
+    if (!t.passed) await keepPicture(t, page)
     await context.close()
     const unexpected = complaints.filter((text) => !expects.some((pattern) => pattern.test(text)))
     assert.deepEqual(unexpected, [], 'what the browser complained about')
   })
   return page
+}
+
+/** What was to be seen when the test failed. */
+async function keepPicture(t: TestContext, page: Page): Promise<void> {
+  const path = join(tmpdir(), `carillon-${t.name.replaceAll(/\W+/g, '-').slice(0, 60)}.png`)
+  await page.screenshot({ path }).then(
+    () => t.diagnostic(`seen at the failure: ${path}`),
+    () => undefined,
+  )
 }
 
 /** Everything that the screen asked for first is there. */
