@@ -18,8 +18,9 @@ export const dashboardStatements: HotStatement[] = [
       'SELECT 100',
       'SELECT 20',
       'SELECT 2000',
+      `SELECT to_ms(now() - interval '1 second')`,
     ],
-    types: 'uuid, pg_snapshot, float8, uuid[], uuid[], bigint, bigint, bigint',
+    types: 'uuid, pg_snapshot, float8, uuid[], uuid[], bigint, bigint, bigint, float8',
   },
   {
     statement: selectVersions,

@@ -176,7 +176,7 @@ export class EventHub {
   async #look(room: Room): Promise<void> {
     const { events, readers } = room
     const fresh = await events.look()
-    const plain = textOf(events, fresh, '')
+    const plain = Buffer.from(textOf(events, fresh, ''))
     for (const { stream, watched } of readers)
       stream.write(watched === null ? plain : textOf(events, fresh, tailOf(watched)))
     const watching = [...readers].filter(({ watched }) => watched !== null && !watched.done)

@@ -36,8 +36,9 @@ export class EventStream {
     return this.#ended
   }
 
-  write(text: string): void {
-    if (this.#ended || text === '') return
+  /** Bytes, where many get the same. */
+  write(text: string | Buffer): void {
+    if (this.#ended || text.length === 0) return
     if (this.#response.writableLength > bufferBytesMax) {
       this.#ended = true
       this.#response.destroy()

@@ -16,12 +16,13 @@ export const selectFeedStart = sql('selectFeedStart')`
   GROUP BY m.now`
 
 export const selectSnapshot = sql('selectSnapshot')`
-  SELECT pg_current_snapshot()::text AS snapshot`
+  SELECT pg_current_snapshot()::text AS snapshot, to_ms(clock_ms()) AS now`
 
 /**
  * New is what this snapshot shows and the one before ($2) did not, so nothing is told twice and nothing that was committed
  * late is passed over. $3: nothing new was recorded before. $4: executions that are known to run. $5: graph runs to look at.
- * $6, $7: how many to tell, of executions and of others. $8: how many rows of what is under way to look at.
+ * $6, $7: how many to tell, of executions and of others. $8: how many rows of what is under way to look at. $9: when the
+ * snapshot before had been taken: what was recorded later is new, which is quicker to say of each row.
  */
 export const selectFeed = sql('selectFeed')`
   WITH here AS MATERIALIZED (
@@ -37,7 +38,8 @@ export const selectFeed = sql('selectFeed')`
       AND greatest(a.recorded_at, '-infinity'::timestamptz) >= from_ms($3)
   ), fresh AS MATERIALIZED (
     SELECT r.* FROM recent r
-    WHERE r.tenant_id = $1 AND NOT pg_visible_in_snapshot(whole_xid(r.writer, (SELECT next FROM here)), $2::pg_snapshot)
+    WHERE r.tenant_id = $1 AND (r.recorded_at > from_ms($9)
+      OR NOT pg_visible_in_snapshot(whole_xid(r.writer, (SELECT next FROM here)), $2::pg_snapshot))
   ), told AS (
     SELECT * FROM fresh ORDER BY recorded_at DESC, execution_id DESC, attempt DESC LIMIT $6
   ), row_under_way AS MATERIALIZED (

@@ -31,8 +31,11 @@ export class StoredFeed implements Feed {
 
   async begin(): Promise<FeedPlace> {
     const since = await this.#start()
-    const { rows } = await this.#database.query<{ snapshot: string }>(statements.selectSnapshot, [])
-    return writePlace(since, rows[0]!.snapshot)
+    const { rows } = await this.#database.query<{ snapshot: string; now: number }>(
+      statements.selectSnapshot,
+      [],
+    )
+    return writePlace(since, rows[0]!)
   }
 
   async look({ tenantId, since, running, runs }: FeedQuery): Promise<FeedLook> {
@@ -47,6 +50,7 @@ export class StoredFeed implements Feed {
       feedItemsMax,
       feedOthersMax,
       underWayRowsMax,
+      place.now,
     ])
     const row = rows[0]!
     const underWay = (row.under_way ?? []).map(toUnderWay)
@@ -58,7 +62,7 @@ export class StoredFeed implements Feed {
     )
     const recorded = (row.recorded ?? []).map(toRecorded)
     return {
-      place: writePlace(start, row.snapshot),
+      place: writePlace(start, row),
       at: row.now,
       started: row.started + begun.length,
       succeeded: row.succeeded,
@@ -81,13 +85,14 @@ export class StoredFeed implements Feed {
   }
 }
 
-function writePlace(since: number, snapshot: string): FeedPlace {
-  return `${since} ${snapshot}` as FeedPlace
+/** `now`: after the snapshot was taken. */
+function writePlace(since: number, { snapshot, now }: { snapshot: string; now: number }): FeedPlace {
+  return `${since} ${now} ${snapshot}` as FeedPlace
 }
 
-function readPlace(place: FeedPlace): { since: number; snapshot: string } {
-  const [since, snapshot] = place.split(' ')
-  return { since: Number(since), snapshot: snapshot! }
+function readPlace(place: FeedPlace): { since: number; now: number; snapshot: string } {
+  const [since, now, snapshot] = place.split(' ')
+  return { since: Number(since), now: Number(now), snapshot: snapshot! }
 }
 
 interface FeedRow {

@@ -8,6 +8,7 @@ import test, { type TestContext } from 'node:test'
 import { createClient } from '@carillon/sdk'
 import { realTimers } from '../../src/lib/timers.ts'
 import { createDatabase, POSTGRES_VERSIONS } from '../database.ts'
+import { EventReader } from '../event-reader.ts'
 import { describeProcess, kill, makeDataDir, Program, untilGone } from './program.ts'
 
 async function setup(t: TestContext) {
@@ -226,6 +227,29 @@ test('a request that takes long is given the drain time and no more', async (t) 
   program.child.kill('SIGTERM')
   assert.equal(await quick, 200)
   await slow
+  assert.equal(await program.exit, 0, program.said())
+})
+
+test('a stream of events tells of real executions, and is ended by the stop, not cut off', async (t) => {
+  const { start } = await setup(t)
+  const program = start({ CARILLON_PROCESSES: '1', CARILLON_DRAIN_SECONDS: '60' })
+  const url = await program.ready()
+  const client = createClient({ url, key: program.key() })
+  const reader = await EventReader.open(t, `${url}/api/v1/events`, {
+    authorization: `Bearer ${program.key()}`,
+  })
+  await reader.data('pulse')
+  const { job_id: jobId } = await client.jobs.create({
+    name: 'each second',
+    schedule: 'PT1S',
+    execution: { callback_url: `${url}/echo` },
+  })
+  assert.equal((await reader.data('jobs')).items[0]!.job_id, jobId)
+  const { items } = await reader.data('executions')
+  assert(items.every((one) => one.job_name === 'each second'))
+  while ((await reader.data('pulse')).succeeded === 0);
+  program.child.kill('SIGTERM')
+  while ((await reader.next()) !== null);
   assert.equal(await program.exit, 0, program.said())
 })
 
