@@ -171,6 +171,7 @@ export interface CopiedDay {
   from: number
   /** Any instant of it. */
   day: number
+  /** When the copies were made: from then on they run by themselves. */
   now: number
 }
 
@@ -181,7 +182,7 @@ export async function writeCopiedDay(database: Database, copied: CopiedDay): Pro
   await makeDays(database, 'attempts', day)
   await makeDays(database, 'slots', now - slotDays * dayMs)
   const isYoung = day > now - slotDays * dayMs
-  const values = [toRfc3339(epochMs(day)).slice(0, 10), prefix, stepSeconds, from, isYoung]
+  const values = [toRfc3339(epochMs(day)).slice(0, 10), prefix, stepSeconds, from, isYoung, now]
   const { rows } = await database.query<{ count: number }>(statements.insertCopiedDay, values)
   return rows[0]!.count
 }

@@ -111,14 +111,14 @@ export const insertCopies = sql('insertCopies')`
   FROM x CROSS JOIN model m`
 
 // What copies did on one day ($1, UTC). $2: what their keys begin with; $3: seconds between slots; $4: only slots from here
-// on; $5: whether the slots themselves are kept. Two of a hundred executions needed a second attempt, one of a thousand died.
+// on; $5: whether the slots themselves are kept; $6: and only before, because since then the copies run by themselves. Two of a hundred executions needed a second attempt, one of a thousand died.
 export const insertCopiedDay = sql('insertCopiedDay')`
   WITH copy AS MATERIALIZED (
     SELECT j.job_id, j.tenant_id, j.name, c.slot_at FROM jobs j JOIN cursors c ON c.job_id = j.job_id
     WHERE j.key LIKE $2 || '%'
   ), bounds AS MATERIALIZED (
     SELECT greatest($1::timestamp AT TIME ZONE 'UTC', from_ms($4)) AS since,
-      least(($1::date + 1)::timestamp AT TIME ZONE 'UTC', clock_ms() - interval '2 minutes') AS until
+      least(($1::date + 1)::timestamp AT TIME ZONE 'UTC', from_ms($6)) AS until
   ), slot AS MATERIALIZED (
     SELECT c.job_id, c.tenant_id, c.name, s.slot, md5(c.job_id::text || to_ms(s.slot)) AS hash
     FROM bounds b CROSS JOIN copy c CROSS JOIN LATERAL (
