@@ -2,6 +2,7 @@
 // `npm test -- FILE…` runs only the given test files.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
+import { prepareDashboard } from '@carillon/server/build-dashboard.ts'
 
 const root = join(import.meta.dirname, '..')
 const files = process.argv.slice(2)
@@ -29,6 +30,15 @@ const failed = files.length > 0 ? 0 : checks.filter((passes) => !passes()).lengt
 if (failed > 0) {
   console.log(`\n0 passed, ${failed} failed`)
   process.exit(1)
+}
+
+// Once for all the servers that tests start, which would otherwise each build it.
+if (files.length === 0) {
+  await prepareDashboard({
+    signal: new AbortController().signal,
+    onBuild: () => console.log('Building the dashboard …'),
+    onFailure: (reason) => console.log(`✖ the dashboard could not be built: ${reason}`),
+  })
 }
 
 // The closing line must be the last one, so nothing is said after this.
