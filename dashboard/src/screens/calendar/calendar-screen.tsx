@@ -72,8 +72,8 @@ export function CalendarScreen() {
       {view === 'week' && <WeekView {...shared} />}
       {view === 'month' && <MonthView {...shared} marks={(day) => calendarsOn(day, calendars.items)} />}
       <p className="calendar-legend dim">
-        <i className="is-past" /> ran, <i className="is-bad" /> some failed, <i className="is-ahead" /> to
-        come. {runs.missing}
+        <i className="is-past" /> executions that ran, <i className="is-bad" /> some failed,{' '}
+        <i className="is-ahead" /> slots to come. {runs.missing}
         {runs.unseen > 0 &&
           ` ${formatCount(runs.unseen)} more jobs match; the first ${lanesMax} are shown, so narrow the filter.`}
         {runs.lanes === null && ' Filter to see job by job.'}
