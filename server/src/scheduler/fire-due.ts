@@ -47,7 +47,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
   const { clock, wheel, holdUps } = deps
   const startedMs = clock.monotonicMs()
   const now = clock.databaseNow()
-  holdUps.begin(now, startedMs)
+  holdUps.begin(now)
   const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
     const slots = assignBatches(deps, due, plans, now)
@@ -68,7 +68,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     const tookMs = clock.monotonicMs() - startedMs
     slotsFired.emit({ slots: slots.length, unfired, taken, tookMs })
   }
-  holdUps.end(clock.databaseNow(), clock.monotonicMs())
+  holdUps.end(clock.databaseNow())
   const next = wheel.nextDueAt()
   if (next === null) return fireEveryMs
   const waitMs = next - clock.databaseNow()

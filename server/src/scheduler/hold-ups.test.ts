@@ -3,12 +3,11 @@ import test from 'node:test'
 import { epochMs } from '../lib/epoch.ts'
 import { HoldUps } from './hold-ups.ts'
 
-/** Both clocks at once; the database's is a million ahead. */
 function setup() {
   const holdUps = new HoldUps()
   return {
-    begin: (ms: number) => holdUps.begin(epochMs(1_000_000 + ms), ms),
-    end: (ms: number) => holdUps.end(epochMs(1_000_000 + ms), ms),
+    begin: (ms: number) => holdUps.begin(epochMs(1_000_000 + ms)),
+    end: (ms: number) => holdUps.end(epochMs(1_000_000 + ms)),
     upTo: () => holdUps.upTo - 1_000_000,
   }
 }

@@ -7,8 +7,8 @@ import { lateAfterMs } from '../domain/misfire.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export class HoldUps {
-  /** When a pass of a fire loop was last over, on the monotonic clock. */
-  #passedMs = Number.NEGATIVE_INFINITY
+  /** When a pass of a fire loop was last over, by the database's clock: that it was put on is a hold-up too. */
+  #passedAt = Number.NEGATIVE_INFINITY
   #upTo = Number.NEGATIVE_INFINITY as EpochMs
 
   /** What was due up to then, and is late, was held up. */
@@ -17,13 +17,13 @@ export class HoldUps {
   }
 
   /** A pass begins: the time since the last one is not over by itself. */
-  begin(now: EpochMs, nowMs: number): void {
-    if (nowMs - this.#passedMs > lateAfterMs) this.#upTo = now
+  begin(now: EpochMs): void {
+    if (now - this.#passedAt > lateAfterMs) this.#upTo = now
   }
 
   /** A pass is over, and what it had to do is done. */
-  end(now: EpochMs, nowMs: number): void {
-    this.begin(now, nowMs)
-    this.#passedMs = nowMs
+  end(now: EpochMs): void {
+    this.begin(now)
+    this.#passedAt = now
   }
 }
