@@ -48,7 +48,7 @@ export function specialJobs({ url, shellCommands: [shell] }: DemoPlace): DemoJob
         days: 30,
         middleMs: 700,
         brokenHours: 8,
-        error: { type: 'TIMEOUT', message: 'took longer than 1 s' },
+        error: { type: 'TIMEOUT', message: 'no complete response within 1000 ms' },
       },
     },
     {

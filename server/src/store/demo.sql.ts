@@ -156,3 +156,8 @@ export const insertCopiedDay = sql('insertCopiedDay')`
   SELECT count(*)::int AS count FROM written`
 
 export const selectNow = sql('selectNow')`SELECT to_ms(clock_ms()) AS now`
+
+/** As far as a loop of the server would have come by itself. */
+export const selectFolded = sql('selectFolded')`
+  SELECT least((SELECT folded_to FROM stats_feed), (SELECT min(folded_to) FROM rollup_feeds WHERE feed IN ('tenant', 'job')))
+    > clock_ms() - interval '3 minutes' AS folded`
