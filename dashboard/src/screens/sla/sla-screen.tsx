@@ -133,7 +133,8 @@ function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowN
         <Chart
           label={`Share of starts within 1 s and 5 s, last ${text}`}
           kind="lines"
-          unit="%"
+          unit=""
+          format={(share) => `${share} %`}
           times={trend.times}
           series={shares}
         />
