@@ -112,8 +112,17 @@ async function listScreens(read: Read): Promise<Screen[]> {
   const now = Date.now()
   const at = (agoMs: number) => encodeURIComponent(new Date(now - agoMs).toISOString())
   const day = (agoMs: number) => new Date(now - agoMs).toISOString().slice(0, 10)
-  const find = async (q: string) =>
-    (await read<Page<'jobs', { job_id: string }>>(`/jobs?q=${encodeURIComponent(q)}&limit=1`)).jobs[0]!.job_id
+  // A search looks at so many jobs at a time, and says where to go on.
+  const find = async (q: string) => {
+    for (let cursor = ''; ; ) {
+      const page = await read<Page<'jobs', { job_id: string }>>(
+        `/jobs?q=${encodeURIComponent(q)}&limit=1${cursor}`,
+      )
+      if (page.jobs[0] !== undefined) return page.jobs[0].job_id
+      if (page.pagination.next_cursor === null) throw new Error(`there is no job ${q}`)
+      cursor = `&cursor=${encodeURIComponent(page.pagination.next_cursor)}`
+    }
+  }
   const [busy, calm, inner] = [
     await find('copy busy'),
     await find('copy calm'),

@@ -5,6 +5,7 @@ import { useDatabase } from '../../test/database.ts'
 import { defaultTenantId } from '../domain/tenant.ts'
 import { epochMs } from '../lib/epoch.ts'
 import type { ExecutionQuery } from '../ports/history.ts'
+import { countFailedOfTenant } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
 
 const dayMs = 86_400_000
@@ -77,4 +78,28 @@ test('what failed on some days long ago is found at once', async (t) => {
   const { executions } = await search({ status: 'FAILED' })
   assert.equal(executions[0]!.executionId, lateId)
   assert(executions.length > 40, `${executions.length} found`)
+})
+
+test('what ended badly is found among many attempts that were tried again, by looking at little', async (t) => {
+  const { client, database } = await useDatabase(t)
+  await client.query(fill)
+  // Each of 40,000 executions had a failed attempt and then succeeded; ten of them did not.
+  await client.query(`
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
+    SELECT at, '${defaultTenantId}', md5('job')::uuid, 1, (lpad(to_hex(to_ms(at)), 12, '0') || '70008' || right(md5(x.n::text), 15))::uuid,
+      a.n, a.n = 2, 'slot', CASE WHEN a.n = 1 OR x.n % 4000 = 0 THEN 'failed' ELSE 'succeeded' END, at, at
+    FROM (SELECT n, now() - n * interval '1 second' AS at FROM generate_series(1, 40000) AS n) x CROSS JOIN generate_series(1, 2) AS a(n)`)
+  await client.query('VACUUM ANALYZE attempts')
+  const values = [defaultTenantId, 'ffffffff-ffff-ffff-ffff-ffffffffffff', '-infinity', ['failed', 'lost']]
+  const rest = [null, null, null, 'infinity', null, null, 10_000, defaultTenantId]
+  const { rows } = await database.query<{ 'QUERY PLAN': [{ Plan: Record<string, number> }] }>(
+    {
+      name: 'explainCountFailed',
+      text: `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) ${countFailedOfTenant.text}`,
+    },
+    [...values, ...rest],
+  )
+  const { Plan: plan } = rows[0]!['QUERY PLAN'][0]
+  const blocks = plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
+  assert(blocks < 3_000, `${blocks} blocks`)
 })
