@@ -2,14 +2,14 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { defineJob } from '@carillon/sdk'
 
-const linesMax = 600
+const linesMax = 3_000
 
 /** Logs a line and says how far it is, every tenth of a second, until it is cancelled. */
 export const copyRows = defineJob({
   key: 'copy-rows',
   async run(_payload, { log, progress, signal }) {
     for (let row = 1; row <= linesMax; row++) {
-      log.info(`Copied row ${row}`)
+      log.info(`Copied row ${row} of ${linesMax}`)
       progress(row / linesMax, `row ${row} of ${linesMax}`)
       await wait(100, undefined, { signal })
     }

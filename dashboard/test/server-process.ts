@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const root = join(import.meta.dirname, '../..')
-const readyMsMax = 120_000
+const readyMsMax = 240_000
 const stopMsMax = 30_000
 
 export interface ServerOptions {
