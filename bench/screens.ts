@@ -11,6 +11,7 @@ import { figure, say, table } from './output.ts'
 
 const port = Number(process.env['CARILLON_PORT'] ?? 17_420)
 const callsEach = 20
+const connections = 16
 const goalMs = 200
 const fillMsMax = 3_600_000
 const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms))
@@ -50,7 +51,11 @@ export async function run({ quick }: { quick: boolean }): Promise<void> {
   const rows = []
   for (const { screen, path } of await listScreens(read)) {
     const times: number[] = []
-    let bytes = 0
+    const askedMs = performance.now()
+    let bytes = await get(path)
+    const first = performance.now() - askedMs
+    // Each connection of the server plans a statement once; the first call has shown what that takes.
+    await Promise.all(Array.from({ length: connections }, () => get(path)))
     for (let i = 0; i < callsEach; i++) {
       const sentMs = performance.now()
       bytes = await get(path)
@@ -58,8 +63,12 @@ export async function run({ quick }: { quick: boolean }): Promise<void> {
     }
     times.sort((a, b) => a - b)
     const [p50, p99] = [times[callsEach / 2]!, times.at(-1)!]
-    const call = path.replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…').replaceAll(/cursor=[^&]+/g, 'cursor=…')
-    rows.push({ screen, call, p50_ms: round(p50), p99_ms: round(p99), bytes, ok: p99 <= goalMs })
+    const call = path
+      .replaceAll(/[0-9a-f]{8}-[0-9a-f-]{27}/g, '…')
+      .replaceAll(/cursor=[^&]+/g, 'cursor=…')
+      .replaceAll(/T\d\d%3A[^&]+/g, '')
+    const ok = p99 <= goalMs
+    rows.push({ screen, call, p50_ms: round(p50), p99_ms: round(p99), first_ms: round(first), bytes, ok })
     figure({ bench: 'screens', metric: call, value: p99, unit: 'ms' })
   }
   table(rows)

@@ -44,10 +44,14 @@ export async function searchExecutions(
   const underWay = all.filter((row) => row.outcome === null && matches(query, row))
   const recorded = all.filter((row) => row.outcome !== null)
   const isShort = isSearch && recorded.length <= limit && !isUnderWay(query.status)
-  const recordedEnd = isShort ? (await look(queries, query, { before, seenMax })).end : null
+  const looked = isShort ? await look(queries, query, { before, seenMax }) : null
   const ends = isEnded(query.status) ? [] : [first.batch_end, first.live_end]
-  const page = merge(limit, [...underWay, ...recorded], [...ends, recordedEnd])
-  const total = await countAll(queries, query, { underWay, recorded, next: page.next, first })
+  const page = merge(limit, [...underWay, ...recorded], [...ends, looked?.end ?? null])
+  const total = await countAll(queries, query, {
+    ...{ underWay, recorded, next: page.next, first },
+    // The same look, when it began at the top.
+    looked: query.before === null ? looked : null,
+  })
   return { executions: page.rows.map(toSummary), next: page.next, ...total }
 }
 
@@ -103,7 +107,13 @@ function merge(
 async function countAll(
   queries: Queries,
   query: ExecutionQuery,
-  page: { underWay: FoundRow[]; recorded: FoundRow[]; next: string | null; first: ListedRow },
+  page: {
+    underWay: FoundRow[]
+    recorded: FoundRow[]
+    next: string | null
+    first: ListedRow
+    looked: Look | null
+  },
 ): Promise<{ total: number; capped: boolean }> {
   const { underWay, recorded, next, first } = page
   if (query.before !== null) {
@@ -117,8 +127,14 @@ async function countAll(
   // Of a job that runs often its days are known; to count its executions is most of the work of a page.
   if (!isSearch && first.many) return { total: totalMax, capped: true }
   const seenMax = isSearch ? recordedMax : totalMax + 1
-  const { seen, total } = await look(queries, query, { before: lastId, seenMax })
+  const { seen, total } = page.looked ?? (await look(queries, query, { before: lastId, seenMax }))
   return toTotal(underWay.length + total, isCut || seen === seenMax)
+}
+
+interface Look {
+  seen: number
+  total: number
+  end: string | null
 }
 
 /** Looks at so many that are recorded: how many match, and where it stopped; null: it saw all. */
@@ -126,7 +142,7 @@ async function look(
   queries: Queries,
   query: ExecutionQuery,
   { before, seenMax }: { before: string; seenMax: number },
-): Promise<{ seen: number; total: number; end: string | null }> {
+): Promise<Look> {
   const values = [...conditionsOf(query, before), seenMax, query.tenantId]
   const { rows } = await queries.query<CountRow>(countStatement(query), values)
   const { seen, total, end_id: end } = rows[0]!
