@@ -52,7 +52,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
           size: 30,
           values: (_plot, values, _axis, _space, step) => timeLabels(values, step, mode),
         },
-        { ...axis, size: 46, values: (_plot, values) => values.map((value) => latest.current.format(value)) },
+        { ...axis, size: 54, values: (_plot, values) => values.map((value) => latest.current.format(value)) },
       ],
       series: [
         { label: 'at', value: (_plot, value) => (value === null ? '–' : timeLabels([value], 1, mode)[0]!) },
