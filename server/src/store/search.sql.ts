@@ -62,21 +62,25 @@ const underWayOfTenant = fragment`
 
 // Recorded. $1 job or tenant, $2 before, $3 from; then the conditions: $4 outcomes, $5 kind, $6 error type, $7 dead
 // letter, $8 to, $9 tag, $10 text; $11 rows to look at. Bounds of recorded_at leave out days: a slot is never recorded
-// before its time, two weeks of days to come are empty, and what was recorded more than a day after its slot is in an
-// index of its own. k.since: what is kept.
+// before its time, and two weeks of days to come are empty. What was enqueued long after its slot has indexes of its own.
+// k.since: what is kept.
 const columns = fragment`
   a.execution_id, a.job_id, a.version, a.kind, a.outcome, a.slot, a.attempt, a.enqueued_at, a.started_at, a.finished_at,
   a.duration_ms, a.worker_id, a.http_status, a.error_type, a.error_message, a.dead_letter, a.run_id,
   a.skip_reason`
 
+// The least id of what was enqueued later than its slot by so much that it is in the index of what was late; clocks of
+// servers differ by less than the second minute. Infinity has no id.
+const lateId = fragment`
+  first_id(least($8::timestamptz, timestamptz '2200-01-01 00:00:00+00') + interval '2 minutes')`
+
 const newest = fragment`
-  AND a.final AND a.execution_id < $2::uuid AND a.recorded_at >= greatest($3::timestamptz, k.since)
-  AND a.recorded_at < least($8::timestamptz + interval '24 hours', now() + interval '1 hour')
-  ORDER BY a.execution_id DESC LIMIT $11`
+  AND a.final AND a.execution_id < least($2::uuid, ${lateId}) AND a.recorded_at >= greatest($3::timestamptz, k.since)
+  AND a.recorded_at < now() + interval '1 hour' ORDER BY a.execution_id DESC LIMIT $11`
 
 const newestLate = fragment`
-  AND a.final AND a.recorded_at - a.slot > interval '1 day' AND a.execution_id < $2::uuid
-  AND a.recorded_at >= greatest($8::timestamptz + interval '24 hours', k.since) AND a.recorded_at < now() + interval '1 hour'
+  AND a.final AND a.enqueued_at - a.slot > interval '1 minute' AND a.execution_id < $2::uuid AND a.execution_id >= ${lateId}
+  AND a.recorded_at >= greatest($8::timestamptz, k.since) AND a.recorded_at < now() + interval '1 hour'
   ORDER BY a.execution_id DESC LIMIT $11`
 
 const inOrder = (rows: Fragment): Fragment => fragment`
