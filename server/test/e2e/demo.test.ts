@@ -36,7 +36,9 @@ async function openApi(program: Program): Promise<Api> {
   return callApi(await program.ready(), program.key())
 }
 
-test('a demo has jobs, a month of history, dead letters and something that runs, and the next start adds nothing', async (t) => {
+test('a demo has jobs, a month of history, dead letters and something that runs, and the next start adds nothing', {
+  timeout: 300_000,
+}, async (t) => {
   const { start } = await setup(t)
   const first = start(['--demo'])
   const api = await openApi(first)
@@ -100,7 +102,9 @@ test('a demo has jobs, a month of history, dead letters and something that runs,
   assert.deepEqual(await slotsOf(again, jobId, at(-28)), fourWeeksAgo)
 })
 
-test('a demo that was cut short is begun anew, and nothing is there twice', async (t) => {
+test('a demo that was cut short is begun anew, and nothing is there twice', {
+  timeout: 300_000,
+}, async (t) => {
   const { start } = await setup(t)
   const { socketDir, database } = await createDatabase(t, { template: 'empty' })
   const own = {
@@ -142,7 +146,9 @@ test('a demo that was cut short is begun anew, and nothing is there twice', asyn
   assert(rows[0]!.days >= 30, `${rows[0]!.days} days`)
 })
 
-test('a demo is refused where there are jobs already, and nothing is left running', async (t) => {
+test('a demo is refused where there are jobs already, and nothing is left running', {
+  timeout: 300_000,
+}, async (t) => {
   const { start } = await setup(t)
   const first = start()
   const api = await openApi(first)
@@ -159,7 +165,9 @@ test('a demo is refused where there are jobs already, and nothing is left runnin
   assert.deepEqual(second.tree(), [])
 })
 
-test('a demo for measuring has as many jobs and about as many attempts as asked for', async (t) => {
+test('a demo for measuring has as many jobs and about as many attempts as asked for', {
+  timeout: 300_000,
+}, async (t) => {
   const { start } = await setup(t)
   const program = start(['--demo', '--demo-jobs', '300', '--demo-attempts', '20000'])
   const api = await openApi(program)
