@@ -76,10 +76,11 @@ async function stopHolding(client: pg.Client, { child }: Program): Promise<void>
   }
 }
 
+/** With what only a worker says: schedulers are never idle for long, and a worker that stands still for that long is dead. */
 async function isBusy(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ busy: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
-      AND pid <> pg_backend_pid()) AS busy`,
+      AND pid <> pg_backend_pid() AND query ~ '^/\\* (claim|finish|return|findOwn)') AS busy`,
   )
   return rows[0]!.busy
 }
