@@ -22,6 +22,8 @@ const register = join(import.meta.dirname, '../planted/register.ts')
 const testMs = 300_000
 /** Of one worker that is killed: its lease, and what it held runs again. */
 const reclaimMs = 16_000
+/** Long for a backend to begin what it was sent, short for a lease. */
+const backendMs = 1_000
 
 suite('a broken build is found', { concurrency: 2 }, () => {
   test('a slot that has neither an execution nor a skip is I1', { timeout: testMs }, async (t) => {
@@ -65,15 +67,21 @@ suite('a broken build is found', { concurrency: 2 }, () => {
 async function stopHolding(client: pg.Client, { child }: Program): Promise<void> {
   for (;;) {
     child.kill('SIGSTOP')
-    // What it had sent before goes on without it.
-    while (await isBusy(client)) await realTimers.wait(10)
-    const { rows } = await client.query<{ held: number }>(
-      'SELECT coalesce(sum(cardinality(positions)), 0)::int AS held FROM batches WHERE worker_id IS NOT NULL',
-    )
-    if (rows[0]!.held > 1) return
+    // What it had sent before goes on without it, some of it only when a backend has its turn.
+    const holds = await holdsIdly(client)
+    if (holds) await realTimers.wait(backendMs)
+    if (holds && (await holdsIdly(client))) return
     child.kill('SIGCONT')
     await realTimers.wait(20)
   }
+}
+
+async function holdsIdly(client: pg.Client): Promise<boolean> {
+  if (await isBusy(client)) return false
+  const { rows } = await client.query<{ held: number }>(
+    'SELECT coalesce(sum(cardinality(positions)), 0)::int AS held FROM batches WHERE worker_id IS NOT NULL',
+  )
+  return rows[0]!.held > 1
 }
 
 /** With what only a worker says: schedulers are never idle for long, and a worker that stands still for that long is dead. */
@@ -95,6 +103,7 @@ async function setup(t: TestContext, bug: string) {
   cleanUp(t, () => receiver[Symbol.asyncDispose]())
   const faults = new LineWriter(join(dir, FILES.faults))
   cleanUp(t, () => faults.close())
+  const programs: Program[] = []
   return {
     faults,
     client: await connect(t, address),
@@ -110,6 +119,7 @@ async function setup(t: TestContext, bug: string) {
           CARILLON_PROCESSES: '1',
         },
       })
+      programs.push(program)
       if (roles.startsWith('api')) return { program, url: await program.ready() }
       await program.says(/is ready\.[\s\S]*Ctrl-C/)
       return { program, url: '' }
@@ -131,6 +141,11 @@ async function setup(t: TestContext, bug: string) {
       await driver.drained()
     },
     async findsOnly(invariant: string) {
+      // Its jobs would go on: what is called between two looks would be nobody's.
+      for (const { child, exit } of programs) {
+        child.kill('SIGTERM')
+        await exit
+      }
       const { violations } = await check({ dir, databaseUrl })
       assert(violations.length > 0, 'it is found')
       const others = violations.filter((one) => one.invariant !== invariant)
