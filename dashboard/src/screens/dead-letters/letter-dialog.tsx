@@ -2,7 +2,7 @@
 import type { DeadLetter, RedriveReply } from '@carillon/contract/dead-letter.ts'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -10,6 +10,7 @@ import { JsonBlock } from '../../components/code-block.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { ErrorBox, Facts, Loading } from '../../components/page.tsx'
+import { PayloadField } from '../../components/payload-field.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, shortId, words } from '../../lib/format.ts'
 import { checkJson } from '../execution/check-json.ts'
@@ -168,7 +169,6 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
 
 function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
   const [text, setText] = useState(() => JSON.stringify(letter.payload ?? {}, null, 2))
-  const fieldId = useId()
   const checked = checkJson(text)
   const path = `/dead-letters/${letter.execution_id}`
   const body = { payload: checked.value }
@@ -183,26 +183,12 @@ function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void 
       invalidates={['/dead-letters', letterKey]}
       onClose={onClose}
     >
-      <div className="field">
-        <label htmlFor={fieldId}>Payload</label>
-        <textarea
-          id={fieldId}
-          className="input code"
-          rows={14}
-          spellCheck={false}
-          value={text}
-          aria-invalid={checked.error !== null}
-          aria-describedby={`${fieldId}-hint`}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <p
-          id={`${fieldId}-hint`}
-          className={checked.error === null ? 'field-hint' : 'field-error'}
-          role="status"
-        >
-          {checked.error ?? 'Valid JSON. The letter is called with it when it is redriven.'}
-        </p>
-      </div>
+      <PayloadField
+        text={text}
+        error={checked.error}
+        hint="Valid JSON. The letter is called with it when it is redriven."
+        onChange={setText}
+      />
     </ConfirmDialog>
   )
 }

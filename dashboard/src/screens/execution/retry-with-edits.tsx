@@ -1,8 +1,9 @@
 // A retry with another payload, checked as JSON before it is sent.
 import type { Execution, RetryReply } from '@carillon/contract/execution.ts'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { PayloadField } from '../../components/payload-field.tsx'
 import { checkJson } from './check-json.ts'
 
 interface RetryWithEditsProps {
@@ -13,7 +14,6 @@ interface RetryWithEditsProps {
 
 export function RetryWithEdits({ execution, onClose, onDone }: RetryWithEditsProps) {
   const [text, setText] = useState(() => JSON.stringify(execution.payload ?? {}, null, 2))
-  const fieldId = useId()
   const checked = checkJson(text)
   const path = `/executions/${execution.execution_id}/retry`
   const body = { payload_override: checked.value }
@@ -34,26 +34,12 @@ export function RetryWithEdits({ execution, onClose, onDone }: RetryWithEditsPro
       onDone={onDone}
       onClose={onClose}
     >
-      <div className="field">
-        <label htmlFor={fieldId}>Payload</label>
-        <textarea
-          id={fieldId}
-          className="input code"
-          rows={14}
-          spellCheck={false}
-          value={text}
-          aria-invalid={checked.error !== null}
-          aria-describedby={`${fieldId}-hint`}
-          onChange={(event) => setText(event.target.value)}
-        />
-        <p
-          id={`${fieldId}-hint`}
-          className={checked.error === null ? 'field-hint' : 'field-error'}
-          role="status"
-        >
-          {checked.error ?? 'Valid JSON. It runs the present version of the job.'}
-        </p>
-      </div>
+      <PayloadField
+        text={text}
+        error={checked.error}
+        hint="Valid JSON. It runs the present version of the job."
+        onChange={setText}
+      />
     </ConfirmDialog>
   )
 }
