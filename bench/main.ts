@@ -7,7 +7,7 @@ import { say } from './output.ts'
 
 /** Every one is a file here that exports `run`. */
 const inAll = ['http', 'handlers', 'accuracy', 'adhoc', 'herd', 'scale', 'api', 'idle', 'graph']
-const byName = ['endurance', 'first-job', 'screens', 'sdk']
+const byName = ['endurance', 'first-job', 'screens', 'sdk', 'store']
 
 export interface BenchOptions {
   /** Shorter and smaller: what it says is rougher. */

@@ -28,13 +28,21 @@ import {
   findOwn,
   finishBatches,
   finishLive,
+  finishSucceeded,
   selectCancelled,
   selectWaiting,
 } from '../src/store/queue.sql.ts'
 import * as rollupStatements from '../src/store/rollups.sql.ts'
 import { selectWaitingRoutes } from '../src/store/routes.sql.ts'
 import * as searchStatements from '../src/store/search.sql.ts'
-import { fireSlots, loadCursors, loadNoted, lockCursors, takeNotes } from '../src/store/slots.sql.ts'
+import {
+  firePlain,
+  fireSlots,
+  loadCursors,
+  loadNoted,
+  lockCursors,
+  takeNotes,
+} from '../src/store/slots.sql.ts'
 import {
   countHeldKeys,
   leaveForgotten,
@@ -122,6 +130,31 @@ export const hotStatements: HotStatement[] = [
     ],
     types: 'json, float8',
   },
+  {
+    statement: firePlain,
+    values: [
+      ...[job, '1', `to_ms(date_trunc('second', now()))`, `to_ms(date_trunc('second', now()))`],
+      `execution_at(batch_of(md5('plain' || n / 100)::uuid), n % 100)`,
+      ...[
+        'n % 100',
+        'n / 100 + 1',
+        'n % 7 = 0',
+        'n % 2 = 0',
+        'to_ms(now())',
+        'to_ms(now())',
+        'to_ms(now()) - 60000',
+      ],
+    ]
+      .map((element) => `SELECT array_agg(${element}) FROM generate_series(0, 499) AS n`)
+      .concat(
+        [`batch_of(md5('plain' || n)::uuid)`, `text 'server'`, `text 'shared'`, '5'].map(
+          (element) => `SELECT array_agg(${element}) FROM generate_series(0, 4) AS n`,
+        ),
+        `SELECT to_ms(now()) - 3600000`,
+      ),
+    types:
+      'uuid[], int[], bigint[], bigint[], uuid[], smallint[], int[], boolean[], boolean[], bigint[], bigint[], bigint[], uuid[], text[], text[], smallint[], float8',
+  },
   { statement: selectWaiting, values: [routes, 'SELECT 256'], types: 'text[], bigint' },
   {
     statement: selectWaitingRoutes,
@@ -149,6 +182,19 @@ export const hotStatements: HotStatement[] = [
         FROM generate_series(1, 20) AS b`,
     ],
     types: 'uuid, json',
+  },
+  {
+    statement: finishSucceeded,
+    values: [
+      `SELECT md5('worker1')::uuid`,
+      ...[`batch_of(md5('batch' || b * 10)::uuid)`, '1', 'b * 100 - 99', 'b * 100'].map(
+        (element) => `SELECT array_agg(${element}) FROM generate_series(1, 20) AS b`,
+      ),
+      ...['n % 100', 'to_ms(now())', 'to_ms(now())', '1', '200', `text 'ok'`].map(
+        (element) => `SELECT array_agg(${element}) FROM generate_series(0, 1999) AS n`,
+      ),
+    ],
+    types: 'uuid, uuid[], int[], int[], int[], smallint[], bigint[], bigint[], int[], smallint[], text[]',
   },
   {
     statement: finishLive,

@@ -128,6 +128,39 @@ export const selectDefinitions = sql('selectDefinitions')`
   FROM json_to_recordset($1::json) AS x(j uuid, v int)
   CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1) v`
 
+// Most batches end as a whole, with nothing to say but that all has succeeded. Of such ones the reports are arrays, one after
+// the other ($4 where those of a batch begin, $5 where they end), in the order in which the batch has its places: that it is
+// the same is looked at. A batch of which something was cancelled, or has left, is not touched and returned, and
+// `finishBatches` says what becomes of it ([m] 2,000 executions: half of the CPU).
+// A lane of its own is the tenant's id. $6 places, $7 when each began, $8 when it ended, $9 ms, $10 HTTP status, $11 previews.
+export const finishSucceeded = sql('finishSucceeded')`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
+    SELECT * FROM unnest($2::uuid[], $3::int[], $4::int[], $5::int[]) AS x(b, f, lo, hi)
+  ), holder AS MATERIALIZED (
+    SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
+  ), locked AS MATERIALIZED (
+    SELECT b.batch_id FROM holder w CROSS JOIN batches b
+    WHERE w.worker_id = $1 AND b.batch_id = ANY ($2::uuid[]) ORDER BY b.batch_id FOR UPDATE OF b
+  ), gone AS (
+    DELETE FROM batches b USING locked k, report x
+    WHERE b.batch_id = k.batch_id AND k.batch_id = x.b AND (b.worker_id = $1) IS TRUE AND b.fence = x.f
+      AND b.cancels IS NULL AND b.positions = ($6::smallint[])[x.lo:x.hi]
+    RETURNING b.*, x.lo, x.hi
+  ), recorded AS (
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+      enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, preview, dead_letter)
+    SELECT m.at, coalesce(g.tenant_id, (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id)), u.job_id, u.version,
+      (g.stem || lpad(to_hex(u.place::int), 2, '0'))::uuid, 1, true, 'slot', 'succeeded', from_ms(u.slot_ms), g.enqueued_at,
+      from_ms(u.s), from_ms(u.z), u.d, $1, u.h, u.w, false
+    FROM (
+      SELECT *, CASE WHEN lane <> 'shared' THEN lane::uuid END AS tenant_id, left(batch_id::text, 34) AS stem FROM gone
+    ) g
+    CROSS JOIN moment m CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms,
+      ($7::bigint[])[g.lo:g.hi], ($8::bigint[])[g.lo:g.hi], ($9::int[])[g.lo:g.hi], ($10::smallint[])[g.lo:g.hi],
+      ($11::text[])[g.lo:g.hi]) AS u(place, job_id, version, slot_ms, s, z, d, h, w)
+  )
+  SELECT x.b AS batch_id FROM report x WHERE x.b NOT IN (SELECT g.batch_id FROM gone g)`
+
 // First the lock on the worker, as reclaim does: the rows inserted below need it, and taken after the batches it would
 // deadlock. Positions that were reported (n in all of a batch) and are not in it any more have left it before.
 export const finishBatches = sql('finishBatches')`

@@ -1,4 +1,5 @@
 // The worker's port on PostgreSQL.
+import type { AttemptEnd } from '../domain/attempt.ts'
 import type { ExecutionKind } from '../domain/execution.ts'
 import type { Execution } from '../domain/job.ts'
 import type { RetryPolicy } from '../domain/retry.ts'
@@ -19,6 +20,7 @@ import type {
 import type { Database } from './database.ts'
 import { withDays } from './days.ts'
 import { toEndingItem } from './ending-item.ts'
+import { listOf, textListOf } from './lists.ts'
 import * as statements from './queue.sql.ts'
 
 export class StoredQueue implements Queue {
@@ -106,8 +108,11 @@ export class StoredQueue implements Queue {
   }
 
   async finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer> {
-    if (batches.length === 0) return toAnswer([])
-    const report = batches.map(({ batchId, fence, endings }) => ({
+    const succeeded = batches.filter(hasSucceeded)
+    const left = new Set(await this.#finishSucceeded(workerId, succeeded))
+    const others = batches.filter((one) => left.has(one.batchId) || !succeeded.includes(one))
+    if (others.length === 0) return toAnswer([])
+    const report = others.map(({ batchId, fence, endings }) => ({
       b: batchId,
       f: fence,
       n: endings.length,
@@ -118,6 +123,39 @@ export class StoredQueue implements Queue {
       this.#database.query<FinishRow>(statements.finishBatches, values),
     )
     return toAnswer(rows)
+  }
+
+  /** Returns the batches that must be looked at more closely: nothing of them is written. */
+  async #finishSucceeded(workerId: string, batches: readonly FinishedBatch[]): Promise<string[]> {
+    if (batches.length === 0) return []
+    const ends: { position: number; end: AttemptEnd }[] = []
+    const upTo: number[] = []
+    for (const { endings } of batches) {
+      for (const { position, ending } of endings)
+        ends.push({ position, end: (ending as { end: AttemptEnd }).end })
+      upTo.push(ends.length)
+    }
+    const values = [
+      workerId,
+      listOf(batches, ({ batchId }) => batchId),
+      listOf(batches, ({ fence }) => fence),
+      // Places in arrays of PostgreSQL count from 1.
+      listOf(
+        batches.map(({ endings }, index) => upTo[index]! - endings.length + 1),
+        String,
+      ),
+      listOf(upTo, String),
+      listOf(ends, ({ position }) => position),
+      listOf(ends, ({ end }) => end.startedAt ?? 'NULL'),
+      listOf(ends, ({ end }) => end.finishedAt),
+      listOf(ends, ({ end }) => (end.durationMs === null ? 'NULL' : Math.round(end.durationMs))),
+      listOf(ends, ({ end }) => end.httpStatus ?? 'NULL'),
+      textListOf(ends, ({ end }) => end.preview),
+    ]
+    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.query<{ batch_id: string }>(statements.finishSucceeded, values),
+    )
+    return rows.map((row) => row.batch_id)
   }
 
   async finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer> {
@@ -162,6 +200,14 @@ export class StoredQueue implements Queue {
       }),
     )
   }
+}
+
+/** All of it, so that there is nothing to say but when and how. */
+function hasSucceeded({ endings }: FinishedBatch): boolean {
+  return (
+    endings.length > 0 &&
+    endings.every(({ ending }) => ending.kind === 'ended' && ending.end.outcome === 'succeeded')
+  )
 }
 
 function toAnswer(rows: readonly FinishRow[]): FinishAnswer {

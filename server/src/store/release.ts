@@ -32,8 +32,9 @@ export async function releaseJobs(
   return withDays(database, 'slots', slots, () =>
     withDays(database, 'attempts', 'today', () =>
       database.transaction(async (queries) => {
-        const locked = await queries.query<{ job_id: string }>(lockCursors, [jobIds])
-        const ids = locked.rows.map((row) => row.job_id)
+        const left = await queries.query<{ job_id: string }>(lockCursors, [jobIds])
+        const unlocked = new Set(left.rows.map((row) => row.job_id))
+        const ids = jobIds.filter((jobId) => !unlocked.has(jobId))
         if (ids.length === 0) return nothing
         const values = [ids, waitingMax, bufferMax + 1]
         const { rows } = await queries.query<WaitingRow>(statements.selectReleasable, values)

@@ -13,6 +13,7 @@ import {
 } from '../ports/slots.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
+import { listOf, textListOf } from './lists.ts'
 import * as statements from './slots.sql.ts'
 
 /** A recorded slot lies in the past on every clock that is not further off than this. */
@@ -58,9 +59,11 @@ export class StoredSlots implements Slots {
 
   #fire(slots: readonly SlotToFire[], jobIds: readonly string[]): Promise<FireAnswer[]> {
     return this.#database.transaction(async (queries) => {
-      const { rows } = await queries.query<{ job_id: string }>(statements.lockCursors, [jobIds])
-      const locked = new Set(rows.map((row) => row.job_id))
+      const values = [listOf(jobIds, (jobId) => jobId)]
+      const { rows } = await queries.query<{ job_id: string }>(statements.lockCursors, values)
+      const held = new Set(rows.map((row) => row.job_id))
       const answers: FireAnswer[] = []
+      const plain: SlotToFire[] = []
       const items: object[] = []
       const unlocked: SlotToFire[] = []
       const named = new Set<string>()
@@ -72,13 +75,16 @@ export class StoredSlots implements Slots {
         if (named.has(key)) answers.push({ jobId: one.jobId, slot: one.slot, answer: 'taken' })
         else if (isDecidedAlone(one) && jobs.has(one.jobId))
           answers.push({ jobId: one.jobId, slot: one.slot, answer: 'busy' })
-        else if (locked.has(one.jobId))
-          items.push(toItem(one, plans.get(one.jobId), jobs.get(one.jobId) ?? 0))
-        else unlocked.push(one)
+        else if (held.has(one.jobId)) unlocked.push(one)
+        else if (isPlain(one) && !plans.has(one.jobId) && !jobs.has(one.jobId)) plain.push(one)
+        else items.push(toItem(one, plans.get(one.jobId), jobs.get(one.jobId) ?? 0))
         named.add(key)
         jobs.set(one.jobId, (jobs.get(one.jobId) ?? 0) + 1)
       }
       if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
+      if (plain.length > 0)
+        for (const one of await firePlain(queries, plain, recordedFrom(slots)))
+          items.push(toItem(one, undefined, 0))
       if (items.length === 0) return answers
       const fired = await queries.query<AnswerRow>(statements.fireSlots, [
         JSON.stringify(items),
@@ -88,6 +94,56 @@ export class StoredSlots implements Slots {
       return answers
     })
   }
+}
+
+/** One that nothing is to be said of but that it fires, and where its cursor goes from there. */
+function isPlain(one: SlotToFire): boolean {
+  const { overlapPolicy, move } = one
+  if (overlapPolicy !== 'SKIP' && overlapPolicy !== 'ALLOW') return false
+  if (one.limited || one.ownRow || one.late || one.owedTo !== null || one.plannedAt !== undefined)
+    return false
+  if (one.skip !== null || one.skipped.length > 0 || one.runs !== null || one.calendars !== null) return false
+  if (one.graphId !== null || one.runId !== null) return false
+  return move === null || (move.awaits !== true && move.decidedTo === one.slot)
+}
+
+/** Returns those that must be looked at more closely. */
+async function firePlain(
+  queries: Queries,
+  slots: readonly SlotToFire[],
+  from: number | null,
+): Promise<SlotToFire[]> {
+  const batches = new Map<string, { n: number; one: SlotToFire }>()
+  const numbers: number[] = []
+  const places: number[] = []
+  for (const one of slots) {
+    const id = one.executionId.slice(0, 34)
+    const batch = batches.get(id) ?? { n: batches.size + 1, one }
+    batches.set(id, batch)
+    numbers.push(batch.n)
+    places.push(Number.parseInt(one.executionId.slice(34), 16))
+  }
+  const firsts = [...batches.values()]
+  const { rows } = await queries.query<{ n: number }>(statements.firePlain, [
+    listOf(slots, ({ jobId }) => jobId),
+    listOf(slots, ({ version }) => version),
+    listOf(slots, ({ slot }) => slot),
+    listOf(slots, ({ dueAt }) => dueAt),
+    listOf(slots, ({ executionId }) => executionId),
+    listOf(places, (n) => n),
+    listOf(numbers, (n) => n),
+    listOf(slots, ({ overlapPolicy }) => (overlapPolicy === 'ALLOW' ? 't' : 'f')),
+    listOf(slots, ({ move }) => (move === null ? 'f' : 't')),
+    listOf(slots, ({ move }) => move?.slotAt ?? 'NULL'),
+    listOf(slots, ({ move }) => move?.dueAt ?? 'NULL'),
+    listOf(slots, ({ recordedAt, slot }) => (recordedAt === null ? 'NULL' : Math.min(recordedAt, slot))),
+    listOf([...batches.keys()], (id) => `${id}00`),
+    textListOf(firsts, ({ one }) => one.route),
+    textListOf(firsts, ({ one }) => one.lane),
+    listOf(firsts, ({ one }) => one.priority),
+    from,
+  ])
+  return rows.map(({ n }) => slots[n - 1]!)
 }
 
 /** Where the latest recorded slot of each of these jobs is at the earliest; null: of some nothing is known. */

@@ -24,11 +24,13 @@ import { StoredJobs } from '../../src/store/jobs.ts'
 import { StoredLogs } from '../../src/store/logs.ts'
 import { StoredOperations } from '../../src/store/operations.ts'
 import { StoredPartitions } from '../../src/store/partitions.ts'
+import { finishBatches, finishSucceeded } from '../../src/store/queue.sql.ts'
 import { StoredQueue } from '../../src/store/queue.ts'
 import { StoredRequests } from '../../src/store/requests.ts'
 import { StoredRoutes } from '../../src/store/routes.ts'
 import { StoredRunSteps } from '../../src/store/run-steps.ts'
 import { StoredSecrets } from '../../src/store/secrets.ts'
+import { firePlain, fireSlots } from '../../src/store/slots.sql.ts'
 import { StoredSlots } from '../../src/store/slots.ts'
 import { StoredUpkeep } from '../../src/store/upkeep.ts'
 import { StoredWorkers } from '../../src/store/workers.ts'
@@ -149,7 +151,7 @@ class HeldDatabase extends Database {
   }
 
   override query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
-    if (!this.#holds.has(statement.name)) return super.query(statement, values)
+    if (!this.#holds.has(wholeOf(statement))) return super.query(statement, values)
     return super.transaction((queries) => this.#step(queries, statement, values))
   }
 
@@ -170,13 +172,30 @@ class HeldDatabase extends Database {
     statement: Sql,
     values: readonly unknown[],
   ): Promise<Rows<R>> {
-    const hold = this.#holds.get(statement.name)
-    this.#holds.delete(statement.name)
-    if (hold?.when === 'before') await arrive(hold)
+    const name = wholeOf(statement)
+    const hold = this.#holds.get(name)
+    if (hold?.when === 'before') {
+      this.#holds.delete(name)
+      await arrive(hold)
+    }
     const result = await queries.query<R>(statement, values)
-    if (hold?.when === 'after') await arrive(hold)
+    // What a first look has left is done by the whole statement.
+    if (hold?.when === 'after' && (statement.name === name || result.rows.length === 0)) {
+      this.#holds.delete(name)
+      await arrive(hold)
+    }
     return result
   }
+}
+
+/** Statements that do what is plain, and leave the rest to another one: a test that holds this one means both. */
+const firstLooks = new Map([
+  [firePlain.name, fireSlots.name],
+  [finishSucceeded.name, finishBatches.name],
+])
+
+function wholeOf({ name }: Sql): string {
+  return firstLooks.get(name) ?? name
 }
 
 async function arrive(hold: Hold): Promise<void> {
