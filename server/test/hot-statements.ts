@@ -28,21 +28,13 @@ import {
   findOwn,
   finishBatches,
   finishLive,
-  finishSucceeded,
   selectCancelled,
   selectWaiting,
 } from '../src/store/queue.sql.ts'
 import * as rollupStatements from '../src/store/rollups.sql.ts'
 import { selectWaitingRoutes } from '../src/store/routes.sql.ts'
 import * as searchStatements from '../src/store/search.sql.ts'
-import {
-  firePlain,
-  fireSlots,
-  loadCursors,
-  loadNoted,
-  lockCursors,
-  takeNotes,
-} from '../src/store/slots.sql.ts'
+import { loadCursors, loadNoted, takeNotes } from '../src/store/slots.sql.ts'
 import {
   countHeldKeys,
   leaveForgotten,
@@ -112,49 +104,6 @@ export const hotStatements: HotStatement[] = [
     values: [`SELECT array_agg(${job}) FROM generate_series(1, 2000) AS n`, `SELECT to_ms('9999-01-01')`],
     types: 'uuid[], float8',
   },
-  {
-    statement: lockCursors,
-    values: [`SELECT array_agg(${job}) FROM generate_series(1, 1000) AS n`],
-    types: 'uuid[]',
-  },
-  {
-    statement: fireSlots,
-    values: [
-      `SELECT json_agg(json_build_object('j', ${job}, 'v', 1, 's', to_ms(date_trunc('second', now())), 'd', 0,
-        'e', execution_at(md5('new' || n / 100)::uuid, n % 100), 'b', batch_of(md5('new' || n / 100)::uuid), 'o', n % 100,
-        'r', 'server', 'l', 'shared', 'p', 5, 'al', n % 7 = 0, 'la', n % 10 = 0, 'li', n % 3 = 0,
-        'bm', CASE WHEN n % 2 = 0 THEN 1000 END, 'ro', n % 2 = 0, 'cn', CASE WHEN n % 5 = 0 THEN '["holidays"]'::json END, 'cr', 0,
-        'g', CASE WHEN n % 9 = 0 THEN ${job} END, 'ru', CASE WHEN n % 9 = 0 THEN md5('run' || n)::uuid END,
-        'ps', to_ms(date_trunc('second', now())) - 1000)) FROM generate_series(1, 1000) AS n`,
-      `SELECT to_ms(now()) - 3600000`,
-    ],
-    types: 'json, float8',
-  },
-  {
-    statement: firePlain,
-    values: [
-      ...[job, '1', `to_ms(date_trunc('second', now()))`, `to_ms(date_trunc('second', now()))`],
-      `execution_at(batch_of(md5('plain' || n / 100)::uuid), n % 100)`,
-      ...[
-        'n % 100',
-        'n / 100 + 1',
-        'n % 7 = 0',
-        'n % 2 = 0',
-        'to_ms(now())',
-        'to_ms(now())',
-        'to_ms(now()) - 60000',
-      ],
-    ]
-      .map((element) => `SELECT array_agg(${element}) FROM generate_series(0, 499) AS n`)
-      .concat(
-        [`batch_of(md5('plain' || n)::uuid)`, `text 'server'`, `text 'shared'`, '5'].map(
-          (element) => `SELECT array_agg(${element}) FROM generate_series(0, 4) AS n`,
-        ),
-        `SELECT to_ms(now()) - 3600000`,
-      ),
-    types:
-      'uuid[], int[], bigint[], bigint[], uuid[], smallint[], int[], boolean[], boolean[], bigint[], bigint[], bigint[], uuid[], text[], text[], smallint[], float8',
-  },
   { statement: selectWaiting, values: [routes, 'SELECT 256'], types: 'text[], bigint' },
   {
     statement: selectWaitingRoutes,
@@ -182,19 +131,6 @@ export const hotStatements: HotStatement[] = [
         FROM generate_series(1, 20) AS b`,
     ],
     types: 'uuid, json',
-  },
-  {
-    statement: finishSucceeded,
-    values: [
-      `SELECT md5('worker1')::uuid`,
-      ...[`batch_of(md5('batch' || b * 10)::uuid)`, '1', 'b * 100 - 99', 'b * 100'].map(
-        (element) => `SELECT array_agg(${element}) FROM generate_series(1, 20) AS b`,
-      ),
-      ...['n % 100', 'to_ms(now())', 'to_ms(now())', '1', '200', `text 'ok'`].map(
-        (element) => `SELECT array_agg(${element}) FROM generate_series(0, 1999) AS n`,
-      ),
-    ],
-    types: 'uuid, uuid[], int[], int[], int[], smallint[], bigint[], bigint[], int[], smallint[], text[]',
   },
   {
     statement: finishLive,

@@ -6,6 +6,7 @@ import type pg from 'pg'
 import { dashboardStatements } from '../../test/dashboard-statements.ts'
 import { useDatabase } from '../../test/database.ts'
 import { graphStatements } from '../../test/graph-statements.ts'
+import { hotFireStatements } from '../../test/hot-fire-statements.ts'
 import { hotRunStatements } from '../../test/hot-run-statements.ts'
 import { type HotStatement, hotStatements } from '../../test/hot-statements.ts'
 import { fillDatabase } from '../../test/large-database.ts'
@@ -71,7 +72,13 @@ for (const analyzed of [true, false]) {
     if (analyzed) await client.query('VACUUM ANALYZE')
     await adopt(database, client)
     const found: string[] = []
-    for (const one of [...hotStatements, ...graphStatements, ...hotRunStatements, ...dashboardStatements]) {
+    for (const one of [
+      ...hotStatements,
+      ...graphStatements,
+      ...hotRunStatements,
+      ...hotFireStatements,
+      ...dashboardStatements,
+    ]) {
       for (const whole of new Set(wholeReads(await planOf(client, one))))
         found.push(`${one.statement.name}: ${whole}`)
     }

@@ -1,0 +1,56 @@
+// The statements that fire, and that finish what is plain, with full-size parameters, for the test that looks at their plans.
+import { finishSucceeded } from '../src/store/queue.sql.ts'
+import { firePlain, fireSlots, lockCursors } from '../src/store/slots.sql.ts'
+import type { HotStatement } from './hot-statements.ts'
+
+const second = `to_ms(date_trunc('second', now()))`
+/** Arrays of so many elements each, by their number n from 0. */
+const lists = (elements: string[], count: number) =>
+  elements.map((element) => `SELECT array_agg(${element}) FROM generate_series(0, ${count - 1}) AS n`)
+
+const job = 'md5(n::text)::uuid'
+
+export const hotFireStatements: HotStatement[] = [
+  {
+    statement: lockCursors,
+    values: [`SELECT array_agg(${job}) FROM generate_series(1, 1000) AS n`],
+    types: 'uuid[]',
+  },
+  {
+    statement: fireSlots,
+    values: [
+      `SELECT json_agg(json_build_object('j', ${job}, 'v', 1, 's', to_ms(date_trunc('second', now())), 'd', 0,
+        'e', execution_at(md5('new' || n / 100)::uuid, n % 100), 'b', batch_of(md5('new' || n / 100)::uuid), 'o', n % 100,
+        'r', 'server', 'l', 'shared', 'p', 5, 'al', n % 7 = 0, 'la', n % 10 = 0, 'li', n % 3 = 0,
+        'bm', CASE WHEN n % 2 = 0 THEN 1000 END, 'ro', n % 2 = 0, 'cn', CASE WHEN n % 5 = 0 THEN '["holidays"]'::json END, 'cr', 0,
+        'g', CASE WHEN n % 9 = 0 THEN ${job} END, 'ru', CASE WHEN n % 9 = 0 THEN md5('run' || n)::uuid END,
+        'ps', to_ms(date_trunc('second', now())) - 1000)) FROM generate_series(1, 1000) AS n`,
+      `SELECT to_ms(now()) - 3600000`,
+    ],
+    types: 'json, float8',
+  },
+  {
+    statement: firePlain,
+    values: [
+      ...lists([job, '1', second, second], 500),
+      ...lists(
+        [`execution_at(batch_of(md5('plain' || n / 100)::uuid), n % 100)`, 'n % 100', 'n / 100 + 1'],
+        500,
+      ),
+      ...lists(['n % 7 = 0', 'n % 2 = 0', 'to_ms(now())', 'to_ms(now())', 'to_ms(now()) - 60000'], 500),
+      ...lists([`batch_of(md5('plain' || n)::uuid)`, `text 'server'`, `text 'shared'`, '5'], 5),
+      'SELECT to_ms(now()) - 3600000',
+    ],
+    types: `uuid[], int[], bigint[], bigint[], uuid[], smallint[], int[], boolean[], boolean[], bigint[], bigint[], bigint[],
+      uuid[], text[], text[], smallint[], float8`,
+  },
+  {
+    statement: finishSucceeded,
+    values: [
+      `SELECT md5('worker1')::uuid`,
+      ...lists([`batch_of(md5('batch' || (n + 1) * 10)::uuid)`, '1', 'n * 100 + 1', 'n * 100 + 100'], 20),
+      ...lists(['n % 100', 'to_ms(now())', 'to_ms(now())', '1', '200', `text 'ok'`], 2_000),
+    ],
+    types: 'uuid, uuid[], int[], int[], int[], smallint[], bigint[], bigint[], int[], smallint[], text[]',
+  },
+]
