@@ -1,3 +1,4 @@
+import { testPlain } from '../../test/conformance/plain.ts'
 import { testQueue } from '../../test/conformance/queue.ts'
 import { testQueueAwaiting } from '../../test/conformance/queue-awaiting.ts'
 import { testQueueCancel } from '../../test/conformance/queue-cancel.ts'
@@ -10,5 +11,6 @@ testOnStores(testQueue)
 testOnStores(testQueueAwaiting)
 testOnStores(testQueueCancel)
 testOnStores(testFinish)
+testOnStores(testPlain)
 testOnStores(testQueueLeft)
 testOnStores(testQueueRoutes)

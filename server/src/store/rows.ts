@@ -7,23 +7,36 @@ const bigintOid = 20
 
 const parseDate = pg.types.getTypeParser(timestamptzOid) as (text: string) => Date
 
-/** `2026-11-15 21:14:42.123+00`, as a server in UTC writes it; the driver's own reading takes ten times as long. */
-const plainForm = /^(\d{4})-(\d\d)-(\d\d) (\d\d):(\d\d):(\d\d)(?:\.(\d{1,3}))?\+00$/
+let lastDayText = ''
+let lastDayMs = 0
 
+/**
+ * `2026-11-15 21:14:42.123+00`, as a server in UTC writes it; anything else is left to the driver, whose own reading takes
+ * twenty times as long. By places and not by pattern: a page of history has 200 of them. The day is the same for most.
+ */
 function parseInstant(text: string): EpochMs {
-  const parts = plainForm.exec(text)
-  if (parts === null) return epochMs(parseDate(text).getTime())
-  const [, year, month, day, hour, minute, second, fraction = ''] = parts
-  const ms = Number(fraction.padEnd(3, '0'))
-  return Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    Number(hour),
-    Number(minute),
-    Number(second),
-    ms,
-  ) as EpochMs
+  const isPlain = text.endsWith('+00') && plainLengths.includes(text.length) && text.charCodeAt(10) === space
+  if (!isPlain) return epochMs(parseDate(text).getTime())
+  const dayText = text.slice(0, 10)
+  if (dayText !== lastDayText) {
+    lastDayMs = Date.parse(dayText)
+    lastDayText = dayText
+  }
+  const seconds = twoDigits(text, 11) * 3_600 + twoDigits(text, 14) * 60 + twoDigits(text, 17)
+  let ms = 0
+  for (let place = 20, unit = 100; place < text.length - 3; place++, unit /= 10) {
+    ms += (text.charCodeAt(place) - zero) * unit
+  }
+  return (lastDayMs + seconds * 1_000 + ms) as EpochMs
+}
+
+/** Without a fraction, and with one to three digits of it. */
+const plainLengths: readonly number[] = [22, 24, 25, 26]
+const space = 32
+const zero = 48
+
+function twoDigits(text: string, place: number): number {
+  return (text.charCodeAt(place) - zero) * 10 + text.charCodeAt(place + 1) - zero
 }
 
 export const rowTypes: pg.CustomTypesConfig = {

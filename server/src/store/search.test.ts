@@ -5,6 +5,7 @@ import { useDatabase } from '../../test/database.ts'
 import { defaultTenantId } from '../domain/tenant.ts'
 import { epochMs } from '../lib/epoch.ts'
 import type { ExecutionQuery } from '../ports/history.ts'
+import type { Queries } from './database.ts'
 import { countFailedOfTenant } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
 
@@ -102,4 +103,32 @@ test('what ended badly is found among many attempts that were tried again, by lo
   const { Plan: plan } = rows[0]!['QUERY PLAN'][0]
   const blocks = plan['Shared Hit Blocks']! + plan['Shared Read Blocks']!
   assert(blocks < 3_000, `${blocks} blocks`)
+})
+
+test('the first page of a job is one statement, with its count, and a later page one more', async (t) => {
+  const { client, database } = await useDatabase(t)
+  await client.query(fill)
+  const asked: string[] = []
+  const queries: Queries = {
+    query: (statement, values) => {
+      asked.push(statement.name)
+      return database.query(statement, values)
+    },
+  }
+  const { rows } = await client.query<{ job_id: string }>('SELECT job_id FROM jobs')
+  const nothing = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
+  const query = {
+    tenantId: defaultTenantId,
+    jobId: rows[0]!.job_id,
+    ...nothing,
+    from: null,
+    to: null,
+    limit: 50,
+  }
+  const page = (await searchExecutions(queries, { ...query, before: null }))!
+  assert.deepEqual([page.executions.length, page.total, page.capped], [50, 10_000, true])
+  assert.deepEqual(asked.splice(0), ['pageOfJob'])
+  const next = (await searchExecutions(queries, { ...query, before: page.next }))!
+  assert.deepEqual([next.executions.length, next.total, next.capped], [50, 10_000, true])
+  assert.deepEqual(asked, ['pageOfJob', 'pageOfJob'])
 })

@@ -26,33 +26,74 @@ export async function searchExecutions(
   queries: Queries,
   query: ExecutionQuery,
 ): Promise<ExecutionPage | null> {
-  const { tenantId, jobId, limit } = query
   const before = query.before ?? lastId
-  const isSearch = hasConditions(query)
-  const seenMax = isSearch ? recordedMax : limit + 1
-  const { rows } = await queries.query<ListedRow>(listStatement(query), [
-    ...conditionsOf(query, before),
-    seenMax,
-    isUnderWay(query.status) ? 0 : limit + 1,
-    tenantId,
-    liveMax,
-    jobId === null ? batchesMax : totalMax,
-  ])
-  const first = rows[0]
+  const { first, rows, counted } = await listPage(queries, query, before)
   if (first === undefined) return null
-  const all = first.execution_id === null ? [] : (rows as FoundRow[])
-  const underWay = all.filter((row) => row.outcome === null && matches(query, row))
-  const recorded = all.filter((row) => row.outcome !== null)
-  const isShort = isSearch && recorded.length <= limit && !isUnderWay(query.status)
-  const looked = isShort ? await look(queries, query, { before, seenMax }) : null
+  const underWay = rows.filter(({ outcome }) => outcome === null)
+  const recorded = rows.filter(({ outcome }) => outcome !== null)
+  const isShort = hasConditions(query) && recorded.length <= query.limit && !isUnderWay(query.status)
+  const looked = isShort ? await look(queries, query, { before, seenMax: recordedMax }) : counted
   const ends = isEnded(query.status) ? [] : [first.batch_end, first.live_end]
-  const page = merge(limit, [...underWay, ...recorded], [...ends, looked?.end ?? null])
+  const page = merge(query.limit, [...underWay, ...recorded], [...ends, looked?.end ?? null])
   const total = await countAll(queries, query, {
     ...{ underWay, recorded, next: page.next, first },
     // The same look, when it began at the top.
     looked: query.before === null ? looked : null,
   })
   return { executions: page.rows.map(toSummary), next: page.next, ...total }
+}
+
+interface Listed {
+  /** Undefined: there is no such job. */
+  first: ListedRow | undefined
+  rows: PageRow[]
+  /** Of all that is recorded, when the list has counted it. */
+  counted: Look | null
+}
+
+async function listPage(queries: Queries, query: ExecutionQuery, before: string): Promise<Listed> {
+  const { jobId } = query
+  if (jobId === null || hasConditions(query)) return list(queries, query, before)
+  const plain = await listPlain(queries, { ...query, jobId }, before)
+  if (!plain.isBetween) return plain
+  return { ...(await list(queries, query, before)), counted: plain.counted }
+}
+
+async function list(queries: Queries, query: ExecutionQuery, before: string): Promise<Listed> {
+  const { tenantId, jobId, limit } = query
+  const { rows } = await queries.query<ListedRow>(listStatement(query), [
+    ...conditionsOf(query, before),
+    hasConditions(query) ? recordedMax : limit + 1,
+    isUnderWay(query.status) ? 0 : limit + 1,
+    tenantId,
+    liveMax,
+    jobId === null ? batchesMax : totalMax,
+  ])
+  const all = isNothing(rows) ? [] : (rows as FoundRow[])
+  const found = all.filter((row) => row.outcome !== null || matches(query, row))
+  return { first: rows[0], rows: found, counted: null }
+}
+
+/** Of a job, without conditions. `isBetween`: one is between two attempts, and what its last one did is not in the rows. */
+async function listPlain(
+  queries: Queries,
+  { tenantId, jobId, limit, before: given }: ExecutionQuery & { jobId: string },
+  before: string,
+): Promise<Listed & { isBetween: boolean }> {
+  // A later page has the count of the first.
+  const seenMax = given === null ? totalMax + 1 : limit + 1
+  const values = [jobId, before, tenantId, limit + 1, seenMax, liveMax, totalMax]
+  const { rows } = await queries.query<PlainListedRow>(statements.pageOfJob, values)
+  const first = rows[0]
+  const found = isNothing(rows) ? [] : (rows as (PlainListedRow & PageRow)[])
+  for (const row of found) row.job_id = jobId
+  const isCounted = first !== undefined && given === null && !first.many
+  const counted = isCounted ? { seen: first.seen, total: first.seen, end: null } : null
+  return { first, rows: found, counted, isBetween: found.some((row) => row.is_between) }
+}
+
+function isNothing(rows: readonly ListedRow[]): boolean {
+  return rows[0] === undefined || rows[0].execution_id === null
 }
 
 /** Those that have not ended; as a search, a page may be short and not the last. */
@@ -93,9 +134,9 @@ function matches(query: ExecutionQuery, row: FoundRow): boolean {
 
 function merge(
   limit: number,
-  found: FoundRow[],
+  found: readonly PageRow[],
   ends: readonly (string | null)[],
-): { rows: FoundRow[]; next: string | null } {
+): { rows: PageRow[]; next: string | null } {
   // A part that did not look further says nothing about what lies below its end.
   const end = ends.reduce<string>((highest, one) => (one !== null && one > highest ? one : highest), '')
   const rows = found.filter(({ execution_id }) => execution_id >= end)
@@ -108,8 +149,8 @@ async function countAll(
   queries: Queries,
   query: ExecutionQuery,
   page: {
-    underWay: FoundRow[]
-    recorded: FoundRow[]
+    underWay: PageRow[]
+    recorded: PageRow[]
     next: string | null
     first: ListedRow
     looked: Look | null
@@ -192,7 +233,7 @@ function isUnderWay(status: ExecutionStatus | null): boolean {
   return status !== null && !endedStatuses.includes(status)
 }
 
-function toSummary(row: FoundRow): ExecutionSummary {
+function toSummary(row: PageRow): ExecutionSummary {
   return {
     executionId: row.execution_id,
     jobId: row.job_id,
@@ -227,7 +268,7 @@ interface ListedRow {
   execution_id: string | null
 }
 
-interface FoundRow extends ListedRow {
+interface PageRow extends ListedRow {
   execution_id: string
   job_id: string
   version: number
@@ -250,12 +291,22 @@ interface FoundRow extends ListedRow {
   retry_at: EpochMs | null
   run_id: string | null
   skip_reason: NodeSkipReason | null
+  job_name: string
+}
+
+/** With what conditions are about. */
+interface FoundRow extends PageRow {
   /** Of what is under way: of the attempt that ended last. */
   last_error_type: ErrorType | null
   last_error_message: string | null
-  job_name: string
   tags: string[]
   search: string
+}
+
+interface PlainListedRow extends ListedRow {
+  /** How many are recorded, up to as many as were to be looked at. */
+  seen: number
+  is_between: boolean | null
 }
 
 interface CountRow {

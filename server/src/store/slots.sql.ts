@@ -194,10 +194,14 @@ export const fireSlots = sql('fireSlots')`
       ELSE g.answer END AS outcome
     FROM judged g LEFT JOIN inserted n ON n.job_id = g.j AND n.slot = g.slot
   ), enqueued AS (
-    INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
+    INSERT INTO batches AS b (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
     SELECT f.b, f.r, f.l, f.p, m.at, m.at + f.p * interval '60 seconds', array_agg(f.o ORDER BY f.o),
       array_agg(f.j ORDER BY f.o), array_agg(f.v ORDER BY f.o), array_agg(f.s::bigint ORDER BY f.o)
     FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.ro IS NOT TRUE GROUP BY f.b, f.r, f.l, f.p, m.at
+    -- What was plain of the batch is in it already, by this transaction. One of another has no fence to take, which fails.
+    ON CONFLICT (batch_id) DO UPDATE SET fence = CASE WHEN b.xmin = pg_current_xact_id()::xid THEN b.fence END,
+      positions = b.positions || excluded.positions, job_ids = b.job_ids || excluded.job_ids,
+      versions = b.versions || excluded.versions, slots_ms = b.slots_ms || excluded.slots_ms
   ), unusual AS MATERIALIZED (
     SELECT * FROM settled WHERE outcome <> 'fired' OR ro OR mv OR num_nonnulls(sk, ow) > 0
   ), alone AS (

@@ -1,19 +1,29 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setupHand } from '../../test/hand.ts'
+import { sharedLane } from '../domain/lane.ts'
 import { serverRoute } from '../domain/route.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 
-test('while its scheduler has a herd to fire a worker asks for no more than a batch', async () => {
+test('while its scheduler has a herd to fire a worker asks for no more than a batch of it, and for all of the quiet', async () => {
   const { hand, world, takeLive } = setupHand({ capacity: 20_000 })
-  const asked: number[] = []
+  const asked: Record<string, number>[] = []
   let isPressed = true
   const queue = {
-    waiting: async () => ({ lanes: [{ lane: 'herd', weight: 1 }], hosts: [] }),
-    async claim({ lanes }: ClaimOrder) {
-      asked.push(lanes.reduce((sum, { count }) => sum + count, 0))
+    waiting: async () => ({
+      lanes: [
+        { lane: sharedLane, weight: 1 },
+        { lane: 'herd', weight: 1 },
+      ],
+      hosts: ['full.example'],
+    }),
+    async claim({ lanes, hosts }: ClaimOrder) {
+      asked.push({
+        ...Object.fromEntries(lanes.map(({ lane, count }) => [lane, count])),
+        hosts: hosts.reduce((sum, { count }) => sum + count, 0),
+      })
       return { batches: [], live: [] }
     },
     returnUnknown: async () => 0,
@@ -32,9 +42,13 @@ test('while its scheduler has a herd to fire a worker asks for no more than a ba
     isDraining: () => false,
   })
   await claimer.step()
-  takeLive('a', 100)
+  takeLive('a', 100, 'herd')
   await claimer.step()
   isPressed = false
   await claimer.step()
-  assert.deepEqual(asked, [100, 300])
+  assert.deepEqual(asked, [
+    { [sharedLane]: 100, herd: 100, hosts: 100 },
+    { [sharedLane]: 150, hosts: 0 },
+    { [sharedLane]: 75, herd: 75, hosts: 150 },
+  ])
 })

@@ -1,6 +1,7 @@
 // Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
 import { executionIdAt, runsAfterOthers } from '../domain/execution.ts'
-import { FairShare } from '../domain/fair-share.ts'
+import { FairShare, type LaneShare } from '../domain/fair-share.ts'
+import { sharedLane } from '../domain/lane.ts'
 import { suspectHost } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
@@ -34,7 +35,7 @@ export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 const batchesMax = 100
-/** In hand while a herd is being fired: a batch of it, so that it is not taken apart. */
+/** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
 const pressedSizeMax = 100
 /**
  * How often we look without a doubt: the store may get to a claim long after we gave it up and handed back what it had
@@ -72,14 +73,15 @@ export class Claimer {
     }
     await this.#handBackUnknown(workerId)
     if (this.#deps.isDraining()) return 'idle'
-    const free = this.#deps.isPressed() ? Math.min(hand.room, pressedSizeMax - hand.size) : hand.room
+    const free = hand.room
     if (free <= 0) return 'idle'
     const routes = await this.#deps.routes()
     if (routes.length === 0) return 'idle'
     const waiting = await queue.waiting(routes, lanesMax)
     const nowMs = this.#deps.clock.monotonicMs()
     // What waits for hosts has at most half while lanes wait too: each place is filled once.
-    let forHosts = waiting.lanes.length === 0 ? free : Math.ceil(free / 2)
+    const forHostsMax = this.#deps.isPressed() ? Math.max(0, pressedSizeMax - hand.size) : free
+    let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? free : Math.ceil(free / 2))
     let left = free
     const hosts = waiting.hosts.flatMap((host) => {
       const count = Math.min(forHosts, this.#roomOf(host, nowMs))
@@ -88,7 +90,7 @@ export class Claimer {
       return count > 0 ? [{ host, count }] : []
     })
     const places = { free: left, capacity: hand.capacity, inHand: (lane: string) => hand.inLane(lane) }
-    const lanes = this.#share.split(waiting.lanes, places)
+    const lanes = this.#holdBack(this.#share.split(waiting.lanes, places))
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
     // Until the claim is in hand, its answer counts as lost.
     this.doubt()
@@ -104,6 +106,16 @@ export class Claimer {
     hand.take(tasks)
     this.#doubts -= 1
     return tasks.length > 0 ? 'more' : 'idle'
+  }
+
+  /** While a herd is being fired. Those who enqueue little are in the shared lane, and are not made to wait for it. */
+  #holdBack(lanes: LaneShare[]): LaneShare[] {
+    const { hand, isPressed } = this.#deps
+    if (!isPressed()) return lanes
+    return lanes.flatMap(({ lane, count }) => {
+      const least = lane === sharedLane ? count : Math.min(count, pressedSizeMax - hand.inLane(lane))
+      return least > 0 ? [{ lane, count: least }] : []
+    })
   }
 
   async #handBackUnknown(workerId: string): Promise<void> {

@@ -2,6 +2,7 @@
 // and a job that skips overlaps has one execution under way.
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { executionIdAt } from '../../src/domain/execution.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { insertTriggers, lockFreeJobs } from '../../src/store/jobs.sql.ts'
@@ -296,4 +297,14 @@ test('two schedulers that fire every slot of the same jobs in order, and people 
   const errors = await hammer(1_500, [fire(first), fire(second), fire(first), trigger, () => s.runAll()])
   assert.deepEqual(errors, [])
   await assertWhole(client)
+})
+
+test('nothing joins a batch that was enqueued before', async (t) => {
+  const { s } = await createRace(t)
+  const [first, second] = [await s.createJob(), await s.createJob()]
+  const { batchId } = await s.fireBatch([first], 0)
+  const move = { slotAt: s.at(60), dueAt: s.at(60), decidedTo: s.at(0) }
+  const later = { executionId: executionIdAt(batchId, 7), runs: { max: 5, count: 1 }, move }
+  await assert.rejects(s.slots.fire([s.slotOf(second, 0, later)]))
+  assert.deepEqual((await s.claimBatch(await s.addWorker())).jobIds, [first.jobId])
 })
