@@ -82,7 +82,7 @@ test('a job is run now and its execution is followed to its end, with what was s
   await page.waitForURL(/\/executions\/[0-9a-f-]{36}$/)
   await page.getByRole('heading', { level: 1 }).getByText('succeeded').waitFor()
   await page.getByRole('region', { name: 'Request' }).getByText('"hello": "world"').waitFor()
-  await page.getByRole('region', { name: 'Response' }).getByText('200').waitFor()
+  await page.getByRole('region', { name: 'Response' }).getByText('200', { exact: true }).waitFor()
 })
 
 test('a job is paused with a reason, and resumed', async (t) => {
