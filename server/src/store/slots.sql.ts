@@ -75,7 +75,7 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 // is a fraction of JSON's, and are judged by all conditions at once: what meets them is fired, and what does not is returned
 // by its place, for `fireSlots` to judge in the same transaction ([m] 500 jobs: half of the CPU).
 // Under the lock on its cursor nobody else records a slot of the job, so that the latest one tells whether this one is there:
-// without ON CONFLICT, which would write every row twice into the log. Were it there all the same, the unique key says so.
+// without ON CONFLICT, which writes one more record into the log for each row. Were it there all the same, the unique key says so.
 // $1 jobs, $2 versions, $3 slots, $4 when each is due, $5 executions, $6 their places in their batches, $7 the numbers of
 // these, $8 whether overlap is allowed, $9 whether the cursor moves, $10 and $11 to where, $12 the latest slot that the caller
 // knows to be recorded; $13 batches, $14 routes, $15 lanes, $16 priorities; $17 as $2 of fireSlots.

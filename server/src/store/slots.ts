@@ -61,7 +61,7 @@ export class StoredSlots implements Slots {
     return this.#database.transaction(async (queries) => {
       const values = [listOf(jobIds, (jobId) => jobId)]
       const { rows } = await queries.query<{ job_id: string }>(statements.lockCursors, values)
-      const held = new Set(rows.map((row) => row.job_id))
+      const lockedByOthers = new Set(rows.map((row) => row.job_id))
       const answers: FireAnswer[] = []
       const plain: SlotToFire[] = []
       const items: object[] = []
@@ -75,7 +75,7 @@ export class StoredSlots implements Slots {
         if (named.has(key)) answers.push({ jobId: one.jobId, slot: one.slot, answer: 'taken' })
         else if (isDecidedAlone(one) && jobs.has(one.jobId))
           answers.push({ jobId: one.jobId, slot: one.slot, answer: 'busy' })
-        else if (held.has(one.jobId)) unlocked.push(one)
+        else if (lockedByOthers.has(one.jobId)) unlocked.push(one)
         else if (isPlain(one) && !plans.has(one.jobId) && !jobs.has(one.jobId)) plain.push(one)
         else items.push(toItem(one, plans.get(one.jobId), jobs.get(one.jobId) ?? 0))
         named.add(key)
