@@ -1,6 +1,8 @@
 // Where `carillon top` gets it from: a stream that breaks and comes back, or a server that has none.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { createClient } from '@carillon/sdk'
 import { problem, type Script, startScriptedApi } from '../../sdk/test/scripted-api.ts'
 import { readEvents } from './sse.ts'
@@ -84,6 +86,23 @@ test('a stream that ended is taken up again where it was left', async (t) => {
     asked.map(({ headers }) => headers['last-event-id']),
     [undefined, '41'],
   )
+})
+
+test('a stream is not lost to the garbage collector while the newest executions are read', async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collectGarbage = runInNewContext('gc') as () => void
+  const { api, events } = await open(t, ({ path }) => {
+    if (!path.startsWith('/api/v1/events')) {
+      // Twice with a turn between: what undici does to a body whose Response is gone happens in a turn of its own.
+      collectGarbage()
+      setImmediate(collectGarbage)
+      return { body: { executions: [item(1, 'RUNNING')], pagination } }
+    }
+    const headers = { 'content-type': 'text/event-stream' }
+    return { headers, text: `id: 41\nevent: pulse\ndata: ${JSON.stringify(pulse)}\n\n` }
+  })
+  await until(events, ({ kind }) => kind === 'pulse')
+  assert.equal(api.asked.filter(({ path }) => path.startsWith('/api/v1/events')).length, 1)
 })
 
 test('a server without a stream is asked again and again, and what is new between two answers is counted', async (t) => {

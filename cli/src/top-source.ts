@@ -63,7 +63,7 @@ export async function* readTop(connection: Connection, signal: AbortSignal): Asy
       if (!hasBegun) yield { kind: 'executions', items: await readNewest(connection.client, signal) }
       hasBegun = true
       try {
-        for await (const { id, name, data } of readEvents(answer)) {
+        for await (const { id, name, data } of readEvents(answer.body)) {
           lastId = id ?? lastId
           if (name === 'pulse') yield { kind: 'pulse', pulse: toPulse(data as StreamPulse) }
           if (name === 'executions')
@@ -80,12 +80,15 @@ export async function* readTop(connection: Connection, signal: AbortSignal): Asy
   yield* poll(connection.client, signal)
 }
 
+/** A stream that somebody will read: `fetch` cancels the body of a Response that is garbage before it was read from. */
+type EventStream = Response & { body: AsyncIterable<Uint8Array> }
+
 /** none: this server has no stream, or no room in it. */
 async function openStream(
   { url, headers }: Connection,
   lastId: string | null,
   signal: AbortSignal,
-): Promise<AsyncIterable<Uint8Array> | 'none' | 'away'> {
+): Promise<EventStream | 'none' | 'away'> {
   let answer: Response
   try {
     answer = await fetch(new URL('/api/v1/events', url), {
@@ -103,7 +106,7 @@ async function openStream(
   if (answer.status === 401 || answer.status === 403)
     throw new CliError(EXIT.auth, `the key may not read here (${answer.status}).`)
   if ([404, 405, 406, 429].includes(answer.status)) return 'none'
-  return answer.ok && answer.body !== null ? (answer.body as AsyncIterable<Uint8Array>) : 'away'
+  return answer.ok && answer.body !== null ? (answer as EventStream) : 'away'
 }
 
 interface StreamPulse {
