@@ -83,7 +83,7 @@ export async function recordHistory(
   }
   await client.query(checkRows)
   await client.query('UPDATE stats_feed SET folded_to = clock_ms()')
-  await client.query('VACUUM (ANALYZE) attempts, job_days')
+  await client.query('VACUUM (ANALYZE) attempts, job_days, job_activity, tenant_activity')
   await client.query('CHECKPOINT')
   return { jobIds, busyJobId: jobIds[0]! }
 }
@@ -114,12 +114,27 @@ async function recordDay(
     ) n CROSS JOIN tenants`,
     [from, perDay, jobIds, jobIds.length],
   )
-  // As the fold would have done. The last of a job is the last that was written.
+  // As the folds would have done. The last of a job is the last that was written.
   await client.query(
     `INSERT INTO job_days SELECT job_id, $1::date, count(*) FILTER (WHERE outcome = 'succeeded'),
       count(*) FILTER (WHERE outcome = 'failed'), 0, count(*), sum(duration_ms), (array_agg(execution_id))[count(*)],
       (array_agg(outcome))[count(*)], max(slot)
     FROM ${name} GROUP BY job_id`,
+    [from],
+  )
+  await client.query(
+    `INSERT INTO job_activity (job_id, step, at, succeeded, failed, timed_out, cancelled, skipped, attempts, retries, dead_letters,
+      duration_ms, duration_ms_max, started, within_1s, within_5s, late_ms_max)
+    SELECT job_id, 86400, $1, succeeded, failed, 0, 0, 0, succeeded + failed, 0, 0, duration_ms, 20, succeeded + failed,
+      succeeded + failed, succeeded + failed, 999
+    FROM job_days WHERE day = $1::timestamptz::date`,
+    [from],
+  )
+  await client.query(
+    `INSERT INTO tenant_activity
+    SELECT tenant_id, 86400, $1, sum(succeeded), sum(failed), 0, 0, 0, sum(attempts), 0, 0, sum(a.duration_ms), 20, sum(started),
+      sum(within_1s), sum(within_5s), 999, sum(attempts) / 1440, $1
+    FROM job_activity a JOIN jobs USING (job_id) WHERE step = 86400 AND at = $1 GROUP BY tenant_id`,
     [from],
   )
   await client.query(`ALTER TABLE attempts ATTACH PARTITION ${name} FOR VALUES FROM ('${from}') TO ('${to}')`)

@@ -39,6 +39,8 @@ export function actOnJobs(action: Action): Awaited<ReturnType<Command['load']>> 
     }
     const request = await readRequest(action, context)
     const { client } = await context.connect()
+    if (isBulk && action === 'trigger' && values.has('count'))
+      throw new CliError(EXIT.usage, '--count goes with jobs that are named, not with --filter or --all.')
     if (isBulk) {
       const filter = readFilter(filters, filterNames) as BulkRequest['filter']
       return runBulk(context, client, {
@@ -80,6 +82,7 @@ async function actOnNamed(
   for (const job of jobs) {
     const { said, reply } = await actOnOne(action, job, request, { client, dryRun, context })
     if ('execution_id' in reply) executionIds.push(String(reply.execution_id))
+    if ('execution_ids' in reply) executionIds.push(...(reply.execution_ids as string[]))
     done.push(reply)
     if (!out.json) out.write(`${out.paint(`${dryRun ? 'Would: ' : ''}${said}`, undefined)}\n`)
   }
@@ -117,10 +120,27 @@ async function actOnOne(
       return { said: `${word} is deleted.`, reply }
     }
     case 'trigger': {
+      const count = context.values.number('count')
+      if (count !== undefined) return triggerMany(client, job, { ...request, count }, { dryRun })
       const reply = await client.jobs.trigger(jobId, request, { dryRun })
       return { said: `${word} is triggered: execution ${reply.execution_id}`, reply }
     }
   }
+}
+
+async function triggerMany(
+  client: Client,
+  job: Job,
+  { count, ...request }: Request & { count: number },
+  options: { dryRun: boolean },
+): Promise<{ said: string; reply: object }> {
+  const body =
+    'payload_override' in request
+      ? { payload_overrides: new Array<unknown>(count).fill(request.payload_override) }
+      : { count }
+  const reply = await client.jobs.triggerMany(job.job_id, body, options)
+  const [first] = reply.execution_ids
+  return { said: `${wordOf(job)} is triggered ${count} times: executions ${first} and on`, reply }
 }
 
 function namesOf(jobs: readonly Job[]): string {

@@ -173,6 +173,17 @@ test('carillon jobs', async (t) => {
     assert.match(triggered.err, /✓ succeeded/)
   })
 
+  await t.test('a job is triggered many times at once', async () => {
+    const { jobs } = await server.json<{ jobs: { execution_ids: string[] }[] }>([
+      ...words('jobs trigger nightly --count 3 --payload'),
+      '{"n":1}',
+    ])
+    assert.equal(jobs[0]!.execution_ids.length, 3)
+    const all = await server.call(words('jobs trigger --all --count 3 --yes'))
+    assert.equal(all.code, 2)
+    assert.match(all.err, /--count goes with jobs that are named/)
+  })
+
   await t.test('waiting for what fails ends with exit code 9', async () => {
     const flaky = ['--callback-url', `${server.url}/echo?status=500`, '--retries', '0', '--schedule', 'now']
     const { code, out } = await server.call([...words('jobs create --name fails --wait --json'), ...flaky])

@@ -321,6 +321,11 @@ export const ERRORS = {
     title: 'There are too many requests',
     help: 'Wait as long as `Retry-After` says. The `RateLimit` header of each answer tells how many are left.',
   },
+  TOO_MANY_WAITING: {
+    status: 429,
+    title: 'Too many executions of the job have not ended',
+    help: 'A job has at most 100,000 triggers that wait or run. Wait until some of them have ended, run more workers, or cancel what is not needed.',
+  },
   TOO_MANY_STREAMS: {
     status: 429,
     title: 'Too many streams are open',

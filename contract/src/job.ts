@@ -1,4 +1,4 @@
-// Jobs: what is sent to create and change one, what comes back, lists, and triggering one. Fields of the specification that are not
+// Jobs: what is sent to create and change one, what comes back, and lists. Fields of the specification that are not
 // built are not here: the server refuses them by name, so that none is ignored.
 import Type from 'typebox'
 import { EXECUTION_STATUSES } from './execution-status.ts'
@@ -7,7 +7,7 @@ import { Dependency, DependencyGiven } from './graph-run.ts'
 import { Pagination, pageNumber, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
 import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
-import { anyJson, instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
+import { instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
 
 export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
 export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
@@ -343,27 +343,3 @@ export const CreatedJob = Type.Object(
   { ...strict, description: 'The job as it was taken.' },
 )
 export type CreatedJob = Type.Static<typeof CreatedJob>
-
-export const TriggerRequest = Type.Object(
-  {
-    payload_override: Type.Optional(
-      anyJson('Sent instead of the payload of the job; null is a payload too. At most 256 KB.'),
-    ),
-  },
-  { ...strict, examples: [{ payload_override: { report_type: 'daily_sales', date: '2026-01-07' } }, {}] },
-)
-export type TriggerRequest = Type.Static<typeof TriggerRequest>
-
-export const TriggerReply = Type.Object(
-  {
-    execution_id: Type.String({ format: 'uuid' }),
-    job_id: Type.String({ format: 'uuid' }),
-    status: Type.Literal('PENDING'),
-    scheduled_time: instant('Now.'),
-    graph_run_id: textOrNull(
-      'The graph run that it starts, with all that runs after the job; null: it runs alone.',
-    ),
-  },
-  { ...strict, description: 'The execution that was made.' },
-)
-export type TriggerReply = Type.Static<typeof TriggerReply>

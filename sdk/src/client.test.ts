@@ -38,6 +38,7 @@ const calls: Calls = [
   [(c) => c.jobs.resume('1'), 'PATCH /api/v1/jobs/1/resume'],
   [(c) => c.jobs.delete('1', { cancelRunning: true }), 'DELETE /api/v1/jobs/1?cancel_running=true'],
   [(c) => c.jobs.trigger('1'), 'POST /api/v1/jobs/1/trigger', {}],
+  [(c) => c.jobs.triggerMany('1', { count: 3 }), 'POST /api/v1/jobs/1/triggers', { count: 3 }],
   [
     (c) => c.jobs.trigger('1', { payload_override: null }),
     'POST /api/v1/jobs/1/trigger',

@@ -10,11 +10,10 @@ import type {
   JobRequest,
   JobState,
   PauseRequest,
-  TriggerReply,
-  TriggerRequest,
 } from '#contract/job.ts'
 import type { BackfillRequest, BulkRequest, Operation } from '#contract/operation.ts'
 import type { SlotItem, SlotList, SlotListQuery, WhyQuery, WhyReply } from '#contract/slot.ts'
+import type { TriggerManyReply, TriggerManyRequest, TriggerReply, TriggerRequest } from '#contract/trigger.ts'
 import type { Call, CallOptions, PostOptions, WriteOptions } from './call.ts'
 import type { JobTaking } from './define-job.ts'
 import { toJobRequest } from './job-request.ts'
@@ -46,6 +45,8 @@ export interface JobsApi {
   delete(jobId: string, options?: ChangeOptions & { cancelRunning?: boolean }): Promise<JobState>
   /** Runs it now. Without `payload_override` it is called with its own payload. */
   trigger(jobId: string, request?: TriggerRequest, options?: PostOptions): Promise<TriggerReply>
+  /** Runs it up to 1,000 times, now: once for each of `payload_overrides`, or `count` times with its own payload. */
+  triggerMany(jobId: string, request: TriggerManyRequest, options?: PostOptions): Promise<TriggerManyReply>
   /** Runs a job made by defineJob once, now and alone, with this payload: a job of type IMMEDIATE for its handler. */
   start<Input>(
     job: JobTaking<Input>,
@@ -107,6 +108,8 @@ export function createJobsApi(call: Call): JobsApi {
     },
     trigger: (jobId, body = {}, options) =>
       call({ method: 'POST', path: pathOf(jobId, 'trigger'), body, repeat: 'keyed' }, options),
+    triggerMany: (jobId, body, options) =>
+      call({ method: 'POST', path: pathOf(jobId, 'triggers'), body, repeat: 'keyed' }, options),
     start: (job, payload, options) => {
       const body = toJobRequest({ ...job, schedule: { type: 'IMMEDIATE' }, payload })
       return call({ method: 'POST', path: root, body, repeat: 'keyed' }, options)

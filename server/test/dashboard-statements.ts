@@ -1,10 +1,14 @@
 // The statements of people who look, with full-size parameters, for the test that looks at their plans.
 import { defaultTenantId } from '../src/domain/tenant.ts'
 import { selectFeed } from '../src/store/feed.sql.ts'
+import { pageOfJob, pastOfJob } from '../src/store/job-page.sql.ts'
 import { selectVersions } from '../src/store/job-versions.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`
+const job = `SELECT md5('7')::uuid`
+const lastId = `SELECT 'ffffffff-ffff-ffff-ffff-ffffffffffff'::uuid`
+const daysAgo = (days: number) => `SELECT now() - interval '${days} days'`
 
 export const dashboardStatements: HotStatement[] = [
   {
@@ -24,7 +28,20 @@ export const dashboardStatements: HotStatement[] = [
   },
   {
     statement: selectVersions,
-    values: [tenant, `SELECT md5('7')::uuid`, 'SELECT 2147483647', 'SELECT 201'],
+    values: [tenant, job, 'SELECT 2147483647', 'SELECT 201'],
     types: 'uuid, uuid, int, bigint',
+  },
+  {
+    statement: pastOfJob,
+    values: [job, tenant, 'SELECT 51', 'SELECT now()'],
+    types: 'uuid, uuid, bigint, timestamptz',
+  },
+  {
+    statement: pageOfJob,
+    values: [
+      ...[job, lastId, daysAgo(2), 'SELECT 51', 'SELECT 20000'],
+      ...[daysAgo(4), daysAgo(3), daysAgo(1), 'SELECT 10001'],
+    ],
+    types: 'uuid, uuid, timestamptz, bigint, bigint, timestamptz, timestamptz, timestamptz, bigint',
   },
 ]

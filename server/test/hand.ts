@@ -52,7 +52,7 @@ export function setupHand({ capacity = 32, ...options }: Partial<HandOptions> = 
       ...{ runId: null, parents: [] },
       ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
       ...{ state: 'queued', startedAt: null, end: null, abort: null },
-      ...{ cancelledMs: null, leaving: false },
+      ...{ cancelledMs: null, isOver: false, leaving: false },
     }
   }
   /** Takes so many single executions of a host. */

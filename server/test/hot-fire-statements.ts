@@ -1,4 +1,5 @@
-// The statements that fire, and that finish what is plain, with full-size parameters, for the test that looks at their plans.
+// The statements that fire, that enqueue many triggers, and that finish what is plain, with full-size parameters, for the test that looks at their plans.
+import { beginTriggers, insertTriggerBatches } from '../src/store/jobs.sql.ts'
 import { finishSucceeded } from '../src/store/queue.sql.ts'
 import { firePlain, fireSlots, lockCursors } from '../src/store/slots.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
@@ -52,5 +53,21 @@ export const hotFireStatements: HotStatement[] = [
       ...lists(['n % 100', 'to_ms(now())', 'to_ms(now())', '1', '200', `text 'ok'`], 2_000),
     ],
     types: 'uuid, uuid[], int[], int[], int[], smallint[], bigint[], bigint[], int[], smallint[], text[]',
+  },
+  {
+    statement: beginTriggers,
+    values: [`SELECT md5('7')::uuid`, 'SELECT 100000'],
+    types: 'uuid, bigint',
+  },
+  {
+    statement: insertTriggerBatches,
+    values: [
+      `SELECT md5('7')::uuid`,
+      `SELECT 'shared'`,
+      'SELECT 2',
+      `SELECT json_agg(json_build_object('b', gen_random_uuid(), 'n', 100)) FROM generate_series(1, 10) AS n`,
+      'SELECT 1',
+    ],
+    types: 'uuid, text, int, json, int',
   },
 ]

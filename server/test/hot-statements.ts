@@ -118,8 +118,9 @@ export const hotStatements: HotStatement[] = [
       `SELECT '[{"l":"shared","n":250}]'`,
       `SELECT '[{"h":"example.com","n":10}]'`,
       'SELECT 100',
+      'SELECT true',
     ],
-    types: 'uuid, text[], json, json, bigint',
+    types: 'uuid, text[], json, json, bigint, boolean',
   },
   {
     statement: finishBatches,
@@ -354,8 +355,12 @@ export const hotStatements: HotStatement[] = [
   })),
   ...[searchStatements.listOfTenant, searchStatements.listFailedOfTenant].map((statement) => ({
     statement,
-    values: [tenant, ...conditions, 'SELECT 10000', 'SELECT 51', tenant, 'SELECT 20000', 'SELECT 500'],
-    types: `${conditionTypes}, bigint, bigint, uuid, bigint, bigint`,
+    values: [
+      tenant,
+      ...conditions,
+      ...['SELECT 10000', 'SELECT 51', tenant, 'SELECT 20000', 'SELECT 500', 'SELECT 10000'],
+    ],
+    types: `${conditionTypes}, bigint, bigint, uuid, bigint, bigint, bigint`,
   })),
   ...[searchStatements.countOfTenant, searchStatements.countFailedOfTenant].map((statement) => ({
     statement,

@@ -62,7 +62,7 @@ export function setup(given: Given = {}) {
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
     ...{ runId: null, parents: [] },
     ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
-    ...{ end: null, abort: null, cancelledMs: null, leaving: false },
+    ...{ end: null, abort: null, cancelledMs: null, isOver: false, leaving: false },
     ...given.task,
   }
   function start(http: Http = world.http) {

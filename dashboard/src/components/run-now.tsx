@@ -1,5 +1,5 @@
 // Runs a job now, after a question that shows the request.
-import type { TriggerReply } from '@carillon/contract/job.ts'
+import type { TriggerReply } from '@carillon/contract/trigger.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { api } from '../api/client.ts'
 import { useMay } from '../api/session.ts'

@@ -27,17 +27,20 @@ export interface OneClaimed {
 
 /** The best rank first. */
 export function listClaimed({ batches, live }: Claimed): OneClaimed[] {
-  const first = { kind: 'slot', attempt: 1, idempotencyKey: null, totalDeadline: null, runId: null } as const
-  const ofBatches = batches.flatMap(({ batchId, fence, rank, positions, jobIds, versions, slots }) =>
-    positions.map((position, at) => ({
-      ...first,
-      executionId: executionIdAt(batchId, position),
-      jobId: jobIds[at]!,
-      version: versions[at]!,
-      slot: slots[at]!,
-      fence,
-      rank,
-    })),
+  const first = { attempt: 1, idempotencyKey: null, totalDeadline: null, runId: null } as const
+  const ofBatches = batches.flatMap(
+    ({ batchId, fence, rank, kind, positions, jobIds, versions, slots, payloads }) =>
+      positions.map((position, at) => ({
+        ...first,
+        kind,
+        executionId: executionIdAt(batchId, position),
+        jobId: jobIds[at]!,
+        version: versions[at]!,
+        slot: slots[at]!,
+        fence,
+        rank,
+        ...(payloads !== null && { payloadOverride: payloads[position] }),
+      })),
   )
   return [...ofBatches, ...live].toSorted((a, b) => a.rank - b.rank)
 }

@@ -44,6 +44,7 @@ test('the OpenAPI document is 3.1 and describes every route', async (t) => {
     '/api/v1/jobs/{job_id}/resume',
     '/api/v1/jobs/{job_id}/slots',
     '/api/v1/jobs/{job_id}/trigger',
+    '/api/v1/jobs/{job_id}/triggers',
     '/api/v1/jobs/{job_id}/versions',
     '/api/v1/jobs/{job_id}/why',
     '/api/v1/late',

@@ -25,16 +25,18 @@ export interface PayloadContext {
   tier: Tier
 }
 
-/** Of a job, or of whatever brings its own. */
-export function checkPayload(payload: unknown, { pointer, method, tier }: PayloadContext): void {
+/** Of a job, or of whatever brings its own. Returns it as JSON. */
+export function checkPayload(payload: unknown, { pointer, method, tier }: PayloadContext): string {
   if (method === 'GET') throw refuseField(pointer, 'cannot be sent with GET, which has no body')
-  const bytes = Buffer.byteLength(JSON.stringify(payload))
+  const json = JSON.stringify(payload)
+  const bytes = Buffer.byteLength(json)
   if (bytes > payloadBytesMax) {
     throw refuseField(pointer, `has ${bytes} bytes as JSON; at most ${payloadBytesMax} are taken`)
   }
   if (bytes > tier.payloadBytesMax) {
     throw refuseTier(tier, pointer, `has ${bytes} bytes as JSON; at most ${tier.payloadBytesMax} are allowed`)
   }
+  return json
 }
 
 /** Null: it is not called over HTTP, or there is no such job. */

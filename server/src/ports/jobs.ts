@@ -3,6 +3,7 @@ import type { Dependency, GraphRefusal } from '../domain/graph.ts'
 import type { JobStatus, JobVersion, JobView } from '../domain/job.ts'
 import type { JobState, JobWrite } from '../domain/job-change.ts'
 import type { JobFilter } from '../domain/operation.ts'
+import type { TriggerBatch } from '../domain/trigger-batches.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 
 export interface Jobs {
@@ -19,6 +20,8 @@ export interface Jobs {
   change(target: ChangeTarget, decide: (job: JobState) => JobWrite | null): Promise<ChangeOutcome>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome>
+  /** Many of one job: all of them, or none. */
+  triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome>
   /**
    * Executions of past slots, each of which waits for its turn: of the given ones the first, until so many of the
    * backfill have not ended. Null: the job is gone or deleted.
@@ -66,6 +69,21 @@ export type TriggerOutcome =
   | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
+
+export interface TriggerManyOrder {
+  tenantId: string
+  jobId: string
+  lane: string
+  batches: readonly TriggerBatch[]
+}
+
+export type TriggerManyOutcome =
+  /** `runIds`: the graph runs that they start, in their order; none: they run alone. */
+  | { kind: 'triggered'; enqueuedAt: EpochMs; runIds: string[] }
+  | { kind: 'not_found' }
+  | { kind: 'deleted' }
+  /** With these the job would have more than `triggersWaitingMax` that have not ended. */
+  | { kind: 'too_many' }
 
 export interface BackfillOrder {
   tenantId: string

@@ -39,6 +39,8 @@ export interface ClaimOrder {
   hosts: readonly { host: string; count: number }[]
   /** Batches to look at per lane, at most. */
   batchesMax: number
+  /** Whether what fits of the next batch is taken out of it, as rows of their own; of the first of a lane it is. Default true. */
+  divides?: boolean
 }
 
 export interface Claimed {
@@ -53,10 +55,14 @@ export interface ClaimedBatch {
   priority: number
   enqueuedAt: EpochMs
   rank: EpochMs
+  /** Of all of them. */
+  kind: ExecutionKind
   positions: number[]
   jobIds: string[]
   versions: number[]
   slots: EpochMs[]
+  /** By position: what replaces the job's payload; null: nothing does. */
+  payloads: readonly unknown[] | null
 }
 
 export interface ClaimedLive {

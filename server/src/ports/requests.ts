@@ -38,9 +38,9 @@ export interface RequestTerms {
   dryRun: boolean
   /**
    * May share a transaction with others of its kind that come at the same moment: its work creates or triggers and
-   * does nothing else. Which job it triggers: those are locked together, before any work.
+   * does nothing else. Which job it triggers: those are locked together, before any work; and how often: default once.
    */
-  gather?: { jobId: string | null }
+  gather?: { jobId: string | null; executions?: number }
 }
 
 export interface Once {

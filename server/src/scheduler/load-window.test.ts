@@ -94,29 +94,55 @@ test('a herd is loaded piece by piece, with all that is due at one instant', asy
     return cursors
   }
   const herd: NewJob[] = []
-  // Two loads end in the midst of what is due at second 620.
-  for (let i = 0; i < 2_300; i++)
-    herd.push(await createJob({ jobId: jobIdIn(7), slotAt: at(i < 200 ? 610 : 620) }))
+  // Two loads end in the midst of what is due at second 620, the first of them of all partitions.
+  for (let i = 0; i < 4_300; i++)
+    herd.push(await createJob({ jobId: jobIdIn(7), slotAt: at(i < 50 ? 610 : 620) }))
   assert.equal(await load(), 'more')
-  assert.equal(wheel.size, 1_000)
+  assert.equal(wheel.size, 64)
   assert.equal(await load(), 'more')
   assert.equal(await load(), 'idle')
   assert(herd.every(({ jobId }) => wheel.has(jobId)))
-  assert.deepEqual(loaded, [1_000, 1_000, 300])
+  assert.deepEqual(loaded, [64, 4_096, 140])
   await world.advance(10_000)
   assert.equal(await load(), 'idle')
-  assert.deepEqual(loaded, [1_000, 1_000, 300])
+  assert.deepEqual(loaded, [64, 4_096, 140])
 })
 
 test('a herd so large that the wheel is full waits outside', async () => {
   const { at, createJob, load, wheel, has } = await setup()
   const job = await createJob({ slotAt: at(610) })
-  Object.defineProperty(wheel, 'size', { get: () => 200_000, configurable: true })
+  Object.defineProperty(wheel, 'size', { get: () => 600_000, configurable: true })
   assert.equal(await load(), 100)
   assert.equal(has(job), false)
-  Object.defineProperty(wheel, 'size', { get: () => 199_999 })
+  Object.defineProperty(wheel, 'size', { get: () => 599_999 })
   await load()
   assert.equal(has(job), true)
+})
+
+test('what is loaded together is due in the order of the jobs, whatever their partitions', async () => {
+  const { at, createJob, load, wheel, world } = await setup()
+  const jobs: NewJob[] = []
+  for (let i = 0; i < 40; i++) jobs.push(await createJob({ slotAt: at(600) }))
+  await load()
+  const taken = wheel.takeDue(world.clock.databaseNow(), 40).map(({ jobId }) => jobId)
+  assert.deepEqual(taken, jobs.map(({ jobId }) => jobId).toSorted())
+})
+
+test('what comes late into a full wheel was there since there was a wish to load it', async () => {
+  const { at, createJob, load, wheel, world } = await setup()
+  const wished = world.clock.databaseNow()
+  const job = await createJob({ slotAt: at(610) })
+  const size = Object.getOwnPropertyDescriptor(TimerWheel.prototype, 'size')!
+  Object.defineProperty(wheel, 'size', { get: () => 600_000, configurable: true })
+  await load()
+  await world.advance(15_000)
+  Object.defineProperty(wheel, 'size', size)
+  await load()
+  assert.equal(wheel.get(job.jobId)!.loadedAt, wished)
+  const next = await createJob({ slotAt: at(700) })
+  await world.advance(31_000)
+  await load()
+  assert.equal(wheel.get(next.jobId)!.loadedAt, wished + 46_000, 'and the next load is one of its own')
 })
 
 test('a new job that is due within the window comes by its note, a later one by the load', async () => {

@@ -37,14 +37,34 @@ test('tenants take turns: whoever has little due does not wait for a herd of ano
   const wheel = new TimerWheel()
   for (let n = 0; n < 100; n++) wheel.put(entry(`herd ${n}`, 1_000, 0, 'herd'))
   for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 2_000, 0, 'quiet'))
-  const first = take(wheel, 2_000, 10)
+  const quiet = ['quiet 0', 'quiet 1', 'quiet 2']
+  assert.deepEqual(take(wheel, 2_000, 10), quiet, 'alone')
+  assert.equal(take(wheel, 2_000, 10).length, 10)
+  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
+  assert.equal(take(wheel, 2_000, 10).length, 10)
+  for (let n = 3; n < 6; n++) wheel.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
+  assert.equal(take(wheel, 3_000, 10).length, 6)
+  // Were they always alone, a herd would wait for as long as others have something due.
+  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 4_000, 0, 'quiet'))
+  const mixed = take(wheel, 4_000, 10)
   assert.deepEqual(
-    first.filter((jobId) => jobId.startsWith('quiet')),
-    ['quiet 0', 'quiet 1', 'quiet 2'],
+    mixed.filter((jobId) => jobId.startsWith('quiet')),
+    quiet,
   )
   // What it leaves of its share is the others'.
-  assert.equal(first.length, 10)
-  assert.equal(take(wheel, 2_000).length, 93)
+  assert.equal(mixed.length, 10)
+  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 5_000, 0, 'quiet'))
+  assert.equal(take(wheel, 5_000).length, 76, 'all that is left fits into one')
+})
+
+test('what is due at one instant is each tenant’s in the order in which it came', () => {
+  const wheel = new TimerWheel()
+  for (const [n, tenantId] of ['a', 'b', 'a', 'c', 'b', 'a'].entries())
+    wheel.put(entry(`${tenantId} ${n}`, 1_000, 0, tenantId))
+  wheel.put(entry('a early', 500, 0, 'a'))
+  assert.deepEqual(take(wheel, 1_000, 3), ['a early', 'b 1', 'c 3'])
+  assert.equal(wheel.waiting, 4)
+  assert.deepEqual(take(wheel, 1_000), ['a 0', 'a 2', 'a 5', 'b 4'])
 })
 
 test('of more tenants than there is room for each has its turn', () => {

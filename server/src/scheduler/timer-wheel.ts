@@ -1,6 +1,7 @@
 // What comes due, in memory, by time: one bucket for each due instant, and a heap of the instants. Jobs are mostly
 // due at whole seconds, so there are few buckets however many jobs there are. A job is in it at most once. What is due waits
-// by tenant, and tenants take turns: a herd of one does not hold up the jobs of another.
+// by tenant, and tenants take turns: a herd of one does not hold up the jobs of another. Buckets are by tenant too, so that a
+// herd comes due without a look at each of its jobs.
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Entry } from './entry.ts'
 
@@ -11,13 +12,25 @@ interface Queue {
   next: number
 }
 
+/** Who has no more than this due has little: its jobs need not wait for a fire of a herd's. */
+const fewMax = 50
+
+/** What is due at one instant. Mostly of one tenant: with jitter nearly every job has an instant of its own. */
+interface Bucket {
+  tenantId: string
+  entries: Entry[]
+  others: Map<string, Entry[]> | null
+}
+
 export class TimerWheel {
   readonly #byJob = new Map<string, Entry>()
-  readonly #buckets = new Map<number, Entry[]>()
+  readonly #buckets = new Map<number, Bucket>()
   /** A binary heap of the keys of `#buckets`. */
   readonly #heap: number[] = []
   /** By tenant. Whoever had its turn goes to the end. */
   readonly #due = new Map<string, Queue>()
+  /** Whether the last ones taken were of tenants that have little due, alone. */
+  #tookFew = false
 
   get size(): number {
     return this.#byJob.size
@@ -45,10 +58,10 @@ export class TimerWheel {
     this.#byJob.set(entry.jobId, entry)
     const bucket = this.#buckets.get(entry.dueAt)
     if (bucket !== undefined) {
-      bucket.push(entry)
+      addTo(bucket, entry)
       return
     }
-    this.#buckets.set(entry.dueAt, [entry])
+    this.#buckets.set(entry.dueAt, { tenantId: entry.tenantId, entries: [entry], others: null })
     this.#push(entry.dueAt)
   }
 
@@ -58,15 +71,29 @@ export class TimerWheel {
     if (known === undefined || known.version < entry.version) this.put(entry)
   }
 
-  /** Takes out at most `limit` jobs that are due: of each tenant as many, while it has them. */
+  /**
+   * Takes out at most `limit` jobs that are due: of each tenant as many, while it has them. When more are due than that, then
+   * every other time only of tenants that have little due: what fires alone fires sooner.
+   */
   takeDue(now: EpochMs, limit: number): Entry[] {
     this.#queueDue(now)
+    this.#tookFew = !this.#tookFew && this.waiting > limit
+    if (this.#tookFew) {
+      const few = this.#takeInTurns(now, limit, (queue) => queue.entries.length - queue.next <= fewMax)
+      if (few.length > 0) return few
+      this.#tookFew = false
+    }
+    return this.#takeInTurns(now, limit, () => true)
+  }
+
+  #takeInTurns(now: EpochMs, limit: number, isMeant: (queue: Queue) => boolean): Entry[] {
     const taken: Entry[] = []
     let before = -1
     while (taken.length < limit && taken.length > before) {
       before = taken.length
-      const share = Math.max(1, Math.floor((limit - taken.length) / this.#due.size))
-      for (const [tenantId, queue] of [...this.#due].slice(0, limit - taken.length)) {
+      const meant = [...this.#due].filter(([, queue]) => isMeant(queue))
+      const share = Math.max(1, Math.floor((limit - taken.length) / meant.length))
+      for (const [tenantId, queue] of meant.slice(0, limit - taken.length)) {
         this.#due.delete(tenantId)
         this.#take(queue, { now, share, taken })
         if (queue.next < queue.entries.length) this.#due.set(tenantId, queue)
@@ -85,14 +112,18 @@ export class TimerWheel {
   #queueDue(now: EpochMs): void {
     while (this.#heap.length > 0 && this.#heap[0]! <= now) {
       const dueAt = this.#heap[0]!
-      for (const entry of this.#buckets.get(dueAt)!) {
-        const queue = this.#due.get(entry.tenantId)
-        if (queue === undefined) this.#due.set(entry.tenantId, { entries: [entry], next: 0 })
-        else insert(queue, entry)
-      }
+      const { tenantId, entries, others } = this.#buckets.get(dueAt)!
+      this.#queue(tenantId, entries)
+      for (const [other, theirs] of others ?? []) this.#queue(other, theirs)
       this.#buckets.delete(dueAt)
       this.#pop()
     }
+  }
+
+  #queue(tenantId: string, entries: Entry[]): void {
+    const queue = this.#due.get(tenantId)
+    if (queue === undefined) this.#due.set(tenantId, { entries, next: 0 })
+    else for (const entry of entries) insert(queue, entry)
   }
 
   #take(queue: Queue, { now, share, taken }: { now: EpochMs; share: number; taken: Entry[] }): void {
@@ -142,6 +173,18 @@ export class TimerWheel {
     }
     heap[at] = last
   }
+}
+
+function addTo(bucket: Bucket, entry: Entry): void {
+  const { tenantId } = entry
+  if (tenantId === bucket.tenantId) {
+    bucket.entries.push(entry)
+    return
+  }
+  bucket.others ??= new Map()
+  const entries = bucket.others.get(tenantId)
+  if (entries === undefined) bucket.others.set(tenantId, [entry])
+  else entries.push(entry)
 }
 
 function insert({ entries, next }: Queue, entry: Entry): void {

@@ -9,11 +9,13 @@ interface Loaded {
   until: EpochMs
   /** A load of it is under way. One that began before a reload, or before the partition left and came back, is not. */
   loading: boolean
+  /** Since when something is wanted that is not loaded; null: everything is there. */
+  wantedSince: EpochMs | null
 }
 
 const nothing = Number.NEGATIVE_INFINITY as EpochMs
 
-const unloaded = (): Loaded => ({ after: null, until: nothing, loading: false })
+const unloaded = (): Loaded => ({ after: null, until: nothing, loading: false, wantedSince: null })
 
 export class Window {
   readonly #partitions = new Map<number, Loaded>()
@@ -45,6 +47,19 @@ export class Window {
     return loaded !== undefined && dueAt <= loaded.until
   }
 
+  /**
+   * From `now` on everything up to `wantedUntil` is to be there: what comes later than that, because there is so much of it,
+   * is not late by a hold-up.
+   */
+  want(wantedUntil: EpochMs, now: EpochMs): void {
+    for (const loaded of this.#partitions.values()) if (loaded.until < wantedUntil) loaded.wantedSince ??= now
+  }
+
+  /** Since when a load of the partition is under way, all its pieces together; null: none is. */
+  wantedSince(partitionId: number): EpochMs | null {
+    return this.#partitions.get(partitionId)?.wantedSince ?? null
+  }
+
   /** What to load so that all is covered up to `dueBefore`. From now on it counts as covered: see `fireDue`. */
   begin(wantedUntil: EpochMs, dueBefore: EpochMs): LoadRequest['partitions'] {
     const asked: { partitionId: number; after: Loaded['after'] }[] = []
@@ -63,6 +78,7 @@ export class Window {
     if (loaded === undefined || !loaded.loading) return
     loaded.loading = false
     if (last !== null) loaded.after = last
-    if (!whole && last !== null) loaded.until = last.dueAt
+    if (whole) loaded.wantedSince = null
+    else if (last !== null) loaded.until = last.dueAt
   }
 }

@@ -9,7 +9,7 @@ export const selectHeld = sql('selectHeld')`
       l.total_deadline, l.cancelled_at IS NOT NULL AS cancelled, l.checkpoint::text AS checkpoint
     FROM live l WHERE l.execution_id = x.e AND l.state IN ('running', 'awaiting')
     UNION ALL
-    SELECT j.tenant_id, j.job_id, b.versions[i.nth], 'slot', from_ms(b.slots_ms[i.nth]), 1, 0, b.fence, b.worker_id,
+    SELECT j.tenant_id, j.job_id, b.versions[i.nth], b.kind, from_ms(b.slots_ms[i.nth]), 1, 0, b.fence, b.worker_id,
       b.claimed_at, NULL, coalesce(b.cancels ? i.place::text, false), NULL
     FROM batches b
     CROSS JOIN LATERAL (SELECT get_byte(uuid_send(x.e), 15) AS place) p

@@ -1,7 +1,7 @@
 // The statements that cancel executions. What does not run is taken out of its batch or of `live` and recorded in the
 // same statement: an execution is in exactly one place. What runs is only flagged: it ends when its worker says how.
 import { type Fragment, fragment, sql } from '../lib/sql.ts'
-import { cancelGrace } from './end-attempts.ts'
+import { cancelGrace, ownPayloads } from './end-attempts.ts'
 
 // $2: whether what runs is cancelled too.
 // num_nulls, not IS NULL: the planner would read the whole index of waiting batches for it.
@@ -12,10 +12,10 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
     SELECT * FROM batches b WHERE b.batch_id = ANY (ARRAY(${part.batches})) AND ($2 OR num_nulls(b.worker_id) = 1)
     ORDER BY b.batch_id FOR UPDATE
   ), place AS MATERIALIZED (
-    SELECT b.batch_id, b.enqueued_at, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
+    SELECT b.batch_id, b.enqueued_at, b.kind, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
       ${part.message} AS message
-    FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms)
-      WITH ORDINALITY AS u(place, job_id, version, slot_ms, n)
+    FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
+      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, n)
   ), rest AS MATERIALIZED (
     SELECT batch_id, array_agg(place ORDER BY n) AS positions, array_agg(job_id ORDER BY n) AS job_ids,
       array_agg(version ORDER BY n) AS versions, array_agg(slot_ms ORDER BY n) AS slots_ms
@@ -34,9 +34,9 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
     FROM flag f WHERE b.batch_id = f.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM flag))
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, error_type, error_message)
-    SELECT m.at, j.tenant_id, p.job_id, p.version, execution_at(p.batch_id, p.place), 0, true, 'slot', 'cancelled',
-      from_ms(p.slot_ms), p.enqueued_at, m.at, 'CANCELLED', p.message
+      enqueued_at, finished_at, error_type, error_message, payload_override)
+    SELECT m.at, j.tenant_id, p.job_id, p.version, execution_at(p.batch_id, p.place), 0, true, p.kind, 'cancelled',
+      from_ms(p.slot_ms), p.enqueued_at, m.at, 'CANCELLED', p.message, p.payload
     FROM place p CROSS JOIN moment m JOIN jobs j ON j.job_id = p.job_id
     WHERE p.goes AND NOT p.runs
   )

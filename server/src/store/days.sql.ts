@@ -16,4 +16,4 @@ export const selectDays = sql('selectDays')`
   ORDER BY c.relname`
 
 /** The oldest execution that still waits in a batch: its slot must not be forgotten. */
-export const oldestBatch = sql('oldestBatch')`SELECT min(enqueued_at) AS at FROM batches`
+export const oldestBatch = sql('oldestBatch')`SELECT min(enqueued_at) AS at FROM batches WHERE kind = 'slot'`

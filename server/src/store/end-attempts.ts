@@ -2,6 +2,19 @@
 // whoever says it: our worker, an SDK worker, a target that was called, upkeep.
 import { type Fragment, fragment, type Sql, sql } from '../lib/sql.ts'
 
+/**
+ * The payloads of the places of a batch, as an argument of the unnest of its places: taken apart once. There is one for each
+ * place it began with, and places may have left. (`payloads -> place` would read all of them for each.)
+ */
+export const ownPayloads = (batch: Fragment): Fragment => fragment`
+  CASE WHEN ${batch}.payloads IS NULL THEN NULL
+    WHEN json_array_length(${batch}.payloads) = cardinality(${batch}.positions)
+    THEN ARRAY(SELECT json_array_elements(${batch}.payloads))
+    ELSE ARRAY(
+      SELECT e.value FROM json_array_elements(${batch}.payloads) WITH ORDINALITY AS e(value, n)
+      JOIN unnest(${batch}.positions) AS p(place) ON e.n = p.place + 1 ORDER BY p.place
+    ) END`
+
 /** What is said of one execution: see `toEndingItem`. */
 export const endingFields = fragment`
   k text, o text, s float8, z float8, d int, h int, t text, m text, w text, a float8, x text, c text, g float8`
@@ -18,24 +31,24 @@ export const atRest = fragment`
   worker_id = NULL, caller_id = NULL, started_at = NULL, deadline = NULL, silent_at = NULL, heard_at = NULL,
   progress = NULL, progress_text = NULL`
 
-// Of places in claimed batches (held), first attempts of slots. One of which nothing was said (k) goes back to the queue
+// Of places in claimed batches (held), first attempts. One of which nothing was said (k) goes back to the queue
 // as unstarted: nothing vanishes with its batch. Under fence 1 also then, so that a late word of this claim is refused.
 export const endPlaces = fragment`
   recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
       enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,
-      dead_letter)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.a IS NULL OR h.cancel IS NOT NULL, 'slot',
+      dead_letter, payload_override)
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.a IS NULL OR h.cancel IS NOT NULL, h.kind,
       CASE WHEN h.cancel IS NULL THEN h.o ELSE 'cancelled' END, h.slot, h.enqueued_at, from_ms(h.s),
       coalesce(from_ms(h.z), m.at), h.d, h.worker_id, h.h, CASE WHEN h.cancel IS NULL THEN h.t ELSE 'CANCELLED' END,
-      coalesce(h.cancel, h.m), h.w, h.x IS NOT NULL AND h.cancel IS NULL
+      coalesce(h.cancel, h.m), h.w, h.x IS NOT NULL AND h.cancel IS NULL, h.payload
     FROM held h CROSS JOIN moment m
     WHERE h.k = 'ended' OR (h.cancel IS NOT NULL AND (h.k IN ('running', 'awaiting')) IS NOT TRUE)
   ), stayed AS (
     INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
       rank, ready_at, worker_id, caller_id, fence, attempt, losses, host, started_at, deadline, cancelled_at,
-      cancel_message)
-    SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot',
+      cancel_message, payload_override)
+    SELECT h.execution_id, h.job_id, h.version, h.tenant_id, h.kind,
       CASE h.k WHEN 'ended' THEN 'retrying' WHEN 'running' THEN 'running' WHEN 'awaiting' THEN 'awaiting' ELSE 'ready' END,
       h.route, h.lane, h.priority, h.slot, h.enqueued_at, h.rank, from_ms(h.a),
       CASE h.k WHEN 'running' THEN h.worker_id END, CASE h.k WHEN 'awaiting' THEN h.worker_id END, 1,
@@ -43,7 +56,7 @@ export const endPlaces = fragment`
       CASE WHEN h.k IN ('running', 'awaiting') THEN from_ms(h.s) END,
       CASE WHEN h.k IN ('running', 'awaiting')
         THEN least(from_ms(h.g), CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END) END,
-      CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel
+      CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, h.payload
     FROM held h CROSS JOIN moment m
     WHERE CASE WHEN h.cancel IS NULL THEN h.k IS DISTINCT FROM 'ended' OR h.a IS NOT NULL
       ELSE h.k IN ('running', 'awaiting') END
@@ -52,7 +65,7 @@ export const endPlaces = fragment`
       slot, redrive_at)
     SELECT h.execution_id, h.tenant_id, h.job_id, v.name, h.x, m.at, 1,
       json_build_array(json_build_object('attempt', 1, 'at', h.z, 'type', h.t, 'message', h.m, 'httpStatus', h.h)),
-      v.execution -> 'payload', 'slot', h.slot,
+      coalesce(h.payload, v.execution -> 'payload'), h.kind, h.slot,
       m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second'
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.x IS NOT NULL AND h.cancel IS NULL
@@ -66,11 +79,12 @@ export const takePlaces = (which: Fragment): Fragment => fragment`
     ORDER BY b.batch_id FOR UPDATE
   ), place AS MATERIALIZED (
     SELECT b.batch_id, b.fence, b.worker_id, 1 AS attempt, u.* FROM batch b
-    CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms)
-      WITH ORDINALITY AS u(place, job_id, version, slot_ms, nth)
+    CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
+      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, nth)
   ), held AS MATERIALIZED (
     SELECT b.batch_id, b.route, b.lane, b.priority, b.enqueued_at, b.rank, b.worker_id, b.claimed_at, r.e AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, b.cancels ->> r.p::text AS cancel, r.*
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, b.cancels ->> r.p::text AS cancel, b.kind,
+      u.payload, r.*
     FROM place u
     -- All by equality of columns: the planner hashes them then, and would compare each with each otherwise.
     JOIN report r ON r.b = u.batch_id AND r.p = u.place AND r.f = u.fence AND r.n = u.attempt
@@ -95,13 +109,13 @@ export const takePlaces = (which: Fragment): Fragment => fragment`
 export const leaveRunning = (start: Fragment): Fragment => fragment`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
     worker_id, fence, attempt, started_at, deadline, cancelled_at, cancel_message, heard_at, progress, progress_text,
-    checkpoint)
-  SELECT h.execution_id, h.job_id, h.version, h.tenant_id, 'slot', 'running', h.route, h.lane, h.priority, h.slot,
+    checkpoint, payload_override)
+  SELECT h.execution_id, h.job_id, h.version, h.tenant_id, h.kind, 'running', h.route, h.lane, h.priority, h.slot,
     h.enqueued_at, h.rank, h.worker_id, 1, 1, coalesce(from_ms(h.s), h.claimed_at),
     least(${deadlineAfter(start)},
       CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END),
     CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, CASE WHEN h.is_said THEN m.at END, h.progress, h.said,
-    h.checkpoint::json
+    h.checkpoint::json, h.payload
   FROM held h CROSS JOIN moment m LEFT JOIN LATERAL (
     SELECT v.timeout_seconds FROM job_versions v WHERE v.job_id = h.job_id AND v.version = h.version LIMIT 1
   ) v ON true`

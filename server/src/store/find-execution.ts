@@ -37,7 +37,7 @@ export async function findExecution(
   if (live === null && batch === null && (last!.finishedAt ?? 0) < now - (days ?? 0) * dayMs) return null
   const version = await queries.query<VersionRow>(statements.selectVersion, [known.jobId, known.version])
   const { execution, metadata, job_name: jobName } = version.rows[0]!
-  const override = live?.payloadOverride ?? last?.payloadOverride ?? null
+  const override = (live ?? batch ?? last)?.payloadOverride ?? null
   return {
     executionId,
     ...currentState(batch, live, last),
@@ -100,12 +100,12 @@ function currentState(batch: BatchPart | null, live: LivePart | null, last: Atte
     }
   }
   if (batch !== null) {
-    const { claimed, cancelled, workerId, startedAt } = batch
+    const { kind, claimed, cancelled, workerId, startedAt } = batch
     const status = statusOfLive(claimed ? 'running' : 'ready', 0, cancelled)
     return {
       ...unended,
       startedAt,
-      kind: 'slot',
+      kind,
       status,
       attempt: claimed ? 1 : 0,
       workerId,
@@ -154,12 +154,14 @@ export function skippedOf(
 interface BatchPart {
   jobId: string
   version: number
+  kind: ExecutionKind
   claimed: boolean
   cancelled: boolean
   workerId: string | null
   enqueuedAt: EpochMs
   startedAt: EpochMs | null
   slot: EpochMs
+  payloadOverride: string | null
 }
 
 interface LivePart {

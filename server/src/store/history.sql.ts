@@ -6,7 +6,8 @@ export const selectExecution = sql('selectExecution')`
   SELECT (
     SELECT json_build_object('jobId', u.job_id, 'version', u.version, 'claimed', b.worker_id IS NOT NULL,
       'workerId', b.worker_id, 'enqueuedAt', to_ms(b.enqueued_at), 'startedAt', to_ms(b.claimed_at), 'slot', u.slot_ms,
-      'cancelled', coalesce(b.cancels ? u.place::text, false))
+      'cancelled', coalesce(b.cancels ? u.place::text, false), 'kind', b.kind,
+      'payloadOverride', (b.payloads -> u.place)::text)
     FROM batches b
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)
     JOIN jobs j ON j.job_id = u.job_id AND j.tenant_id = $1
@@ -49,7 +50,7 @@ export const selectStats = sql('selectStats')`
   WITH feed AS MATERIALIZED (SELECT folded_to FROM stats_feed), tail AS MATERIALIZED (
     SELECT a.execution_id, a.outcome, a.duration_ms FROM attempts a
     WHERE a.job_id = $1 AND a.final AND a.outcome <> 'skipped' AND a.recorded_at >= (SELECT folded_to FROM feed)
-      AND a.recorded_at < now() + interval '1 hour'
+      AND a.recorded_at >= now() - $2::int * interval '1 day' AND a.recorded_at < now() + interval '1 hour'
       AND a.execution_id >= first_id((SELECT folded_to FROM feed) - interval '1 hour')
   ), day AS MATERIALIZED (
     SELECT * FROM job_days d WHERE d.job_id = $1 AND d.day > (clock_timestamp() AT TIME ZONE 'UTC')::date - $2::int

@@ -1,10 +1,12 @@
 import { testHistory } from '../../test/conformance/history.ts'
+import { testHistoryCount } from '../../test/conformance/history-count.ts'
 import { testHistorySearch } from '../../test/conformance/history-search.ts'
 import { testHistorySlots } from '../../test/conformance/history-slots.ts'
 import { testHistoryStats } from '../../test/conformance/history-stats.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testHistory)
+testOnStores(testHistoryCount)
 testOnStores(testHistorySearch)
 testOnStores(testHistoryStats)
 testOnStores(testHistorySlots)

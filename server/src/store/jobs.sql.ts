@@ -157,6 +157,31 @@ export const insertTriggers = sql('insertTriggers')`
   ) d
   RETURNING execution_id, enqueued_at, run_id`
 
+// Before many triggers of a job ($1): how many of it have not ended, up to $2 alone. With a lock that keeps programs out
+// that do not know such batches, until the end of the transaction: see migration 16.
+export const beginTriggers = sql('beginTriggers')`
+  SELECT pg_advisory_xact_lock_shared(7420, 16), (
+      SELECT coalesce(sum(cardinality(positions)), 0) FROM batches WHERE job_ids @> ARRAY[$1::uuid] AND kind = 'trigger'
+    ) + (SELECT count(*) FROM (SELECT FROM live WHERE job_id = $1 AND state <> 'blocked' LIMIT $2) l) AS unended`
+
+// Many of one job ($1) that nothing holds back are batches, in lane $2, of $4: each with its size and its payloads. No row: something
+// may hold them back, or somebody is here who does not know such batches; then they are rows of their own.
+export const insertTriggerBatches = sql('insertTriggerBatches')`
+  INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, kind, positions, job_ids, versions, slots_ms, payloads)
+  SELECT x.b, d.route, $2, d.level, m.at, m.at + d.level * interval '60 seconds', 'trigger',
+    ARRAY(SELECT generate_series(0, x.n - 1)), array_fill(d.job_id, ARRAY[x.n]), array_fill(d.version, ARRAY[x.n]),
+    array_fill(to_ms(date_trunc('second', m.at)), ARRAY[x.n]), x.p
+  FROM (SELECT clock_ms() AS at) m
+  CROSS JOIN (
+    SELECT j.job_id, j.version, v.route, greatest(1, v.priority - $3::int) AS level
+    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+    JOIN cursors c ON c.job_id = j.job_id
+    WHERE j.job_id = $1 AND v.overlap_policy = 'ALLOW' AND NOT v.own_rows AND NOT ${isRoot}
+      AND NOT EXISTS (SELECT FROM workers WHERE generation < $5) AND NOT EXISTS (SELECT FROM schedulers WHERE generation < $5)
+  ) d
+  CROSS JOIN json_to_recordset($4::json) AS x(b uuid, n int, p json)
+  RETURNING enqueued_at`
+
 export const insertBackfill = sql('insertBackfill')`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
     operation_id, concurrency_key, key_limit, run_id)

@@ -2,6 +2,7 @@
 import type { JobStatus } from '../domain/job.ts'
 import type { JobFilter } from '../domain/operation.ts'
 import { triggerLevels } from '../domain/rank.ts'
+import { listTriggers, type TriggerBatch, triggersWaitingMax } from '../domain/trigger-batches.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import { Group } from '../lib/group.ts'
 import type { Sql } from '../lib/sql.ts'
@@ -13,12 +14,15 @@ import type {
   Jobs,
   NewJob,
   Total,
+  TriggerManyOrder,
+  TriggerManyOutcome,
   TriggerOrder,
   TriggerOutcome,
 } from '../ports/jobs.ts'
 import { changeJob } from './change-job.ts'
 import type { Transactions } from './database.ts'
 import { withDays } from './days.ts'
+import { generation } from './generation.ts'
 import { createDependent } from './job-graph.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
@@ -43,6 +47,7 @@ export class StoredJobs implements Jobs {
   readonly #triggers: Group<Trigger, TriggerOutcome>
   /** Of jobs that somebody else had locked: nobody waits for them but who triggered them. */
   readonly #heldUp: Group<Trigger, TriggerOutcome>
+  readonly #many: Group<TriggerManyOrder, TriggerManyOutcome>
   readonly change: Jobs['change']
 
   constructor(database: Transactions) {
@@ -54,6 +59,9 @@ export class StoredJobs implements Jobs {
     const triggerLimits = { ...groupLimits, weigh: ({ payload }: Trigger) => payload?.length ?? 0 }
     this.#triggers = new Group((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
     this.#heldUp = new Group((items) => this.#trigger(items, statements.lockJobs), triggerLimits)
+    // One at a time: each may wait for its job, and holds a connection meanwhile that others need.
+    const oneByOne = { itemsMax: 1, weigh: () => 1, weightMax: 1, waitingMax: 1_000 }
+    this.#many = new Group(async ([order]) => [await this.#triggerMany(order!)], oneByOne)
     this.change = (target, decide) => changeJob(database, target, decide)
   }
 
@@ -118,6 +126,40 @@ export class StoredJobs implements Jobs {
     })
   }
 
+  triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome> {
+    return this.#many.add(order)
+  }
+
+  async #triggerMany({ tenantId, jobId, lane, batches }: TriggerManyOrder): Promise<TriggerManyOutcome> {
+    return this.#database.transaction(async (queries) => {
+      const target = JSON.stringify([{ t: tenantId, j: jobId }])
+      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const status = locked.rows[0]?.status
+      if (status === undefined) return { kind: 'not_found' }
+      if (status === 'DELETED') return { kind: 'deleted' }
+      const begun = await queries.query<{ unended: number }>(statements.beginTriggers, [
+        jobId,
+        triggersWaitingMax,
+      ])
+      const count = batches.reduce((sum, batch) => sum + batch.count, 0)
+      if (begun.rows[0]!.unended + count > triggersWaitingMax) return { kind: 'too_many' }
+      // In statements after these: they see what was committed before we had the locks.
+      const values = [jobId, lane, triggerLevels, toBatchItems(batches), generation]
+      const batched = await queries.query<InsertedRow>(statements.insertTriggerBatches, values)
+      if (batched.count > 0)
+        return { kind: 'triggered', enqueuedAt: batched.rows[0]!.enqueued_at, runIds: [] }
+      const items = listTriggers(batches).map(({ executionId: e, payload: p }, n) => {
+        return { n, e, j: jobId, l: lane, ...(p !== null && { p }) }
+      })
+      const { rows } = await queries.query<InsertedRow>(statements.insertTriggers, [
+        JSON.stringify(items),
+        triggerLevels,
+      ])
+      const runIds = rows.flatMap(({ run_id: runId }) => (runId === null ? [] : [runId])).toSorted()
+      return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at, runIds }
+    })
+  }
+
   enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
     const { tenantId, jobId, operationId, unendedMax, executions } = order
     return this.#database.transaction(async (queries) => {
@@ -172,6 +214,15 @@ export class StoredJobs implements Jobs {
     const { rows } = await this.#database.query<ResumableRow>(statements.selectResumable, [limit])
     return rows.map((row) => ({ tenantId: row.tenant_id, jobId: row.job_id, until: row.resume_at }))
   }
+}
+
+/** Payloads are JSON already. */
+function toBatchItems(batches: readonly TriggerBatch[]): string {
+  const items = batches.map(({ batchId, count, payloads }) => {
+    const own = payloads === null ? '' : `,"p":[${payloads.join(',')}]`
+    return `{"b":"${batchId}","n":${count}${own}}`
+  })
+  return `[${items.join(',')}]`
 }
 
 function targetOf({ tenantId, jobId }: TriggerOrder): string {

@@ -2,7 +2,7 @@
 import { sql } from '../lib/sql.ts'
 
 export const insertScheduler = sql('insertScheduler')`
-  INSERT INTO schedulers (scheduler_id) VALUES ($1) ON CONFLICT DO NOTHING`
+  INSERT INTO schedulers (scheduler_id, generation) VALUES ($1, $2) ON CONFLICT DO NOTHING`
 
 export const beatScheduler = sql('beatScheduler')`
   UPDATE schedulers SET beats = beats + 1 WHERE scheduler_id = $1`

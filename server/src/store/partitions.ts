@@ -3,6 +3,7 @@ import { partitionsCount } from '../domain/job.ts'
 import type { Beat } from '../domain/lease-watch.ts'
 import type { Partitions, PartitionView } from '../ports/partitions.ts'
 import type { Database } from './database.ts'
+import { generation } from './generation.ts'
 import * as statements from './partitions.sql.ts'
 
 export class StoredPartitions implements Partitions {
@@ -13,7 +14,7 @@ export class StoredPartitions implements Partitions {
   }
 
   async join(schedulerId: string): Promise<void> {
-    await this.#database.query(statements.insertScheduler, [schedulerId])
+    await this.#database.query(statements.insertScheduler, [schedulerId, generation])
   }
 
   async beat(schedulerId: string): Promise<'held' | 'lost'> {

@@ -1,7 +1,15 @@
 // The statements of the worker: what waits, claim, finish. Every write names the worker and the fence of its claim,
 // and takes what it records from the row it deletes or changes.
 import { fragment, sql } from '../lib/sql.ts'
-import { atRest, deadlineAfter, endingFields, endLive, endPlaces, takePlaces } from './end-attempts.ts'
+import {
+  atRest,
+  deadlineAfter,
+  endingFields,
+  endLive,
+  endPlaces,
+  ownPayloads,
+  takePlaces,
+} from './end-attempts.ts'
 
 // Distinct lanes and hosts of each route by skipping through the index: the cost follows their number, not that of what
 // waits.
@@ -37,6 +45,7 @@ export const selectWaiting = sql('selectWaiting')`
 // worker has just split would give the same executions twice. Keys go into the updates as arrays: joined, the planner
 // takes the lists for 118,000 rows and reads the whole backlog. Of each route ($2) as many are locked as may be taken of
 // all, because only then is it known which of them come first; the others are free again with the commit.
+// $6: whether the next batch is divided when it does not fit behind others; the first of a lane is.
 // The worker is locked first, as reclaim does: lanes and hosts come with its lock, and nothing is locked without them. Taken
 // with the update, while rows are locked that others wait for, it would deadlock. One that is gone fails at the update.
 // A row of its own gets its start and its deadlines here; when it began is what its end says. Workers keep the time of an attempt themselves; a minute later upkeep does.
@@ -82,18 +91,20 @@ export const claimWork = sql('claimWork')`
   ), part AS MATERIALIZED (
     SELECT b.*, (lane.n - (o.upto - o.size))::int AS take
     FROM ordered o JOIN lane USING (lane) JOIN batch b ON b.batch_id = o.id
-    WHERE o.is_batch AND o.upto > lane.n AND o.upto - o.size < lane.n
+    WHERE o.is_batch AND o.upto > lane.n AND o.upto - o.size < lane.n AND ($6 OR o.upto = o.size)
   ), kept AS (
     UPDATE batches b SET positions = p.positions[p.take + 1:], job_ids = p.job_ids[p.take + 1:],
       versions = p.versions[p.take + 1:], slots_ms = p.slots_ms[p.take + 1:]
     FROM part p WHERE b.batch_id = p.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM part))
   ), moved AS (
     INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot,
-      enqueued_at, rank, worker_id, fence, attempt, started_at, deadline)
-    SELECT execution_at(p.batch_id, u.place), u.job_id, u.version, j.tenant_id, 'slot', 'running', p.route, p.lane,
-      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1, m.at, ${deadlineAfter(fragment`m.at`)}
+      enqueued_at, rank, worker_id, fence, attempt, started_at, deadline, payload_override)
+    SELECT execution_at(p.batch_id, u.place), u.job_id, u.version, j.tenant_id, p.kind, 'running', p.route, p.lane,
+      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1, m.at, ${deadlineAfter(fragment`m.at`)},
+      u.payload
     FROM part p CROSS JOIN moment m CROSS JOIN LATERAL unnest(p.positions[:p.take], p.job_ids[:p.take],
-      p.versions[:p.take], p.slots_ms[:p.take]) AS u(place, job_id, version, slot_ms)
+      p.versions[:p.take], p.slots_ms[:p.take], (${ownPayloads(fragment`p`)})[:p.take])
+      AS u(place, job_id, version, slot_ms, payload)
     -- LIMIT keeps the planner, which takes the lists for far longer, from reading all jobs.
     CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
     LEFT JOIN LATERAL (
@@ -113,14 +124,14 @@ export const claimWork = sql('claimWork')`
   )
   SELECT batch_id AS id, fence, lane, priority, to_ms(enqueued_at) AS enqueued_ms, to_ms(rank) AS rank_ms,
     positions::text, job_ids::text, versions::text, slots_ms::text, NULL::uuid AS job_id, NULL::int AS version,
-    NULL::text AS kind, NULL::bigint AS slot_ms, NULL::int AS attempt, NULL::int AS losses,
-    NULL::text AS payload_override, NULL::text AS idempotency_key, NULL::text AS checkpoint,
-    NULL::bigint AS total_deadline_ms, false AS suspect, NULL::uuid AS run_id
+    kind, NULL::bigint AS slot_ms, NULL::int AS attempt, NULL::int AS losses, NULL::text AS payload_override,
+    NULL::text AS idempotency_key, NULL::text AS checkpoint, NULL::bigint AS total_deadline_ms, false AS suspect,
+    NULL::uuid AS run_id, payloads::text
   FROM whole
   UNION ALL
   SELECT execution_id, fence, lane, priority, to_ms(enqueued_at), to_ms(rank), NULL, NULL, NULL, NULL, job_id, version,
     kind, to_ms(slot), attempt, losses, payload_override::text, idempotency_key, checkpoint::text, to_ms(total_deadline),
-    coalesce(host = 'suspect', false), run_id
+    coalesce(host = 'suspect', false), run_id, NULL
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
 
 export const selectDefinitions = sql('selectDefinitions')`
@@ -148,16 +159,16 @@ export const finishSucceeded = sql('finishSucceeded')`
     RETURNING b.*, x.lo, x.hi
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, preview, dead_letter)
+      enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, preview, dead_letter, payload_override)
     SELECT m.at, coalesce(g.tenant_id, (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id)), u.job_id, u.version,
-      (g.stem || lpad(to_hex(u.place::int), 2, '0'))::uuid, 1, true, 'slot', 'succeeded', from_ms(u.slot_ms), g.enqueued_at,
-      from_ms(u.s), from_ms(u.z), u.d, $1, u.h, u.w, false
+      (g.stem || substr(to_hex(256 + u.place), 2))::uuid, 1, true, g.kind, 'succeeded', from_ms(u.slot_ms), g.enqueued_at,
+      from_ms(u.s), from_ms(u.z), u.d, $1, u.h, u.w, false, u.payload
     FROM (
       SELECT *, CASE WHEN lane <> 'shared' THEN lane::uuid END AS tenant_id, left(batch_id::text, 34) AS stem FROM gone
     ) g
     CROSS JOIN moment m CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms,
       ($7::bigint[])[g.lo:g.hi], ($8::bigint[])[g.lo:g.hi], ($9::int[])[g.lo:g.hi], ($10::smallint[])[g.lo:g.hi],
-      ($11::text[])[g.lo:g.hi]) AS u(place, job_id, version, slot_ms, s, z, d, h, w)
+      ($11::text[])[g.lo:g.hi], ${ownPayloads(fragment`g`)}) AS u(place, job_id, version, slot_ms, s, z, d, h, w, payload)
   )
   SELECT x.b AS batch_id FROM report x WHERE x.b NOT IN (SELECT g.batch_id FROM gone g)`
 
@@ -180,9 +191,11 @@ export const finishBatches = sql('finishBatches')`
     RETURNING b.*, x.r AS endings, x.n AS size
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.worker_id, execution_at(g.batch_id, u.place) AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel, e.*
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel, g.kind,
+      u.payload, e.*
     FROM gone g
-    CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
+    CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms, ${ownPayloads(fragment`g`)})
+      AS u(place, job_id, version, slot_ms, payload)
     JOIN jobs j ON j.job_id = u.job_id
     LEFT JOIN LATERAL json_to_recordset(g.endings) AS e(p int, ${endingFields}) ON e.p = u.place
   ), ${endPlaces}
@@ -230,14 +243,14 @@ export const returnBatches = sql('returnBatches')`
     WHERE b.worker_id = $1 AND x.e NOT IN (SELECT y FROM unnest($2::uuid[]) AS y)
   ), ${takePlaces(fragment`b.worker_id = $1`)}, recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, worker_id, error_type, error_message)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, true, 'slot', 'cancelled', h.slot, h.enqueued_at,
-      m.at, $1, 'CANCELLED', h.cancel
+      enqueued_at, finished_at, worker_id, error_type, error_message, payload_override)
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, true, h.kind, 'cancelled', h.slot, h.enqueued_at,
+      m.at, $1, 'CANCELLED', h.cancel, h.payload
     FROM held h CROSS JOIN moment m WHERE h.cancel IS NOT NULL
   )
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    fence)
-  SELECT execution_id, job_id, version, tenant_id, 'slot', 'ready', route, lane, priority, slot, enqueued_at, rank, 1
+    fence, payload_override)
+  SELECT execution_id, job_id, version, tenant_id, kind, 'ready', route, lane, priority, slot, enqueued_at, rank, 1, payload
   FROM held WHERE cancel IS NULL`
 
 export const returnLive = sql('returnLive')`

@@ -40,13 +40,14 @@ export class StoredQueue implements Queue {
     return waiting
   }
 
-  async claim({ workerId, routes, lanes, hosts, batchesMax }: ClaimOrder): Promise<Claimed> {
+  async claim({ workerId, routes, lanes, hosts, batchesMax, divides = true }: ClaimOrder): Promise<Claimed> {
     const { rows } = await this.#database.query<ClaimRow>(statements.claimWork, [
       workerId,
       routes,
       JSON.stringify(lanes.map(({ lane, count }) => ({ l: lane, n: count }))),
       JSON.stringify(hosts.map(({ host, count }) => ({ h: host, n: count }))),
       batchesMax,
+      divides,
     ])
     const claimed: Claimed = { batches: [], live: [] }
     for (const row of rows) {
@@ -59,10 +60,12 @@ export class StoredQueue implements Queue {
           priority: row.priority,
           enqueuedAt,
           rank,
+          kind: row.kind!,
           positions: numbersOf(row.positions),
           jobIds: textsOf(row.job_ids!),
           versions: numbersOf(row.versions!),
           slots: numbersOf(row.slots_ms!) as EpochMs[],
+          payloads: row.payloads === null ? null : (JSON.parse(row.payloads) as unknown[]),
         })
       } else {
         claimed.live.push({
@@ -254,6 +257,7 @@ interface ClaimRow {
   total_deadline_ms: EpochMs | null
   suspect: boolean
   run_id: string | null
+  payloads: string | null
 }
 
 interface DefinitionRow {

@@ -32,7 +32,12 @@ export function storesOn(database: Transactions): WriteStores {
 }
 
 /** Larger groups do not get faster, and their first request waits longer. */
-const groupLimits = { itemsMax: 200, weigh: () => 1, weightMax: 200, waitingMax: 10_000 }
+const groupLimits = {
+  itemsMax: 200,
+  weigh: ({ executions }: KeyedRun) => executions,
+  weightMax: 1_000,
+  waitingMax: 10_000,
+}
 
 export class StoredRequests implements Requests {
   readonly #database: Database
@@ -52,7 +57,7 @@ export class StoredRequests implements Requests {
   ): Promise<RunOutcome<T>> {
     if (dryRun) return this.#runAndUndo(work)
     if (once === null) return { kind: 'done', value: (await work(this.#stores)).value }
-    const run: KeyedRun = { once, work, jobId: gather?.jobId ?? null }
+    const run: KeyedRun = { once, work, jobId: gather?.jobId ?? null, executions: gather?.executions ?? 1 }
     const outcome =
       gather !== undefined ? await this.#gathered.add(run) : (await this.#runTogether([run]))[0]!
     return outcome as RunOutcome<T>
@@ -85,6 +90,7 @@ interface KeyedRun {
   once: Once
   /** Which it triggers. */
   jobId: string | null
+  executions: number
   work: (stores: WriteStores) => Promise<Done<unknown>>
 }
 

@@ -166,12 +166,13 @@ export const foldTroubles = sql('foldTroubles')`
       failures = t.failures + excluded.failures, first_at = least(t.first_at, excluded.first_at),
       last_at = excluded.last_at, last_execution_id = excluded.last_execution_id
   ), late AS MATERIALIZED (
-    SELECT x.tenant_id, x.slot, x.job_id, x.execution_id, (extract(epoch FROM x.late) * 1000)::bigint AS late_ms
+    -- One of many triggers of a job at one second: they would leave no room for others.
+    SELECT DISTINCT ON (x.tenant_id, x.slot, x.job_id) x.tenant_id, x.slot, x.job_id, x.execution_id, (extract(epoch FROM x.late) * 1000)::bigint AS late_ms
     FROM (
       SELECT a.tenant_id, a.slot, a.job_id, a.execution_id, ${lateness} AS late FROM attempts a
       WHERE ${isNew} AND a.attempt = 1
         AND a.started_at > CASE a.kind WHEN 'slot' THEN a.slot ELSE a.enqueued_at END + interval '5 seconds' OFFSET 0
-    ) x WHERE x.late > interval '5 seconds'
+    ) x WHERE x.late > interval '5 seconds' ORDER BY x.tenant_id, x.slot, x.job_id, x.execution_id
   ), free AS MATERIALIZED (
     SELECT k.tenant_id, k.hour, $4::int - (SELECT count(*) FROM (
       SELECT FROM late_slots s WHERE s.tenant_id = k.tenant_id AND s.slot >= k.hour AND s.slot < k.hour + interval '1 hour' LIMIT $4) y) AS places

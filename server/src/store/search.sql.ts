@@ -3,26 +3,23 @@
 // looks at no more rows than it is told, newest first: a page that found too little among them is short, and says
 // where to go on.
 import { type Fragment, fragment, sql } from '../lib/sql.ts'
-
-const batchedStatus = fragment`
-  CASE WHEN b.worker_id IS NULL THEN 'PENDING' WHEN b.cancels ? u.place::text THEN 'CANCELLING' ELSE 'RUNNING' END AS status`
+import {
+  batchedStatus,
+  batchesOfJob,
+  enqueuedOfJob,
+  liveOfJob,
+  places,
+  statusOfLive,
+} from './under-way-fragments.ts'
 
 const batched = fragment`
-  execution_at(b.batch_id, u.place) AS execution_id, u.job_id, u.version, 'slot' AS kind, ${batchedStatus},
+  execution_at(b.batch_id, u.place) AS execution_id, u.job_id, u.version, b.kind, ${batchedStatus},
   NULL::text AS outcome,
   from_ms(u.slot_ms) AS slot, CASE WHEN b.worker_id IS NULL THEN 0 ELSE 1 END AS attempt, b.enqueued_at,
   b.claimed_at AS started_at, NULL::timestamptz AS finished_at, NULL::int AS duration_ms, b.worker_id,
   NULL::int AS http_status, NULL::text AS error_type, NULL::text AS error_message, false AS dead_letter,
   NULL::timestamptz AS retry_at, NULL::text AS last_error_type, NULL::text AS last_error_message,
   NULL::uuid AS run_id, NULL::text AS skip_reason`
-
-const places = fragment`
-  CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)`
-
-const statusOfLive = fragment`
-  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state IN ('running', 'awaiting') THEN 'RUNNING'
-    WHEN l.state = 'blocked' THEN 'WAITING_DEPENDENCIES'
-    WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING' ELSE 'PENDING' END`
 
 const alive = fragment`
   l.execution_id, l.job_id, l.version, l.kind,
@@ -40,17 +37,9 @@ const lastAttempt = fragment`
   ) a ON true
   LEFT JOIN LATERAL (SELECT a.* WHERE l.state NOT IN ('running', 'awaiting')) s ON true`
 
-// $1 job, $2 before. In two parts, as the indexes are.
-const liveOfJob = fragment`(
-    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid AND state <> 'blocked'
-    UNION ALL
-    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid AND state = 'blocked'
-  ) l`
-
-// $1 job, $2 before, $14 rows of live to look at.
+// $1 job, $2 before, $14 executions in batches and rows of live to look at.
 const underWayOfJob = fragment`
-  (SELECT ${batched} FROM batches b ${places}
-  WHERE b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1 AND execution_at(b.batch_id, u.place) < $2::uuid)
+  (SELECT ${batched} ${enqueuedOfJob(batchesOfJob)} LIMIT $14)
   UNION ALL
   (SELECT ${alive} FROM (
     SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $14
@@ -114,22 +103,35 @@ const found = fragment`
   NULL::timestamptz, NULL::text, NULL::text, a.run_id, a.skip_reason`
 const page = fragment`WHERE ${matches} ORDER BY a.execution_id DESC LIMIT $12`
 
-// What is kept, and one row also when nothing was found; no row: there is no such job. $13 the tenant, and how many must
-// have ended on whole days for nobody to count them. OFFSET 0: else the days are added up for every row of the page.
+// Whether days that are over have more ends than are counted: then nobody looks at these. The fold may be behind, but what it
+// has counted is there. Null: other conditions hold besides the outcome, and days do not tell.
+const endedOn = (outcome: Fragment, column: Fragment): Fragment => fragment`
+  CASE WHEN $4::text[] IS NULL OR ${outcome} = ANY ($4) THEN ${column} ELSE 0 END`
+const isMany = (days: Fragment, most: Fragment): Fragment => fragment`
+  CASE WHEN ${most}::bigint IS NULL THEN false ELSE (
+    SELECT coalesce(sum(${endedOn(fragment`'succeeded'`, fragment`d.succeeded`)} + ${endedOn(fragment`'failed'`, fragment`d.failed`)}
+      + ${endedOn(fragment`'timed_out'`, fragment`d.timed_out`)} + ${endedOn(fragment`'cancelled'`, fragment`d.cancelled`)}
+      + ${endedOn(fragment`'skipped'`, fragment`d.skipped`)}), 0) > ${most}
+    FROM ${days} AND d.step = 86400 AND d.at >= now() - r.history_days * interval '1 day'
+  ) END AS many`
+
+// What is kept, and one row also when nothing was found; no row: there is no such job. $13 the tenant. OFFSET 0: else the
+// days are added up for every row of the page.
 const keptOfJob = fragment`
-  SELECT j.name, now() - r.history_days * interval '1 day' AS since, NULL::uuid AS batch_end, (
-    SELECT coalesce(sum(d.succeeded + d.failed + d.timed_out), 0) > $15::bigint FROM job_days d
-    WHERE d.job_id = j.job_id AND d.day > (now() AT TIME ZONE 'UTC')::date - r.history_days) AS many, (
+  SELECT j.name, now() - r.history_days * interval '1 day' AS since,
+    (SELECT execution_at(b.batch_id, u.place) ${enqueuedOfJob(batchesOfJob)} OFFSET $14 - 1 LIMIT 1) AS batch_end,
+    ${isMany(fragment`job_activity d WHERE d.job_id = j.job_id`, fragment`$15`)}, (
     SELECT execution_id FROM ${liveOfJob} ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1) AS live_end
   FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
   WHERE j.job_id = $1 AND j.tenant_id = $13 OFFSET 0`
 
 const keptOfTenant = fragment`
-  SELECT NULL::text AS name, now() - r.history_days * interval '1 day' AS since, false AS many, (
+  SELECT NULL::text AS name, now() - r.history_days * interval '1 day' AS since,
+    ${isMany(fragment`tenant_activity d WHERE d.tenant_id = t.tenant_id`, fragment`$16`)}, (
     SELECT batch_id FROM batches WHERE batch_id <= $2::uuid ORDER BY batch_id DESC OFFSET $15 - 1 LIMIT 1) AS batch_end, (
     SELECT execution_id FROM live WHERE execution_id < $2::uuid ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1
   ) AS live_end
-  FROM tenants t JOIN tiers r ON r.tier = t.tier WHERE t.tenant_id = $1 AND t.tenant_id = $13`
+  FROM tenants t JOIN tiers r ON r.tier = t.tier WHERE t.tenant_id = $1 AND t.tenant_id = $13 OFFSET 0`
 
 const listed = fragment`
   SELECT k.many, k.batch_end, k.live_end, x.*, j.name AS job_name, j.tags, j.search`
@@ -144,50 +146,6 @@ export const listOfTenant = sql('listOfTenant')`${listed} FROM (${keptOfTenant})
   LEFT JOIN LATERAL (${underWayOfTenant} UNION ALL (SELECT ${found} FROM (${ofTenant}) a ${page})) x ON true ${named}`
 export const listFailedOfTenant = sql('listFailedOfTenant')`${listed} FROM (${keptOfTenant}) k
   LEFT JOIN LATERAL (${underWayOfTenant} UNION ALL (SELECT ${found} FROM (${failedOfTenant}) a ${page})) x ON true ${named}`
-
-// The page of a job that most people ask for: without conditions, and with its count. The days of attempts are opened once,
-// which is most of its work: the list and the count above open them five times. What the attempt before did is not looked up
-// (`is_between`: then the list says it), late ends need no index of their own, and the job's own columns come once, not by row.
-// $1 job, $2 before, $3 tenant, $4 rows of the page, $5 rows to look at so as to count them, $6 rows of live to look at, $7 how
-// many must have ended on whole days for nobody to count them.
-export const pageOfJob = sql('pageOfJob')`
-  WITH kept AS MATERIALIZED (
-    SELECT j.name, now() - r.history_days * interval '1 day' AS since, (
-      SELECT coalesce(sum(d.succeeded + d.failed + d.timed_out), 0) > $7::bigint FROM job_days d
-      WHERE d.job_id = j.job_id AND d.day > (now() AT TIME ZONE 'UTC')::date - r.history_days) AS many
-    FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
-    WHERE j.job_id = $1 AND j.tenant_id = $3
-  ), unended AS MATERIALIZED (
-    SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $6::bigint
-  ), seen AS MATERIALIZED (
-    SELECT a.* FROM kept k CROSS JOIN LATERAL (
-      SELECT ${columns} FROM attempts a
-      WHERE a.job_id = $1 AND a.final AND a.execution_id < $2::uuid AND a.recorded_at >= k.since
-        AND a.recorded_at < now() + interval '1 hour'
-      ORDER BY a.execution_id DESC LIMIT CASE WHEN k.many THEN $4::bigint ELSE $5::bigint END
-    ) a
-  )
-  SELECT k.name AS job_name, k.many, (SELECT count(*) FROM seen) AS seen,
-    (SELECT execution_id FROM unended OFFSET $6::bigint - 1 LIMIT 1) AS live_end, NULL::uuid AS batch_end, x.*
-  FROM kept k LEFT JOIN LATERAL (
-    (SELECT execution_at(b.batch_id, u.place) AS execution_id, u.version, 'slot' AS kind, ${batchedStatus}, NULL::text AS outcome,
-      from_ms(u.slot_ms) AS slot, CASE WHEN b.worker_id IS NULL THEN 0 ELSE 1 END AS attempt, b.enqueued_at,
-      b.claimed_at AS started_at, NULL::timestamptz AS finished_at, NULL::int AS duration_ms, b.worker_id,
-      NULL::int AS http_status, NULL::text AS error_type, NULL::text AS error_message, false AS dead_letter,
-      NULL::timestamptz AS retry_at, NULL::uuid AS run_id, NULL::text AS skip_reason, false AS is_between
-    FROM batches b ${places}
-    WHERE b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1 AND execution_at(b.batch_id, u.place) < $2::uuid)
-    UNION ALL
-    (SELECT l.execution_id, l.version, l.kind, ${statusOfLive}, NULL, l.slot, l.attempt, l.enqueued_at, l.started_at, NULL, NULL,
-      coalesce(l.worker_id, l.caller_id), NULL, NULL, NULL, false, l.ready_at, l.run_id, NULL,
-      l.attempt > 0 AND l.state NOT IN ('running', 'awaiting')
-    FROM unended l)
-    UNION ALL
-    (SELECT a.execution_id, a.version, a.kind, NULL, a.outcome, a.slot, a.attempt::int, a.enqueued_at, a.started_at,
-      a.finished_at, a.duration_ms, a.worker_id, a.http_status::int, a.error_type, a.error_message, a.dead_letter, NULL,
-      a.run_id, a.skip_reason, false
-    FROM seen a LIMIT $4::bigint)
-  ) x ON true`
 
 // How many of those looked at match, and where the look ends. $12 the tenant.
 const kept = fragment`

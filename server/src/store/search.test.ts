@@ -6,6 +6,7 @@ import { defaultTenantId } from '../domain/tenant.ts'
 import { epochMs } from '../lib/epoch.ts'
 import type { ExecutionQuery } from '../ports/history.ts'
 import type { Queries } from './database.ts'
+import { foldDays, RollupFold } from './rollups.ts'
 import { countFailedOfTenant } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
 
@@ -23,7 +24,8 @@ const fill = `
     FROM (SELECT n, date_trunc('milliseconds', now()) - n * interval '7 seconds' AS at FROM generate_series(1, 60000) AS n) n;
   INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
     VALUES (now(), '${defaultTenantId}', md5('job')::uuid, 1, first_id(now()), 1, true, 'backfill', 'failed',
-      now() - interval '84 hours', now())`
+      now() - interval '84 hours', now());
+  SELECT refold_rollups(now() - interval '21 days')`
 
 async function setup(t: TestContext) {
   const { client, database } = await useDatabase(t)
@@ -105,7 +107,7 @@ test('what ended badly is found among many attempts that were tried again, by lo
   assert(blocks < 3_000, `${blocks} blocks`)
 })
 
-test('the first page of a job is one statement, with its count, and a later page one more', async (t) => {
+async function setupAsked(t: TestContext) {
   const { client, database } = await useDatabase(t)
   await client.query(fill)
   const asked: string[] = []
@@ -117,18 +119,63 @@ test('the first page of a job is one statement, with its count, and a later page
   }
   const { rows } = await client.query<{ job_id: string }>('SELECT job_id FROM jobs')
   const nothing = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
-  const query = {
-    tenantId: defaultTenantId,
-    jobId: rows[0]!.job_id,
+  const query: ExecutionQuery = {
+    ...{ tenantId: defaultTenantId, jobId: rows[0]!.job_id },
     ...nothing,
-    from: null,
-    to: null,
-    limit: 50,
+    ...{ from: null, to: null, before: null, limit: 50 },
   }
-  const page = (await searchExecutions(queries, { ...query, before: null }))!
-  assert.deepEqual([page.executions.length, page.total, page.capped], [50, 10_000, true])
-  assert.deepEqual(asked.splice(0), ['pageOfJob'])
-  const next = (await searchExecutions(queries, { ...query, before: page.next }))!
-  assert.deepEqual([next.executions.length, next.total, next.capped], [50, 10_000, true])
-  assert.deepEqual(asked, ['pageOfJob', 'pageOfJob'])
+  /** The page, how many there are, and the statements that it took. */
+  const ask = async (changes: Partial<ExecutionQuery>) => {
+    const page = (await searchExecutions(queries, { ...query, ...changes }))!
+    return { ...page, count: [page.executions.length, page.total, page.capped], asked: asked.splice(0) }
+  }
+  return { client, database, ask }
+}
+
+test('every page of a job takes two statements, with its count', async (t) => {
+  const { ask } = await setupAsked(t)
+  const page = await ask({})
+  assert.deepEqual(
+    [page.count, page.asked],
+    [
+      [50, 10_000, true],
+      ['pastOfJob', 'pageOfJob'],
+    ],
+  )
+  const next = await ask({ before: page.next })
+  assert.deepEqual(
+    [next.count, next.asked],
+    [
+      [50, 10_000, true],
+      ['pastOfJob', 'pageOfJob'],
+    ],
+  )
+})
+
+test('nobody looks at ten thousand executions to say that there are more, once days are folded', async (t) => {
+  const { client, database, ask } = await setupAsked(t)
+  const many = [50, 10_000, true]
+  const { rows } = await client.query<{ failed: number }>(
+    `SELECT count(*)::int AS failed FROM attempts WHERE outcome = 'failed'`,
+  )
+  const few = [50, rows[0]!.failed, false]
+  const check = async (when: string, looks: { job: string[]; tenant: string[] }) => {
+    const ofAll = await ask({ jobId: null })
+    assert.deepEqual([ofAll.count, ofAll.asked], [many, ['listOfTenant', ...looks.tenant]], when)
+    const succeeded = await ask({ status: 'SUCCEEDED' })
+    assert.deepEqual(succeeded.asked, ['listOfJob', ...looks.job], when)
+    assert.equal(succeeded.capped, true)
+    const failed = await ask({ status: 'FAILED' })
+    assert.deepEqual([failed.count, failed.asked], [few, ['listFailedOfJob', 'countFailedOfJob']], when)
+    // Days do not tell how many of a kind there are.
+    assert.deepEqual((await ask({ kind: 'slot' })).asked, ['listOfJob', 'countOfJob'], when)
+  }
+  await check('before the fold', { job: ['countOfJob'], tenant: ['countOfTenant'] })
+  for (const feed of ['tenant', 'job'] as const) {
+    const fold = new RollupFold(database, feed)
+    while ((await fold.step()) === 'more');
+  }
+  while ((await foldDays(database)) === 'more');
+  await check('after the fold', { job: [], tenant: [] })
+  assert.deepEqual((await ask({ status: 'SUCCEEDED' })).count, many)
 })

@@ -13,6 +13,7 @@ import type { Sql } from '../lib/sql.ts'
 import { type ExecutionPage, type ExecutionQuery, type ExecutionSummary, totalMax } from '../ports/history.ts'
 import type { Queries } from './database.ts'
 import { errorOf, skippedOf } from './find-execution.ts'
+import { listJobPage } from './job-page.ts'
 import * as statements from './search.sql.ts'
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
@@ -26,13 +27,15 @@ export async function searchExecutions(
   queries: Queries,
   query: ExecutionQuery,
 ): Promise<ExecutionPage | null> {
+  const { jobId } = query
+  if (jobId !== null && !hasConditions(query)) return listPlain(queries, { ...query, jobId })
   const before = query.before ?? lastId
-  const { first, rows, counted } = await listPage(queries, query, before)
+  const { first, rows } = await list(queries, query, before)
   if (first === undefined) return null
   const underWay = rows.filter(({ outcome }) => outcome === null)
   const recorded = rows.filter(({ outcome }) => outcome !== null)
   const isShort = hasConditions(query) && recorded.length <= query.limit && !isUnderWay(query.status)
-  const looked = isShort ? await look(queries, query, { before, seenMax: recordedMax }) : counted
+  const looked = isShort ? await look(queries, query, { before, seenMax: recordedMax }) : null
   const ends = isEnded(query.status) ? [] : [first.batch_end, first.live_end]
   const page = merge(query.limit, [...underWay, ...recorded], [...ends, looked?.end ?? null])
   const total = await countAll(queries, query, {
@@ -43,53 +46,41 @@ export async function searchExecutions(
   return { executions: page.rows.map(toSummary), next: page.next, ...total }
 }
 
+/** Of a job, without conditions. */
+async function listPlain(
+  queries: Queries,
+  query: ExecutionQuery & { jobId: string },
+): Promise<ExecutionPage | null> {
+  const before = query.before ?? lastId
+  const found = await listJobPage(queries, { ...query, before, liveMax })
+  if (found === null) return null
+  const rows = found.isBetween ? (await list(queries, query, before)).rows : found.rows
+  const page = merge(query.limit, rows, [found.liveEnd])
+  const isAll = query.before === null && page.next === null
+  const total = isAll ? { total: rows.length, capped: false } : toTotal(found.total, false)
+  return { executions: page.rows.map(toSummary), next: page.next, ...total }
+}
+
 interface Listed {
   /** Undefined: there is no such job. */
   first: ListedRow | undefined
   rows: PageRow[]
-  /** Of all that is recorded, when the list has counted it. */
-  counted: Look | null
-}
-
-async function listPage(queries: Queries, query: ExecutionQuery, before: string): Promise<Listed> {
-  const { jobId } = query
-  if (jobId === null || hasConditions(query)) return list(queries, query, before)
-  const plain = await listPlain(queries, { ...query, jobId }, before)
-  if (!plain.isBetween) return plain
-  return { ...(await list(queries, query, before)), counted: plain.counted }
 }
 
 async function list(queries: Queries, query: ExecutionQuery, before: string): Promise<Listed> {
   const { tenantId, jobId, limit } = query
+  const many = query.before === null && isAboutOutcome(query) ? totalMax : null
   const { rows } = await queries.query<ListedRow>(listStatement(query), [
     ...conditionsOf(query, before),
     hasConditions(query) ? recordedMax : limit + 1,
     isUnderWay(query.status) ? 0 : limit + 1,
     tenantId,
     liveMax,
-    jobId === null ? batchesMax : totalMax,
+    ...(jobId === null ? [batchesMax, many] : [many]),
   ])
   const all = isNothing(rows) ? [] : (rows as FoundRow[])
   const found = all.filter((row) => row.outcome !== null || matches(query, row))
-  return { first: rows[0], rows: found, counted: null }
-}
-
-/** Of a job, without conditions. `isBetween`: one is between two attempts, and what its last one did is not in the rows. */
-async function listPlain(
-  queries: Queries,
-  { tenantId, jobId, limit, before: given }: ExecutionQuery & { jobId: string },
-  before: string,
-): Promise<Listed & { isBetween: boolean }> {
-  // A later page has the count of the first.
-  const seenMax = given === null ? totalMax + 1 : limit + 1
-  const values = [jobId, before, tenantId, limit + 1, seenMax, liveMax, totalMax]
-  const { rows } = await queries.query<PlainListedRow>(statements.pageOfJob, values)
-  const first = rows[0]
-  const found = isNothing(rows) ? [] : (rows as (PlainListedRow & PageRow)[])
-  for (const row of found) row.job_id = jobId
-  const isCounted = first !== undefined && given === null && !first.many
-  const counted = isCounted ? { seen: first.seen, total: first.seen, end: null } : null
-  return { first, rows: found, counted, isBetween: found.some((row) => row.is_between) }
+  return { first: rows[0], rows: found }
 }
 
 function isNothing(rows: readonly ListedRow[]): boolean {
@@ -105,11 +96,13 @@ export async function searchUnended(
   const values = [...conditionsOf(query, query.before ?? lastId), limit + 1, 0, tenantId, liveMax]
   const { rows } = await queries.query<ListedRow>(listStatement(query), [
     ...values,
-    jobId === null ? batchesMax : totalMax,
+    ...(jobId === null ? [batchesMax, null] : [null]),
   ])
   const first = rows[0]
-  if (first === undefined || first.execution_id === null) return { executionIds: [], next: null }
-  const underWay = (rows as FoundRow[]).filter((row) => row.outcome === null && matches(query, row))
+  if (first === undefined) return { executionIds: [], next: null }
+  // Nothing among as many as it looked at is not yet nothing at all.
+  const found = isNothing(rows) ? [] : (rows as FoundRow[])
+  const underWay = found.filter((row) => row.outcome === null && matches(query, row))
   const page = merge(limit, underWay, [first.batch_end, first.live_end])
   return { executionIds: page.rows.map((row) => row.execution_id), next: page.next }
 }
@@ -165,8 +158,8 @@ async function countAll(
   const isCut = !isEnded(query.status) && (first.batch_end ?? first.live_end) !== null
   if (isUnderWay(query.status)) return toTotal(underWay.length, isCut)
   const isSearch = hasConditions(query)
-  // Of a job that runs often its days are known; to count its executions is most of the work of a page.
-  if (!isSearch && first.many) return { total: totalMax, capped: true }
+  // To look at so many is most of the work of a page.
+  if (first.many) return { total: totalMax, capped: true }
   const seenMax = isSearch ? recordedMax : totalMax + 1
   const { seen, total } = page.looked ?? (await look(queries, query, { before: lastId, seenMax }))
   return toTotal(underWay.length + total, isCut || seen === seenMax)
@@ -206,6 +199,11 @@ function conditionsOf(query: ExecutionQuery, before: string): unknown[] {
   const toText = to === null ? 'infinity' : toRfc3339(to)
   const text = q?.toLowerCase() ?? null
   return [jobId ?? tenantId, before, fromText, outcomes, kind, errorType, deadLetter, toText, tag, text]
+}
+
+/** Whether it is known of each day how many match, of those that are over. */
+function isAboutOutcome({ status, ...query }: ExecutionQuery): boolean {
+  return (status === null || isEnded(status)) && !hasConditions({ ...query, status: null })
 }
 
 /** Whether only what did not succeed can match. */
@@ -259,7 +257,7 @@ function toSummary(row: PageRow): ExecutionSummary {
 
 /** About the whole list, on every row. */
 interface ListedRow {
-  /** There are more than are counted. */
+  /** More match than are counted. */
   many: boolean
   /** The last of what was looked at; null: all was. */
   batch_end: string | null
@@ -268,7 +266,7 @@ interface ListedRow {
   execution_id: string | null
 }
 
-interface PageRow extends ListedRow {
+export interface PageRow {
   execution_id: string
   job_id: string
   version: number
@@ -295,18 +293,13 @@ interface PageRow extends ListedRow {
 }
 
 /** With what conditions are about. */
-interface FoundRow extends PageRow {
+interface FoundRow extends PageRow, ListedRow {
+  execution_id: string
   /** Of what is under way: of the attempt that ended last. */
   last_error_type: ErrorType | null
   last_error_message: string | null
   tags: string[]
   search: string
-}
-
-interface PlainListedRow extends ListedRow {
-  /** How many are recorded, up to as many as were to be looked at. */
-  seen: number
-  is_between: boolean | null
 }
 
 interface CountRow {

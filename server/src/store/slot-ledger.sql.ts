@@ -34,7 +34,7 @@ const oldLive = fragment`
   SELECT * FROM live WHERE ${asksForOld} AND job_id = $1 AND state <> 'blocked' ORDER BY execution_id LIMIT 20000`
 const oldBatched = fragment`
   batches b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.slots_ms) AS u(place, job_id, slot_ms)
-  WHERE ${asksForOld} AND b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1
+  WHERE ${asksForOld} AND b.kind = 'slot' AND b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1
     AND u.slot_ms >= $2 AND u.slot_ms <= $3 AND from_ms(u.slot_ms) < ${kept}`
 const isOldSlot = fragment`
   x.kind = 'slot' AND x.slot >= from_ms($2) AND x.slot <= from_ms($3) AND x.slot < ${kept}`
@@ -138,7 +138,7 @@ const liveColumns = fragment`
 // many that are blocked: these hide no others.
 export const selectUnderWay = sql('selectUnderWay')`
   WITH unended AS MATERIALIZED (
-    (SELECT execution_at(b.batch_id, u.place) AS execution_id, 'slot' AS kind, from_ms(u.slot_ms) AS slot,
+    (SELECT execution_at(b.batch_id, u.place) AS execution_id, b.kind, from_ms(u.slot_ms) AS slot,
       ${batchState} AS state, CASE WHEN b.worker_id IS NULL THEN 0 ELSE 1 END AS attempt,
       coalesce(b.cancels ? u.place::text, false) AS cancelled, b.enqueued_at, b.claimed_at AS started_at,
       NULL::timestamptz AS ready_at, NULL::text AS host, NULL::text AS concurrency_key, NULL::int AS key_limit, b.rank

@@ -1,6 +1,6 @@
 // The statements of upkeep: return what a dead worker held, end what takes too long, wake retries, release what waits.
 import { fragment, sql } from '../lib/sql.ts'
-import { atRest, endLive, leaveRunning, takePlaces } from './end-attempts.ts'
+import { atRest, endLive, leaveRunning, ownPayloads, takePlaces } from './end-attempts.ts'
 import { calendarsOfVersion, isRoot } from './fragments.ts'
 
 // What was lost twice may have killed its workers: it waits apart from others, one to a worker. An HTTP call kills none,
@@ -18,21 +18,24 @@ export const reclaimBatches = sql('reclaimBatches')`
     DELETE FROM batches WHERE batch_id = ANY (ARRAY(SELECT batch_id FROM locked)) RETURNING *
   ), held AS MATERIALIZED (
     SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.claimed_at, execution_at(g.batch_id, u.place) AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel
+      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel, g.kind,
+      u.payload
     FROM gone g
-    CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms) AS u(place, job_id, version, slot_ms)
+    CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms, ${ownPayloads(fragment`g`)})
+      AS u(place, job_id, version, slot_ms, payload)
     JOIN jobs j ON j.job_id = u.job_id
   ), recorded AS (
     INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, started_at, finished_at, worker_id, error_type, error_message)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.cancel IS NOT NULL, 'slot',
+      enqueued_at, started_at, finished_at, worker_id, error_type, error_message, payload_override)
+    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.cancel IS NOT NULL, h.kind,
       CASE WHEN h.cancel IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, h.claimed_at, m.at, $1,
-      CASE WHEN h.cancel IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel, $2)
+      CASE WHEN h.cancel IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel, $2), h.payload
     FROM held h CROSS JOIN moment m
   )
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    fence, attempt, losses)
-  SELECT execution_id, job_id, version, tenant_id, 'slot', 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1
+    fence, attempt, losses, payload_override)
+  SELECT execution_id, job_id, version, tenant_id, kind, 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1,
+    payload
   FROM held WHERE cancel IS NULL`
 
 export const reclaimLive = sql('reclaimLive')`

@@ -2,12 +2,12 @@
 import { fragment, sql } from '../lib/sql.ts'
 
 export const insertWorker = sql('insertWorker')`
-  INSERT INTO workers (worker_id, tenant_id, host, version, labels, executors, handlers, capacity)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+  INSERT INTO workers (worker_id, tenant_id, host, version, labels, executors, handlers, capacity, generation)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
   ON CONFLICT (worker_id) DO NOTHING`
 
 export const beatWorker = sql('beatWorker')`
-  UPDATE workers SET beats = beats + 1, status = $2, current_load = $3,
+  UPDATE workers SET beats = beats + 1, status = $2, current_load = $3, generation = $4,
     beat_at = date_trunc('milliseconds', clock_timestamp())
   WHERE worker_id = $1`
 

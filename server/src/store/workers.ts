@@ -12,6 +12,7 @@ import type { EpochMs } from '../lib/epoch.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Workers } from '../ports/workers.ts'
 import type { Database } from './database.ts'
+import { generation } from './generation.ts'
 import * as statements from './workers.sql.ts'
 
 export class StoredWorkers implements Leases, Workers {
@@ -24,7 +25,7 @@ export class StoredWorkers implements Leases, Workers {
   async register(worker: Worker): Promise<void> {
     const { workerId, tenantId, host, version, labels, executors, handlers, capacity } = worker
     const values = [workerId, tenantId, host, version, labels, executors, handlers, capacity]
-    await this.#database.query(statements.insertWorker, values)
+    await this.#database.query(statements.insertWorker, [...values, generation])
   }
 
   async beat(
@@ -35,6 +36,7 @@ export class StoredWorkers implements Leases, Workers {
       workerId,
       load.status,
       load.currentLoad,
+      generation,
     ])
     return count === 1 ? 'held' : 'lost'
   }

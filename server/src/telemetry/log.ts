@@ -30,6 +30,8 @@ export function startLog(options: LogOptions): Disposable {
   const subscriptions = new DisposableStack()
 
   function on<T extends object>(event: Event<T>, level: Level, text: string): void {
+    // Some are told of every attempt: what nobody will read is not put together.
+    if (!logger.isLevelEnabled(level)) return
     subscriptions.use(
       event.subscribe((facts) => logger[level]({ event: event.name, ...facts } as object, text)),
     )

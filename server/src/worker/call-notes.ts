@@ -60,8 +60,6 @@ const partBytesMax = 4 * 1024 * 1024
 export class CallNotes {
   readonly #deps: NotesDeps
   readonly #said = new Map<Task, Said>()
-  /** Attempts that have ended; one that does not stop may go on talking. */
-  readonly #over = new WeakSet<Task>()
   #waitingBytes = 0
   #sending: Promise<void> | null = null
 
@@ -76,7 +74,7 @@ export class CallNotes {
   }
 
   log(task: Task, level: LogLevel, message: string): void {
-    if (this.#over.has(task)) return
+    if (task.isOver) return
     const said = this.#of(task)
     if (said.bytesInAll > bytesInAllMax) return
     const line: LogLine = {
@@ -91,7 +89,7 @@ export class CallNotes {
   }
 
   note(task: Task, given: Parameters<CallContext['note']>[0]): void {
-    if (this.#over.has(task)) return
+    if (task.isOver) return
     const said = this.#of(task)
     const { progress, message, checkpoint } = given
     const note: Note = { ...said.note }
@@ -108,7 +106,7 @@ export class CallNotes {
 
   /** It has ended, and says nothing more. */
   end(task: Task): void {
-    this.#over.add(task)
+    task.isOver = true
     this.#forget(task, this.#said.get(task))
   }
 
@@ -141,7 +139,7 @@ export class CallNotes {
 
   /** Of one that has ended and of which all is written. */
   #forget(task: Task, said: Said | undefined): void {
-    if (this.#over.has(task) && said?.note === null && said.lines.length === 0) this.#said.delete(task)
+    if (task.isOver && said?.note === null && said.lines.length === 0) this.#said.delete(task)
   }
 
   async #sendNotes(waiting: readonly [Task, Said][]): Promise<void> {
@@ -150,7 +148,7 @@ export class CallNotes {
     for (const [task, said] of waiting) {
       const note = said.note!
       said.note = null
-      if (this.#over.has(task) && !isForNext(task, note)) continue
+      if (task.isOver && !isForNext(task, note)) continue
       taken.push({ said, note })
       told.push({ task, note: this.#toNote(task, note, true) })
     }

@@ -7,7 +7,7 @@ import type { ClaimOrder, Queue } from '../ports/queue.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 
-test('while its scheduler has a herd to fire a worker asks for no more than a batch of it, and for all of the quiet', async () => {
+test('while its scheduler has a herd to fire a worker asks for no more than a batch of it now and then, and for all of the quiet', async () => {
   const { hand, world, takeLive } = setupHand({ capacity: 20_000 })
   const asked: Record<string, number>[] = []
   let isPressed = true
@@ -42,11 +42,18 @@ test('while its scheduler has a herd to fire a worker asks for no more than a ba
     isDraining: () => false,
   })
   await claimer.step()
+  await world.advance(249)
+  await claimer.step()
+  await world.advance(1)
+  await claimer.step()
   takeLive('a', 100, 'herd')
+  await world.advance(250)
   await claimer.step()
   isPressed = false
   await claimer.step()
   assert.deepEqual(asked, [
+    { [sharedLane]: 100, herd: 100, hosts: 100 },
+    { [sharedLane]: 100, hosts: 100 },
     { [sharedLane]: 100, herd: 100, hosts: 100 },
     { [sharedLane]: 150, hosts: 0 },
     { [sharedLane]: 75, herd: 75, hosts: 150 },

@@ -1,5 +1,5 @@
 // Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
-import { executionIdAt, runsAfterOthers } from '../domain/execution.ts'
+import { batchExecutionsMax, executionIdAt, runsAfterOthers } from '../domain/execution.ts'
 import { FairShare, type LaneShare } from '../domain/fair-share.ts'
 import { sharedLane } from '../domain/lane.ts'
 import { suspectHost } from '../domain/route.ts'
@@ -35,8 +35,12 @@ export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 const batchesMax = 100
+/** Looked at besides those that are believed to fit: others may hold some of them. */
+const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
 const pressedSizeMax = 100
+/** And so often: what is called meanwhile takes its time from what is not durable yet. */
+const pressedEveryMs = 250
 /**
  * How often we look without a doubt: the store may get to a claim long after we gave it up and handed back what it had
  * brought by then. Nobody would run that, and its time would be over without a call.
@@ -51,6 +55,10 @@ export class Claimer {
    * one may come while another is being dealt with.
    */
   #doubts = 0
+  /** Executions in a batch, of the last that were claimed: more are not locked than will be taken. */
+  #batchSize = 1
+  /** When we last claimed from a herd that was being fired, on the monotonic clock. */
+  #pressedMs = Number.NEGATIVE_INFINITY
   /** When we last looked, on the monotonic clock. */
   #lookedMs: number | null = null
 
@@ -74,7 +82,10 @@ export class Claimer {
     await this.#handBackUnknown(workerId)
     if (this.#deps.isDraining()) return 'idle'
     const free = hand.room
-    if (free <= 0) return 'idle'
+    // While enough is in hand and ends fast, batches are taken as a whole or not yet: what is taken out of one costs several
+    // times as much as what ends with it.
+    const divides = hand.queued === 0 || hand.endedRecently < batchExecutionsMax
+    if (free <= 0 || (!divides && free < batchExecutionsMax)) return 'idle'
     const routes = await this.#deps.routes()
     if (routes.length === 0) return 'idle'
     const waiting = await queue.waiting(routes, lanesMax)
@@ -94,7 +105,8 @@ export class Claimer {
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
     // Until the claim is in hand, its answer counts as lost.
     this.doubt()
-    const claimed = await queue.claim({ workerId, routes, lanes, hosts, batchesMax })
+    const lookedAt = Math.min(batchesMax, Math.ceil(free / this.#batchSize) + batchesSpare)
+    const claimed = await queue.claim({ workerId, routes, lanes, hosts, batchesMax: lookedAt, divides })
     definitions.prune()
     await definitions.load(keysOf(claimed))
     const tasks = this.#toTasks(claimed, await this.#loadParents(claimed))
@@ -110,10 +122,14 @@ export class Claimer {
 
   /** While a herd is being fired. Those who enqueue little are in the shared lane, and are not made to wait for it. */
   #holdBack(lanes: LaneShare[]): LaneShare[] {
-    const { hand, isPressed } = this.#deps
+    const { hand, isPressed, clock } = this.#deps
     if (!isPressed()) return lanes
+    const nowMs = clock.monotonicMs()
+    const isTurn = nowMs - this.#pressedMs >= pressedEveryMs
+    if (isTurn) this.#pressedMs = nowMs
     return lanes.flatMap(({ lane, count }) => {
-      const least = lane === sharedLane ? count : Math.min(count, pressedSizeMax - hand.inLane(lane))
+      if (lane === sharedLane) return [{ lane, count }]
+      const least = isTurn ? Math.min(count, pressedSizeMax - hand.inLane(lane)) : 0
       return least > 0 ? [{ lane, count: least }] : []
     })
   }
@@ -136,6 +152,10 @@ export class Claimer {
   }
 
   #count({ batches, live }: Claimed): void {
+    if (batches.length > 0) {
+      const executions = batches.reduce((sum, { positions }) => sum + positions.length, 0)
+      this.#batchSize = executions / batches.length
+    }
     for (const { lane, positions } of batches) this.#share.count(lane, positions.length)
     for (const { lane } of live) this.#share.count(lane, 1)
   }
@@ -170,7 +190,7 @@ export class Claimer {
   }
 
   #ofBatch(claimed: ClaimedBatch, claimedMs: number): Task[] {
-    const { batchId, fence, lane, enqueuedAt, positions } = claimed
+    const { batchId, fence, lane, enqueuedAt, kind, positions, payloads } = claimed
     const batch: BatchInHand = {
       batchId,
       fence,
@@ -185,14 +205,14 @@ export class Claimer {
         executionId: executionIdAt(batchId, position),
         jobId: claimed.jobIds[i]!,
         version: claimed.versions[i]!,
-        kind: 'slot',
+        kind,
         lane,
         slot: claimed.slots[i]!,
         enqueuedAt,
         attempt: 1,
         losses: 0,
         prepared: this.#deps.definitions.get(claimed.jobIds[i]!, claimed.versions[i]!)!,
-        bodyOverride: null,
+        bodyOverride: payloads === null ? null : JSON.stringify(payloads[position]),
         idempotencyKey: null,
         checkpoint: null,
         totalDeadline: null,
@@ -209,6 +229,7 @@ export class Claimer {
         awaitingUntil: null,
         abort: null,
         cancelledMs: null,
+        isOver: false,
         leaving: false,
       })
     }
@@ -244,6 +265,7 @@ export class Claimer {
       awaitingUntil: null,
       abort: null,
       cancelledMs: null,
+      isOver: false,
       leaving: false,
     }
   }

@@ -57,6 +57,8 @@ const executionsMax = 2_000
 /** With this many in hand, results of so many ms are written together: starting calls comes first in a burst. */
 const busySize = 200
 const gatherMs = 20
+/** So many are not waited with: a write of more costs each of them nothing less. */
+const gatherMax = 500
 /** Of one that has left its batch: a batch is claimed once. */
 const fenceAlone = 1
 
@@ -121,10 +123,17 @@ export class Finisher {
   async step(): Promise<'more' | 'idle' | number> {
     const { clock, hand } = this.#deps
     const waitMs = this.#nextMs - clock.monotonicMs()
-    if (waitMs > 0 && hand.size >= busySize) return waitMs
+    if (waitMs > 0 && hand.size >= busySize && this.#settled() < gatherMax) return waitMs
     await this.write()
     this.#nextMs = clock.monotonicMs() + gatherMs
     return this.pending > 0 ? 'more' : 'idle'
+  }
+
+  /** Executions that wait to be written. */
+  #settled(): number {
+    let executions = this.#live.length
+    for (const { batch } of this.#batches) executions += batch.tasks.length
+    return executions
   }
 
   async write(): Promise<void> {

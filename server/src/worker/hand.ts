@@ -37,6 +37,8 @@ const recentMs = 200
 /** Claimed and unstarted at least, of calls to hosts: each host has its own room. */
 export const aheadMin = 300
 const cancelGraceMsDefault = 30_000
+/** Places of a queue whose tasks have gone, before it is made shorter. */
+const sparesMax = 256
 
 export class Hand {
   readonly capacity: number
@@ -46,7 +48,7 @@ export class Hand {
   readonly #cancelGraceMs: number
   readonly #tasks = new Set<Task>()
   readonly #batches = new Set<BatchInHand>()
-  readonly #queued = new Map<string, Task[]>()
+  readonly #queued = new Map<string, HostQueue>()
   readonly #byLane = new Map<string, number>()
   #queuedCount = 0
   /** Of those that call no host. */
@@ -127,8 +129,8 @@ export class Hand {
   takeExpired(): { batches: BatchInHand[]; waiting: Task[] } {
     const before = this.#deps.clock.monotonicMs() - batchMsMax
     const batches = [...this.#batches].filter((batch) => batch.claimedMs <= before && !batch.settling)
-    const waiting = [...this.#queued.values()].flatMap((tasks) =>
-      tasks.filter((task) => task.batch === null && task.claimedMs <= before),
+    const waiting = [...this.#queued.values()].flatMap((queue) =>
+      queue.left().filter((task) => task.batch === null && task.claimedMs <= before),
     )
     for (const task of waiting) this.unqueue(task)
     return { batches, waiting }
@@ -138,9 +140,9 @@ export class Hand {
   unqueue(task: Task): void {
     task.state = 'ended'
     const { host } = task.prepared
-    const left = (this.#queued.get(host) ?? []).filter((other) => other !== task)
-    if (left.length === 0) this.#queued.delete(host)
-    else this.#queued.set(host, left)
+    const queue = this.#queued.get(host)
+    queue?.remove(task)
+    if (queue?.size === 0) this.#queued.delete(host)
     this.#queuedCount -= 1
   }
 
@@ -225,7 +227,7 @@ export class Hand {
     } else if (this.#deps.mayStart() && this.#enter(host, this.#deps.clock.monotonicMs()))
       void this.#run(task)
     else {
-      this.#queued.set(host, [task])
+      this.#queued.set(host, new HostQueue(task))
       this.#queuedCount += 1
     }
   }
@@ -234,13 +236,11 @@ export class Hand {
     const queue = this.#queued.get(host)
     if (queue === undefined || !this.#deps.mayStart()) return
     const nowMs = this.#deps.clock.monotonicMs()
-    let started = 0
-    while (started < queue.length && this.#enter(host, nowMs)) {
+    while (queue.size > 0 && this.#enter(host, nowMs)) {
       this.#queuedCount -= 1
-      void this.#run(queue[started++]!)
+      void this.#run(queue.shift())
     }
-    if (started === queue.length) this.#queued.delete(host)
-    else if (started > 0) this.#queued.set(host, queue.slice(started))
+    if (queue.size === 0) this.#queued.delete(host)
   }
 
   #enter(host: string, nowMs: number): boolean {
@@ -287,5 +287,42 @@ export class Hand {
       const fresh = nowMs - recent.sinceMs < 2 * recentMs
       this.#recent = { sinceMs: nowMs, ended, endedBefore: fresh ? recent.ended : 0 }
     } else recent.ended += ended
+  }
+}
+
+/** Who waits for one host, first come first. Taking one costs the same however many wait: an array would be copied for each. */
+class HostQueue {
+  #tasks: Task[]
+  #from = 0
+
+  constructor(first: Task) {
+    this.#tasks = [first]
+  }
+
+  get size(): number {
+    return this.#tasks.length - this.#from
+  }
+
+  left(): Task[] {
+    return this.#tasks.slice(this.#from)
+  }
+
+  push(task: Task): void {
+    this.#tasks.push(task)
+  }
+
+  /** Only of one that is not empty. */
+  shift(): Task {
+    const task = this.#tasks[this.#from++]!
+    if (this.#from >= sparesMax && this.#from * 2 >= this.#tasks.length) {
+      this.#tasks = this.left()
+      this.#from = 0
+    }
+    return task
+  }
+
+  remove(task: Task): void {
+    this.#tasks = this.left().filter((other) => other !== task)
+    this.#from = 0
   }
 }

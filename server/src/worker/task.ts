@@ -46,6 +46,8 @@ export interface Task {
   abort: AbortController | null
   /** When this worker heard that somebody cancelled it, on the monotonic clock; null: it has not. */
   cancelledMs: number | null
+  /** Its attempt has ended, and says nothing more; one that does not stop may go on talking. */
+  isOver: boolean
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean
 }

@@ -121,6 +121,8 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       jobIds: [jobId],
       versions: [1],
       slots: [s.at(1)],
+      kind: 'slot',
+      payloads: null,
     })
   })
 

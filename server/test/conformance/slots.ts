@@ -190,6 +190,7 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
       jobIds: [job.jobId],
       versions: [1],
       slots: [s.at(3)],
+      ...{ kind: 'slot', payloads: null },
     })
   })
 

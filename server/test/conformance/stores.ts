@@ -93,11 +93,16 @@ export function testOnStores(suite: Suite): void {
   }
 }
 
-async function openPostgres(t: TestContext, version: PostgresVersion): Promise<StoreBundle> {
+/** `client`: for what no port does. */
+export async function openPostgres(
+  t: TestContext,
+  version: PostgresVersion,
+): Promise<StoreBundle & { client: pg.Client }> {
   const { database, client } = await useDatabase(t, { version })
   const workers = new StoredWorkers(database)
   const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
   return {
+    client,
     jobs: new StoredJobs(database),
     slots: new StoredSlots(database),
     queue: new StoredQueue(database),
@@ -196,4 +201,6 @@ async function ageAttempts(client: pg.Client, minutes: number): Promise<void> {
     [minutes],
   )
   await client.query(`UPDATE attempts SET recorded_at = ${older}`, [minutes])
+  // What was folded of it is of another time.
+  await client.query('SELECT refold_rollups(min(recorded_at)) FROM attempts HAVING count(*) > 0')
 }

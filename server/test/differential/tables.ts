@@ -17,7 +17,7 @@ type Row = Record<string, unknown>
 
 /**
  * Columns that PostgreSQL has besides: `scattered` and `awaited_id` are short cuts of its statements, generated
- * columns are told from the rest; the numbers of notes say in which order one statement met its rows, which is not promised.
+ * columns are told from the rest; the generation of programs is that of both; the numbers of notes say in which order one statement met its rows, which is not promised.
  */
 const QUERIES: Readonly<Record<string, string>> = {
   jobs: `SELECT job_id, tenant_id, version, created_at, updated_at, key, name, tags, search, created_by, updated_by,
@@ -32,8 +32,8 @@ const QUERIES: Readonly<Record<string, string>> = {
   slots: 'SELECT * FROM slots',
   skips: 'SELECT job_id, from_slot, to_slot, slot_count, reason, version FROM skips',
   catchups: 'SELECT * FROM catchups',
-  batches: `SELECT batch_id, route, lane, priority, enqueued_at, rank, worker_id, claimed_at, fence, (
-      SELECT array_agg(concat_ws(' ', p, j, v, s) ORDER BY p) FROM unnest(positions, job_ids, versions, slots_ms) AS x(p, j, v, s)
+  batches: `SELECT batch_id, route, lane, priority, enqueued_at, rank, kind, worker_id, claimed_at, fence, (
+      SELECT array_agg(concat_ws(' ', p, j, v, s, payloads -> p) ORDER BY p) FROM unnest(positions, job_ids, versions, slots_ms) AS x(p, j, v, s)
     ) AS entries, cancels FROM batches`,
   live: 'SELECT * FROM live',
   attempts: 'SELECT * FROM attempts',
@@ -43,8 +43,9 @@ const QUERIES: Readonly<Record<string, string>> = {
     edges, resumes, replaced, created_at, finished_at FROM graph_runs`,
   run_roots: 'SELECT * FROM run_roots',
   run_notes: 'SELECT run_id, what, job_id, execution_id, at, message FROM run_notes',
-  workers: 'SELECT * FROM workers',
-  schedulers: 'SELECT * FROM schedulers',
+  workers: `SELECT worker_id, tenant_id, host, version, labels, executors, handlers, capacity, current_load, status, beats,
+    registered_at, beat_at FROM workers`,
+  schedulers: 'SELECT scheduler_id, beats FROM schedulers',
   partitions: 'SELECT * FROM partitions',
   logs: 'SELECT tenant_id, execution_id, attempt, first_line, lines FROM logs',
   operations: 'SELECT * FROM operations',
@@ -142,7 +143,10 @@ function queueTables({ batches, live, logs }: MemoryStore): Record<string, Row[]
       ...toColumns(batch),
       entries: entries
         .toSorted((a, b) => a.position - b.position)
-        .map(({ position, jobId, version, slot }) => `${position} ${jobId} ${version} ${slot}`),
+        .map(({ position, jobId, version, slot, ...own }) => {
+          const payload = 'payloadOverride' in own ? [JSON.stringify(own.payloadOverride)] : []
+          return [position, jobId, version, slot, ...payload].join(' ')
+        }),
       cancels: cancels.size === 0 ? null : Object.fromEntries(cancels),
     })),
     live: [...live.values()].map(({ concurrencyKey, ...row }) => ({

@@ -4,6 +4,7 @@ import { noSchedule } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { NewOperation } from '../../src/domain/operation.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { toTriggerBatches } from '../../src/domain/trigger-batches.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
 import { change, edit, pause, remove } from '../conformance/changes.ts'
 import { createPair, runOn, stepRuns, toolsOf } from '../conformance/run-scene.ts'
@@ -35,6 +36,23 @@ export const orders: Record<string, Work> = {
     )
     assert.deepEqual(outcome, { kind: 'repeated', reply })
     assert.deepEqual([(await client.query('SELECT FROM jobs')).rowCount, await executionsOf(race)], [2, 1])
+  },
+
+  async 'many triggers under a key'(race, twice) {
+    const { s } = race
+    const { jobId } = await s.createJob({ overlapPolicy: 'ALLOW' })
+    const outcome = await twice(({ requests }) =>
+      requests.run({ once: onceOf('many'), dryRun: false }, async ({ jobs }) => {
+        const batches = toTriggerBatches({ count: 3, payloads: null }, () => s.ids.nextBatch())
+        assert.equal(
+          (await jobs.triggerMany({ tenantId, jobId, lane: sharedLane, batches })).kind,
+          'triggered',
+        )
+        return { value: null, reply }
+      }),
+    )
+    assert.deepEqual(outcome, { kind: 'repeated', reply })
+    assert.equal(await executionsOf(race), 3)
   },
 
   async 'changes of jobs under keys'(race, twice) {

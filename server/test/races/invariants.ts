@@ -203,7 +203,7 @@ const invariants: Record<string, string> = {
 const places = `
   CREATE OR REPLACE TEMPORARY VIEW place AS
   SELECT execution_at(b.batch_id, u.place) AS execution_id, 'batch' AS place, u.job_id, u.version,
-    from_ms(u.slot_ms)::timestamptz(3) AS slot, 'slot' AS kind, NULL::uuid AS retry_of
+    from_ms(u.slot_ms)::timestamptz(3) AS slot, b.kind, NULL::uuid AS retry_of
   FROM batches b
   CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)
   UNION ALL

@@ -1,5 +1,6 @@
 // What people asked for by hand: one request has one effect however often it was sent, what was answered is there, and
 // nothing is there that nobody asked for.
+import { executionIdAt } from '../../src/domain/execution.ts'
 import type { EpochMs } from '../../src/lib/epoch.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
 import { ORDER_KINDS, type Order } from './orders.ts'
@@ -29,18 +30,26 @@ function checkAnswers({ say }: Context, { kind, jobId, answers, refused }: Order
 function checkMade({ say }: Context, orders: readonly Order[], made: readonly RecordedExecution[]): void {
   const byId = new Map(made.map((one) => [one.executionId, one]))
   let unanswered = 0
-  for (const { kind, answers, refused, original } of orders) {
-    const [executionId] = answers
-    if (executionId === undefined) {
-      if (!refused) unanswered += 1
+  for (const { kind, count, answers, refused, original } of orders) {
+    const [answer] = answers
+    if (answer === undefined) {
+      if (!refused) unanswered += count
       continue
     }
-    const one = byId.get(executionId)
-    if (one === undefined) say('I22', `the ${kind} ${executionId} was answered and is on no record`)
-    else if (one.retryOf !== original) say('I22', `${executionId} runs ${one.retryOf} again, not ${original}`)
-    byId.delete(executionId)
+    for (const executionId of executionsOf(answer, count)) {
+      const one = byId.get(executionId)
+      if (one === undefined) say('I22', `the ${kind} ${executionId} was answered and is on no record`)
+      else if (one.retryOf !== original)
+        say('I22', `${executionId} runs ${one.retryOf} again, not ${original}`)
+      byId.delete(executionId)
+    }
   }
   if (byId.size > unanswered) say('I2', `${[...byId.keys()]} were made, and nobody asked for them`)
+}
+
+/** Of many triggers the answer is their batch. */
+function executionsOf(answer: string, count: number): string[] {
+  return count === 1 ? [answer] : Array.from({ length: count }, (_, place) => executionIdAt(answer, place))
 }
 
 /** A letter is redriven once. */

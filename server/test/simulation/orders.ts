@@ -5,6 +5,7 @@
 import { sharedLane } from '../../src/domain/lane.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded, previousSlot } from '../../src/domain/schedule/next-run.ts'
+import { toTriggerBatches } from '../../src/domain/trigger-batches.ts'
 import type { EpochMs } from '../../src/lib/epoch.ts'
 import type { Ids } from '../../src/ports/ids.ts'
 import type { Random } from '../../src/ports/random.ts'
@@ -33,7 +34,9 @@ export interface Order {
   original: string | null
   /** Of a backfill: the slots that are to run. */
   slots: readonly EpochMs[]
-  /** What its senders were answered: the execution or operation that came of it. */
+  /** Of many triggers by one request: how many; else 1. */
+  count: number
+  /** What its senders were answered: the execution or operation that came of it; of many triggers their batch. */
   answers: string[]
   /** Somebody heard that nothing came of it: the job was gone, or there were too many. */
   refused: boolean
@@ -78,7 +81,8 @@ class Customer {
     const job = jobs[Math.floor(this.#random.next() * jobs.length)]
     if (job === undefined) return
     const luck = this.#random.next()
-    if (luck < 0.45) world.timers.schedule(this.#waitMs(job), () => this.#trigger(job))
+    if (luck < 0.12) world.timers.schedule(this.#waitMs(job), () => this.#triggerMany(job))
+    else if (luck < 0.45) world.timers.schedule(this.#waitMs(job), () => this.#trigger(job))
     else if (luck < 0.65) this.#retry(job)
     else if (luck < 0.85) this.#redrive(job)
     else this.#backfill(job)
@@ -96,6 +100,17 @@ class Customer {
       const executionId = this.#ids.next()
       const { kind } = await jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane })
       return kind === 'triggered' ? executionId : null
+    })
+  }
+
+  #triggerMany({ tenantId, jobId }: JobRow): void {
+    const count = drawMs(this.#random, 2, 12)
+    const order = this.#open('trigger', jobId, { count })
+    this.#send(tenantId, order, async ({ jobs }) => {
+      const payloads = Array.from({ length: count }, (_, n) => String(n))
+      const batches = toTriggerBatches({ count, payloads }, () => this.#ids.nextBatch())
+      const { kind } = await jobs.triggerMany({ tenantId, jobId, lane: sharedLane, batches })
+      return kind === 'triggered' ? batches[0]!.batchId : null
     })
   }
 
@@ -151,8 +166,21 @@ class Customer {
     })
   }
 
-  #open(kind: OrderKind, jobId: string, facts: Partial<Pick<Order, 'original' | 'slots'>> = {}): Order {
-    const order: Order = { kind, jobId, original: null, slots: [], answers: [], refused: false, ...facts }
+  #open(
+    kind: OrderKind,
+    jobId: string,
+    facts: Partial<Pick<Order, 'original' | 'slots' | 'count'>> = {},
+  ): Order {
+    const order: Order = {
+      kind,
+      jobId,
+      original: null,
+      slots: [],
+      count: 1,
+      answers: [],
+      refused: false,
+      ...facts,
+    }
     this.#sim.orders.push(order)
     return order
   }

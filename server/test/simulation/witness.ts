@@ -39,9 +39,9 @@ export class Witness {
     this.#sim = sim
     this.#store = sim.tables.store
     const { log } = this.#store
-    this.#before(this.#store, 'enqueue', (entry: Parameters<MemoryStore['enqueue']>[0]) => {
+    this.#before(this.#store, 'enqueue', (...[entry, { kind }]: Parameters<MemoryStore['enqueue']>) => {
       this.#see(entry.executionId)
-      this.#checkDue(entry)
+      if (kind !== 'trigger') this.#checkDue(entry)
     })
     this.#before(this.#store, 'addLive', (row: LiveRow) => {
       const isNew = this.#see(row.executionId)
@@ -65,11 +65,11 @@ export class Witness {
   }
 
   /** Calls `look` before each call of a method. */
-  #before<T extends object>(of: T, name: keyof T & string, look: (first: never) => void): void {
+  #before<T extends object>(of: T, name: keyof T & string, look: (...args: never[]) => void): void {
     const target = of as unknown as Replaceable
     const method = target[name]!.bind(of)
     target[name] = (...args: never[]) => {
-      look(args[0]!)
+      look(...args)
       return method(...args)
     }
   }

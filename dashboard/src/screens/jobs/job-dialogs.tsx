@@ -1,5 +1,6 @@
 // What can be done to one job from lists and from its own screen: run it now, pause it, resume it.
-import type { JobState, TriggerReply } from '@carillon/contract/job.ts'
+import type { JobState } from '@carillon/contract/job.ts'
+import type { TriggerReply } from '@carillon/contract/trigger.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useId, useState } from 'react'
 import { api } from '../../api/client.ts'

@@ -84,3 +84,68 @@ test('a deleted job cannot be triggered, and can still be looked at', async (t) 
   assert.deepEqual([status, schedule.next_run_at], ['DELETED', null])
   assert.deepEqual(woken, [])
 })
+
+async function setupMany(t: TestContext, job: object = {}) {
+  const parts = await setupApp(t)
+  const request = {
+    name: 'a',
+    schedule: '@daily',
+    execution: { callback_url: callbackUrl, payload: 'its own' },
+    overlap_policy: 'ALLOW',
+    ...job,
+  }
+  const { job_id: jobId } = (await parts.call('POST', '/jobs', request)).json()
+  parts.woken.length = 0
+  const many = (body: unknown) => parts.call('POST', `/jobs/${jobId}/triggers`, body)
+  return { ...parts, jobId, many }
+}
+
+test('many triggers are made by one request, each with its payload, in their order', async (t) => {
+  const { jobId, many, call, woken } = await setupMany(t)
+  const payloads = Array.from({ length: 250 }, (_, n) => (n === 1 ? null : { n }))
+  const answer = await many({ payload_overrides: payloads })
+  assert.equal(answer.statusCode, 202, answer.body)
+  const { execution_ids: ids, ...rest } = answer.json()
+  assert.deepEqual(rest, {
+    ...{ job_id: jobId, status: 'PENDING', graph_run_ids: [] },
+    scheduled_time: '2026-01-01T00:00:00Z',
+  })
+  assert.equal(new Set(ids).size, 250)
+  assert.deepEqual(woken, ['queue', 'waiting'])
+  for (const n of [0, 1, 99, 100, 249]) {
+    const { payload, kind, status } = (await call('GET', `/executions/${ids[n]}`)).json()
+    assert.deepEqual([payload, kind, status], [payloads[n], 'trigger', 'PENDING'])
+  }
+})
+
+test('so many triggers with the payload of the job', async (t) => {
+  const { many, call } = await setupMany(t)
+  const { execution_ids: ids } = (await many({ count: 3 })).json()
+  assert.equal(ids.length, 3)
+  assert.equal((await call('GET', `/executions/${ids[2]}`)).json().payload, 'its own')
+})
+
+test('large payloads are spread over batches, and each is where it belongs', async (t) => {
+  const { memory, many, call } = await setupMany(t)
+  const payloads = Array.from({ length: 5 }, (_, n) => String(n).repeat(150 * 1024))
+  const { execution_ids: ids } = (await many({ payload_overrides: payloads })).json()
+  assert.equal(memory.store.batches.size, 5)
+  assert.equal((await call('GET', `/executions/${ids[4]}`)).json().payload, payloads[4])
+})
+
+test('each wrong request for many triggers is refused at its place', async (t) => {
+  const { many, call, woken } = await setupMany(t)
+  assertProblem(await many({}), 'INVALID_REQUEST', '/payload_overrides')
+  assertProblem(await many({ count: 1, payload_overrides: [1] }), 'INVALID_REQUEST', '/count')
+  assertProblem(await many({ count: 0 }), 'INVALID_REQUEST', '/count')
+  assertProblem(await many({ count: 1_001 }), 'INVALID_REQUEST', '/count')
+  assertProblem(await many({ payload_overrides: [] }), 'INVALID_REQUEST', '/payload_overrides')
+  const tooMany = { payload_overrides: new Array(1_001).fill(0) }
+  assertProblem(await many(tooMany), 'INVALID_REQUEST', '/payload_overrides')
+  const tooLong = { payload_overrides: [1, 'x'.repeat(256 * 1024)] }
+  assertProblem(await many(tooLong), 'INVALID_REQUEST', '/payload_overrides/1')
+  assertProblem(await call('POST', `/jobs/${nobody}/triggers`, { count: 1 }), 'JOB_NOT_FOUND')
+  const { many: byGet } = await setupMany(t, { execution: { callback_url: callbackUrl, method: 'GET' } })
+  assertProblem(await byGet({ payload_overrides: [1] }), 'INVALID_REQUEST', '/payload_overrides/0')
+  assert.deepEqual(woken, [])
+})

@@ -1,14 +1,22 @@
-// POST /api/v1/jobs/{job_id}/trigger: run it now.
-import { TriggerReply, TriggerRequest } from '@carillon/contract/job.ts'
+// POST /api/v1/jobs/{job_id}/trigger and /triggers: run it now, once or many times.
+import {
+  TriggerManyReply,
+  TriggerManyRequest,
+  TriggerReply,
+  TriggerRequest,
+} from '@carillon/contract/trigger.ts'
 import type { FastifyInstance } from 'fastify'
 import type { LaneChooser } from '../../domain/lane.ts'
+import { listTriggers, toTriggerBatches, triggersWaitingMax } from '../../domain/trigger-batches.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/ids.ts'
-import type { TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
+import type { TriggerManyOutcome, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
+import { ApiError } from '../api-error.ts'
 import { toScheduledTime } from '../execution-shape.ts'
 import { takeNoBody } from '../json-body.ts'
 import { problemResponses, security } from '../openapi.ts'
 import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
+import { refuseField } from '../problem.ts'
 import { checkPayload, methodOf } from '../tier-limits.ts'
 import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../write.ts'
 
@@ -71,10 +79,80 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
       )
     },
   )
+
+  app.post<{ Params: { job_id: string }; Body: TriggerManyRequest }>(
+    '/jobs/:job_id/triggers',
+    {
+      config: { scope: 'operate' },
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Run a job many times, now',
+        description:
+          'All of them are made, or none. Each is a trigger like any other. Of a job that allows overlaps, and has no limits nor others that run after it, a thousand cost little more than one.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: TriggerManyRequest,
+        response: { 200: inDryRun(TriggerManyReply), 202: TriggerManyReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const jobId = readJobId(request.params)
+      const { payload_overrides: overrides } = body
+      const count = readCount(body)
+      return answerWrite<TriggerManyReply>(
+        deps,
+        request,
+        reply,
+        async ({ jobs }) => {
+          const job = overrides === undefined ? null : await jobs.get(tenantId, jobId)
+          const method = methodOf(job?.execution)
+          const payloads =
+            overrides?.map((one, at) =>
+              checkPayload(one, { pointer: `/payload_overrides/${at}`, method, tier: caller.tier }),
+            ) ?? null
+          const batches = toTriggerBatches({ count, payloads }, () => ids.nextBatch())
+          const lane = lanes.choose(tenantId, clock.monotonicMs(), count)
+          const outcome = await jobs.triggerMany({ tenantId, jobId, lane, batches })
+          const { enqueuedAt, runIds } = requireTriggered(outcome, jobId)
+          return {
+            status: 202,
+            body: {
+              job_id: jobId,
+              status: 'PENDING',
+              scheduled_time: toScheduledTime(enqueuedAt),
+              execution_ids: listTriggers(batches).map(({ executionId }) => executionId),
+              graph_run_ids: runIds,
+            },
+            wake: ['queue', 'waiting'],
+          }
+        },
+        { gather: { jobId, executions: count } },
+      )
+    },
+  )
 }
 
-function requireTriggered(outcome: TriggerOutcome, jobId: string) {
+/** How many are asked for: in one of two ways. */
+function readCount({ payload_overrides: overrides, count }: TriggerManyRequest): number {
+  if (overrides !== undefined && count !== undefined)
+    throw refuseField('/count', 'cannot be given with /payload_overrides, which says how many')
+  if (overrides === undefined && count === undefined)
+    throw refuseField('/payload_overrides', 'or /count must be given')
+  return overrides?.length ?? count!
+}
+
+function requireTriggered<Outcome extends TriggerOutcome | TriggerManyOutcome>(
+  outcome: Outcome,
+  jobId: string,
+): Extract<Outcome, { kind: 'triggered' }> {
   if (outcome.kind === 'not_found') throw jobNotFound(jobId)
   if (outcome.kind === 'deleted') throw jobDeleted(jobId)
-  return outcome
+  if (outcome.kind === 'too_many') {
+    const most = triggersWaitingMax.toLocaleString('en')
+    const detail = `Job ${jobId} would have more than ${most} executions that have not ended.`
+    throw new ApiError('TOO_MANY_WAITING', detail, [], { retryAfterSeconds: 1 })
+  }
+  return outcome as Extract<Outcome, { kind: 'triggered' }>
 }

@@ -274,7 +274,9 @@ test('a PostgreSQL that nobody owns is adopted, and stopped with us', async (t) 
 test('a PostgreSQL whose starter has not locked it yet is left to its starter', async (t) => {
   const { dataDir, pgDir } = await setup(t)
   const postmaster = await startOrphan({ dataDir, pgDir })
-  // The clock stands still, so the second that must pass without an owner never does.
+  // The clock stands still until there is an owner, so the second that must pass without one never does.
+  let lockedMs: number | null = null
+  const clock = { monotonicMs: () => (lockedMs === null ? 0 : performance.now() - lockedMs) }
   const looked = Promise.withResolvers<void>()
   let looks = 0
   const timers = {
@@ -284,7 +286,7 @@ test('a PostgreSQL whose starter has not locked it yet is left to its starter', 
       return realTimers.wait(ms)
     },
   }
-  const opening = EmbeddedPostgres.open({ clock: { monotonicMs: () => 0 }, timers }, { dataDir })
+  const opening = EmbeddedPostgres.open({ clock, timers }, { dataDir })
   const refused = assert.rejects(opening, AlreadyRunning)
   await Promise.race([looked.promise, refused])
   const starter = new pg.Client({
@@ -297,6 +299,7 @@ test('a PostgreSQL whose starter has not locked it yet is left to its starter', 
   await starter.connect()
   const { rows } = await starter.query('SELECT pg_try_advisory_lock(7420, 1) AS locked')
   assert.deepEqual(rows, [{ locked: true }])
+  lockedMs = performance.now()
   await refused
   await starter.end()
   process.kill(postmaster, 'SIGINT')

@@ -46,6 +46,8 @@ const tellEveryMs = 5_000
 const passingMsMax = 15_000
 /** How long a PostgreSQL must have no owner before we take it over: its starter locks within milliseconds. */
 const ownerlessMs = 1_000
+/** How long somebody else must have been its owner before we give up. */
+const ownedMs = 300
 
 export const embeddedDatabase = 'carillon'
 
@@ -74,6 +76,7 @@ export async function holdPostgres(
   const beganMs = deps.clock.monotonicMs()
   let own: Started | null = null
   let unownedSinceMs: number | null = null
+  let ownedSinceMs: number | null = null
   let toldMs = 0
 
   try {
@@ -92,7 +95,10 @@ export async function holdPostgres(
         postgresReady.emit({ how, version: found.lock.version, postgresPid: found.pid, tookMs: elapsedMs })
         return { lock: found.lock, leash: found.leash ?? adoptOnLeash(found.pid, place.user) }
       }
-      if (found.kind === 'owned') throw new AlreadyRunning(found.owner, place.dataDir)
+      // One that was killed a moment ago may still be on its way out.
+      ownedSinceMs = found.kind === 'owned' ? (ownedSinceMs ?? elapsedMs) : null
+      if (found.kind === 'owned' && elapsedMs - ownedSinceMs! >= ownedMs)
+        throw new AlreadyRunning(found.owner, place.dataDir)
       if (found.kind === 'none' && (own === null || own.ended)) {
         if (own !== null) await refuseUnlessPassing(place, own, elapsedMs)
         own = await start(place)

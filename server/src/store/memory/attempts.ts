@@ -111,10 +111,10 @@ export class MemoryAttempts implements Attempts {
         ...('checkpoint' in found.row ? { checkpoint: found.row.checkpoint } : {}),
       }
     }
-    const { batchId, fence, workerId, claimedAt, cancels } = found.batch
+    const { batchId, kind, fence, workerId, claimedAt, cancels } = found.batch
     const { position, jobId, version, slot } = found.entry
     const { tenantId } = this.#store.jobs.get(jobId)!
-    const first = { kind: 'slot', attempt: 1, losses: 0, startedAt: claimedAt, totalDeadline: null } as const
+    const first = { kind, attempt: 1, losses: 0, startedAt: claimedAt, totalDeadline: null } as const
     const executionId = executionIdAt(batchId, position)
     const cancelled = cancels.has(position)
     return { executionId, tenantId, jobId, version, slot, ...first, fence, workerId, cancelled }

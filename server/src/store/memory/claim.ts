@@ -3,7 +3,7 @@ import { suspectHost } from '../../domain/route.ts'
 import type { Claimed, ClaimedBatch, ClaimedLive, ClaimOrder } from '../../ports/queue.ts'
 import { deadlinesOf } from './deadlines.ts'
 import { leaveBatch } from './record-attempt.ts'
-import type { BatchRow, LeaseRow, LiveRow } from './rows.ts'
+import type { BatchEntry, BatchRow, LeaseRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -19,7 +19,7 @@ export function claim(store: MemoryStore, order: ClaimOrder): Claimed {
 
 function claimLane(
   store: MemoryStore,
-  { workerId, routes, batchesMax }: ClaimOrder,
+  { workerId, routes, batchesMax, divides = true }: ClaimOrder,
   { lane, count }: { lane: string; count: number },
   taken: Claimed,
 ): void {
@@ -32,6 +32,7 @@ function claimLane(
     if (batch !== undefined && (row === undefined || goesFirst(batch, row))) {
       const lease = leaseOf(store, workerId)
       if (batch.entries.length > free) {
+        if (!divides && free < count) return
         const leaving = batch.entries.splice(0, free)
         for (const entry of leaving) taken.live.push(claimOut(store, leaveBatch(store, batch, entry), lease))
         return
@@ -72,7 +73,8 @@ function claimOut(store: MemoryStore, row: LiveRow, { workerId }: LeaseRow): Cla
   return claimedLive(row)
 }
 
-function claimedBatch({ batchId, fence, lane, priority, enqueuedAt, rank, entries }: BatchRow): ClaimedBatch {
+function claimedBatch(batch: BatchRow): ClaimedBatch {
+  const { batchId, fence, lane, priority, enqueuedAt, rank, kind, entries } = batch
   return {
     batchId,
     fence,
@@ -80,11 +82,21 @@ function claimedBatch({ batchId, fence, lane, priority, enqueuedAt, rank, entrie
     priority,
     enqueuedAt,
     rank,
+    kind,
     positions: entries.map(({ position }) => position),
     jobIds: entries.map(({ jobId }) => jobId),
     versions: entries.map(({ version }) => version),
     slots: entries.map(({ slot }) => slot),
+    payloads: payloadsOf(entries),
   }
+}
+
+/** By position. A batch has them of all its executions or of none. */
+function payloadsOf(entries: readonly BatchEntry[]): unknown[] | null {
+  if (!entries.some((entry) => 'payloadOverride' in entry)) return null
+  const payloads: unknown[] = []
+  for (const { position, payloadOverride } of entries) payloads[position] = payloadOverride
+  return payloads
 }
 
 function claimedLive(row: LiveRow): ClaimedLive {

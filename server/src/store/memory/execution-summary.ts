@@ -33,7 +33,7 @@ export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummar
 
 export function summaryOfEntry(
   store: MemoryStore,
-  { batchId, workerId, claimedAt, enqueuedAt, cancels }: BatchRow,
+  { batchId, kind, workerId, claimedAt, enqueuedAt, cancels }: BatchRow,
   { position, jobId, version, slot }: BatchEntry,
 ): ExecutionSummary {
   return {
@@ -41,7 +41,7 @@ export function summaryOfEntry(
     jobId,
     jobName: nameOf(store.jobs.get(jobId)!),
     version,
-    kind: 'slot',
+    kind,
     status: statusOfLive(workerId === null ? 'ready' : 'running', 0, cancels.has(position)),
     slot,
     attempt: workerId === null ? 0 : 1,

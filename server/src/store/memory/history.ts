@@ -20,7 +20,7 @@ import {
 import { findInBatch } from './cancel.ts'
 import { attemptsOf, saidOf, summaryOfEntry, summaryOfFinal, summaryOfLive } from './execution-summary.ts'
 import { hasText } from './jobs.ts'
-import type { AttemptRow, JobRow, LiveRow } from './rows.ts'
+import type { AttemptRow, BatchEntry, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 import { owedOf, underWayOf } from './under-way.ts'
@@ -71,14 +71,13 @@ export class MemoryHistory implements History {
     const job = found === null ? null : this.#store.findJob(tenantId, found.summary.jobId)
     if (found === null || job === null) return null
     const { execution, metadata } = job.versions.get(found.summary.version)!
-    const { idempotencyKey, retryOf } = found.row ?? { idempotencyKey: null, retryOf: null }
+    const { row } = found
+    const { idempotencyKey, retryOf } = 'position' in row ? { idempotencyKey: null, retryOf: null } : row
     return {
       ...found.summary,
       idempotencyKey,
       retryOf,
-      ...(found.row !== null && 'payloadOverride' in found.row
-        ? { payloadOverride: found.row.payloadOverride }
-        : {}),
+      ...('payloadOverride' in row ? { payloadOverride: row.payloadOverride } : {}),
       execution,
       ...saidOf(this.#store.live.get(executionId)),
       metadata,
@@ -171,12 +170,12 @@ export class MemoryHistory implements History {
       .toSorted((a, b) => a.slot - b.slot)
   }
 
-  #find(executionId: string): { summary: ExecutionSummary; row: LiveRow | AttemptRow | null } | null {
+  #find(executionId: string): { summary: ExecutionSummary; row: LiveRow | AttemptRow | BatchEntry } | null {
     const live = this.#store.live.get(executionId)
     if (live !== undefined) return { summary: summaryOfLive(this.#store, live), row: live }
     const batch = this.#store.batches.get(batchIdOf(executionId))
     const entry = batch === undefined ? undefined : findInBatch(batch, executionId)
-    if (entry !== undefined) return { summary: summaryOfEntry(this.#store, batch!, entry), row: null }
+    if (entry !== undefined) return { summary: summaryOfEntry(this.#store, batch!, entry), row: entry }
     const last = this.#store.log.of(executionId).at(-1)
     if (last === undefined || last.recordedAt < this.#store.retainedFrom()) return null
     return { summary: summaryOfFinal(this.#store, last), row: last }

@@ -2,12 +2,13 @@
 import { isGraphRefusal } from '../../domain/graph.ts'
 import { changesGraph, planGraphChange, planGraphCreate } from '../../domain/graph-change.ts'
 import { runIdOf } from '../../domain/graph-run.ts'
-import { hasOwnRows, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
+import { hasOwnRows, type JobVersion, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/job-change.ts'
 import type { JobFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { routeOf } from '../../domain/route.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
+import { listTriggers, triggersWaitingMax } from '../../domain/trigger-batches.ts'
 import { type EpochMs, epochMs } from '../../lib/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
 import type {
@@ -19,6 +20,8 @@ import type {
   Jobs,
   NewJob,
   Total,
+  TriggerManyOrder,
+  TriggerManyOutcome,
   TriggerOrder,
   TriggerOutcome,
 } from '../../ports/jobs.ts'
@@ -134,14 +137,19 @@ export class MemoryJobs implements Jobs {
   }
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {
-    const { tenantId, jobId, executionId, lane } = order
+    const { tenantId, jobId } = order
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
+    return { kind: 'triggered', ...this.#makeTrigger(job, order) }
+  }
+
+  #makeTrigger(job: JobRow, order: TriggerOrder): { enqueuedAt: EpochMs; runId: string | null } {
+    const { tenantId, jobId, executionId, lane } = order
     const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
-    const slot = epochMs(now - (now % 1_000))
+    const slot = this.#thisSecond()
     const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'trigger', slot, executionId })
     this.#store.addLive(
       makeLive({
@@ -161,7 +169,46 @@ export class MemoryJobs implements Jobs {
         ...('payloadOverride' in order ? { payloadOverride: structuredClone(order.payloadOverride) } : {}),
       }),
     )
-    return { kind: 'triggered', enqueuedAt: now, runId }
+    return { enqueuedAt: now, runId }
+  }
+
+  async triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome> {
+    const { tenantId, jobId, lane, batches } = order
+    const job = this.#store.findJob(tenantId, jobId)
+    if (job === null) return { kind: 'not_found' }
+    if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
+    const version = job.versions.get(job.version)!
+    const triggers = [...job.batched.values()].filter(({ kind }) => kind === 'trigger')
+    const live = [...job.live].filter(({ state }) => state !== 'blocked')
+    const count = batches.reduce((sum, batch) => sum + batch.count, 0)
+    if (triggers.length + live.length + count > triggersWaitingMax) return { kind: 'too_many' }
+    const isPlain =
+      version.overlapPolicy === 'ALLOW' && !hasOwnRows(version) && graphOfRoot(job.cursor) === null
+    const runIds: string[] = []
+    for (const { executionId, payload } of listTriggers(batches)) {
+      const own = payload === null ? {} : { payloadOverride: JSON.parse(payload) as unknown }
+      if (isPlain) this.#enqueueTrigger(version, { executionId, lane, ...own })
+      else {
+        const { runId } = this.#makeTrigger(job, { tenantId, jobId, executionId, lane, ...own })
+        if (runId !== null) runIds.push(runId)
+      }
+    }
+    return { kind: 'triggered', enqueuedAt: this.#store.now(), runIds }
+  }
+
+  #enqueueTrigger(
+    definition: JobVersion,
+    { executionId, lane, ...own }: Pick<TriggerOrder, 'executionId' | 'lane' | 'payloadOverride'>,
+  ): void {
+    const { jobId, version } = definition
+    const place = { kind: 'trigger', route: routeOf(definition), lane } as const
+    const entry = { executionId, jobId, version, slot: this.#thisSecond(), ...own }
+    this.#store.enqueue(entry, { ...place, priority: triggerPriority(definition.priority) })
+  }
+
+  #thisSecond(): EpochMs {
+    const now = this.#store.now()
+    return epochMs(now - (now % 1_000))
   }
 
   async enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {

@@ -107,12 +107,13 @@ function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): vo
 
 /** An execution as it leaves its batch: ready, no attempt spent, its rank and fence kept. */
 export function leaveBatch(store: MemoryStore, batch: BatchRow, entry: BatchEntry): LiveRow {
-  const { route, lane, priority, enqueuedAt, rank, fence } = batch
+  const { kind, route, lane, priority, enqueuedAt, rank, fence } = batch
   const { jobId, version, slot } = entry
   const executionId = executionIdAt(batch.batchId, entry.position)
   const job = store.jobs.get(jobId)!
   const { tenantId } = job
   const place = { route, lane, priority, enqueuedAt, rank }
   job.batched.delete(entry)
-  return makeLive({ executionId, jobId, version, tenantId, kind: 'slot', slot, ...place, fence })
+  const own = 'payloadOverride' in entry ? { payloadOverride: entry.payloadOverride } : {}
+  return makeLive({ executionId, jobId, version, tenantId, kind, slot, ...place, fence, ...own })
 }

@@ -77,6 +77,7 @@ export interface BatchRow {
   priority: number
   enqueuedAt: EpochMs
   rank: EpochMs
+  kind: 'slot' | 'trigger'
   workerId: string | null
   claimedAt: EpochMs | null
   fence: number
@@ -90,6 +91,7 @@ export interface BatchEntry {
   jobId: string
   version: number
   slot: EpochMs
+  payloadOverride?: unknown
 }
 
 export interface LiveRow {

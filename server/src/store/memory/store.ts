@@ -177,16 +177,21 @@ export class MemoryStore {
   /** The execution joins the batch of its id, which is made if it is not there. */
   enqueue(
     { executionId, ...entry }: Omit<BatchEntry, 'position'> & { executionId: string },
-    { route, lane, priority }: Pick<BatchRow, 'route' | 'lane' | 'priority'>,
+    {
+      kind = 'slot',
+      route,
+      lane,
+      priority,
+    }: Pick<BatchRow, 'route' | 'lane' | 'priority'> & Partial<Pick<BatchRow, 'kind'>>,
   ): void {
     const batchId = batchIdOf(executionId)
     const added = { position: Number.parseInt(executionId.slice(34), 16), ...entry }
-    const batch = this.batches.get(batchId) ?? this.#openBatch({ batchId, route, lane, priority })
+    const batch = this.batches.get(batchId) ?? this.#openBatch({ batchId, kind, route, lane, priority })
     batch.entries.push(added)
     this.jobs.get(entry.jobId)!.batched.set(added, batch)
   }
 
-  #openBatch(place: Pick<BatchRow, 'batchId' | 'route' | 'lane' | 'priority'>): BatchRow {
+  #openBatch(place: Pick<BatchRow, 'batchId' | 'kind' | 'route' | 'lane' | 'priority'>): BatchRow {
     const enqueuedAt = this.now()
     const rank = rankOf(enqueuedAt, place.priority)
     const fresh = { workerId: null, claimedAt: null, fence: 0, entries: [], cancels: new Map() }

@@ -1,0 +1,110 @@
+// Batches stay whole while enough is in hand and ends fast; otherwise what fits is taken out of them.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createScenario } from '../../test/conformance/scenario.ts'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { routeOf } from '../domain/route.ts'
+import type { NewJob } from '../ports/jobs.ts'
+import type { Claimed, ClaimOrder } from '../ports/queue.ts'
+import { createMemoryStore } from '../store/memory/create-memory-store.ts'
+import { CallSigner } from './call-signer.ts'
+import { Claimer } from './claim.ts'
+import { Definitions } from './definitions.ts'
+import { Hand } from './hand.ts'
+
+const execution = { type: 'worker', handler: 'h', labels: [], timeout_seconds: 30 } as const
+
+/** A worker that runs so many handlers at once, and batches of 100 of them. */
+async function setup({ runningMax, batches }: { runningMax: number; batches: number }) {
+  const world = createVirtualWorld()
+  const { store: _, ...ports } = createMemoryStore(world.clock)
+  const now = async () => world.clock.databaseNow()
+  const s = await createScenario({ ...ports, ids: world.ids, now })
+  const orders: ClaimOrder[] = []
+  const claims: Claimed[] = []
+  const { queue } = ports
+  const claim = queue.claim.bind(queue)
+  queue.claim = async (order) => {
+    const claimed = await claim(order)
+    orders.push(order)
+    claims.push(claimed)
+    return claimed
+  }
+  const ends: (() => void)[] = []
+  const hand = new Hand(
+    {
+      clock: world.clock,
+      run: () => new Promise((resolve) => ends.push(() => resolve({ end: null, outcome: null }))),
+      mayStart: () => true,
+      onBatchEnded() {},
+      onLiveEnded() {},
+    },
+    { capacity: runningMax + 2_000, runningMax },
+  )
+  const workerId = await s.addWorker()
+  const jobs: NewJob[] = []
+  for (let i = 0; i < 100; i++) jobs.push(await s.createJob({ execution, overlapPolicy: 'ALLOW' }))
+  for (let second = 0; second < batches; second++) await s.fireBatch(jobs, second)
+  const claimer = new Claimer({
+    clock: world.clock,
+    queue,
+    graphRuns: ports.graphRuns,
+    hand,
+    definitions: new Definitions(queue, '1.2.3'),
+    signer: new CallSigner(ports.secrets),
+    routes: async () => [routeOf(jobs[0]!)],
+    isMortal: true,
+    workerId: () => workerId,
+    ...{ isPressed: () => false, isDraining: () => false },
+  })
+  /** Ends the first that run; their places are free then. */
+  async function end(count: number): Promise<void> {
+    for (const one of ends.splice(0, count)) one()
+    await world.advance(1)
+  }
+  /** Of each claim: whole batches, and executions that were taken out of one. */
+  const taken = () => claims.map(({ batches: whole, live }) => [whole.length, live.length])
+  return { claimer, hand, orders, taken, end }
+}
+
+test('while enough is in hand and ends fast, batches are taken as a whole or not yet', async () => {
+  const { claimer, hand, taken, end } = await setup({ runningMax: 150, batches: 10 })
+  await claimer.step()
+  assert.deepEqual(taken(), [[1, 50]])
+  await end(150)
+  await claimer.step()
+  // The rest of the divided one is first.
+  assert.deepEqual(taken().at(-1), [3, 50])
+  assert.deepEqual([hand.queued, hand.endedRecently], [150, 150])
+  await end(60)
+  assert.equal(hand.room, 120)
+  await claimer.step()
+  // What was left of one.
+  assert.deepEqual(taken().at(-1), [1, 0], 'the next one is not divided')
+  const before = taken().length
+  assert.equal(await claimer.step(), 'idle')
+  assert.deepEqual([hand.room, taken().length], [70, before], 'nor asked for')
+})
+
+test('a worker with nothing left to start divides a batch rather than wait', async () => {
+  const { claimer, taken, end } = await setup({ runningMax: 30, batches: 1 })
+  await claimer.step()
+  await end(30)
+  await claimer.step()
+  assert.deepEqual(taken(), [
+    [0, 30],
+    [0, 60],
+  ])
+})
+
+test('no more batches are looked at than are believed to fit', async () => {
+  const { claimer, orders, end } = await setup({ runningMax: 150, batches: 10 })
+  await claimer.step()
+  await end(150)
+  await claimer.step()
+  // Nothing is known of their size at first; then 300 places are three of them, and four to spare.
+  assert.deepEqual(
+    orders.map(({ batchesMax }) => batchesMax),
+    [100, 7],
+  )
+})
