@@ -3,6 +3,7 @@ import test from 'node:test'
 import { openDatabase, POSTGRES_VERSIONS, useDatabase } from '../../test/database.ts'
 import { sql } from '../lib/sql.ts'
 import { Unavailable } from '../lib/unavailable.ts'
+import { within } from './database.ts'
 
 const selectPid = sql('selectPid')`SELECT pg_backend_pid() AS pid`
 const sleep = sql('sleep')`SELECT pg_sleep($1)`
@@ -108,6 +109,68 @@ test('a transaction whose error was swallowed is not reported as committed', asy
     await query(insertOne, [1]).catch(() => {})
   })
   await assert.rejects(swallowing, /COMMIT answered ROLLBACK/)
+})
+
+test('the last statement of a transaction is committed with it, and nothing may follow', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await database.transaction(async ({ query }) => {
+    assert.equal((await query(insertOne, [1])).count, 1)
+    assert.equal((await query(insertOne, [2], 'last')).count, 1)
+    assert.deepEqual((await client.query('SELECT n FROM one ORDER BY n')).rows, [{ n: 1 }, { n: 2 }])
+  })
+  // One that is the first and the last.
+  const { rows } = await database.transaction(({ query }) => query(selectOne, [], 'last'))
+  assert.deepEqual(rows, [{ n: 1 }, { n: 2 }])
+  const going = database.transaction(async ({ query }) => {
+    await query(insertOne, [3], 'last')
+    await query(insertOne, [4])
+  })
+  await assert.rejects(going, /insertOne comes after the last one/)
+  assert.equal((await database.query(selectOne, [])).count, 3)
+})
+
+test('a last statement that fails commits nothing, alone or after others', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY DEFERRABLE INITIALLY DEFERRED)')
+  await client.query('INSERT INTO one VALUES (1)')
+  // It breaks the rule when it is committed, not before.
+  const late = database.transaction(async ({ query }) => {
+    await query(insertOne, [2])
+    await query(insertOne, [1], 'last')
+  })
+  await assert.rejects(late, { code: '23505' })
+  const wrong = database.transaction(async ({ query }) => {
+    await query(insertOne, [2])
+    await query(insertOne, ['x'], 'last')
+  })
+  await assert.rejects(wrong, { code: '22P02' })
+  await assert.rejects(
+    database.transaction(({ query }) => query(insertOne, ['x'], 'last')),
+    { code: '22P02' },
+  )
+  assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 1 }])
+})
+
+test('the last statement of a part is not the last one of the whole', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  const undone = database.transaction(async (queries) => {
+    await within(queries).transaction(({ query }) => query(insertOne, [1], 'last'))
+    throw new Error('undone')
+  })
+  await assert.rejects(undone, /undone/)
+  assert.equal((await database.query(selectOne, [])).count, 0)
+})
+
+test('a first statement that cannot be prepared leaves no transaction, and may come again', async (t) => {
+  const { address, client } = await useDatabase(t)
+  const database = openDatabase(t, address)
+  const insert = () => database.transaction(({ query }) => query(insertOne, [1]))
+  await assert.rejects(insert(), { code: '42P01' })
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  await insert()
+  assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 1 }])
 })
 
 test('of two transactions that deadlock both commit in the end', async (t) => {

@@ -7,6 +7,7 @@ import { Unavailable } from '../lib/unavailable.ts'
 import type { Random } from '../ports/random.ts'
 import type { Timers } from '../ports/timers.ts'
 import { connectionLost } from '../telemetry/events.ts'
+import { type Bounds, prepareBounds, queryWithin } from './bound-query.ts'
 import { rowTypes } from './rows.ts'
 
 /** A URL, or the directory of a Unix socket. */
@@ -33,7 +34,8 @@ export interface Rows<R> {
 }
 
 export interface Queries {
-  query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>>
+  /** `last`: nothing follows in this transaction if it succeeds, so that it may be committed with it. */
+  query<R extends object>(statement: Sql, values: readonly unknown[], last?: 'last'): Promise<Rows<R>>
 }
 
 /** What a store works on: the database, or a transaction of it that is under way. */
@@ -66,6 +68,8 @@ export class Database implements Transactions, AsyncDisposable {
       application_name: `carillon ${name}`,
       max: connectionsMax,
       types: rowTypes,
+      // Statements that are not waited for go out one behind the other; whatever follows one that failed fails too.
+      pipeline: true,
       // Statements are prepared and of fixed shape: planned once a connection, not once a call (planning a fire took
       // a third of it), and by index also while a table is too young to have statistics.
       options: '-c plan_cache_mode=force_generic_plan -c enable_seqscan=off -c jit=off',
@@ -151,7 +155,9 @@ export class Database implements Transactions, AsyncDisposable {
 }
 
 /** Lets stores take part in a transaction that is under way. */
-export function within({ query }: Queries): Transactions {
+export function within(queries: Queries): Transactions {
+  // The last statement of a part is not the last one of the whole.
+  const query: Queries['query'] = (statement, values) => queries.query(statement, values)
   return { query, transaction: (work) => work({ query }), isNested: true }
 }
 
@@ -164,21 +170,33 @@ async function run<R extends object>(
   client: pg.ClientBase,
   { name, text }: Sql,
   values: readonly unknown[],
+  bounds?: Bounds,
 ): Promise<Rows<R>> {
-  const { rows, rowCount } = await send<R>(client, { name, text, values: values as unknown[] })
+  const { rows, rowCount } = await send<R>(client, { name, text, values: values as unknown[] }, bounds)
   return { rows, count: rowCount ?? 0 }
 }
 
 async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries) => Promise<T>): Promise<T> {
-  await send(client, { text: 'BEGIN' })
+  let state: 'none' | 'open' | 'committed' = 'none'
+  const query: Queries['query'] = async (statement, values, last) => {
+    if (state === 'committed')
+      throw new Error(`${statement.name} comes after the last one of its transaction`)
+    const bounds = { begins: state === 'none', ends: last !== undefined }
+    state = 'open'
+    const rows = await run<never>(client, statement, values, bounds)
+    if (bounds.ends) state = 'committed'
+    return rows
+  }
   try {
-    const result = await work({ query: (statement, values) => run(client, statement, values) })
+    const result = await work({ query })
+    if ((state as string) !== 'open') return result
     const { command } = await send(client, { text: 'COMMIT' })
     // A transaction that failed inside answers COMMIT with ROLLBACK and no error.
     if (command !== 'COMMIT') throw new Error(`the transaction was rolled back: COMMIT answered ${command}`)
     return result
   } catch (error) {
-    if (!(error instanceof ConnectionBroken)) await send(client, { text: 'ROLLBACK' })
+    const isOpen = (state as string) === 'open'
+    if (isOpen && !(error instanceof ConnectionBroken)) await send(client, { text: 'ROLLBACK' })
     throw error
   }
 }
@@ -186,9 +204,12 @@ async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries)
 async function send<R extends object>(
   client: pg.ClientBase,
   query: pg.QueryConfig,
+  bounds?: Bounds,
 ): Promise<pg.QueryResult<R>> {
   try {
-    return await client.query<R>(query)
+    return bounds?.begins || bounds?.ends
+      ? await queryWithin<R>(client, query, bounds)
+      : await client.query<R>(query)
   } catch (error) {
     if (isConnectionError(error) || isFatal(error))
       throw new ConnectionBroken('the database', { cause: error })
@@ -228,7 +249,7 @@ function concernsAll(cause: unknown): boolean {
 }
 
 async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
-  if (await isReadOnly(client)) throw new Error('the server takes no writes')
+  if (await prepareBounds(client, () => isReadOnly(client))) throw new Error('the server takes no writes')
 }
 
 /** As a standby is, and a primary that was made so. */

@@ -115,7 +115,9 @@ export class StoredJobs implements Jobs {
       // A statement of its own: it sees what was committed before we had the locks.
       const values = [JSON.stringify(rows), triggerLevels]
       const inserted =
-        rows.length === 0 ? [] : (await queries.query<InsertedRow>(statements.insertTriggers, values)).rows
+        rows.length === 0
+          ? []
+          : (await queries.query<InsertedRow>(statements.insertTriggers, values, 'last')).rows
       return { statuses, enqueued: new Map(inserted.map((row) => [row.execution_id, row])) }
     })
     return items.map((item) => {

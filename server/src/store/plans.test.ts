@@ -63,6 +63,8 @@ async function adopt(database: Database, client: pg.Client): Promise<void> {
   const { rows } = await database.query<{ name: string; setting: string }>(settings, [])
   for (const { name, setting } of rows)
     await client.query('SELECT set_config($1, $2, false)', [name, setting])
+  // As lockCursors leaves it for firePlain.
+  await client.query(`SELECT set_config('carillon.unlocked', '{}', false)`)
 }
 
 for (const analyzed of [true, false]) {

@@ -20,7 +20,7 @@ import type {
 import type { Database } from './database.ts'
 import { withDays } from './days.ts'
 import { toEndingItem } from './ending-item.ts'
-import { listOf, textListOf } from './lists.ts'
+import { elementsOf, listOf, textListOf } from './lists.ts'
 import * as statements from './queue.sql.ts'
 
 export class StoredQueue implements Queue {
@@ -62,7 +62,7 @@ export class StoredQueue implements Queue {
           rank,
           kind: row.kind!,
           positions: numbersOf(row.positions),
-          jobIds: textsOf(row.job_ids!),
+          jobIds: elementsOf(row.job_ids!),
           versions: numbersOf(row.versions!),
           slots: numbersOf(row.slots_ms!) as EpochMs[],
           payloads: row.payloads === null ? null : (JSON.parse(row.payloads) as unknown[]),
@@ -219,13 +219,8 @@ function toAnswer(rows: readonly FinishRow[]): FinishAnswer {
   return answer
 }
 
-// PostgreSQL's array text, read by hand: 0.8 µs an execution, against 4.5 through the driver's array parser.
-function textsOf(text: string): string[] {
-  return text.slice(1, -1).split(',')
-}
-
-function numbersOf(text: string): number[] {
-  return textsOf(text).map(Number)
+function numbersOf(list: string): number[] {
+  return elementsOf(list).map(Number)
 }
 
 interface WaitingRow {

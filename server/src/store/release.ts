@@ -15,6 +15,7 @@ import { lockLive } from './cancel.sql.ts'
 import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
+import { elementsOf } from './lists.ts'
 import { lockCursors } from './slots.sql.ts'
 import * as statements from './upkeep.sql.ts'
 
@@ -32,8 +33,8 @@ export async function releaseJobs(
   return withDays(database, 'slots', slots, () =>
     withDays(database, 'attempts', 'today', () =>
       database.transaction(async (queries) => {
-        const left = await queries.query<{ job_id: string }>(lockCursors, [jobIds])
-        const unlocked = new Set(left.rows.map((row) => row.job_id))
+        const locked = await queries.query<{ unlocked: string }>(lockCursors, [jobIds])
+        const unlocked = new Set(elementsOf(locked.rows[0]!.unlocked))
         const ids = jobIds.filter((jobId) => !unlocked.has(jobId))
         if (ids.length === 0) return nothing
         const values = [ids, waitingMax, bufferMax + 1]

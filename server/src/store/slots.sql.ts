@@ -54,13 +54,14 @@ export const loadNoted = sql('loadNoted')`
 
 // First the lock, then the decision in a statement of its own, which sees everything that was committed under the
 // lock before: one statement's snapshot could be older than its locks, and miss a trigger.
-// Returns those that it could not lock: mostly there are none.
+// Tells those that it could not lock, mostly none: us, and `firePlain`, which is sent right behind it and waits for no answer.
 export const lockCursors = sql('lockCursors')`
   WITH locked AS MATERIALIZED (
     SELECT c.job_id FROM cursors c WHERE c.job_id = ANY ($1::uuid[])
     ORDER BY c.job_id FOR NO KEY UPDATE OF c SKIP LOCKED
   )
-  SELECT x.job_id FROM unnest($1::uuid[]) AS x(job_id) WHERE x.job_id NOT IN (SELECT l.job_id FROM locked l)`
+  SELECT set_config('carillon.unlocked', coalesce(array_agg(x.job_id), '{}')::text, true) AS unlocked
+  FROM unnest($1::uuid[]) AS x(job_id) WHERE x.job_id NOT IN (SELECT l.job_id FROM locked l)`
 
 // now() and not the moment: known before it runs, so that days which are out of it are not even opened.
 const isRecent = (from: Fragment): Fragment => fragment`
@@ -73,7 +74,8 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 
 // Most slots are simply fired: on time, of jobs that are nobody's root and count nothing. They come as arrays, whose parsing
 // is a fraction of JSON's, and are judged by all conditions at once: what meets them is fired, and what does not is returned
-// by its place, for `fireSlots` to judge in the same transaction ([m] 500 jobs: half of the CPU).
+// by its place, for `fireSlots` to judge in the same transaction ([m] 500 jobs: half of the CPU). So is what `lockCursors` could
+// not lock.
 // Under the lock on its cursor nobody else records a slot of the job, so that the latest one tells whether this one is there:
 // without ON CONFLICT, which writes one more record into the log for each row. Were it there all the same, the unique key says so.
 // $1 jobs, $2 versions, $3 slots, $4 when each is due, $5 executions, $6 their places in their batches, $7 the numbers of
@@ -96,7 +98,8 @@ export const firePlain = sql('firePlain')`
       WHERE s.job_id = i.j AND s.slot >= coalesce(from_ms(i.ra), '-infinity') AND ${isRecent(fragment`$17`)}
       ORDER BY s.slot DESC LIMIT 1
     ) last ON true
-    WHERE c.version = i.v AND c.status = 'ACTIVE' AND c.graph_id IS NULL AND NOT c.depends
+    WHERE i.j NOT IN (SELECT unnest(current_setting('carillon.unlocked')::uuid[]))
+      AND c.version = i.v AND c.status = 'ACTIVE' AND c.graph_id IS NULL AND NOT c.depends
       AND from_ms(i.d) <= m.at AND i.slot > coalesce(c.decided_to, '-infinity') AND i.slot > coalesce(last.slot, '-infinity')
       AND (i.al OR NOT (c.scattered OR i.j IN (SELECT b.job_id FROM busy b) OR coalesce((
         SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1), false)))

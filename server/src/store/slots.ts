@@ -13,7 +13,7 @@ import {
 } from '../ports/slots.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
-import { listOf, textListOf } from './lists.ts'
+import { elementsOf, listOf, textListOf } from './lists.ts'
 import * as statements from './slots.sql.ts'
 
 /** A recorded slot lies in the past on every clock that is not further off than this. */
@@ -58,33 +58,22 @@ export class StoredSlots implements Slots {
   }
 
   #fire(slots: readonly SlotToFire[], jobIds: readonly string[]): Promise<FireAnswer[]> {
+    const { answered, plain, others } = sortSlots(slots)
     return this.#database.transaction(async (queries) => {
-      const values = [listOf(jobIds, (jobId) => jobId)]
-      const { rows } = await queries.query<{ job_id: string }>(statements.lockCursors, values)
-      const lockedByOthers = new Set(rows.map((row) => row.job_id))
-      const answers: FireAnswer[] = []
-      const plain: SlotToFire[] = []
-      const items: object[] = []
+      // Both are sent at once: what could not be locked is not fired, and is told by both.
+      const [locked, left] = await Promise.all([
+        queries.query<{ unlocked: string }>(statements.lockCursors, [listOf(jobIds, (jobId) => jobId)]),
+        plain.length === 0 ? [] : firePlain(queries, plain, recordedFrom(slots)),
+      ])
+      const lockedByOthers = new Set(elementsOf(locked.rows[0]!.unlocked))
+      const answers = [...answered]
       const unlocked: SlotToFire[] = []
-      const named = new Set<string>()
-      // Of such a job one slot is decided at a time: the statement does not see its own executions.
-      const jobs = new Map<string, number>()
-      const plans = latePlansOf(slots)
-      for (const one of slots) {
-        const key = `${one.jobId} ${one.slot}`
-        if (named.has(key)) answers.push({ jobId: one.jobId, slot: one.slot, answer: 'taken' })
-        else if (isDecidedAlone(one) && jobs.has(one.jobId))
-          answers.push({ jobId: one.jobId, slot: one.slot, answer: 'busy' })
-        else if (lockedByOthers.has(one.jobId)) unlocked.push(one)
-        else if (isPlain(one) && !plans.has(one.jobId) && !jobs.has(one.jobId)) plain.push(one)
-        else items.push(toItem(one, plans.get(one.jobId), jobs.get(one.jobId) ?? 0))
-        named.add(key)
-        jobs.set(one.jobId, (jobs.get(one.jobId) ?? 0) + 1)
+      const items: object[] = []
+      for (const { one, plan, slotsBefore } of [...left.map(alone), ...others]) {
+        if (lockedByOthers.has(one.jobId)) unlocked.push(one)
+        else items.push(toItem(one, plan, slotsBefore))
       }
       if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
-      if (plain.length > 0)
-        for (const one of await firePlain(queries, plain, recordedFrom(slots)))
-          items.push(toItem(one, undefined, 0))
       if (items.length === 0) return answers
       const fired = await queries.query<AnswerRow>(statements.fireSlots, [
         JSON.stringify(items),
@@ -94,6 +83,39 @@ export class StoredSlots implements Slots {
       return answers
     })
   }
+}
+
+interface Judged {
+  one: SlotToFire
+  plan: { from: EpochMs; to: EpochMs } | undefined
+  /** Of the same job, in the same fire. */
+  slotsBefore: number
+}
+
+const alone = (one: SlotToFire): Judged => ({ one, plan: undefined, slotsBefore: 0 })
+
+/** What is answered already, what is most likely plain, and what is to be looked at closely. */
+function sortSlots(slots: readonly SlotToFire[]) {
+  const answered: FireAnswer[] = []
+  const plain: SlotToFire[] = []
+  const others: Judged[] = []
+  const named = new Set<string>()
+  // Of such a job one slot is decided at a time: the statement does not see its own executions.
+  const jobs = new Map<string, number>()
+  const plans = latePlansOf(slots)
+  for (const one of slots) {
+    const { jobId, slot } = one
+    const key = `${jobId} ${slot}`
+    const slotsBefore = jobs.get(jobId) ?? 0
+    const plan = plans.get(jobId)
+    if (named.has(key)) answered.push({ jobId, slot, answer: 'taken' })
+    else if (isDecidedAlone(one) && slotsBefore > 0) answered.push({ jobId, slot, answer: 'busy' })
+    else if (isPlain(one) && plan === undefined && slotsBefore === 0) plain.push(one)
+    else others.push({ one, plan, slotsBefore })
+    named.add(key)
+    jobs.set(jobId, slotsBefore + 1)
+  }
+  return { answered, plain, others }
 }
 
 /** One that nothing is to be said of but that it fires, and where its cursor goes from there. */

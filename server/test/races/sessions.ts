@@ -156,9 +156,16 @@ class HeldDatabase extends Database {
   }
 
   override transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T> {
-    return super.transaction((queries) =>
-      work({ query: (statement, values) => this.#step(queries, statement, values) }),
-    )
+    return super.transaction((queries) => {
+      // One at a time: what is sent behind one that is held waits with it.
+      let before: Promise<unknown> = Promise.resolve()
+      const query: Queries['query'] = (statement, values) => {
+        const step = before.then(() => this.#step<never>(queries, statement, values))
+        before = step.catch(() => {})
+        return step
+      }
+      return work({ query })
+    })
   }
 
   /** A test that failed must not be waited for. */
