@@ -24,6 +24,7 @@ import { selectExecution, selectStats } from '../src/store/history.sql.ts'
 import { foldStats } from '../src/store/job-stats.sql.ts'
 import * as jobStatements from '../src/store/jobs.sql.ts'
 import {
+  claimSingles,
   claimWork,
   findOwn,
   finishBatches,
@@ -121,6 +122,11 @@ export const hotStatements: HotStatement[] = [
       'SELECT true',
     ],
     types: 'uuid, text[], json, json, bigint, boolean',
+  },
+  {
+    statement: claimSingles,
+    values: [`SELECT md5('worker1')::uuid`, routes, `SELECT 'shared'`, 'SELECT 20'],
+    types: 'uuid, text[], text, bigint',
   },
   {
     statement: finishBatches,
@@ -275,13 +281,13 @@ export const hotStatements: HotStatement[] = [
     values: [tenant, 'SELECT NULL', 'SELECT NULL', 'SELECT 10001'],
     types: 'uuid, text, text, bigint',
   },
-  {
-    statement: jobStatements.lockJobs,
+  ...[jobStatements.lockJobs, jobStatements.lockFreeJobs, jobStatements.lockHeldJobs].map((statement) => ({
+    statement,
     values: [
       `SELECT json_agg(json_build_object('t', (${tenant}), 'j', ${job})) FROM generate_series(1, 200) AS n`,
     ],
     types: 'json',
-  },
+  })),
   { statement: selectState, values: [`SELECT md5('7')::uuid`], types: 'uuid' },
   {
     statement: cancelBatchedOfJobs,
@@ -375,8 +381,8 @@ export const hotStatements: HotStatement[] = [
   {
     statement: jobStatements.insertTriggers,
     values: [
-      `SELECT json_agg(json_build_object('n', n, 'e', gen_random_uuid(), 'j', ${job}, 'l', 'shared'))
-        FROM generate_series(1, 200) AS n`,
+      `SELECT json_agg(json_build_object('n', n, 't', (${tenant}), 'e', gen_random_uuid(), 'j', ${job}, 'l',
+        'shared')) FROM generate_series(1, 200) AS n`,
       'SELECT 2',
     ],
     types: 'json, int',

@@ -41,6 +41,8 @@ export interface ClaimOrder {
   batchesMax: number
   /** Whether what fits of the next batch is taken out of it, as rows of their own; of the first of a lane it is. Default true. */
   divides?: boolean
+  /** Only executions in no batch that go before all batches, with their definitions, and none that wait for a host. Default false. */
+  singles?: boolean
 }
 
 export interface Claimed {
@@ -89,6 +91,8 @@ export interface ClaimedLive {
   suspect: boolean
   /** The graph run it belongs to; null: it runs alone. */
   runId: string | null
+  /** Of a claim of singles. */
+  definition?: Definition
 }
 
 export interface DefinitionKey {

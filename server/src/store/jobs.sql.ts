@@ -1,5 +1,5 @@
 // The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
-import { fragment, sql } from '../lib/sql.ts'
+import { type Fragment, fragment, type Sql, sql } from '../lib/sql.ts'
 import { isLimited, isRoot, isUnderWay } from './fragments.ts'
 
 // Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
@@ -122,18 +122,30 @@ export const countJobsByStatus = sql('countJobsByStatus')`
 export const selectResumable = sql('selectResumable')`
   SELECT tenant_id, job_id, resume_at FROM jobs WHERE resume_at <= (SELECT clock_timestamp()) ORDER BY resume_at LIMIT $1`
 
-/** Those of them that nobody else has locked. */
-export const lockFreeJobs = sql('lockFreeJobs')`
-  SELECT c.tenant_id, c.job_id, c.status FROM json_to_recordset($1::json) AS x(t uuid, j uuid)
-  JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
-  ORDER BY c.job_id FOR NO KEY UPDATE OF c SKIP LOCKED`
-
 /** Fires wait while a trigger decides, and the other way round. In the order of ids, as everywhere. */
 export const lockJobs = sql('lockJobs')`
   SELECT c.tenant_id, c.job_id, c.status FROM json_to_recordset($1::json) AS x(t uuid, j uuid)
   JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
   ORDER BY c.job_id FOR NO KEY UPDATE OF c`
 
+// The same for `insertTriggers`, which is sent right behind it and triggers what is told here.
+const lockToTrigger = (name: string, wait: Fragment): Sql => sql(name)`
+  WITH locked AS MATERIALIZED (
+    SELECT c.tenant_id, c.job_id, c.status FROM json_to_recordset($1::json) AS x(t uuid, j uuid)
+    JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
+    ORDER BY c.job_id FOR NO KEY UPDATE OF c ${wait}
+  ), told AS MATERIALIZED (
+    SELECT set_config('carillon.triggered', coalesce(array_agg(l.job_id), '{}')::text, true) FROM locked l
+    WHERE l.status <> 'DELETED'
+  )
+  -- Told also when there is none; then of nothing.
+  SELECT l.* FROM told LEFT JOIN locked l ON true`
+
+/** Those of them that nobody else has locked. */
+export const lockFreeJobs = lockToTrigger('lockFreeJobs', fragment`SKIP LOCKED`)
+export const lockHeldJobs = lockToTrigger('lockHeldJobs', fragment``)
+
+// In a statement of its own behind the lock: it sees what was committed before we had it.
 // Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
 export const insertTriggers = sql('insertTriggers')`
   INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
@@ -147,7 +159,7 @@ export const insertTriggers = sql('insertTriggers')`
     m.at + greatest(1, d.priority - $2::int) * interval '60 seconds', x.p::json, d.concurrency_key,
     d.concurrency_key_limit, CASE WHEN d.is_root THEN x.e END
   FROM (SELECT clock_ms() AS at) m
-  CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, j uuid, l text, p text)
+  CROSS JOIN json_to_recordset($1::json) AS x(n int, t uuid, e uuid, j uuid, l text, p text)
   CROSS JOIN LATERAL (
     SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, c.scattered, v.concurrency_key,
       v.concurrency_key_limit, ${isLimited} AS limited, ${isRoot} AS is_root
@@ -155,6 +167,8 @@ export const insertTriggers = sql('insertTriggers')`
     JOIN cursors c ON c.job_id = j.job_id
     WHERE j.job_id = x.j LIMIT 1
   ) d
+  -- The job may be locked for its own tenant, and be asked for by another one beside it.
+  WHERE x.j IN (SELECT unnest(current_setting('carillon.triggered')::uuid[])) AND x.t = d.tenant_id
   RETURNING execution_id, enqueued_at, run_id`
 
 // Before many triggers of a job ($1): how many of it have not ended, up to $2 alone. With a lock that keeps programs out

@@ -58,7 +58,7 @@ export class StoredJobs implements Jobs {
     })
     const triggerLimits = { ...groupLimits, weigh: ({ payload }: Trigger) => payload?.length ?? 0 }
     this.#triggers = new Group((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
-    this.#heldUp = new Group((items) => this.#trigger(items, statements.lockJobs), triggerLimits)
+    this.#heldUp = new Group((items) => this.#trigger(items, statements.lockHeldJobs), triggerLimits)
     // One at a time: each may wait for its job, and holds a connection meanwhile that others need.
     const oneByOne = { itemsMax: 1, weigh: () => 1, weightMax: 1, waitingMax: 1_000 }
     this.#many = new Group(async ([order]) => [await this.#triggerMany(order!)], oneByOne)
@@ -104,27 +104,23 @@ export class StoredJobs implements Jobs {
   ): Promise<(TriggerOutcome | Promise<TriggerOutcome>)[]> {
     const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
     const keys = [...targets.values()].map(({ tenantId, jobId }) => ({ t: tenantId, j: jobId }))
-    const { statuses, enqueued } = await this.#database.transaction(async (queries) => {
-      const locked = await queries.query<LockRow>(lock, [JSON.stringify(keys)])
-      const statuses = new Map(locked.rows.map((row) => [`${row.tenant_id} ${row.job_id}`, row.status]))
-      const rows = items.flatMap(({ order, payload: p }, n) => {
-        const status = statuses.get(targetOf(order))
-        const { executionId: e, jobId: j, lane: l } = order
-        return status === undefined || status === 'DELETED' ? [] : [{ n, e, j, l, ...(p !== null && { p }) }]
-      })
-      // A statement of its own: it sees what was committed before we had the locks.
-      const values = [JSON.stringify(rows), triggerLevels]
-      const inserted =
-        rows.length === 0
-          ? []
-          : (await queries.query<InsertedRow>(statements.insertTriggers, values, 'last')).rows
-      return { statuses, enqueued: new Map(inserted.map((row) => [row.execution_id, row])) }
+    const rows = items.map(({ order, payload: p }, n) => {
+      const { tenantId: t, executionId: e, jobId: j, lane: l } = order
+      return { n, t, e, j, l, ...(p !== null && { p }) }
     })
+    const [locked, inserted] = await this.#database.transaction((queries) =>
+      Promise.all([
+        queries.query<LockRow>(lock, [JSON.stringify(keys)]),
+        queries.query<InsertedRow>(statements.insertTriggers, [JSON.stringify(rows), triggerLevels], 'last'),
+      ]),
+    )
+    const found = new Set(locked.rows.map((row) => `${row.tenant_id} ${row.job_id}`))
+    const enqueued = new Map(inserted.rows.map((row) => [row.execution_id, row]))
     return items.map((item) => {
       const row = enqueued.get(item.order.executionId)
       if (row !== undefined) return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id }
-      if (statuses.has(targetOf(item.order))) return { kind: 'deleted' }
-      return lock === statements.lockJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
+      if (found.has(targetOf(item.order))) return { kind: 'deleted' }
+      return lock === statements.lockHeldJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
     })
   }
 
@@ -135,9 +131,9 @@ export class StoredJobs implements Jobs {
   async #triggerMany({ tenantId, jobId, lane, batches }: TriggerManyOrder): Promise<TriggerManyOutcome> {
     return this.#database.transaction(async (queries) => {
       const target = JSON.stringify([{ t: tenantId, j: jobId }])
-      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
-      const status = locked.rows[0]?.status
-      if (status === undefined) return { kind: 'not_found' }
+      const locked = await queries.query<LockRow>(statements.lockHeldJobs, [target])
+      const { status } = locked.rows[0]!
+      if (status === null) return { kind: 'not_found' }
       if (status === 'DELETED') return { kind: 'deleted' }
       const begun = await queries.query<{ unended: number }>(statements.beginTriggers, [
         jobId,
@@ -151,7 +147,7 @@ export class StoredJobs implements Jobs {
       if (batched.count > 0)
         return { kind: 'triggered', enqueuedAt: batched.rows[0]!.enqueued_at, runIds: [] }
       const items = listTriggers(batches).map(({ executionId: e, payload: p }, n) => {
-        return { n, e, j: jobId, l: lane, ...(p !== null && { p }) }
+        return { n, t: tenantId, e, j: jobId, l: lane, ...(p !== null && { p }) }
       })
       const { rows } = await queries.query<InsertedRow>(statements.insertTriggers, [
         JSON.stringify(items),
@@ -231,10 +227,11 @@ function targetOf({ tenantId, jobId }: TriggerOrder): string {
   return `${tenantId} ${jobId}`
 }
 
+/** Of nothing when none was locked. */
 interface LockRow {
-  tenant_id: string
-  job_id: string
-  status: JobStatus
+  tenant_id: string | null
+  job_id: string | null
+  status: JobStatus | null
 }
 
 interface InsertedRow {

@@ -63,8 +63,9 @@ async function adopt(database: Database, client: pg.Client): Promise<void> {
   const { rows } = await database.query<{ name: string; setting: string }>(settings, [])
   for (const { name, setting } of rows)
     await client.query('SELECT set_config($1, $2, false)', [name, setting])
-  // As lockCursors leaves it for firePlain.
-  await client.query(`SELECT set_config('carillon.unlocked', '{}', false)`)
+  // As lockCursors leaves it for firePlain, and lockFreeJobs for insertTriggers.
+  for (const name of ['unlocked', 'triggered'])
+    await client.query(`SELECT set_config('carillon.${name}', '{}', false)`)
 }
 
 for (const analyzed of [true, false]) {

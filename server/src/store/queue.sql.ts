@@ -41,6 +41,12 @@ export const selectWaiting = sql('selectWaiting')`
   UNION ALL
   (SELECT 'host', h.host, 1 FROM (SELECT DISTINCT host FROM live_host WHERE host IS NOT NULL) h LIMIT $2)`
 
+/** Of a row (l) that worker $1 takes at a moment (m.at), of a version (v) of its job. */
+const claimedLive = fragment`
+  state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1, started_at = m.at,
+  deadline = ${deadlineAfter(fragment`m.at`)}, silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
+  total_deadline = coalesce(l.total_deadline, m.at + v.total_timeout_seconds * interval '1 second')`
+
 // What is taken comes from the locked rows themselves: re-read under this statement's snapshot, a batch that another
 // worker has just split would give the same executions twice. Keys go into the updates as arrays: joined, the planner
 // takes the lists for 118,000 rows and reads the whole backlog. Of each route ($2) as many are locked as may be taken of
@@ -112,10 +118,7 @@ export const claimWork = sql('claimWork')`
     ) v ON true
     RETURNING l.*
   ), claimed AS (
-    UPDATE live l SET state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1,
-      started_at = m.at, deadline = ${deadlineAfter(fragment`m.at`)},
-      silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
-      total_deadline = coalesce(l.total_deadline, m.at + v.total_timeout_seconds * interval '1 second')
+    UPDATE live l SET ${claimedLive}
     FROM moment m CROSS JOIN job_versions v
     WHERE v.job_id = l.job_id AND v.version = l.version AND l.execution_id = ANY (ARRAY(
       SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE NOT o.is_batch AND o.upto <= lane.n
@@ -133,6 +136,34 @@ export const claimWork = sql('claimWork')`
     kind, to_ms(slot), attempt, losses, payload_override::text, idempotency_key, checkpoint::text, to_ms(total_deadline),
     coalesce(host = 'suspect', false), run_id, NULL
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
+
+// For one who has nothing in hand: what somebody has just triggered, if no batch goes before it, with all that is needed to run it. It is a fraction of
+// the statement above, whose plan alone takes longer to begin than this one to end ([m] 1.8 ms and 0.9 when a look comes every
+// 100 ms). $2 routes, $3 lane, $4 how many.
+export const claimSingles = sql('claimSingles')`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
+    SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
+  ), batch AS MATERIALIZED (
+    SELECT min(c.rank) AS rank FROM unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
+      SELECT b.rank FROM batches b WHERE b.route = r.route AND b.lane = $3 AND b.worker_id IS NULL ORDER BY b.rank LIMIT 1
+    ) c
+  ), single AS MATERIALIZED (
+    SELECT c.* FROM holder CROSS JOIN unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
+      SELECT l.execution_id, l.rank FROM live l
+      WHERE l.route = r.route AND l.lane = $3 AND l.state = 'ready' AND l.host IS NULL
+        AND l.rank < coalesce((SELECT b.rank FROM batch b), 'infinity')
+      ORDER BY l.rank LIMIT $4 FOR UPDATE SKIP LOCKED
+    ) c
+  )
+  UPDATE live l SET ${claimedLive}
+  FROM moment m CROSS JOIN job_versions v
+  WHERE v.job_id = l.job_id AND v.version = l.version
+    AND l.execution_id = ANY (ARRAY(SELECT execution_id FROM single ORDER BY rank, execution_id LIMIT $4))
+  RETURNING l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms, to_ms(l.rank) AS rank_ms,
+    NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms, l.attempt, l.losses,
+    l.payload_override::text, l.idempotency_key, l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms,
+    coalesce(l.host = 'suspect', false) AS suspect, l.run_id, v.tenant_id, v.name, v.execution, v.retry_policy,
+    v.priority AS job_priority, v.jitter_seconds`
 
 export const selectDefinitions = sql('selectDefinitions')`
   SELECT v.job_id, v.version, v.tenant_id, v.name, v.execution, v.retry_policy, v.priority, v.jitter_seconds

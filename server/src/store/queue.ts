@@ -7,6 +7,8 @@ import type { EpochMs } from '../lib/epoch.ts'
 import type {
   AttemptKey,
   Claimed,
+  ClaimedBatch,
+  ClaimedLive,
   ClaimOrder,
   Definition,
   DefinitionKey,
@@ -40,7 +42,9 @@ export class StoredQueue implements Queue {
     return waiting
   }
 
-  async claim({ workerId, routes, lanes, hosts, batchesMax, divides = true }: ClaimOrder): Promise<Claimed> {
+  async claim(order: ClaimOrder): Promise<Claimed> {
+    if (order.singles === true) return this.#claimSingles(order)
+    const { workerId, routes, lanes, hosts, batchesMax, divides = true } = order
     const { rows } = await this.#database.query<ClaimRow>(statements.claimWork, [
       workerId,
       routes,
@@ -51,63 +55,30 @@ export class StoredQueue implements Queue {
     ])
     const claimed: Claimed = { batches: [], live: [] }
     for (const row of rows) {
-      const { id, fence, lane, enqueued_ms: enqueuedAt, rank_ms: rank } = row
-      if (row.positions !== null) {
-        claimed.batches.push({
-          batchId: id,
-          fence,
-          lane,
-          priority: row.priority,
-          enqueuedAt,
-          rank,
-          kind: row.kind!,
-          positions: numbersOf(row.positions),
-          jobIds: elementsOf(row.job_ids!),
-          versions: numbersOf(row.versions!),
-          slots: numbersOf(row.slots_ms!) as EpochMs[],
-          payloads: row.payloads === null ? null : (JSON.parse(row.payloads) as unknown[]),
-        })
-      } else {
-        claimed.live.push({
-          executionId: id,
-          fence,
-          lane,
-          rank,
-          enqueuedAt,
-          jobId: row.job_id!,
-          version: row.version!,
-          kind: row.kind!,
-          slot: row.slot_ms!,
-          attempt: row.attempt!,
-          losses: row.losses!,
-          idempotencyKey: row.idempotency_key,
-          ...(row.payload_override !== null && {
-            payloadOverride: JSON.parse(row.payload_override) as unknown,
-          }),
-          ...(row.checkpoint !== null && { checkpoint: JSON.parse(row.checkpoint) as unknown }),
-          totalDeadline: row.total_deadline_ms,
-          suspect: row.suspect,
-          runId: row.run_id,
-        })
-      }
+      if (row.positions === null) claimed.live.push(toClaimedLive(row))
+      else claimed.batches.push(toClaimedBatch(row))
     }
     return claimed
+  }
+
+  async #claimSingles({ workerId, routes, lanes }: ClaimOrder): Promise<Claimed> {
+    const live: ClaimedLive[] = []
+    for (const { lane, count } of lanes) {
+      const values = [workerId, routes, lane, count]
+      const { rows } = await this.#database.query<SingleRow>(statements.claimSingles, values)
+      for (const row of rows) {
+        const definition = toDefinition({ ...row, priority: row.job_priority })
+        live.push({ ...toClaimedLive(row), definition })
+      }
+    }
+    return { batches: [], live }
   }
 
   async definitions(keys: readonly DefinitionKey[]): Promise<Definition[]> {
     if (keys.length === 0) return []
     const asked = JSON.stringify(keys.map(({ jobId, version }) => ({ j: jobId, v: version })))
     const { rows } = await this.#database.query<DefinitionRow>(statements.selectDefinitions, [asked])
-    return rows.map((row) => ({
-      jobId: row.job_id,
-      version: row.version,
-      tenantId: row.tenant_id,
-      name: row.name,
-      execution: row.execution,
-      retryPolicy: row.retry_policy,
-      priority: row.priority,
-      jitterSeconds: row.jitter_seconds,
-    }))
+    return rows.map(toDefinition)
   }
 
   async finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer> {
@@ -219,6 +190,58 @@ function toAnswer(rows: readonly FinishRow[]): FinishAnswer {
   return answer
 }
 
+function toClaimedBatch(row: BatchClaimRow): ClaimedBatch {
+  return {
+    batchId: row.id,
+    fence: row.fence,
+    lane: row.lane,
+    priority: row.priority,
+    enqueuedAt: row.enqueued_ms,
+    rank: row.rank_ms,
+    kind: row.kind,
+    positions: numbersOf(row.positions),
+    jobIds: elementsOf(row.job_ids),
+    versions: numbersOf(row.versions),
+    slots: numbersOf(row.slots_ms) as EpochMs[],
+    payloads: row.payloads === null ? null : (JSON.parse(row.payloads) as unknown[]),
+  }
+}
+
+function toClaimedLive(row: LiveClaimRow): ClaimedLive {
+  return {
+    executionId: row.id,
+    fence: row.fence,
+    lane: row.lane,
+    rank: row.rank_ms,
+    enqueuedAt: row.enqueued_ms,
+    jobId: row.job_id,
+    version: row.version,
+    kind: row.kind,
+    slot: row.slot_ms,
+    attempt: row.attempt,
+    losses: row.losses,
+    idempotencyKey: row.idempotency_key,
+    ...(row.payload_override !== null && { payloadOverride: JSON.parse(row.payload_override) as unknown }),
+    ...(row.checkpoint !== null && { checkpoint: JSON.parse(row.checkpoint) as unknown }),
+    totalDeadline: row.total_deadline_ms,
+    suspect: row.suspect,
+    runId: row.run_id,
+  }
+}
+
+function toDefinition(row: DefinitionRow): Definition {
+  return {
+    jobId: row.job_id,
+    version: row.version,
+    tenantId: row.tenant_id,
+    name: row.name,
+    execution: row.execution,
+    retryPolicy: row.retry_policy,
+    priority: row.priority,
+    jitterSeconds: row.jitter_seconds,
+  }
+}
+
 function numbersOf(list: string): number[] {
   return elementsOf(list).map(Number)
 }
@@ -229,30 +252,43 @@ interface WaitingRow {
   weight: number
 }
 
-interface ClaimRow {
+interface AnyClaimRow {
   id: string
   fence: number
   lane: string
   priority: number
   enqueued_ms: EpochMs
   rank_ms: EpochMs
-  positions: string | null
-  job_ids: string | null
-  versions: string | null
-  slots_ms: string | null
-  job_id: string | null
-  version: number | null
-  kind: ExecutionKind | null
-  slot_ms: EpochMs | null
-  attempt: number | null
-  losses: number | null
+  kind: ExecutionKind
+}
+
+interface BatchClaimRow extends AnyClaimRow {
+  positions: string
+  job_ids: string
+  versions: string
+  slots_ms: string
+  payloads: string | null
+}
+
+interface LiveClaimRow extends AnyClaimRow {
+  positions: null
+  job_id: string
+  version: number
+  slot_ms: EpochMs
+  attempt: number
+  losses: number
   payload_override: string | null
   idempotency_key: string | null
   checkpoint: string | null
   total_deadline_ms: EpochMs | null
   suspect: boolean
   run_id: string | null
-  payloads: string | null
+}
+
+type ClaimRow = BatchClaimRow | LiveClaimRow
+
+interface SingleRow extends LiveClaimRow, Omit<DefinitionRow, 'priority'> {
+  job_priority: number
 }
 
 interface DefinitionRow {

@@ -5,7 +5,7 @@ import { sharedLane } from '../domain/lane.ts'
 import { suspectHost } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
-import type { Claimed, ClaimedBatch, ClaimedLive, Queue } from '../ports/queue.ts'
+import type { Claimed, ClaimedBatch, ClaimedLive, ClaimOrder, Queue } from '../ports/queue.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
 import type { Hand } from './hand.ts'
@@ -35,6 +35,8 @@ export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 const batchesMax = 100
+/** Taken before anything else is looked at. */
+const singlesMax = 20
 /** Looked at besides those that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
@@ -72,7 +74,7 @@ export class Claimer {
   }
 
   async step(): Promise<'more' | 'idle'> {
-    const { queue, hand, definitions } = this.#deps
+    const { queue, hand } = this.#deps
     const workerId = this.#deps.workerId()
     if (workerId === null) {
       // After a silence the store may still have got to a claim that we had given up.
@@ -88,6 +90,13 @@ export class Claimer {
     if (free <= 0 || (!divides && free < batchExecutionsMax)) return 'idle'
     const routes = await this.#deps.routes()
     if (routes.length === 0) return 'idle'
+    const lookedAt = Math.min(batchesMax, Math.ceil(free / this.#batchSize) + batchesSpare)
+    const order = { workerId, routes, batchesMax: lookedAt, divides }
+    // With nothing in hand, what woke us is most likely one that somebody has just triggered: one short question, not three.
+    if (hand.size === 0) {
+      const lanes = [{ lane: sharedLane, count: Math.min(free, singlesMax) }]
+      if ((await this.#claim({ ...order, lanes, hosts: [], singles: true })) === 'more') return 'more'
+    }
     const waiting = await queue.waiting(routes, lanesMax)
     const nowMs = this.#deps.clock.monotonicMs()
     // What waits for hosts has at most half while lanes wait too: each place is filled once.
@@ -103,11 +112,17 @@ export class Claimer {
     const places = { free: left, capacity: hand.capacity, inHand: (lane: string) => hand.inLane(lane) }
     const lanes = this.#holdBack(this.#share.split(waiting.lanes, places))
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
+    return this.#claim({ ...order, lanes, hosts })
+  }
+
+  async #claim(order: ClaimOrder): Promise<'more' | 'idle'> {
+    const { queue, hand, definitions } = this.#deps
+    const { workerId } = order
     // Until the claim is in hand, its answer counts as lost.
     this.doubt()
-    const lookedAt = Math.min(batchesMax, Math.ceil(free / this.#batchSize) + batchesSpare)
-    const claimed = await queue.claim({ workerId, routes, lanes, hosts, batchesMax: lookedAt, divides })
+    const claimed = await queue.claim(order)
     definitions.prune()
+    for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
     await definitions.load(keysOf(claimed))
     const tasks = this.#toTasks(claimed, await this.#loadParents(claimed))
     const signed = tenantsCalled(tasks)

@@ -28,6 +28,11 @@ export class Definitions {
     for (const definition of await this.#queue.definitions([...missing.values()])) this.#keep(definition)
   }
 
+  /** One that came by itself. */
+  add(definition: Definition): void {
+    if (!this.#prepared.has(nameOf(definition.jobId, definition.version))) this.#keep(definition)
+  }
+
   /** After `load`; undefined only when more was loaded at once than is kept. */
   get(jobId: string, version: number): Prepared | undefined {
     const name = nameOf(jobId, version)

@@ -88,6 +88,20 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     assert.deepEqual(await s.jobs.trigger(order), { kind: 'not_found' })
     assert.deepEqual(await s.jobs.trigger({ ...order, jobId: s.ids.next() }), { kind: 'not_found' })
     assert.deepEqual((await s.queue.waiting(['server'], 10)).lanes, [])
+    // Not when its own tenant does it beside them either.
+    const own = { ...order, tenantId, executionId: s.ids.next() }
+    const outcomes = await Promise.all(
+      [order, own, { ...order, executionId: s.ids.next() }].map(s.jobs.trigger, s.jobs),
+    )
+    assert.deepEqual(
+      outcomes.map(({ kind }) => kind),
+      ['not_found', 'triggered', 'not_found'],
+    )
+    const { live } = await s.claim(await s.addWorker())
+    assert.deepEqual(
+      live.map(({ executionId }) => executionId),
+      [own.executionId],
+    )
   })
 
   test(`${name}: an id is given to one job only`, async (t) => {

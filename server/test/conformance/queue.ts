@@ -308,4 +308,31 @@ function testDefinitions(name: string, setup: (t: TestContext) => Promise<StoreS
     )
     assert.deepEqual(await s.queue.definitions([]), [])
   })
+
+  test(`${name}: a claim of singles leaves batches alone, and brings definitions`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob({ name: 'invoice', priority: 3, jitterSeconds: 6, overlapPolicy: 'ALLOW' })
+    const [definition] = await s.queue.definitions([{ jobId: job.jobId, version: 1 }])
+    const batched = await s.fire(await s.createJob(), 0)
+    const ids = []
+    for (const payloadOverride of [1, null, 'x']) ids.push(await s.trigger(job, { payloadOverride }))
+    const order = { routes: ['server'], lanes: [{ lane: sharedLane, count: 2 }], hosts: [], batchesMax: 20 }
+    const workerId = await s.addWorker()
+    const first = await s.queue.claim({ workerId, ...order, singles: true })
+    assert.deepEqual(idsOf(first), ids.slice(0, 2))
+    assert.deepEqual(first.live[0]!.definition, definition)
+    const rest = await s.queue.claim({ workerId, ...order })
+    assert.deepEqual(idsOf(rest), [batched, ids[2]!].toSorted())
+    // All else is as any claim brings it.
+    const {
+      definition: _,
+      executionId: __,
+      ...single
+    } = first.live.find((one) => one.payloadOverride === null)!
+    const { executionId: ___, ...other } = rest.live[0]!
+    const { rank, enqueuedAt, slot } = single
+    assert.deepEqual(single, { ...other, rank, enqueuedAt, slot, payloadOverride: null })
+    assert.deepEqual(await s.queue.claim({ workerId, ...order, singles: true }), { batches: [], live: [] })
+    for (const one of [...first.live, ...rest.live]) await s.finishLive(workerId, one, s.succeeded())
+  })
 }

@@ -19,7 +19,7 @@ export function claim(store: MemoryStore, order: ClaimOrder): Claimed {
 
 function claimLane(
   store: MemoryStore,
-  { workerId, routes, batchesMax, divides = true }: ClaimOrder,
+  { workerId, routes, batchesMax, divides = true, singles = false }: ClaimOrder,
   { lane, count }: { lane: string; count: number },
   taken: Claimed,
 ): void {
@@ -29,6 +29,7 @@ function claimLane(
   while (free > 0) {
     const batch = batches[0]
     const row = live[0]
+    if (singles && batch !== undefined && (row === undefined || batch.rank <= row.rank)) return
     if (batch !== undefined && (row === undefined || goesFirst(batch, row))) {
       const lease = leaseOf(store, workerId)
       if (batch.entries.length > free) {

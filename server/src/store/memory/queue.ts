@@ -4,6 +4,7 @@ import { sharedLane } from '../../domain/lane.ts'
 import type {
   AttemptKey,
   Claimed,
+  ClaimedLive,
   ClaimOrder,
   Definition,
   DefinitionKey,
@@ -40,7 +41,13 @@ export class MemoryQueue implements Queue {
   }
 
   async claim(order: ClaimOrder): Promise<Claimed> {
-    return claim(this.#store, order)
+    const claimed = claim(this.#store, order)
+    if (order.singles !== true) return claimed
+    const describe = async (one: ClaimedLive) => {
+      const [definition] = await this.definitions([one])
+      return definition === undefined ? one : { ...one, definition }
+    }
+    return { ...claimed, live: await Promise.all(claimed.live.map(describe)) }
   }
 
   async definitions(keys: readonly DefinitionKey[]): Promise<Definition[]> {
