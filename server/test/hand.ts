@@ -12,8 +12,12 @@ export const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, pre
 export const refused: HttpOutcome = { kind: 'failed', type: 'CONNECTION_REFUSED', message: 'nobody listens' }
 export const aborted: HttpOutcome = { kind: 'failed', type: 'CANCELLED', message: 'the call was cancelled' }
 
-/** A hand whose calls end when a test says so, aborted or not. Capacity 32: four calls to one host. */
-export function setupHand({ capacity = 32, ...options }: Partial<HandOptions> = {}) {
+/** A hand whose calls end when a test says so, aborted or not. Capacity 32: four calls to one host. `isPaced`: by turns. */
+export function setupHand({
+  capacity = 32,
+  isPaced = false,
+  ...options
+}: Partial<HandOptions> & { isPaced?: boolean } = {}) {
   const world = createVirtualWorld()
   const running = new Map<string, { signal: AbortSignal; end: (outcome: HttpOutcome) => void }>()
   const started: string[] = []
@@ -38,6 +42,7 @@ export function setupHand({ capacity = 32, ...options }: Partial<HandOptions> = 
         })
       },
       mayStart: () => mayStart,
+      ...(isPaced && { nextTurn: (callback: () => void) => world.timers.schedule(0, callback) }),
       onBatchEnded: ({ tasks }) => endedBatches.push(tasks.map(({ executionId }) => executionId)),
       onLiveEnded: ({ executionId }) => endedLive.push(executionId),
     },

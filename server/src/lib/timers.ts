@@ -16,6 +16,11 @@ export const realTimers: Timers = {
   },
 
   schedule(ms, callback): Timer {
+    // A timeout of 0 would be one of a millisecond.
+    if (ms <= 0) {
+      const immediate = setImmediate(callback)
+      return { cancel: () => clearImmediate(immediate) }
+    }
     const timeout = setTimeout(callback, ms)
     return { cancel: () => clearTimeout(timeout) }
   },

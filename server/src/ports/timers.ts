@@ -3,7 +3,7 @@
 export interface Timers {
   /** Resolves after `ms`, or at once when the signal aborts: a cut-short wait is not an error. */
   wait(ms: number, signal?: AbortSignal): Promise<void>
-  /** Calls back once after `ms`. For what must interrupt other work, such as the deadline of an attempt. */
+  /** Calls back once after `ms`; with 0 in the next turn of the event loop. For what must interrupt other work, such as the deadline of an attempt. */
   schedule(ms: number, callback: () => void): Timer
 }
 

@@ -1,4 +1,4 @@
-// A statement that brings the BEGIN of its transaction along, or its COMMIT, instead of a round trip for each. Between two
+// Statements of a transaction. The first brings BEGIN along, the last may bring COMMIT, instead of a round trip for each. Between two
 // Syncs PostgreSQL carries out messages in order and leaves out all that follow one that failed: nothing is done outside of
 // the transaction, and what failed is not committed. ([m] a trigger is two round trips instead of four.)
 import pg from 'pg'
@@ -8,6 +8,8 @@ export interface Bounds {
   begins: boolean
   /** It is the last one, and is committed with it. */
   ends: boolean
+  /** Statements that were sent before it and are not answered: what they take is not its own. */
+  behind: number
 }
 
 /** As prepared on each connection, so that a query has one statement to parse, its own. */
@@ -24,11 +26,13 @@ export async function prepareBounds<T>(client: pg.ClientBase, work: () => Promis
 export function queryWithin<R extends pg.QueryResultRow>(
   client: pg.ClientBase,
   config: pg.QueryConfig,
-  { begins, ends }: Bounds,
+  given: Bounds,
 ): Promise<pg.QueryResult<R>> {
+  const { connectionParameters } = client as unknown as { connectionParameters: { query_timeout?: number } }
+  const timeoutMs = (connectionParameters.query_timeout ?? 0) * (1 + given.behind)
   return new Promise((resolve, reject) => {
     const callback: Callback<R> = (error, result) => (error ? reject(error) : resolve(result!))
-    client.query(new BoundQuery({ ...config, callback }, { begins, ends }))
+    client.query(new BoundQuery({ ...config, callback }, given, timeoutMs))
   })
 }
 
@@ -49,13 +53,16 @@ interface DriverQuery {
 const DriverQuery = pg.Query as unknown as new (config: object) => DriverQuery & pg.Submittable
 
 class BoundQuery extends DriverQuery {
+  /** The driver's name for it. */
+  readonly query_timeout: number
   readonly #bounds: Bounds
   /** Commands that have ended: BEGIN, its own, COMMIT. */
   #ended = 0
 
-  constructor(config: object, given: Bounds) {
+  constructor(config: object, given: Bounds, timeoutMs: number) {
     super(config)
     this.#bounds = given
+    this.query_timeout = timeoutMs
   }
 
   override prepare(connection: Wire): void {

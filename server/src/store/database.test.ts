@@ -16,6 +16,7 @@ const pidAfter = sql('pidAfter')`SELECT pg_backend_pid() AS pid FROM pg_sleep($1
 const setReadOnly = sql('setReadOnly')`SET LOCAL transaction_read_only = on`
 const selectAll = sql('selectAll')`SELECT * FROM one`
 const die = sql('die')`SELECT die()`
+const deallocate = sql('deallocate')`DEALLOCATE ALL`
 const types = sql(
   'types',
 )`SELECT '2026-11-15T21:14:42.123456Z'::timestamptz AS at, 9007199254740991::bigint AS big`
@@ -128,6 +129,50 @@ test('the last statement of a transaction is committed with it, and nothing may 
   })
   await assert.rejects(going, /insertOne comes after the last one/)
   assert.equal((await database.query(selectOne, [])).count, 3)
+})
+
+test('nothing is sent behind the last statement, though it is not answered yet', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  const both = database.transaction(async ({ query }) => {
+    const last = query(insertOne, [1], 'last')
+    await assert.rejects(query(insertOne, [2]), /insertOne comes after the last one/)
+    await last
+  })
+  await both
+  assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 1 }])
+})
+
+test('statements that are sent together each have the time of one', async (t) => {
+  const { address } = await useDatabase(t)
+  // Given up by our side a second after it: after two seconds.
+  const database = openDatabase(t, address, { statementMs: 1_000 })
+  const { rows } = await database.query(selectPid, [])
+  await database.transaction(({ query }) =>
+    Promise.all([0.8, 0.8, 0.8].map((seconds) => query(sleep, [seconds]))),
+  )
+  assert.deepEqual((await database.query(selectPid, [])).rows, rows)
+})
+
+test('of statements that are sent together none is carried out behind one that failed', async (t) => {
+  const { database, client } = await useDatabase(t)
+  await client.query('CREATE TABLE one (n int PRIMARY KEY)')
+  const failing = database.transaction(({ query }) =>
+    Promise.all([query(insertOne, [1]), query(insertOne, [1]), query(insertOne, [2], 'last')]),
+  )
+  await assert.rejects(failing, { code: '23505' })
+  assert.equal((await database.query(selectOne, [])).count, 0)
+})
+
+test('a connection on which nothing is prepared any more is replaced', async (t) => {
+  const { address } = await useDatabase(t)
+  const database = openDatabase(t, address)
+  await database.query(deallocate, [])
+  await assert.rejects(
+    database.transaction(({ query }) => query(selectPid, [])),
+    Unavailable,
+  )
+  assert.equal((await database.transaction(({ query }) => query(selectPid, []))).count, 1)
 })
 
 test('a last statement that fails commits nothing, alone or after others', async (t) => {

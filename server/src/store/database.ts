@@ -177,25 +177,33 @@ async function run<R extends object>(
 }
 
 async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries) => Promise<T>): Promise<T> {
-  let state: 'none' | 'open' | 'committed' = 'none'
+  const at: { state: 'none' | 'open' | 'ending' | 'committed'; underWay: number } = {
+    state: 'none',
+    underWay: 0,
+  }
   const query: Queries['query'] = async (statement, values, last) => {
-    if (state === 'committed')
+    if (at.state === 'ending' || at.state === 'committed')
       throw new Error(`${statement.name} comes after the last one of its transaction`)
-    const bounds = { begins: state === 'none', ends: last !== undefined }
-    state = 'open'
-    const rows = await run<never>(client, statement, values, bounds)
-    if (bounds.ends) state = 'committed'
-    return rows
+    const bounds = { begins: at.state === 'none', ends: last !== undefined, behind: at.underWay }
+    at.state = bounds.ends ? 'ending' : 'open'
+    at.underWay += 1
+    try {
+      const rows = await run<never>(client, statement, values, bounds)
+      if (bounds.ends) at.state = 'committed'
+      return rows
+    } finally {
+      at.underWay -= 1
+    }
   }
   try {
     const result = await work({ query })
-    if ((state as string) !== 'open') return result
+    if (at.state === 'none' || at.state === 'committed') return result
     const { command } = await send(client, { text: 'COMMIT' })
     // A transaction that failed inside answers COMMIT with ROLLBACK and no error.
     if (command !== 'COMMIT') throw new Error(`the transaction was rolled back: COMMIT answered ${command}`)
     return result
   } catch (error) {
-    const isOpen = (state as string) === 'open'
+    const isOpen = at.state === 'open' || at.state === 'ending'
     if (isOpen && !(error instanceof ConnectionBroken)) await send(client, { text: 'ROLLBACK' })
     throw error
   }
@@ -207,9 +215,7 @@ async function send<R extends object>(
   bounds?: Bounds,
 ): Promise<pg.QueryResult<R>> {
   try {
-    return bounds?.begins || bounds?.ends
-      ? await queryWithin<R>(client, query, bounds)
-      : await client.query<R>(query)
+    return bounds === undefined ? await client.query<R>(query) : await queryWithin<R>(client, query, bounds)
   } catch (error) {
     if (isConnectionError(error) || isFatal(error))
       throw new ConnectionBroken('the database', { cause: error })
@@ -229,7 +235,8 @@ export function isConnectionError(error: unknown): boolean {
   // 08: connection; 53300: too many connections; 57P01 to 57P05: shutdown, crash, start, idle session.
   // 25P03: our own idle-in-transaction limit, which ends the session.
   // 25006: the server takes no writes, as a standby, or a primary after a failover; another one does.
-  return /^(08|57P0[1-5]$|53300$|25P03$|25006$)/.test(code) || isOutdated(error)
+  // 26000: what was prepared on it is gone.
+  return /^(08|57P0[1-5]$|53300$|25P03$|25006$|26000$)/.test(code) || isOutdated(error)
 }
 
 /** A newer version has changed a table under a statement that this connection has prepared: a new one prepares anew. */

@@ -20,7 +20,7 @@ import type {
   TriggerOutcome,
 } from '../ports/jobs.ts'
 import { changeJob } from './change-job.ts'
-import type { Transactions } from './database.ts'
+import type { Queries, Transactions } from './database.ts'
 import { withDays } from './days.ts'
 import { generation } from './generation.ts'
 import { createDependent } from './job-graph.ts'
@@ -109,10 +109,7 @@ export class StoredJobs implements Jobs {
       return { n, t, e, j, l, ...(p !== null && { p }) }
     })
     const [locked, inserted] = await this.#database.transaction((queries) =>
-      Promise.all([
-        queries.query<LockRow>(lock, [JSON.stringify(keys)]),
-        queries.query<InsertedRow>(statements.insertTriggers, [JSON.stringify(rows), triggerLevels], 'last'),
-      ]),
+      insertTriggers(queries, lock, JSON.stringify(keys), rows),
     )
     const found = new Set(locked.rows.map((row) => `${row.tenant_id} ${row.job_id}`))
     const enqueued = new Map(inserted.rows.map((row) => [row.execution_id, row]))
@@ -131,9 +128,9 @@ export class StoredJobs implements Jobs {
   async #triggerMany({ tenantId, jobId, lane, batches }: TriggerManyOrder): Promise<TriggerManyOutcome> {
     return this.#database.transaction(async (queries) => {
       const target = JSON.stringify([{ t: tenantId, j: jobId }])
-      const locked = await queries.query<LockRow>(statements.lockHeldJobs, [target])
-      const { status } = locked.rows[0]!
-      if (status === null) return { kind: 'not_found' }
+      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const status = locked.rows[0]?.status
+      if (status === undefined) return { kind: 'not_found' }
       if (status === 'DELETED') return { kind: 'deleted' }
       const begun = await queries.query<{ unended: number }>(statements.beginTriggers, [
         jobId,
@@ -149,10 +146,7 @@ export class StoredJobs implements Jobs {
       const items = listTriggers(batches).map(({ executionId: e, payload: p }, n) => {
         return { n, t: tenantId, e, j: jobId, l: lane, ...(p !== null && { p }) }
       })
-      const { rows } = await queries.query<InsertedRow>(statements.insertTriggers, [
-        JSON.stringify(items),
-        triggerLevels,
-      ])
+      const [, { rows }] = await insertTriggers(queries, statements.lockHeldJobs, target, items)
       const runIds = rows.flatMap(({ run_id: runId }) => (runId === null ? [] : [runId])).toSorted()
       return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at, runIds }
     })
@@ -225,6 +219,14 @@ function toBatchItems(batches: readonly TriggerBatch[]): string {
 
 function targetOf({ tenantId, jobId }: TriggerOrder): string {
   return `${tenantId} ${jobId}`
+}
+
+/** Sent together: between the two another request of the same transaction would tell its own jobs instead. */
+function insertTriggers(queries: Queries, lock: Sql, targets: string, items: readonly object[]) {
+  return Promise.all([
+    queries.query<LockRow>(lock, [targets]),
+    queries.query<InsertedRow>(statements.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
+  ])
 }
 
 /** Of nothing when none was locked. */

@@ -141,14 +141,21 @@ export const claimWork = sql('claimWork')`
 // the statement above, whose plan alone takes longer to begin than this one to end ([m] 1.8 ms and 0.9 when a look comes every
 // 100 ms). $2 routes, $3 lane, $4 how many.
 export const claimSingles = sql('claimSingles')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
-    SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), ready AS MATERIALIZED (
+    SELECT r.route FROM unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
+      SELECT FROM live l WHERE l.route = r.route AND l.lane = $3 AND l.state = 'ready' AND l.host IS NULL LIMIT 1
+    ) l
+  ), holder AS MATERIALIZED (
+    -- Only when there is something: a lock is a write, which waits for the disk.
+    SELECT worker_id FROM workers WHERE worker_id = $1 AND EXISTS (SELECT FROM ready) FOR KEY SHARE
+  ), asked AS MATERIALIZED (
+    SELECT r.route FROM ready r LEFT JOIN holder ON true
   ), batch AS MATERIALIZED (
     SELECT min(c.rank) AS rank FROM unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
       SELECT b.rank FROM batches b WHERE b.route = r.route AND b.lane = $3 AND b.worker_id IS NULL ORDER BY b.rank LIMIT 1
     ) c
   ), single AS MATERIALIZED (
-    SELECT c.* FROM holder CROSS JOIN unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
+    SELECT c.* FROM asked r CROSS JOIN LATERAL (
       SELECT l.execution_id, l.rank FROM live l
       WHERE l.route = r.route AND l.lane = $3 AND l.state = 'ready' AND l.host IS NULL
         AND l.rank < coalesce((SELECT b.rank FROM batch b), 'infinity')

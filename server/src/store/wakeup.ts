@@ -105,16 +105,21 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
   }
 
   #notify(): void {
-    const topics = [...this.#due].join(' ')
+    const values = [`${this.#self} ${[...this.#due].join(' ')}`]
     this.#due.clear()
-    this.#timer = this.#deps.timers.schedule(coalesceMs, () => {
+    const client = this.#client
+    const sent = client?.query({ ...notifyTopic, values }) ?? this.#deps.database.query(notifyTopic, values)
+    // A hint that cannot be sent is a hint lost; and who cannot send does not hear either.
+    const answered = sent.then(
+      () => {},
+      () => client?.end().catch(() => {}),
+    )
+    const gathered = Promise.withResolvers<void>()
+    this.#timer = this.#deps.timers.schedule(coalesceMs, gathered.resolve)
+    // One at a time: what comes meanwhile is sent together.
+    void Promise.all([answered, gathered.promise]).then(() => {
       this.#timer = null
       if (this.#due.size > 0) this.#notify()
     })
-    const values = [`${this.#self} ${topics}`]
-    const sent =
-      this.#client?.query({ ...notifyTopic, values }) ?? this.#deps.database.query(notifyTopic, values)
-    // A hint that cannot be sent is a hint lost.
-    sent.catch(() => {})
   }
 }

@@ -252,10 +252,7 @@ for (const singles of [true, false])
     link.claim = claim
     while ((await claimer.step()) === 'more');
     assert.deepEqual(ids(), [...executionIds, triggered].toSorted())
-    assert.deepEqual(
-      [...hand.tasks()].map(({ attempt }) => attempt),
-      [1, 1, 1, 1],
-    )
+    for (const { attempt } of hand.tasks()) assert.equal(attempt, 1)
   })
 
 test('what is in hand is not handed back with it', async () => {

@@ -35,8 +35,9 @@ export const claimEveryMs = 1_000
 /** Lanes and hosts looked at in one claim. */
 const lanesMax = 256
 const batchesMax = 100
-/** Taken before anything else is looked at. */
+/** Taken before anything else is looked at; of what is free, so that most of it is shared fairly. */
 const singlesMax = 20
+const singlesShare = 1 / 4
 /** Looked at besides those that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
@@ -93,9 +94,11 @@ export class Claimer {
     const lookedAt = Math.min(batchesMax, Math.ceil(free / this.#batchSize) + batchesSpare)
     const order = { workerId, routes, batchesMax: lookedAt, divides }
     // With nothing in hand, what woke us is most likely one that somebody has just triggered: one short question, not three.
-    if (hand.size === 0) {
-      const lanes = [{ lane: sharedLane, count: Math.min(free, singlesMax) }]
+    const singles = Math.min(singlesMax, Math.floor(free * singlesShare))
+    if (hand.size === 0 && singles > 0) {
+      const lanes = [{ lane: sharedLane, count: singles }]
       if ((await this.#claim({ ...order, lanes, hosts: [], singles: true })) === 'more') return 'more'
+      if (this.#deps.workerId() !== workerId) return 'idle'
     }
     const waiting = await queue.waiting(routes, lanesMax)
     const nowMs = this.#deps.clock.monotonicMs()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { aborted, idsOf, ok, refused, setupHand as setup } from '../../test/hand.ts'
-import { batchMsMax } from './hand.ts'
+import { batchMsMax, startsPerTurn } from './hand.ts'
 import { noHost } from './prepare.ts'
 
 test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
@@ -229,4 +229,38 @@ test('as much is claimed ahead of what runs as ended of late, and nothing while 
   assert.equal(hand.room, 3 + 3)
   await world.advance(1_000)
   assert.equal(hand.room, 3)
+})
+
+test('of a burst of calls some start in each turn, and whoever had no turn comes first in the next one', async () => {
+  const { hand, world, started, takeLive } = setup({ capacity: 8 * 300, isPaced: true })
+  const herd = takeLive('herd', 200)
+  const quiet = takeLive('quiet', 2)
+  assert.deepEqual(started, idsOf(herd.slice(0, startsPerTurn)))
+  await world.advance(0)
+  assert.equal(started.length, herd.length + quiet.length)
+  assert.equal(hand.queued, 0)
+  // The herd's turn was first; after it the two that had none, and then the herd again.
+  const at = started.indexOf(quiet[0]!.executionId)
+  assert.deepEqual(started.slice(at, at + 2), idsOf(quiet))
+  assert(at <= 2 * startsPerTurn, `the quiet one was number ${at}`)
+  assert.deepEqual(
+    started.filter((id) => id.startsWith('herd')),
+    idsOf(herd),
+  )
+})
+
+test('what runs here is not paced: it holds up nobody but itself', () => {
+  const { started, takeLive } = setup({ capacity: 8 * 300, isPaced: true })
+  takeLive(noHost, 500)
+  assert.equal(started.length, 500)
+})
+
+test('a host without room waits for the end of a call, not for a turn', async () => {
+  const { world, started, takeLive, end } = setup({ isPaced: true })
+  const tasks = takeLive('a', 7)
+  await world.advance(0)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 4)))
+  assert.equal(world.timers.pending, 0)
+  await end(tasks[0]!)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 5)))
 })

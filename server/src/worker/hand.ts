@@ -12,6 +12,8 @@ export interface HandDeps {
   run: (task: Task, signal: AbortSignal) => Promise<Ran>
   /** False while the lease is not known to hold: nothing new is started then. */
   mayStart: () => boolean
+  /** Calls back in the next turn of the event loop. Default: calls to hosts are started all at once. */
+  nextTurn?: (callback: () => void) => void
   onBatchEnded: (batch: BatchInHand) => void
   onLiveEnded: (task: Task) => void
 }
@@ -36,6 +38,11 @@ export const batchMsMax = 200
 const recentMs = 200
 /** Claimed and unstarted at least, of calls to hosts: each host has its own room. */
 export const aheadMin = 300
+/**
+ * Calls to hosts started in one turn of the event loop, at most. With a burst of them the turn took as long as all that end in
+ * it, and everybody else waited for it: a trigger, a quiet tenant's slot, the answers of the database.
+ */
+export const startsPerTurn = 40
 const cancelGraceMsDefault = 30_000
 /** Places of a queue whose tasks have gone, before it is made shorter. */
 const sparesMax = 256
@@ -55,6 +62,10 @@ export class Hand {
   #running = 0
   #suspects = 0
   #recent = { sinceMs: 0, ended: 0, endedBefore: 0 }
+  /** Of this turn. */
+  #startsLeft = startsPerTurn
+  /** Hosts with room whose calls wait for the next turn. */
+  #nextTurn = new Set<string>()
 
   constructor(deps: HandDeps, options: HandOptions) {
     const { capacity, runningMax = capacity, cancelGraceMs = cancelGraceMsDefault } = options
@@ -83,7 +94,16 @@ export class Hand {
     const ahead = isOpen
       ? Math.max(aheadMin, this.endedRecently)
       : this.#runningMax - this.#running + this.endedRecently
-    return Math.min(this.capacity - this.size, ahead - this.#queuedCount)
+    return Math.min(this.capacity - this.size, ahead - this.#queuedCount + this.#starting())
+  }
+
+  /** Claimed and not started, only because other calls had this turn: they start within the next ones. */
+  #starting(): number {
+    const nowMs = this.#deps.clock.monotonicMs()
+    let starting = 0
+    for (const host of this.#nextTurn)
+      starting += Math.min(this.#queued.get(host)?.size ?? 0, this.gate.room(host, nowMs))
+    return starting
   }
 
   inLane(lane: string): number {
@@ -211,6 +231,7 @@ export class Hand {
     this.#tasks.clear()
     this.#batches.clear()
     this.#queued.clear()
+    this.#nextTurn.clear()
     this.#byLane.clear()
     this.#queuedCount = 0
     this.#suspects = 0
@@ -224,7 +245,11 @@ export class Hand {
     if (queue !== undefined) {
       queue.push(task)
       this.#queuedCount += 1
-    } else if (this.#deps.mayStart() && this.#enter(host, this.#deps.clock.monotonicMs()))
+    } else if (
+      this.#deps.mayStart() &&
+      this.#hasTurn(host) &&
+      this.#enter(host, this.#deps.clock.monotonicMs())
+    )
       void this.#run(task)
     else {
       this.#queued.set(host, new HostQueue(task))
@@ -236,15 +261,40 @@ export class Hand {
     const queue = this.#queued.get(host)
     if (queue === undefined || !this.#deps.mayStart()) return
     const nowMs = this.#deps.clock.monotonicMs()
-    while (queue.size > 0 && this.#enter(host, nowMs)) {
+    while (queue.size > 0 && this.#hasTurn(host) && this.#enter(host, nowMs)) {
       this.#queuedCount -= 1
       void this.#run(queue.shift())
     }
     if (queue.size === 0) this.#queued.delete(host)
   }
 
+  /** Whether one more call to this host may start in this turn; if not, the next turn begins with it. */
+  #hasTurn(host: string): boolean {
+    if (host === noHost || this.#deps.nextTurn === undefined || this.#startsLeft > 0) return true
+    this.#nextTurn.add(host)
+    return false
+  }
+
+  #beginTurn(): void {
+    this.#startsLeft = startsPerTurn
+    const hosts = [...this.#nextTurn]
+    this.#nextTurn.clear()
+    for (const [at, host] of hosts.entries()) {
+      if (this.#startsLeft === 0) {
+        // Who had no turn comes before who had one.
+        this.#nextTurn = new Set([...hosts.slice(at), ...this.#nextTurn])
+        return
+      }
+      this.#pumpHost(host)
+    }
+  }
+
   #enter(host: string, nowMs: number): boolean {
-    if (host !== noHost) return this.gate.tryEnter(host, nowMs)
+    if (host !== noHost) {
+      if (!this.gate.tryEnter(host, nowMs)) return false
+      if (this.#startsLeft-- === startsPerTurn) this.#deps.nextTurn?.(() => this.#beginTurn())
+      return true
+    }
     if (this.#running >= this.#runningMax) return false
     this.#running += 1
     return true

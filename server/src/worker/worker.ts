@@ -116,6 +116,7 @@ export class Worker {
             : runLocal(here, task, prepared, signal)
         },
         mayStart: () => this.lease.isFresh(),
+        nextTurn: (callback) => deps.timers.schedule(0, callback),
         onBatchEnded: (batch) => {
           this.#finisher.addBatch(batch)
           deps.onEnded()

@@ -200,8 +200,14 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     await assert.rejects(s.claim(workerId))
     const hosts = [{ host: 'api.example.com', count: 1 }]
     await assert.rejects(s.queue.claim({ workerId, routes: ['server'], lanes: [], hosts, batchesMax: 1 }))
+    const triggered = await s.trigger(await s.createJob())
+    const lanes = [{ lane: sharedLane, count: 1 }]
+    await assert.rejects(
+      s.queue.claim({ workerId, routes: ['server'], lanes, hosts: [], batchesMax: 1, singles: true }),
+    )
+    assert.equal(await s.statusOf(triggered), 'PENDING')
     assert.deepEqual([await s.statusOf(executionId), await s.statusOf(single!)], ['PENDING', 'PENDING'])
-    assert.equal((await s.claimBatch(await s.addWorker())).batchId, executionId)
+    assert.deepEqual(idsOf(await s.claim(await s.addWorker())), [executionId, triggered].toSorted())
   })
 }
 
