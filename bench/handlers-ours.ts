@@ -47,13 +47,17 @@ const roundMsMax = 120_000
 const foldedMsMax = 60_000
 const foldedEveryMs = 250
 
-export async function startOurs(dataDir: string, jobs: number): Promise<Ours> {
+/** `jobs`: executions of a round; `slots`: jobs of a round of slots. */
+export async function startOurs(
+  dataDir: string,
+  { jobs, slots }: { jobs: number; slots: number },
+): Promise<Ours> {
   await using resources = new AsyncDisposableStack()
   const server = resources.use(await startWithHandlers(dataDir))
   const client = await connectTo(dataDir)
   resources.defer(() => client.end())
-  await registerHandlerJobs(client, 'noop', jobs)
-  await registerHandlerJobs(client, 'noop-sdk', jobs)
+  await registerHandlerJobs(client, 'noop', slots)
+  await registerHandlerJobs(client, 'noop-sdk', slots)
   const api = createClient({ url: server.url, key: server.key })
   const many = new Map<Handler, string>()
   for (const handler of ['noop', 'noop-sdk'] as const) many.set(handler, await createJobForMany(api, handler))
@@ -64,15 +68,15 @@ export async function startOurs(dataDir: string, jobs: number): Promise<Ours> {
   const started = resources.move()
   return {
     async roundOfSlots(handler) {
-      const slotMs = await tellSlot(client, handler, jobs)
+      const slotMs = await tellSlot(client, handler, slots)
       const before = cpuSeconds(handler)
       // A timer may be a moment early, and nothing would be due yet.
       await wait(slotMs + lookEveryMs - Date.now())
       const seconds = (await untilOver(client, slotMs)) / 1_000
       await untilFolded(client)
-      const cpuUs = ((cpuSeconds(handler) - before) * 1e6) / jobs
-      await checkHistory(client, slotMs, jobs)
-      return { perS: jobs / seconds, cpuUs }
+      const cpuUs = ((cpuSeconds(handler) - before) * 1e6) / slots
+      await checkHistory(client, slotMs, slots)
+      return { perS: slots / seconds, cpuUs }
     },
     async roundOfMany(handler) {
       const before = cpuSeconds(handler)

@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict'
 import type { AttemptEnd } from '../src/domain/attempt.ts'
 import { epochMs } from '../src/lib/epoch.ts'
+import type { StopSignal } from '../src/lib/stop.ts'
 import type { HttpOutcome } from '../src/ports/http.ts'
 import { Hand, type HandOptions } from '../src/worker/hand.ts'
 import type { Prepared } from '../src/worker/prepare.ts'
@@ -19,7 +20,7 @@ export function setupHand({
   ...options
 }: Partial<HandOptions> & { isPaced?: boolean } = {}) {
   const world = createVirtualWorld()
-  const running = new Map<string, { signal: AbortSignal; end: (outcome: HttpOutcome) => void }>()
+  const running = new Map<string, { signal: StopSignal; end: (outcome: HttpOutcome) => void }>()
   const started: string[] = []
   const endedBatches: string[][] = []
   const endedLive: string[] = []

@@ -2,6 +2,7 @@
 // seed, HTTP from a script. What runs on it runs the same way every time.
 import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
 import { UuidV7 } from '../src/lib/id.ts'
+import type { StopSignal } from '../src/lib/stop.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Http, HttpOutcome, HttpRequest } from '../src/ports/http.ts'
 import type { Random } from '../src/ports/random.ts'
@@ -84,7 +85,7 @@ export class VirtualTimers implements Timers {
     }
   }
 
-  wait(ms: number, signal?: AbortSignal): Promise<void> {
+  wait(ms: number, signal?: StopSignal): Promise<void> {
     return waitOn(this, ms, signal)
   }
 
@@ -164,7 +165,7 @@ function isBefore(a: Waiting, b: Waiting): boolean {
 }
 
 /** `wait` by means of `schedule`: for whatever has timers of its own. */
-export function waitOn(timers: Pick<Timers, 'schedule'>, ms: number, signal?: AbortSignal): Promise<void> {
+export function waitOn(timers: Pick<Timers, 'schedule'>, ms: number, signal?: StopSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()
   return new Promise((resolve) => {
     const done = () => {
@@ -221,7 +222,7 @@ export class VirtualHttp implements Http {
     this.#targets.set(origin, script)
   }
 
-  async send(request: HttpRequest, signal?: AbortSignal): Promise<HttpOutcome> {
+  async send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome> {
     // Without the callback: it would keep whatever the caller has in hand.
     const { onStarted, ...asSent } = request
     this.sent.push({ at: this.#timers.nowMs, request: asSent })

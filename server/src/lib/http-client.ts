@@ -2,12 +2,13 @@
 // response, never follows a redirect, never repeats a request, never rejects. With a guard it connects only to addresses the
 // guard has checked.
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest, HttpTarget } from '../ports/http.ts'
-import type { Timers } from '../ports/timers.ts'
+import type { Timer, Timers } from '../ports/timers.ts'
 import { checkCallbackUrl, parseTarget } from './callback-url.ts'
 import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } from './http-connection.ts'
 import { HttpOrigin } from './http-origin.ts'
 import { InvalidRequest, type RequestText, writeRequest } from './http-request.ts'
 import { InvalidResponse } from './http-response.ts'
+import type { StopSignal } from './stop.ts'
 import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
 
 export interface HttpClientOptions {
@@ -45,7 +46,7 @@ export class HttpClient implements Http, AsyncDisposable {
     this.#options = options
   }
 
-  send(request: HttpRequest, signal?: AbortSignal): Promise<HttpOutcome> {
+  send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome> {
     if (signal?.aborted) return Promise.resolve(cancelled)
     if (this.#isClosed) return Promise.resolve(describeError(aborted))
     const target = request.target ?? parseTarget(request.url)
@@ -67,20 +68,12 @@ export class HttpClient implements Http, AsyncDisposable {
   #dispatch(
     request: HttpRequest,
     target: HttpTarget,
-    signal: AbortSignal | undefined,
+    signal: StopSignal | undefined,
     resolve: (outcome: HttpOutcome) => void,
   ): void {
     const { host, connections } = this.#originOf(target.origin)
     const call = new Call(request, writeRequest(request, host, target.path), resolve)
-    const timer = this.#timers.schedule(request.timeoutMs, () =>
-      call.end(failed('TIMEOUT', `no complete response within ${request.timeoutMs} ms`)),
-    )
-    const cancel = () => call.end(cancelled)
-    signal?.addEventListener('abort', cancel)
-    call.onEnd = () => {
-      timer.cancel()
-      signal?.removeEventListener('abort', cancel)
-    }
+    call.watch(this.#timers, request.timeoutMs, signal)
     try {
       connections.dispatch(call)
     } catch (error) {
@@ -129,36 +122,53 @@ function placeOf(origin: string, guard: TargetGuard | undefined): { host: string
   return { host, place }
 }
 
+type Limits = Pick<HttpRequest, 'previewBytesMax' | 'responseBytesMax'>
+
 /** One call: collects the response and reports one outcome, whichever of answer, error, timeout, abort is first. */
 class Call implements ConnectionCall {
-  onEnd: () => void = () => {}
-  readonly text: RequestText
-  readonly #request: HttpRequest
+  readonly method: string
+  #text: RequestText | null
+  readonly #limits: Limits
+  readonly #onStarted: (() => void) | undefined
   readonly #resolve: (outcome: HttpOutcome) => void
+  #timer: Timer | null = null
+  #signal: StopSignal | undefined
   #connection: HttpConnection | null = null
   #ended = false
   #kept: Uint8Array[] = []
   #keptBytes = 0
   #receivedBytes = 0
 
+  // Of the request only what is needed to the end: its headers and its text are most of a call, and sent at once.
   constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
-    this.#request = request
-    this.text = text
+    const { method, previewBytesMax, responseBytesMax, onStarted } = request
+    this.method = method
+    this.#limits = { previewBytesMax, responseBytesMax }
+    this.#onStarted = onStarted
+    this.#text = text
     this.#resolve = resolve
-  }
-
-  get method(): string {
-    return this.#request.method
   }
 
   get isEnded(): boolean {
     return this.#ended
   }
 
+  /** Ends it when its time is over, or it is told to stop. */
+  watch(timers: Timers, timeoutMs: number, signal: StopSignal | undefined): void {
+    this.#timer = timers.schedule(timeoutMs, () =>
+      this.end(failed('TIMEOUT', `no complete response within ${timeoutMs} ms`)),
+    )
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#cancel)
+  }
+
+  readonly #cancel = () => this.end(cancelled)
+
   end(outcome: HttpOutcome): void {
     if (this.#ended) return
     this.#ended = true
-    this.onEnd()
+    this.#timer?.cancel()
+    this.#signal?.removeEventListener('abort', this.#cancel)
     this.#resolve(outcome)
     // While it waits for a connection there is none; it is not sent then.
     this.#connection?.destroy()
@@ -166,11 +176,17 @@ class Call implements ConnectionCall {
 
   onStarted(connection: HttpConnection): void {
     this.#connection = connection
-    this.#request.onStarted?.()
+    this.#onStarted?.()
+  }
+
+  takeText(): RequestText {
+    const text = this.#text!
+    this.#text = null
+    return text
   }
 
   onBody(part: Uint8Array): void {
-    const { previewBytesMax, responseBytesMax } = this.#request
+    const { previewBytesMax, responseBytesMax } = this.#limits
     this.#receivedBytes += part.length
     if (this.#receivedBytes > responseBytesMax) {
       this.end(failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`))

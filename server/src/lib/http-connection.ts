@@ -9,11 +9,12 @@ import { ResponseReader } from './http-response.ts'
 /** A call as its connection sees it. */
 export interface ConnectionCall {
   readonly method: string
-  readonly text: RequestText
   /** Ended by its sender while it waited: it is not sent. */
   readonly isEnded: boolean
   /** It is being sent. */
   onStarted(connection: HttpConnection): void
+  /** Once. */
+  takeText(): RequestText
   onBody(part: Uint8Array): void
   onAnswered(status: number, headers: Record<string, string>): void
   onFailed(error: Error): void
@@ -111,7 +112,7 @@ export class HttpConnection {
     call.onStarted(this)
     // Ended by whoever was told that it began.
     if (this.#call !== call) return
-    const { head, body } = call.text
+    const { head, body } = call.takeText()
     if (body === null) this.#socket.write(head, 'latin1')
     else {
       this.#socket.cork()

@@ -1,4 +1,5 @@
 // One outgoing HTTP call. The real one is on sockets of our own; the virtual one answers from a script.
+import type { StopSignal } from '../lib/stop.ts'
 
 export interface HttpRequest {
   method: string
@@ -44,5 +45,5 @@ export type HttpOutcome =
 
 export interface Http {
   /** Never rejects: whatever the target does is an outcome. Redirects are answers, not followed. */
-  send(request: HttpRequest, signal?: AbortSignal): Promise<HttpOutcome>
+  send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome>
 }

@@ -2,6 +2,7 @@
 // recorded yet. It starts calls as hosts have room, and passes each ending on; it never talks to the store.
 import type { AttemptEnd } from '../domain/attempt.ts'
 import { HostGate, type HostOutcome, hostCapOf, judgeHost } from '../domain/host-gate.ts'
+import { Stop, type StopSignal } from '../lib/stop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import { noHost } from './prepare.ts'
@@ -9,7 +10,7 @@ import { type BatchInHand, endCancelled, endGivenUp, type Task } from './task.ts
 
 export interface HandDeps {
   clock: Clock
-  run: (task: Task, signal: AbortSignal) => Promise<Ran>
+  run: (task: Task, signal: StopSignal) => Promise<Ran>
   /** False while the lease is not known to hold: nothing new is started then. */
   mayStart: () => boolean
   /** Calls back in the next turn of the event loop. Default: calls to hosts are started all at once. */
@@ -308,8 +309,8 @@ export class Hand {
   async #run(task: Task): Promise<void> {
     const { host } = task.prepared
     task.state = 'running'
-    task.abort = new AbortController()
-    const { end, outcome } = await this.#deps.run(task, task.abort.signal)
+    task.abort = new Stop()
+    const { end, outcome } = await this.#deps.run(task, task.abort)
     // Ended by force: it has left its host, and what it says now comes too late.
     if (task.state !== 'running') return
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))

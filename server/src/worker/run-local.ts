@@ -6,6 +6,7 @@ import { idempotencyKeyOf } from '../domain/execution.ts'
 import type { Executor } from '../domain/job.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
 import { jsonOrText } from '../lib/json-or-text.ts'
+import type { StopSignal } from '../lib/stop.ts'
 import { storable } from '../lib/storable.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CallWord, LocalCall, LocalExecutor } from '../ports/executor.ts'
@@ -34,7 +35,7 @@ export async function runLocal(
   deps: LocalDeps,
   task: Task,
   prepared: PreparedLocal,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<Ran> {
   const { clock } = deps
   const executor = deps.executors[prepared.executor]
@@ -67,7 +68,7 @@ interface LocalRun {
 function runUntil(
   { timers, notes }: LocalDeps,
   { executor, task, prepared, timeoutMs }: LocalRun,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<{ word: CallWord | null; isLate: boolean }> {
   return new Promise((resolve) => {
     const stop = new AbortController()

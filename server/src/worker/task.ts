@@ -2,6 +2,7 @@
 import type { AttemptEnd } from '../domain/attempt.ts'
 import type { ExecutionKind } from '../domain/execution.ts'
 import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import type { Stop } from '../lib/stop.ts'
 import type { ParentResult } from '../ports/graph-runs.ts'
 import type { Prepared } from './prepare.ts'
 
@@ -43,7 +44,7 @@ export interface Task {
   end: AttemptEnd | null
   /** Its target has taken it, and has until then to say how it ended; null: it has not. */
   awaitingUntil: EpochMs | null
-  abort: AbortController | null
+  abort: Stop | null
   /** When this worker heard that somebody cancelled it, on the monotonic clock; null: it has not. */
   cancelledMs: number | null
   /** Its attempt has ended, and says nothing more; one that does not stop may go on talking. */

@@ -7,6 +7,7 @@ import type { HttpExecution } from '../../domain/job.ts'
 import { isOwnHeader } from '../../domain/own-headers.ts'
 import type { ErrorType } from '../../domain/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
+import type { StopSignal } from '../../lib/stop.ts'
 import { storable } from '../../lib/storable.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
@@ -60,29 +61,19 @@ export async function runHttp(
   deps: HttpExecutorDeps,
   task: Task,
   prepared: PreparedHttp,
-  signal: AbortSignal,
+  signal: StopSignal,
 ): Promise<{ end: AttemptEnd | null; outcome: HttpOutcome }> {
   const { clock, http } = deps
-  const body = task.bodyOverride ?? prepared.body
   let startedMs = clock.monotonicMs()
   let startedAt = clock.databaseNow()
   task.startedAt = startedAt
-  const request: HttpRequest = {
-    method: prepared.method,
-    url: prepared.url,
-    target: prepared.target,
-    headers: headersOf(deps, task, prepared, body),
-    timeoutMs: timeoutMsOf(task, startedAt),
-    responseBytesMax,
-    previewBytesMax,
-    onStarted() {
-      startedMs = clock.monotonicMs()
-      startedAt = clock.databaseNow()
-      task.startedAt = startedAt
-    },
+  const onStarted = () => {
+    startedMs = clock.monotonicMs()
+    startedAt = clock.databaseNow()
+    task.startedAt = startedAt
   }
-  if (body !== null) request.body = body
-  const outcome = await http.send(request, signal)
+  // Not kept here: it is large, and nobody needs it once it is sent.
+  const outcome = await http.send(requestOf(deps, task, prepared, onStarted), signal)
   if (isTaken(outcome)) {
     task.awaitingUntil = epochMs(startedAt + timeoutMsOf(task, startedAt))
     return { end: null, outcome }
@@ -91,6 +82,26 @@ export async function runHttp(
   if (outcome.kind === 'answered' || outcome.type !== 'CANCELLED')
     return { end: judge(deps, task, outcome, { startedAt, durationMs }), outcome }
   return { end: task.cancelledMs === null ? null : endCancelled(startedAt, durationMs), outcome }
+}
+
+function requestOf(
+  deps: HttpExecutorDeps,
+  task: Task,
+  prepared: PreparedHttp,
+  onStarted: () => void,
+): HttpRequest {
+  const body = task.bodyOverride ?? prepared.body
+  return {
+    method: prepared.method,
+    url: prepared.url,
+    target: prepared.target,
+    headers: headersOf(deps, task, prepared, body),
+    timeoutMs: timeoutMsOf(task, task.startedAt!),
+    responseBytesMax,
+    previewBytesMax,
+    onStarted,
+    ...(body !== null && { body }),
+  }
 }
 
 /** Whether the target will say later how it ended. */
