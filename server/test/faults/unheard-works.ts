@@ -45,9 +45,11 @@ export const works: Record<string, Work> = {
     const workerId = await s.addWorker()
     const routes = ['server']
     const order = { workerId, routes, lanes: [{ lane: sharedLane, count: 10 }], hosts: [], batchesMax: 10 }
-    const nothing = await twice(({ queue }) => queue.claim(order))
-    assert.deepEqual(nothing, { batches: [], live: [] })
-    await twice(({ queue }) => queue.returnUnknown(workerId, []))
+    for (const singles of [true, false]) {
+      const nothing = await twice(({ queue }) => queue.claim({ ...order, singles }))
+      assert.deepEqual(nothing, { batches: [], live: [] })
+      await twice(({ queue }) => queue.returnUnknown(workerId, []))
+    }
     const { live } = await s.claim(workerId)
     assert.deepEqual(
       live.map(({ executionId, attempt }) => [executionId, attempt]).toSorted(),

@@ -27,9 +27,31 @@ const tokenOf = await tokensOf(client, defaultTenantId)
 await client.end()
 const server = await startServer({ config, roles: config.roles, address, api })
 try {
+  await makeRuns(`${server.url!}/api/v1`)
   const report = await runFuzz({ ...options, causeOf, tokenOf, origin: server.url!, key: operatorKey })
   await server.stop()
   parentPort!.postMessage(report)
 } finally {
   await server.stop()
+}
+
+/**
+ * Two runs of graphs, one that waits for ever and one that fails: from some seeds none would come about, and nothing that is asked of
+ * a run would ever be taken.
+ */
+async function makeRuns(url: string): Promise<void> {
+  const post = async (path: string, body: object): Promise<{ job_id: string }> => {
+    const headers = { authorization: `Bearer ${operatorKey}`, 'content-type': 'application/json' }
+    const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })
+    if (!answer.ok) throw new Error(`${path}: ${answer.status} ${await answer.text()}`)
+    return (await answer.json()) as { job_id: string }
+  }
+  const nobody = { type: 'worker', handler: 'nobody.has-it' }
+  const refusing = { callback_url: 'http://127.0.0.1:9/' }
+  for (const execution of [nobody, refusing]) {
+    const job = { execution, retry_policy: { max_retries: 0 } }
+    const root = await post('/jobs', { ...job, name: 'root', schedule: '0 0 1 1 *' })
+    await post('/jobs', { ...job, name: 'after it', depends_on: [{ job_id: root.job_id, on: 'success' }] })
+    await post(`/jobs/${root.job_id}/trigger`, {})
+  }
 }
