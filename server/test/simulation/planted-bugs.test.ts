@@ -46,7 +46,7 @@ test('a finish that is dropped silently is found', async () => {
 
 test('a word of a target that is taken and not written is found', async () => {
   const broken = await findBroken(() => {
-    const isDue = everySo(5)
+    const isDue = everySo(2)
     const answer = { refused: [], cancelled: [] }
     return async (name, method, args) => (name === 'attempts.report' && isDue() ? answer : method(...args))
   })
