@@ -1,5 +1,6 @@
 // Job versions that were run lately, prepared for running. A version never changes, so a hit is always right; bounded
-// by memory, oldest use first out.
+// by memory.
+import { RecentMap } from '../lib/recent-map.ts'
 import type { Definition, DefinitionKey, Queue } from '../ports/queue.ts'
 import { type Prepared, prepare } from './prepare.ts'
 
@@ -8,9 +9,8 @@ const bytesMax = 64 * 1024 * 1024
 export class Definitions {
   readonly #queue: Pick<Queue, 'definitions'>
   readonly #programVersion: string
-  /** By job and version; the least recently used in front. */
-  readonly #prepared = new Map<string, Prepared>()
-  #bytes = 0
+  /** By job and version. */
+  readonly #prepared = new RecentMap<Prepared>({ weigh: ({ bytes }) => bytes, weightMax: bytesMax })
 
   constructor(queue: Pick<Queue, 'definitions'>, programVersion: string) {
     this.#queue = queue
@@ -33,29 +33,21 @@ export class Definitions {
     if (!this.#prepared.has(nameOf(definition.jobId, definition.version))) this.#keep(definition)
   }
 
-  /** After `load`; undefined only when more was loaded at once than is kept. */
+  /** After `load`. */
   get(jobId: string, version: number): Prepared | undefined {
-    const name = nameOf(jobId, version)
-    const prepared = this.#prepared.get(name)
-    if (prepared === undefined) return undefined
-    this.#prepared.delete(name)
-    this.#prepared.set(name, prepared)
-    return prepared
-  }
-
-  #keep(definition: Definition): void {
-    const prepared = prepare(definition, this.#programVersion)
-    this.#prepared.set(nameOf(definition.jobId, definition.version), prepared)
-    this.#bytes += prepared.bytes
+    return this.#prepared.get(nameOf(jobId, version))
   }
 
   /** Between two claims, so that nothing just loaded is dropped before it is used. */
   prune(): void {
-    for (const [name, { bytes }] of this.#prepared) {
-      if (this.#bytes <= bytesMax) return
-      this.#prepared.delete(name)
-      this.#bytes -= bytes
-    }
+    this.#prepared.prune()
+  }
+
+  #keep(definition: Definition): void {
+    this.#prepared.set(
+      nameOf(definition.jobId, definition.version),
+      prepare(definition, this.#programVersion),
+    )
   }
 }
 
