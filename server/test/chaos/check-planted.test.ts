@@ -24,29 +24,30 @@ const testMs = 300_000
 const reclaimMs = 16_000
 /** Long for a backend to begin what it was sent, short for a lease. */
 const backendMs = 1_000
-/** One of them runs again, the others are dropped. */
-const heldMin = 2
+/** One of them runs again, the others are dropped; one more may be cancelled meanwhile. */
+const heldMin = 3
 const quietMsMax = 10_000
 
 suite('a broken build is found', { concurrency: 2 }, () => {
   test('a slot that has neither an execution nor a skip is I1', { timeout: testMs }, async (t) => {
     const { start, load, findsOnly } = await setup(t, 'slot that may wait is forgotten')
     const { url } = await start('api,scheduler,worker,history')
-    await load({ apiUrls: [url] }, () => realTimers.wait(6_000))
+    // Few slots find the one before them under way: the target is quick.
+    await load({ apiUrls: [url] }, () => realTimers.wait(25_000))
     await findsOnly('I1')
   })
 
   test('a retry that comes before its time is I17', { timeout: testMs }, async (t) => {
     const { start, load, findsOnly } = await setup(t, 'retry woken at once')
     const { url } = await start('api,scheduler,worker,history')
-    await load({ apiUrls: [url] }, () => realTimers.wait(6_000))
+    await load({ apiUrls: [url] }, () => realTimers.wait(15_000))
     await findsOnly('I17')
   })
 
   test('two at once under a key for one is I20', { timeout: testMs }, async (t) => {
     const { start, load, findsOnly } = await setup(t, 'key holds nobody back')
     const { url } = await start('api,scheduler,worker,history')
-    await load({ apiUrls: [url] }, () => realTimers.wait(9_000))
+    await load({ apiUrls: [url] }, () => realTimers.wait(15_000))
     await findsOnly('I20')
   })
 
@@ -82,7 +83,8 @@ async function stopHolding(client: pg.Client, { child }: Program): Promise<void>
 async function holdsIdly(client: pg.Client): Promise<boolean> {
   if (await isBusy(client)) return false
   const { rows } = await client.query<{ held: number }>(
-    'SELECT coalesce(sum(cardinality(positions)), 0)::int AS held FROM batches WHERE worker_id IS NOT NULL',
+    `SELECT coalesce(sum(cardinality(positions) - (SELECT count(*) FROM jsonb_object_keys(cancels))), 0)::int AS held
+    FROM batches WHERE worker_id IS NOT NULL`,
   )
   return rows[0]!.held >= heldMin
 }
