@@ -1,6 +1,7 @@
 // Values by key, bounded by what they weigh; what was not used for long goes first. In two generations: when the newer one is
-// half of what may be, it becomes the older one, and that is forgotten. Not by deleting a key and setting it again at each use: a Map keeps what was deleted in
-// the chain of its key until it is built anew ([m] one key of 20,000, again and again: 35 µs each; here 0.05).
+// half of what may be, it becomes the older one, and that is forgotten. (SharedForms does so by number.) Not by deleting a
+// key and setting it again at each use: a Map keeps what was deleted in the chain of its key until it is built anew ([m] one
+// key of 20,000, again and again: 35 µs each).
 
 export interface RecentMapOptions<V> {
   weigh: (value: V) => number

@@ -1,6 +1,7 @@
-// Statements of a transaction. The first brings BEGIN along, the last may bring COMMIT, instead of a round trip for each. Between two
-// Syncs PostgreSQL carries out messages in order and leaves out all that follow one that failed: nothing is done outside of
-// the transaction, and what failed is not committed. ([m] a trigger is two round trips instead of four.)
+// Statements of a transaction. The first brings BEGIN along, the last may bring COMMIT, instead of a round trip for each.
+// Between two Syncs PostgreSQL carries out messages in order and leaves out all that follow one that failed: nothing is done
+// outside of the transaction, and what failed is not committed. Whole groups may follow each other unanswered: a trigger is
+// one round trip instead of four.
 import pg from 'pg'
 
 export interface Bounds {
@@ -40,7 +41,6 @@ type Callback<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.Q
 
 /** What the driver has and its types leave out. */
 interface Wire {
-  stream: { cork(): void; uncork(): void }
   bind(config: { statement: string; values: [] }): void
   execute(config: object): void
   sync(): void
