@@ -63,7 +63,10 @@ export async function startScheduler(deps: RoleDeps): Promise<RunningScheduler> 
       onPut: () => {
         for (const fire of fires) fire.wake()
       },
-      onEnqueued: () => wakeup.send('queue'),
+      onEnqueued(isShared) {
+        wakeup.send('queue')
+        if (isShared) wakeup.send('shared')
+      },
       onOwed: () => wakeup.send('waiting'),
     },
     config,

@@ -89,6 +89,10 @@ export async function startWorker(
   if (task.kind === 'http') {
     const keys = startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
     wakeup.on('keys', () => keys.wake())
+    const beside = startLoop('claim beside', claimEveryMs, () => worker.claimBeside())
+    wakeup.on('shared', () => {
+      if (worker.isClaiming) beside.wake()
+    })
   } else startLoop('send notes', sendNotesEveryMs, () => worker.sendNotes())
   wakeup.on('queue', () => claim.wake())
   wakeup.on('cancels', () => cancels.wake())

@@ -54,6 +54,7 @@ export async function setup() {
       window,
       lanes: new LaneChooser(),
       holdUps: new HoldUps(),
+      few: { firedSinceMs: null },
     },
     onEnqueued: () => void told.push('enqueued'),
     onOwed: () => void told.push('owed'),

@@ -1,7 +1,7 @@
 // Fires what is due: takes jobs out of the wheel, fires their slots in one go, puts them back with their next slot.
 // Whether a slot fires is the store's to say; this only proposes.
 import { batchExecutionsMax, executionIdAt } from '../domain/execution.ts'
-import type { LaneChooser } from '../domain/lane.ts'
+import { type LaneChooser, sharedLane } from '../domain/lane.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../domain/window.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -24,8 +24,10 @@ export interface FireDeps {
   window: Window
   lanes: LaneChooser
   holdUps: HoldUps
-  /** Called after a commit that enqueued something. */
-  onEnqueued: () => void
+  /** Since when slots of tenants with little due are being fired, on the monotonic clock; null: none are. */
+  few: { firedSinceMs: number | null }
+  /** Called after a commit that enqueued something; `isShared`: some of it in the shared lane. */
+  onEnqueued: (isShared: boolean) => void
   /** Called after a commit that left something waiting, or started a graph run. */
   onOwed: () => void
 }
@@ -41,17 +43,25 @@ export const fireEveryMs = 1_000
  * the others are worked on ([m] 100,000 due at once: 2.2 to 2.7 s, and 3.1 to 3.8 s with two).
  */
 export const firesAtOnce = 3
+/** What tenants with little due have fires alone while it is few, and for so long at most: a herd's fires take the cores. */
+const fewMax = 50
+const aloneMsMax = 50
+const aloneLookMs = 2
 const busyMs = 50
 const earlyMs = 1
 
 export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number }): Promise<'more' | number> {
   const { clock, wheel, holdUps } = deps
   const startedMs = clock.monotonicMs()
+  const { few } = deps
+  if (few.firedSinceMs !== null && startedMs - few.firedSinceMs < aloneMsMax) return aloneLookMs
   const now = clock.databaseNow()
   holdUps.begin(now)
   const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
     const slots = assignBatches(deps, due, plans, now)
+    const isAlone = wheel.tookFew && slots.length <= fewMax
+    if (isAlone) few.firedSinceMs = startedMs
     let answers: FireAnswer[]
     try {
       answers = await deps.slots.fire(slots)
@@ -62,6 +72,8 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
         wheel.putBack(entry)
       }
       throw error
+    } finally {
+      if (isAlone) few.firedSinceMs = null
     }
     settle(deps, { due, plans, slots, answers, now })
     const taken = answers.filter(({ answer }) => answer === 'taken').length
@@ -182,7 +194,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
   const isSome = answers.length < slots.length
   const startsRun = isSome && slots.some(({ runId }) => runId !== null)
   if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
-  if (isSome) deps.onEnqueued()
+  if (isSome) deps.onEnqueued(slots.some(({ lane }) => lane === sharedLane))
 }
 
 /** Whether the slot has its row by this fire. One that is taken may only be decided, and one that is owed has none yet. */

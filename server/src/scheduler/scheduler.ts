@@ -23,7 +23,7 @@ export interface SchedulerDeps {
   onHeld: () => void
   /** Called when the wheel has something new. */
   onPut: () => void
-  onEnqueued: () => void
+  onEnqueued: FireDeps['onEnqueued']
   onOwed: () => void
 }
 
@@ -45,7 +45,7 @@ export class Scheduler {
     this.#options = options
     this.#load = { clock, slots, wheel, window, onPut: deps.onPut, onReload: deps.onHeld }
     const { onEnqueued, onOwed } = deps
-    const own = { lanes: new LaneChooser(), holdUps: new HoldUps() }
+    const own = { lanes: new LaneChooser(), holdUps: new HoldUps(), few: { firedSinceMs: null } }
     this.#fire = { clock, ids, slots, wheel, window, ...own, onEnqueued, onOwed }
     this.lease = new PartitionLease({
       clock,

@@ -29,7 +29,6 @@ export class TimerWheel {
   readonly #heap: number[] = []
   /** By tenant. Whoever had its turn goes to the end. */
   readonly #due = new Map<string, Queue>()
-  /** Whether the last ones taken were of tenants that have little due, alone. */
   #tookFew = false
 
   get size(): number {
@@ -41,6 +40,11 @@ export class TimerWheel {
     let waiting = 0
     for (const { entries, next } of this.#due.values()) waiting += entries.length - next
     return waiting
+  }
+
+  /** Whether the last ones taken were of tenants that have little due, while others have more. */
+  get tookFew(): boolean {
+    return this.#tookFew
   }
 
   has(jobId: string): boolean {

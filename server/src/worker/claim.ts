@@ -38,6 +38,8 @@ const batchesMax = 100
 /** Taken before anything else is looked at; of what is free, so that most of it is shared fairly. */
 const singlesMax = 20
 const singlesShare = 1 / 4
+/** Taken beside a step that is under way, at most. */
+const besideMax = 50
 /** Looked at besides those that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
@@ -58,6 +60,14 @@ export class Claimer {
    * one may come while another is being dealt with.
    */
   #doubts = 0
+  #isStepping = false
+  /** Nothing is claimed meanwhile: it would be handed back as something we do not know of. */
+  #handsBack = false
+  /** Claims under way, and the executions they ask for at most. */
+  #claims = 0
+  #asked = 0
+  /** Over once the last claim beside the steps is. */
+  #beside: Promise<unknown> = Promise.resolve()
   /** Executions in a batch, of the last that were claimed: more are not locked than will be taken. */
   #batchSize = 1
   /** When we last claimed from a herd that was being fired, on the monotonic clock. */
@@ -74,7 +84,38 @@ export class Claimer {
     this.#doubts += 1
   }
 
+  /** Otherwise whoever is woken now begins a step, and that begins with the shared lane. */
+  get isStepping(): boolean {
+    return this.#isStepping
+  }
+
   async step(): Promise<'more' | 'idle'> {
+    this.#isStepping = true
+    try {
+      return await this.#step()
+    } finally {
+      this.#isStepping = false
+    }
+  }
+
+  /**
+   * Claims in the shared lane beside a step that began before something came there: whoever enqueues little does not wait
+   * until a herd's executions are in hand.
+   */
+  async stepBeside(): Promise<'more' | 'idle'> {
+    const { hand, isDraining } = this.#deps
+    const workerId = this.#deps.workerId()
+    if (!this.#isStepping || this.#handsBack || workerId === null || isDraining()) return 'idle'
+    const routes = await this.#deps.routes()
+    const count = Math.min(besideMax, hand.capacity - hand.size - this.#asked)
+    if (routes.length === 0 || this.#handsBack || count <= 0) return 'idle'
+    const lanes = [{ lane: sharedLane, count }]
+    const claim = this.#claim({ workerId, routes, lanes, hosts: [], batchesMax: count })
+    this.#beside = claim.catch(() => {})
+    return await claim
+  }
+
+  async #step(): Promise<'more' | 'idle'> {
     const { queue, hand } = this.#deps
     const workerId = this.#deps.workerId()
     if (workerId === null) {
@@ -84,7 +125,7 @@ export class Claimer {
     }
     await this.#handBackUnknown(workerId)
     if (this.#deps.isDraining()) return 'idle'
-    const free = hand.room
+    const free = Math.min(hand.room, hand.capacity - hand.size - this.#asked)
     // While enough is in hand and ends fast, batches are taken as a whole or not yet: what is taken out of one costs several
     // times as much as what ends with it.
     const divides = hand.queued === 0 || hand.endedRecently < batchExecutionsMax
@@ -121,21 +162,31 @@ export class Claimer {
   async #claim(order: ClaimOrder): Promise<'more' | 'idle'> {
     const { queue, hand, definitions } = this.#deps
     const { workerId } = order
-    // Until the claim is in hand, its answer counts as lost.
-    this.doubt()
-    const claimed = await queue.claim(order)
-    definitions.prune()
-    for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
-    await definitions.load(keysOf(claimed))
-    const tasks = this.#toTasks(claimed, await this.#loadParents(claimed))
-    const signed = tenantsCalled(tasks)
-    if (signed.size > 0) await this.#deps.signer.load(signed)
-    if (this.#deps.workerId() !== workerId) return 'idle'
-    if (this.#deps.isDraining()) return 'more'
-    this.#count(claimed)
-    hand.take(tasks)
-    this.#doubts -= 1
-    return tasks.length > 0 ? 'more' : 'idle'
+    const asked = [...order.lanes, ...order.hosts].reduce((sum, { count }) => sum + count, 0)
+    this.#claims += 1
+    this.#asked += asked
+    let isInHand = false
+    try {
+      const claimed = await queue.claim(order)
+      // Not what another claim has just loaded and not used yet.
+      if (this.#claims === 1) definitions.prune()
+      for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
+      await definitions.load(keysOf(claimed))
+      const tasks = this.#toTasks(claimed, await this.#loadParents(claimed))
+      const signed = tenantsCalled(tasks)
+      if (signed.size > 0) await this.#deps.signer.load(signed)
+      if (this.#deps.workerId() !== workerId) return 'idle'
+      if (this.#deps.isDraining()) return 'more'
+      this.#count(claimed, order.batchesMax)
+      hand.take(tasks)
+      isInHand = true
+      return tasks.length > 0 ? 'more' : 'idle'
+    } finally {
+      this.#claims -= 1
+      this.#asked -= asked
+      // Its answer was lost, or nobody took what it brought.
+      if (!isInHand) this.doubt()
+    }
   }
 
   /** While a herd is being fired. Those who enqueue little are in the shared lane, and are not made to wait for it. */
@@ -158,7 +209,13 @@ export class Claimer {
     const doubts = this.#doubts
     this.#lookedMs ??= nowMs
     if (doubts === 0 && nowMs - this.#lookedMs < lookAgainMs) return
-    await queue.returnUnknown(workerId, hand.known())
+    this.#handsBack = true
+    try {
+      await this.#beside
+      await queue.returnUnknown(workerId, hand.known())
+    } finally {
+      this.#handsBack = false
+    }
     this.#lookedMs = nowMs
     this.#doubts -= doubts
   }
@@ -169,11 +226,11 @@ export class Claimer {
     return hand.gate.room(host, nowMs)
   }
 
-  #count({ batches, live }: Claimed): void {
-    if (batches.length > 0) {
-      const executions = batches.reduce((sum, { positions }) => sum + positions.length, 0)
+  #count({ batches, live }: Claimed, lookedAt: number): void {
+    const executions = batches.reduce((sum, { positions }) => sum + positions.length, 0)
+    // A few small ones say nothing of the others: with a herd behind them, far too many would be locked ([m] 45 ms, not 8).
+    if (executions >= batchExecutionsMax || (executions > 0 && batches.length >= lookedAt))
       this.#batchSize = executions / batches.length
-    }
     for (const { lane, positions } of batches) this.#share.count(lane, positions.length)
     for (const { lane } of live) this.#share.count(lane, 1)
   }

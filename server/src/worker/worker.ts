@@ -159,6 +159,18 @@ export class Worker {
     return more
   }
 
+  /** Whether a `claim` is under way, which may have looked before something came. */
+  get isClaiming(): boolean {
+    return this.#claimer.isStepping
+  }
+
+  /** Beside `claim`: see `Claimer`. */
+  async claimBeside(): Promise<'more' | 'idle'> {
+    const more = await this.#claimer.stepBeside()
+    if (more === 'more') this.#deps.onTaken()
+    return more
+  }
+
   async finish(): Promise<'more' | 'idle' | number> {
     try {
       return await this.#finisher.step()

@@ -45,7 +45,18 @@ export function createScheduler({ slots }: Session, { s }: Race) {
     findOverdue: () => findOverdue(loadDeps()),
     fire: () =>
       fireDue(
-        { clock, ids: s.ids, slots, wheel, window, lanes, holdUps, onEnqueued() {}, onOwed() {} },
+        {
+          clock,
+          ids: s.ids,
+          slots,
+          wheel,
+          window,
+          lanes,
+          holdUps,
+          few: { firedSinceMs: null },
+          onEnqueued() {},
+          onOwed() {},
+        },
         { misfireAfterMs: 60_000 },
       ),
     async restart() {

@@ -189,7 +189,11 @@ export class SimulatedServer {
     const claim = this.#startLoop('claim executions', claimEveryMs * pollFactor, () => worker.claim())
     const cancels = this.#startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
     this.#startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
+    const beside = this.#startLoop('claim beside', claimEveryMs * pollFactor, () => worker.claimBeside())
     this.#on('queue', () => claim.wake())
+    this.#on('shared', () => {
+      if (worker.isClaiming) beside.wake()
+    })
     this.#on('cancels', () => cancels.wake())
   }
 
@@ -206,7 +210,10 @@ export class SimulatedServer {
         onPut: () => {
           for (const fire of fires) fire.wake()
         },
-        onEnqueued: () => this.#send('queue'),
+        onEnqueued: (isShared) => {
+          this.#send('queue')
+          if (isShared) this.#send('shared')
+        },
         onOwed: () => this.#send('waiting'),
       },
       { misfireAfterMs },

@@ -24,7 +24,7 @@ test('a trigger makes an execution now, and wakes who runs it', async (t) => {
   const { execution_id: executionId, ...rest } = answer.json()
   const alone = { job_id: jobId, status: 'PENDING', graph_run_id: null }
   assert.deepEqual(rest, { ...alone, scheduled_time: '2026-01-01T00:00:01Z' })
-  assert.deepEqual(woken, ['queue', 'waiting'])
+  assert.deepEqual(woken, ['queue', 'shared', 'waiting'])
   const execution = (await call('GET', `/executions/${executionId}`)).json()
   assert.deepEqual(
     [execution.kind, execution.status, execution.attempt_number, execution.scheduled_time],

@@ -1,0 +1,50 @@
+// Tenants with little due beside one with a herd: their slots are fired alone.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setup } from '../../test/fire-scene.ts'
+
+const quietTenant = '01980000-0000-7000-8000-00000000cafe'
+
+/** A herd of 600 and three jobs of another tenant, all due now; the fire of the three is held. */
+async function setupHerd() {
+  const parts = await setup()
+  const { createJob, at, load, fire, fireOnceBy, asked } = parts
+  for (let i = 0; i < 600; i++) await createJob({ slotAt: at(600) })
+  for (let i = 0; i < 3; i++) await createJob({ tenantId: quietTenant, slotAt: at(600) })
+  await load()
+  const gate = Promise.withResolvers<void>()
+  fireOnceBy(async (real, items) => {
+    await gate.promise
+    return real(items)
+  })
+  const few = fire()
+  assert.equal(asked[0]!.length, 3, 'they come first')
+  return { ...parts, few, ...gate }
+}
+
+test('while a few are being fired a herd waits for them', async () => {
+  const { fire, asked, few, resolve } = await setupHerd()
+  assert.equal(await fire(), 2)
+  assert.equal(asked.length, 1)
+  resolve()
+  assert.equal(await few, 'more')
+  assert.equal(await fire(), 'more')
+  assert.equal(asked[1]!.length, 500)
+})
+
+test('a herd does not wait for long', async () => {
+  const { fire, asked, few, resolve, world } = await setupHerd()
+  await world.advance(50)
+  assert.equal(await fire(), 'more')
+  assert.equal(asked[1]!.length, 500)
+  resolve()
+  await few
+})
+
+test('a herd does not wait when the fire of the few has failed', async () => {
+  const { fire, asked, few, reject } = await setupHerd()
+  reject(new Error('the answer was lost'))
+  await assert.rejects(few, /was lost/)
+  await fire()
+  assert.equal(asked.length, 2)
+})
