@@ -43,7 +43,7 @@ const redisKinds: Record<RedisDurability, { name: string; durable: string }> = {
 export async function run({ quick }: { quick: boolean }): Promise<void> {
   await requireDisk(4)
   // Rounds of a second or more: the first moments of one are not what anybody sustains.
-  const jobs = quick ? 50_000 : 100_000
+  const jobs = quick ? 30_000 : 100_000
   await using resources = new AsyncDisposableStack()
   const dataDir = resources.use(await makeDataDir())
   const ours = resources.use(await startOurs(dataDir.path, { jobs, slots }))

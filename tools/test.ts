@@ -7,8 +7,11 @@ import { prepareDashboard } from '@carillon/server/build-dashboard.ts'
 const root = join(import.meta.dirname, '..')
 const files = process.argv.slice(2)
 
+// Every test file is a process of its own, and starts servers besides: each would strip and compile the same files again.
+const env = { NODE_COMPILE_CACHE: join(root, 'node_modules', '.cache', 'compiled'), ...process.env }
+
 function run(args: string[]): boolean {
-  return spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' }).status === 0
+  return spawnSync(process.execPath, args, { cwd: root, env, stdio: 'inherit' }).status === 0
 }
 
 function check(name: string, args: string[]): boolean {

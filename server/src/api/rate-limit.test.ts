@@ -72,13 +72,30 @@ test('another tier counts at once', async (t) => {
   assert.equal((await ask()).headers['ratelimit-policy'], undefined)
 })
 
-test('full buckets are forgotten, and of too many the one that was left alone for longest', () => {
+test('full buckets are forgotten, and of too many those that were left alone for longest', () => {
   const buckets = new TokenBuckets()
-  for (let i = 0; i < 10_001; i++) buckets.take(`tenant ${i}`, { perSecond: 10, nowMs: 0 })
-  assert.equal(buckets.size, 10_000)
-  assert.equal(buckets.take('tenant 1', { perSecond: 10, nowMs: 0 }).left, 18)
-  assert.equal(buckets.take('tenant 0', { perSecond: 10, nowMs: 0 }).left, 19)
-  buckets.take('tenant 7', { perSecond: 10, nowMs: 1_999 })
-  buckets.take('tenant 8', { perSecond: 10, nowMs: 2_000 })
+  const take = (tenant: number, nowMs: number) =>
+    buckets.take(`tenant ${tenant}`, { perSecond: 10, nowMs }).left
+  for (let i = 0; i < 10_001; i++) take(i, 0)
+  assert(buckets.size <= 10_000, `${buckets.size}`)
+  assert.equal(take(10_000, 0), 18)
+  assert.equal(take(5_000, 0), 18)
+  assert.equal(take(0, 0), 19, 'forgotten, and full for nothing')
+  take(7, 2_000)
+  take(8, 4_000)
   assert.equal(buckets.size, 2)
+})
+
+test('what was used up is known for as long as it matters, however the time is cut', () => {
+  for (const firstMs of [0, 500, 1_500, 1_999]) {
+    const buckets = new TokenBuckets()
+    const take = (key: string, nowMs: number) => buckets.take(key, { perSecond: 10, nowMs }).taken
+    take('other', 0)
+    for (let i = 0; i < 20; i++) assert(take('busy', firstMs))
+    for (let ms = firstMs; ms < firstMs + 2_000; ms += 100) {
+      take('other', ms)
+      assert.equal(take('busy', ms), ms > firstMs, `one a tenth of a second from ${firstMs} on, at ${ms}`)
+      assert(!take('busy', ms), `and not two, at ${ms}`)
+    }
+  }
 })
