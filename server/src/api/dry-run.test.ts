@@ -176,7 +176,7 @@ test('a key is kept with what it did, on PostgreSQL too', async (t) => {
   assert.deepEqual([first.statusCode, second.statusCode], [202, 202], second.body)
   assert.equal(second.body, first.body)
   assert.equal(second.headers['idempotency-replayed'], 'true')
-  assert.deepEqual(woken, ['queue', 'waiting'])
+  assert.deepEqual(woken, ['queue', 'shared', 'waiting'])
   const both = await Promise.all(
     [1, 2, 3].map(() => call('POST', `${path}/trigger`, {}, { 'idempotency-key': 'race' })),
   )

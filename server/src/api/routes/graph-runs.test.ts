@@ -14,7 +14,7 @@ test('a triggered root starts a run, and each job of it follows in its turn', as
   await make('c', ['b'])
   woken.length = 0
   const { runId, executionId } = await trigger('a')
-  assert.deepEqual(woken, ['queue', 'waiting'])
+  assert.deepEqual(woken, ['queue', 'shared', 'waiting'])
   assert.equal(runId, executionId)
   assert.deepEqual(await statuses(runId), {
     a: 'PENDING',
