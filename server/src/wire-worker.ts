@@ -70,6 +70,7 @@ export async function startWorker(
       executors: executorsOf(task),
       onEnded: () => finish.wake(),
       onTaken: () => tend.wake(),
+      onLeft: () => claim.wake(),
       onFinished({ retries, handedBack }) {
         claim.wake() // there is room again
         wakeup.send('waiting')

@@ -29,6 +29,8 @@ export async function setup() {
   const window = new Window()
   window.hold(allPartitions)
   const told: string[] = []
+  /** Of each time that something was enqueued: whether some of it was in the shared lane. */
+  const shared: boolean[] = []
   const real = ports.slots.fire.bind(ports.slots)
   const asked: SlotToFire[][] = []
   /** Stands in for the next fire only. */
@@ -56,13 +58,27 @@ export async function setup() {
       holdUps: new HoldUps(),
       few: { firedSinceMs: null },
     },
-    onEnqueued: () => void told.push('enqueued'),
+    onEnqueued: (isShared: boolean) => {
+      told.push('enqueued')
+      shared.push(isShared)
+    },
     onOwed: () => void told.push('owed'),
   }
   const fire = () => fireDue(deps, { misfireAfterMs: 60_000 })
   return {
     ...scenario,
-    ...{ world, store, wheel, window, told, asked, load, fire, takeNotes: () => takeChanges(loadDeps) },
+    ...{
+      world,
+      store,
+      wheel,
+      window,
+      told,
+      shared,
+      asked,
+      load,
+      fire,
+      takeNotes: () => takeChanges(loadDeps),
+    },
     fireOnceBy(by: Fire) {
       next = by
     },

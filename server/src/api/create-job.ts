@@ -5,7 +5,9 @@ import { isLimited } from '../domain/job.ts'
 import type { LaneChooser } from '../domain/lane.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
+import type { NewJob } from '../ports/jobs.ts'
 import type { WriteStores } from '../ports/requests.ts'
+import { queueTopics, type WakeupTopic } from '../ports/wakeup.ts'
 import { ApiError } from './api-error.ts'
 import type { Caller } from './auth.ts'
 import { warningsOf } from './dependencies.ts'
@@ -47,8 +49,13 @@ export async function createJob(
     status: 201,
     headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },
     body: job.immediate === null ? body : { ...body, execution_id: job.immediate.executionId },
-    wake: [job.immediate === null ? 'changes' : isLimited(job) ? 'waiting' : 'queue'],
+    wake: wokenBy(job),
   }
+}
+
+function wokenBy(job: NewJob): WakeupTopic[] {
+  if (job.immediate === null) return ['changes']
+  return isLimited(job) ? ['waiting'] : queueTopics(job.immediate.lane)
 }
 
 export function keyTaken(key: string | undefined): ApiError {

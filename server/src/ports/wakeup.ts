@@ -1,4 +1,5 @@
 // Hints that work may exist: safe to lose, safe to repeat. Polling is the guarantee.
+import { sharedLane } from '../domain/lane.ts'
 
 /** queue: something to claim. shared: some of that in the shared lane. changes: a job is new or changed. waiting: something may be released. retries: a retry was planned. operations: one was asked for. cancels: a running execution was cancelled. keys: a signing key was changed. */
 export const WAKEUP_TOPICS = [
@@ -12,6 +13,11 @@ export const WAKEUP_TOPICS = [
   'keys',
 ] as const
 export type WakeupTopic = (typeof WAKEUP_TOPICS)[number]
+
+/** Of an execution that is new in this lane, and that somebody waits for. */
+export function queueTopics(lane: string): WakeupTopic[] {
+  return lane === sharedLane ? ['queue', 'shared'] : ['queue']
+}
 
 export interface Wakeup {
   /** To be called after the commit. */

@@ -23,13 +23,16 @@ async function setupHerd() {
 }
 
 test('while a few are being fired a herd waits for them', async () => {
-  const { fire, asked, few, resolve } = await setupHerd()
+  const { fire, asked, shared, few, resolve } = await setupHerd()
   assert.equal(await fire(), 2)
   assert.equal(asked.length, 1)
   resolve()
   assert.equal(await few, 'more')
   assert.equal(await fire(), 'more')
   assert.equal(asked[1]!.length, 500)
+  while ((await fire()) === 'more');
+  assert.equal(asked[2]!.length, 100)
+  assert.deepEqual(shared, [true, true, false], 'a herd is in its own lane but for its first 50')
 })
 
 test('a herd does not wait for long', async () => {

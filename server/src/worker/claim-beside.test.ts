@@ -15,6 +15,8 @@ import { Hand } from './hand.ts'
 
 const herd = 'the lane of a herd'
 
+type Setup = Awaited<ReturnType<typeof setup>>
+
 /** Answers to claims, and to hand-backs, come when a test says so where it holds them. */
 async function setup({ capacity = 800 } = {}) {
   const world = createVirtualWorld()
@@ -26,6 +28,7 @@ async function setup({ capacity = 800 } = {}) {
   const known: string[][] = []
   const held: { lane: string; answer: PromiseWithResolvers<void> }[] = []
   let handBack: Promise<void> = Promise.resolve()
+  let look: Promise<void> = Promise.resolve()
   const claim = queue.claim.bind(queue)
   queue.claim = async (order): Promise<Claimed> => {
     if (order.singles !== true) orders.push(order)
@@ -33,6 +36,12 @@ async function setup({ capacity = 800 } = {}) {
     await held.find(({ lane }) => order.singles !== true && order.lanes.some((one) => one.lane === lane))
       ?.answer.promise
     return claimed
+  }
+  const waiting = queue.waiting.bind(queue)
+  queue.waiting = async (...args) => {
+    const found = await waiting(...args)
+    await look
+    return found
   }
   const returnUnknown = queue.returnUnknown.bind(queue)
   queue.returnUnknown = async (id, ids) => {
@@ -51,6 +60,7 @@ async function setup({ capacity = 800 } = {}) {
     { capacity },
   )
   let workerId: string | null = await s.addWorker()
+  const state = { isDraining: false, left: 0 }
   const claimer = new Claimer({
     clock: world.clock,
     queue,
@@ -61,7 +71,9 @@ async function setup({ capacity = 800 } = {}) {
     routes: async () => [serverRoute],
     isMortal: false,
     workerId: () => workerId,
-    ...{ isPressed: () => false, isDraining: () => false },
+    isPressed: () => false,
+    isDraining: () => state.isDraining,
+    onLeft: () => void (state.left += 1),
   })
   async function fire(count: number, lane: string): Promise<string[]> {
     const jobs: NewJob[] = []
@@ -69,7 +81,7 @@ async function setup({ capacity = 800 } = {}) {
     return (await s.fireBatch(jobs, 0, { lane })).executionIds.toSorted()
   }
   return {
-    ...{ world, s, hand, claimer, orders, known, fire },
+    ...{ s, hand, claimer, orders, known, fire, state },
     inHand: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
     /** The answers to claims of this lane wait. Returns what lets them come. */
     holdClaims(lane: string): PromiseWithResolvers<void> {
@@ -79,6 +91,12 @@ async function setup({ capacity = 800 } = {}) {
     },
     /** No claim is held any more. */
     letGo: () => void held.splice(0),
+    /** What a look for lanes has found is told when this is called. */
+    holdLook(): () => void {
+      const gate = Promise.withResolvers<void>()
+      look = gate.promise
+      return gate.resolve
+    },
     holdHandBack(): () => void {
       const gate = Promise.withResolvers<void>()
       handBack = gate.promise
@@ -101,7 +119,6 @@ test('what comes into the shared lane while a herd is being claimed is in hand b
   const few = await fire(3, sharedLane)
   assert.equal(await claimer.stepBeside(), 'more')
   assert.deepEqual(inHand(), few)
-  assert.equal(await claimer.stepBeside(), 'idle', 'there is nothing more')
   resolve()
   assert.equal(await step, 'more')
   assert.deepEqual(inHand(), [...many, ...few].toSorted())
@@ -128,8 +145,8 @@ test('a step that asks for all the room leaves none to claim beside it', async (
   await step
 })
 
-test('a step asks for no more than a claim beside it leaves', async () => {
-  const { claimer, fire, holdClaims, letGo, orders, settle } = await setup({ capacity: 310 })
+test('a step asks for no more than a claim beside it leaves, and is called again when that is over', async () => {
+  const { claimer, fire, holdClaims, letGo, orders, settle, state } = await setup({ capacity: 400 })
   await fire(100, herd)
   const first = holdClaims(herd)
   const step = claimer.step()
@@ -138,15 +155,51 @@ test('a step asks for no more than a claim beside it leaves', async () => {
   const second = holdClaims(sharedLane)
   const beside = claimer.stepBeside()
   await settle()
-  assert.deepEqual(orders[1]!.lanes, [{ lane: sharedLane, count: 10 }])
+  assert.deepEqual(orders[1]!.lanes, [{ lane: sharedLane, count: 100 }])
   first.resolve()
   await step
   letGo()
   await fire(100, herd)
   await claimer.step()
-  assert.deepEqual(orders[2]!.lanes, [{ lane: herd, count: 200 }], '310 but for 100 in hand and 10 asked for')
+  assert.deepEqual(
+    orders[2]!.lanes,
+    [{ lane: herd, count: 200 }],
+    '400 but for 100 in hand and 100 asked for',
+  )
+  assert.equal(state.left, 0)
   second.resolve()
   await beside
+  assert.equal(state.left, 1)
+})
+
+test('what was claimed beside a step while it looked is not asked for again', async () => {
+  const { claimer, fire, holdLook, orders, hand, settle } = await setup({ capacity: 200 })
+  await fire(100, herd)
+  const resolve = holdLook()
+  const step = claimer.step()
+  await settle()
+  await fire(100, sharedLane)
+  assert.equal(await claimer.stepBeside(), 'more')
+  resolve()
+  await step
+  assert.deepEqual(orders[1]!.lanes, [{ lane: herd, count: 100 }])
+  assert.equal(hand.size, 200)
+})
+
+test('there is one claim beside a step, and it takes no batch apart', async () => {
+  const { claimer, fire, holdClaims, inHand, orders, settle } = await setup()
+  await fire(100, herd)
+  const { resolve } = holdClaims(herd)
+  const step = claimer.step()
+  await settle()
+  const first = await fire(60, sharedLane)
+  await fire(60, sharedLane)
+  assert.equal(await claimer.stepBeside(), 'more')
+  assert.deepEqual(inHand(), first)
+  assert.equal(await claimer.stepBeside(), 'idle', 'who else waits has not been looked at')
+  assert.equal(orders.length, 2)
+  resolve()
+  await step
 })
 
 test('a hand-back waits for the claim beside it: what that brought is known then', async () => {
@@ -193,7 +246,7 @@ test('nothing is claimed beside a step that hands back', async () => {
 })
 
 test('what a claim beside brought and nobody took goes back with the next step', async () => {
-  const { claimer, fire, holdClaims, letGo, inHand, known, settle } = await setup()
+  const { claimer, fire, holdClaims, letGo, inHand, known, settle, state } = await setup()
   const many = await fire(100, herd)
   const first = holdClaims(herd)
   const step = claimer.step()
@@ -208,10 +261,37 @@ test('what a claim beside brought and nobody took goes back with the next step',
   first.resolve()
   await step
   assert.deepEqual(inHand(), many)
+  assert.equal(state.left, 1, 'somebody must hand it back soon')
   while ((await claimer.step()) === 'more');
   assert.deepEqual(known, [many])
   assert.deepEqual(inHand(), [...many, ...few].toSorted())
 })
+
+for (const [what, change] of [
+  ['of a worker that drains', ({ state }: Setup) => void (state.isDraining = true)],
+  ['under a lease that was lost', ({ setWorker }: Setup) => setWorker('another one')],
+] as const) {
+  test(`what a claim brings ${what} is not taken`, async () => {
+    const parts = await setup()
+    const { claimer, fire, holdClaims, inHand, settle, state } = parts
+    await fire(100, herd)
+    const first = holdClaims(herd)
+    const step = claimer.step()
+    await settle()
+    await fire(3, sharedLane)
+    const second = holdClaims(sharedLane)
+    const beside = claimer.stepBeside()
+    await settle()
+    change(parts)
+    second.resolve()
+    await beside
+    assert.deepEqual(inHand(), [])
+    assert.equal(state.left, 1)
+    first.resolve()
+    await step
+    assert.deepEqual(inHand(), [])
+  })
+}
 
 test('without a lease nothing is claimed beside a step', async () => {
   const { claimer, fire, holdClaims, inHand, setWorker, settle } = await setup()
@@ -227,16 +307,29 @@ test('without a lease nothing is claimed beside a step', async () => {
   assert.deepEqual(inHand(), [])
 })
 
-test('after a small batch no more of a herd are looked at than before', async () => {
-  const { claimer, fire, orders } = await setup({ capacity: 20_000 })
-  await fire(100, herd)
-  await fire(100, herd)
+test('after small batches no more of a herd are looked at than before', async () => {
+  const { claimer, fire, holdClaims, orders, settle } = await setup({ capacity: 20_000 })
+  for (let i = 0; i < 2; i++) await fire(100, herd)
   await claimer.step()
+  const few = () => orders.at(-1)!.batchesMax
+  const { resolve } = holdClaims(herd)
+  await fire(100, herd)
+  const step = claimer.step()
+  await settle()
+  const before = few()
+  assert(before < 10, `${before}`)
+  for (let i = 0; i < 10; i++) await fire(1, sharedLane)
+  assert.equal(await claimer.stepBeside(), 'more')
+  resolve()
+  await step
+  // One of each of many lanes, then few of one.
+  for (let i = 0; i < 10; i++) await fire(1, `lane ${i}`)
+  await claimer.step()
+  assert.equal(few(), before)
   await fire(3, sharedLane)
   await claimer.step()
+  assert.equal(few(), before)
   await fire(100, herd)
   await claimer.step()
-  const looked = orders.map(({ batchesMax }) => batchesMax)
-  assert.equal(looked[2], looked[1])
-  assert(looked[1]! < 10, `${looked}`)
+  assert.equal(few(), before)
 })

@@ -1,15 +1,15 @@
 // Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
-import { batchExecutionsMax, executionIdAt, runsAfterOthers } from '../domain/execution.ts'
+import { batchExecutionsMax, runsAfterOthers } from '../domain/execution.ts'
 import { FairShare, type LaneShare } from '../domain/fair-share.ts'
 import { sharedLane } from '../domain/lane.ts'
 import { suspectHost } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
-import type { Claimed, ClaimedBatch, ClaimedLive, ClaimOrder, Queue } from '../ports/queue.ts'
+import type { Claimed, ClaimedLive, ClaimOrder, Queue } from '../ports/queue.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
 import type { Hand } from './hand.ts'
-import type { BatchInHand, Task } from './task.ts'
+import { keysOf, tenantsCalled, toTasks } from './to-tasks.ts'
 
 export interface ClaimDeps {
   clock: Clock
@@ -28,6 +28,8 @@ export interface ClaimDeps {
   isPressed: () => boolean
   /** Nothing more is claimed, and what a claim brings that was under way goes back at once. */
   isDraining: () => boolean
+  /** Called when a claim beside the steps has left something to the next one, which may be far: room, or what must go back. */
+  onLeft: () => void
 }
 
 /** The floor: a hint that was lost costs at most this. */
@@ -38,8 +40,6 @@ const batchesMax = 100
 /** Taken before anything else is looked at; of what is free, so that most of it is shared fairly. */
 const singlesMax = 20
 const singlesShare = 1 / 4
-/** Taken beside a step that is under way, at most. */
-const besideMax = 50
 /** Looked at besides those that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
@@ -61,6 +61,10 @@ export class Claimer {
    */
   #doubts = 0
   #isStepping = false
+  /** Of this step, one at most: it takes what it finds, without a look at who else waits. */
+  #mayBeside = false
+  /** A step had less room than it could use because of the claim beside it. */
+  #isShort = false
   /** Nothing is claimed meanwhile: it would be handed back as something we do not know of. */
   #handsBack = false
   /** Claims under way, and the executions they ask for at most. */
@@ -91,6 +95,8 @@ export class Claimer {
 
   async step(): Promise<'more' | 'idle'> {
     this.#isStepping = true
+    this.#mayBeside = true
+    this.#isShort = false
     try {
       return await this.#step()
     } finally {
@@ -103,16 +109,30 @@ export class Claimer {
    * until a herd's executions are in hand.
    */
   async stepBeside(): Promise<'more' | 'idle'> {
-    const { hand, isDraining } = this.#deps
+    const { isDraining, onLeft } = this.#deps
     const workerId = this.#deps.workerId()
-    if (!this.#isStepping || this.#handsBack || workerId === null || isDraining()) return 'idle'
+    if (!this.#isStepping || workerId === null || isDraining()) return 'idle'
     const routes = await this.#deps.routes()
-    const count = Math.min(besideMax, hand.capacity - hand.size - this.#asked)
-    if (routes.length === 0 || this.#handsBack || count <= 0) return 'idle'
-    const lanes = [{ lane: sharedLane, count }]
-    const claim = this.#claim({ workerId, routes, lanes, hosts: [], batchesMax: count })
+    // Room for a whole batch: what is taken out of one costs several times as much.
+    const hasRoom = this.#unasked >= batchExecutionsMax
+    if (routes.length === 0 || !this.#mayBeside || this.#handsBack || !hasRoom) return 'idle'
+    this.#mayBeside = false
+    const doubts = this.#doubts
+    const lanes = [{ lane: sharedLane, count: batchExecutionsMax }]
+    const order = { workerId, routes, lanes, hosts: [], batchesMax: batchExecutionsMax, divides: false }
+    const claim = this.#claim(order, { isBeside: true })
     this.#beside = claim.catch(() => {})
-    return await claim
+    try {
+      return await claim
+    } finally {
+      if (this.#isShort || this.#doubts > doubts) onLeft()
+    }
+  }
+
+  /** Room for what no claim under way has asked for yet. */
+  get #unasked(): number {
+    const { hand } = this.#deps
+    return hand.capacity - hand.size - this.#asked
   }
 
   async #step(): Promise<'more' | 'idle'> {
@@ -125,7 +145,7 @@ export class Claimer {
     }
     await this.#handBackUnknown(workerId)
     if (this.#deps.isDraining()) return 'idle'
-    const free = Math.min(hand.room, hand.capacity - hand.size - this.#asked)
+    const free = this.#room()
     // While enough is in hand and ends fast, batches are taken as a whole or not yet: what is taken out of one costs several
     // times as much as what ends with it.
     const divides = hand.queued === 0 || hand.endedRecently < batchExecutionsMax
@@ -142,11 +162,13 @@ export class Claimer {
       if (this.#deps.workerId() !== workerId) return 'idle'
     }
     const waiting = await queue.waiting(routes, lanesMax)
+    const freeNow = Math.min(free, this.#room())
+    if (freeNow <= 0) return 'idle'
     const nowMs = this.#deps.clock.monotonicMs()
     // What waits for hosts has at most half while lanes wait too: each place is filled once.
-    const forHostsMax = this.#deps.isPressed() ? Math.max(0, pressedSizeMax - hand.size) : free
-    let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? free : Math.ceil(free / 2))
-    let left = free
+    const forHostsMax = this.#deps.isPressed() ? Math.max(0, pressedSizeMax - hand.size) : freeNow
+    let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? freeNow : Math.ceil(freeNow / 2))
+    let left = freeNow
     const hosts = waiting.hosts.flatMap((host) => {
       const count = Math.min(forHosts, this.#roomOf(host, nowMs))
       forHosts -= count
@@ -159,7 +181,14 @@ export class Claimer {
     return this.#claim({ ...order, lanes, hosts })
   }
 
-  async #claim(order: ClaimOrder): Promise<'more' | 'idle'> {
+  /** For a step. */
+  #room(): number {
+    const { room } = this.#deps.hand
+    this.#isShort = this.#unasked < room && this.#asked > 0
+    return Math.min(room, this.#unasked)
+  }
+
+  async #claim(order: ClaimOrder, { isBeside = false } = {}): Promise<'more' | 'idle'> {
     const { queue, hand, definitions } = this.#deps
     const { workerId } = order
     const asked = [...order.lanes, ...order.hosts].reduce((sum, { count }) => sum + count, 0)
@@ -172,12 +201,14 @@ export class Claimer {
       if (this.#claims === 1) definitions.prune()
       for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
       await definitions.load(keysOf(claimed))
-      const tasks = this.#toTasks(claimed, await this.#loadParents(claimed))
+      const parents = await this.#loadParents(claimed)
+      const claimedMs = this.#deps.clock.monotonicMs()
+      const tasks = toTasks(claimed, { claimedMs, parents, definitions, isMortal: this.#deps.isMortal })
       const signed = tenantsCalled(tasks)
       if (signed.size > 0) await this.#deps.signer.load(signed)
       if (this.#deps.workerId() !== workerId) return 'idle'
       if (this.#deps.isDraining()) return 'more'
-      this.#count(claimed, order.batchesMax)
+      if (!isBeside) this.#count(claimed, order.batchesMax)
       hand.take(tasks)
       isInHand = true
       return tasks.length > 0 ? 'more' : 'idle'
@@ -227,10 +258,14 @@ export class Claimer {
   }
 
   #count({ batches, live }: Claimed, lookedAt: number): void {
-    const executions = batches.reduce((sum, { positions }) => sum + positions.length, 0)
+    const byLane = new Map<string, { batches: number; executions: number }>()
+    for (const { lane, positions } of batches) {
+      const so = byLane.get(lane) ?? { batches: 0, executions: 0 }
+      byLane.set(lane, { batches: so.batches + 1, executions: so.executions + positions.length })
+    }
     // A few small ones say nothing of the others: with a herd behind them, far too many would be locked ([m] 45 ms, not 8).
-    if (executions >= batchExecutionsMax || (executions > 0 && batches.length >= lookedAt))
-      this.#batchSize = executions / batches.length
+    for (const { batches: count, executions } of byLane.values())
+      if (executions >= batchExecutionsMax || count >= lookedAt) this.#batchSize = executions / count
     for (const { lane, positions } of batches) this.#share.count(lane, positions.length)
     for (const { lane } of live) this.#share.count(lane, 1)
   }
@@ -252,111 +287,4 @@ export class Claimer {
     const { executor } = this.#deps.definitions.get(one.jobId, one.version)!
     return executor === 'worker' || executor === 'artifact'
   }
-
-  #toTasks({ batches, live }: Claimed, parents: ReadonlyMap<string, ParentResult[]>): Task[] {
-    const claimedMs = this.#deps.clock.monotonicMs()
-    const ranked: { rank: number; tasks: Task[] }[] = []
-    for (const batch of batches) ranked.push({ rank: batch.rank, tasks: this.#ofBatch(batch, claimedMs) })
-    for (const one of live) {
-      const task = this.#ofLive(one, { claimedMs, parents: parents.get(one.executionId) ?? [] })
-      ranked.push({ rank: one.rank, tasks: [task] })
-    }
-    return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ tasks }) => tasks)
-  }
-
-  #ofBatch(claimed: ClaimedBatch, claimedMs: number): Task[] {
-    const { batchId, fence, lane, enqueuedAt, kind, positions, payloads } = claimed
-    const batch: BatchInHand = {
-      batchId,
-      fence,
-      claimedMs,
-      tasks: [],
-      open: positions.length,
-      settling: false,
-    }
-    for (let i = 0; i < positions.length; i++) {
-      const position = positions[i]!
-      batch.tasks.push({
-        executionId: executionIdAt(batchId, position),
-        jobId: claimed.jobIds[i]!,
-        version: claimed.versions[i]!,
-        kind,
-        lane,
-        slot: claimed.slots[i]!,
-        enqueuedAt,
-        attempt: 1,
-        losses: 0,
-        prepared: this.#deps.definitions.get(claimed.jobIds[i]!, claimed.versions[i]!)!,
-        bodyOverride: payloads === null ? null : JSON.stringify(payloads[position]),
-        idempotencyKey: null,
-        checkpoint: null,
-        totalDeadline: null,
-        runId: null,
-        parents: [],
-        isSuspect: false,
-        batch,
-        position,
-        fence,
-        claimedMs,
-        state: 'queued',
-        startedAt: null,
-        end: null,
-        awaitingUntil: null,
-        abort: null,
-        cancelledMs: null,
-        isOver: false,
-        leaving: false,
-      })
-    }
-    return batch.tasks
-  }
-
-  #ofLive(one: ClaimedLive, { claimedMs, parents }: Pick<Task, 'claimedMs' | 'parents'>): Task {
-    return {
-      executionId: one.executionId,
-      jobId: one.jobId,
-      version: one.version,
-      kind: one.kind,
-      lane: one.lane,
-      slot: one.slot,
-      enqueuedAt: one.enqueuedAt,
-      attempt: one.attempt,
-      losses: one.losses,
-      prepared: this.#deps.definitions.get(one.jobId, one.version)!,
-      bodyOverride: 'payloadOverride' in one ? JSON.stringify(one.payloadOverride) : null,
-      idempotencyKey: one.idempotencyKey,
-      checkpoint: 'checkpoint' in one ? { value: one.checkpoint } : null,
-      totalDeadline: one.totalDeadline,
-      runId: one.runId,
-      parents,
-      isSuspect: this.#deps.isMortal && one.suspect,
-      batch: null,
-      position: 0,
-      fence: one.fence,
-      claimedMs,
-      state: 'queued',
-      startedAt: null,
-      end: null,
-      awaitingUntil: null,
-      abort: null,
-      cancelledMs: null,
-      isOver: false,
-      leaving: false,
-    }
-  }
-}
-
-/** Tenants whose keys their calls are signed with. */
-function tenantsCalled(tasks: readonly Task[]): Set<string> {
-  const tenantIds = new Set<string>()
-  for (const { prepared } of tasks) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)
-  return tenantIds
-}
-
-function keysOf({ batches, live }: Claimed): { jobId: string; version: number }[] {
-  const keys = live.map(({ jobId, version }) => ({ jobId, version }))
-  for (const { jobIds, versions } of batches) {
-    for (let i = 0; i < jobIds.length; i++) keys.push({ jobId: jobIds[i]!, version: versions[i]! })
-  }
-  return keys
 }

@@ -42,6 +42,8 @@ export interface WorkerDeps extends World {
   /** Called when there is something in hand to look after. */
   onTaken: () => void
   onFinished: FinishDeps['onFinished']
+  /** Called when a claim should follow soon, although nobody was told of anything new. */
+  onLeft?: () => void
 }
 
 export interface WorkerOptions {
@@ -150,6 +152,7 @@ export class Worker {
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
       isPressed: deps.isPressed ?? (() => false),
       isDraining: () => this.#draining,
+      onLeft: deps.onLeft ?? (() => {}),
     })
   }
 

@@ -172,6 +172,7 @@ export class SimulatedServer {
         leases,
         onEnded: () => finish.wake(),
         onTaken: () => tend.wake(),
+        onLeft: () => claim.wake(),
         onFinished: ({ retries, handedBack }) => {
           claim.wake()
           this.#send('waiting')

@@ -45,7 +45,7 @@ test('a failed execution is run again under its key, and is no dead letter any m
     status: 'PENDING',
     scheduled_time: scheduledTime,
   })
-  assert.deepEqual(woken, ['queue', 'waiting'])
+  assert.deepEqual(woken, ['queue', 'shared', 'waiting'])
   const [before, after] = [await show(executionId), await show(newId)]
   assert.deepEqual(
     [after.kind, after.retry_of, after.idempotency_key, after.payload, after.scheduled_time],

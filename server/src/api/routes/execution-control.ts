@@ -7,6 +7,7 @@ import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/contro
 import type { History } from '../../ports/history.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import { queueTopics } from '../../ports/wakeup.ts'
 import { ApiError } from '../api-error.ts'
 import { toScheduledTime } from '../execution-shape.ts'
 import { takeNoBody } from '../json-body.ts'
@@ -68,7 +69,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
             status: 'PENDING',
             scheduled_time: toScheduledTime(slot),
           },
-          wake: ['queue', 'waiting'],
+          wake: [...queueTopics(lane), 'waiting'],
         }
       })
     },

@@ -118,7 +118,7 @@ test('an IMMEDIATE job runs once, now', async (t) => {
   assert.equal(job.status, 'COMPLETED')
   assert.equal(job.schedule.next_run_at, null)
   assert.equal(job.schedule.last_run_at, '2026-01-01T00:00:01Z')
-  assert.deepEqual(woken, ['queue'])
+  assert.deepEqual(woken, ['queue', 'shared'])
   const execution = (await call('GET', `/executions/${job.execution_id}`)).json()
   assert.deepEqual(
     [execution.job_id, execution.status, execution.kind, execution.scheduled_time, execution.payload],

@@ -6,12 +6,12 @@ import {
   TriggerRequest,
 } from '@carillon/contract/trigger.ts'
 import type { FastifyInstance } from 'fastify'
-import { type LaneChooser, sharedLane } from '../../domain/lane.ts'
+import type { LaneChooser } from '../../domain/lane.ts'
 import { listTriggers, toTriggerBatches, triggersWaitingMax } from '../../domain/trigger-batches.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { TriggerManyOutcome, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
-import type { WakeupTopic } from '../../ports/wakeup.ts'
+import { queueTopics } from '../../ports/wakeup.ts'
 import { ApiError } from '../api-error.ts'
 import { toScheduledTime } from '../execution-shape.ts'
 import { takeNoBody } from '../json-body.ts'
@@ -73,7 +73,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
               scheduled_time: toScheduledTime(enqueuedAt),
               graph_run_id: runId,
             },
-            wake: wakeFor(lane),
+            wake: [...queueTopics(lane), 'waiting'],
           }
         },
         { gather: { jobId } },
@@ -126,18 +126,13 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
               execution_ids: listTriggers(batches).map(({ executionId }) => executionId),
               graph_run_ids: runIds,
             },
-            wake: wakeFor(lane),
+            wake: [...queueTopics(lane), 'waiting'],
           }
         },
         { gather: { jobId, executions: count } },
       )
     },
   )
-}
-
-/** Whom an execution in this lane wakes. */
-function wakeFor(lane: string): WakeupTopic[] {
-  return lane === sharedLane ? ['queue', 'shared', 'waiting'] : ['queue', 'waiting']
 }
 
 /** How many are asked for: in one of two ways. */
