@@ -52,7 +52,7 @@ function plainOf(value: unknown): unknown {
   return Object.fromEntries(inOrder.map(([name, part]) => [name, plainOf(part)]))
 }
 
-/** PostgreSQL keeps how far an attempt is in four bytes. */
+/** PostgreSQL keeps how far an attempt is in four bytes, and says it in as few digits as these need. */
 function roundOf(value: number): number {
-  return Number(value.toPrecision(6))
+  return Number(Math.fround(value).toPrecision(6))
 }

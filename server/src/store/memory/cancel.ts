@@ -43,7 +43,7 @@ export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: str
     return false
   }
   if (row.cancelledAt === null) {
-    const deadline = soonerForCancel(store, row.deadline)
+    const deadline = soonerForCancel(store.now(), row.deadline)
     store.changeLive(row, { cancelledAt: store.now(), cancelMessage: message, deadline })
   }
   return true

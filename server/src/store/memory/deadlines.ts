@@ -36,9 +36,9 @@ export function silentAtOf(store: MemoryStore, row: LiveRow): EpochMs | null {
   return seconds === undefined ? null : epochMs(store.now() + seconds * 1_000)
 }
 
-/** Of one that is cancelled now, or was and gets this deadline. */
-export function soonerForCancel(store: MemoryStore, deadline: EpochMs | null): EpochMs {
-  return epochMs(Math.min(deadline ?? Number.POSITIVE_INFINITY, store.now() + cancelGraceMs))
+/** Of one that was cancelled then, and would have this deadline. */
+export function soonerForCancel(cancelledAt: EpochMs, deadline: EpochMs | null): EpochMs {
+  return epochMs(Math.min(deadline ?? Number.POSITIVE_INFINITY, cancelledAt + cancelGraceMs))
 }
 
 /** The first of its deadlines; null: it has none. */

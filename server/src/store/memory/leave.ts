@@ -12,7 +12,7 @@ const forgottenMax = 50
 /** `row`: as it was taken out of its batch; `start`: of its time. */
 export function leaveRunning(store: MemoryStore, row: LiveRow, start: EpochMs): LiveRow {
   const deadline = deadlineFrom(store, row, start)
-  const by = row.cancelledAt === null ? deadline : soonerForCancel(store, deadline)
+  const by = row.cancelledAt === null ? deadline : soonerForCancel(row.cancelledAt, deadline)
   store.changeLive(row, { deadline: by })
   return row
 }

@@ -56,7 +56,7 @@ function stay(
   row: LiveRow,
   { kind, startedAt, deadline }: Extract<Ending, { kind: 'running' | 'awaiting' }>,
 ): void {
-  const by = row.cancelledAt === null ? deadline : soonerForCancel(store, deadline)
+  const by = row.cancelledAt === null ? deadline : soonerForCancel(row.cancelledAt, deadline)
   const holder =
     kind === 'running'
       ? { state: 'running' as const }
