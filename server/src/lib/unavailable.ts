@@ -7,3 +7,6 @@ export class Unavailable extends Error {
     this.name = 'Unavailable'
   }
 }
+
+/** A transaction found that it should have begun with something else. Nothing of it is written; who owns it begins anew. */
+export class BeginAnew extends Unavailable {}

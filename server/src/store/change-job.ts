@@ -9,7 +9,7 @@ import { routeOf } from '../domain/route.ts'
 import { calendarNames } from '../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { EpochMs } from '../lib/epoch.ts'
-import { Unavailable } from '../lib/unavailable.ts'
+import { BeginAnew } from '../lib/unavailable.ts'
 import type { ChangeOutcome, ChangeTarget } from '../ports/jobs.ts'
 import { cancelOfJobs } from './cancel.ts'
 import * as statements from './change-job.sql.ts'
@@ -31,14 +31,14 @@ export async function changeJob(
     const outcome = await tryChange(database, target, decide, { locksGraphs: mayTouch })
     if (outcome !== 'in_graph') return outcome
     // It came into a graph since we looked. Graphs are locked before jobs, so its owner must begin anew with that.
-    if (database.isNested) throw new Unavailable('the graph of the job')
+    if (database.isNested) throw new BeginAnew('the graph of the job')
     const again = await tryChange(database, target, decide, { locksGraphs: true })
     assert(again !== 'in_graph', 'its graph is locked')
     return again
   } catch (error) {
     if (!isKeyTaken(error)) throw error
     // Somebody took it since we looked. Within a transaction that has ended all of it: its owner must begin anew.
-    if (database.isNested) throw new Unavailable('the key of the job', { cause: error })
+    if (database.isNested) throw new BeginAnew('the key of the job', { cause: error })
     return 'key_taken'
   }
 }

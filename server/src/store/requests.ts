@@ -1,6 +1,7 @@
 // One request, one effect, on PostgreSQL: the effect and the answer to it are one transaction. A key takes an advisory
 // lock for as long as that lasts: who comes second is told so at once and holds no connection waiting.
 import { Group } from '../lib/group.ts'
+import { BeginAnew } from '../lib/unavailable.ts'
 import type { Done, Once, Reply, Requests, RequestTerms, RunOutcome, WriteStores } from '../ports/requests.ts'
 import { StoredApiKeys } from './api-keys.ts'
 import { StoredArtifacts } from './artifacts.ts'
@@ -39,6 +40,9 @@ const groupLimits = {
   waitingMax: 10_000,
 }
 
+/** So often a transaction begins that finds each time that it should have begun otherwise: others change the same jobs. */
+const beginningsMax = 3
+
 export class StoredRequests implements Requests {
   readonly #database: Database
   /** One of each for all requests: what comes together is committed together. */
@@ -64,15 +68,19 @@ export class StoredRequests implements Requests {
   }
 
   #runTogether(runs: readonly KeyedRun[]): Promise<RunOutcome<unknown>[]> {
-    return withToday(this.#database, () => this.#database.transaction((queries) => runKeyed(queries, runs)))
+    return beginAgain(() =>
+      withToday(this.#database, () => this.#database.transaction((queries) => runKeyed(queries, runs))),
+    )
   }
 
   async #runAndUndo<T>(work: (stores: WriteStores) => Promise<Done<T>>): Promise<RunOutcome<T>> {
     try {
-      return await withToday(this.#database, () =>
-        this.#database.transaction(async (queries) => {
-          throw new Undone((await work(storesOn(within(queries)))).value)
-        }),
+      return await beginAgain(() =>
+        withToday(this.#database, () =>
+          this.#database.transaction(async (queries) => {
+            throw new Undone((await work(storesOn(within(queries)))).value)
+          }),
+        ),
       )
     } catch (error) {
       if (error instanceof Undone) return { kind: 'done', value: error.value as T }
@@ -83,6 +91,16 @@ export class StoredRequests implements Requests {
   async forget(limit: number): Promise<number> {
     const { count } = await this.#database.query(statements.deleteOldKeys, [limit])
     return count
+  }
+}
+
+async function beginAgain<T>(run: () => Promise<T>): Promise<T> {
+  for (let left = beginningsMax - 1; ; left--) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof BeginAnew) || left === 0) throw error
+    }
   }
 }
 
