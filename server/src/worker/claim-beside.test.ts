@@ -73,7 +73,9 @@ async function setup({ capacity = 800 } = {}) {
     workerId: () => workerId,
     isPressed: () => false,
     isDraining: () => state.isDraining,
-    onLeft: () => void (state.left += 1),
+    onLeft() {
+      state.left += 1
+    },
   })
   async function fire(count: number, lane: string): Promise<string[]> {
     const jobs: NewJob[] = []
@@ -104,6 +106,9 @@ async function setup({ capacity = 800 } = {}) {
     },
     setWorker(id: string | null) {
       workerId = id
+    },
+    drain() {
+      state.isDraining = true
     },
     settle: () => world.advance(0),
   }
@@ -268,7 +273,7 @@ test('what a claim beside brought and nobody took goes back with the next step',
 })
 
 for (const [what, change] of [
-  ['of a worker that drains', ({ state }: Setup) => void (state.isDraining = true)],
+  ['of a worker that drains', ({ drain }: Setup) => drain()],
   ['under a lease that was lost', ({ setWorker }: Setup) => setWorker('another one')],
 ] as const) {
   test(`what a claim brings ${what} is not taken`, async () => {
