@@ -44,7 +44,7 @@ export const fireEveryMs = 1_000
  */
 export const firesAtOnce = 3
 /** What tenants with little due have fires alone while it is few, and for so long at most: a herd's fires take the cores. */
-const fewMax = 50
+const aloneSlotsMax = 50
 const aloneMsMax = 50
 const aloneLookMs = 2
 const busyMs = 50
@@ -60,7 +60,7 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
   const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
     const slots = assignBatches(deps, due, plans, now)
-    const isAlone = wheel.tookFew && slots.length <= fewMax
+    const isAlone = wheel.tookFew && slots.length <= aloneSlotsMax
     if (isAlone) few.firedSinceMs = startedMs
     let answers: FireAnswer[]
     try {
