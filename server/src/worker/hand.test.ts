@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { aborted, idsOf, ok, refused, setupHand as setup } from '../../test/hand.ts'
-import { batchMsMax, startsPerTurn } from './hand.ts'
+import { aheadMax, aheadMin, batchMsMax, startsPerTurn } from './hand.ts'
 import { noHost } from './prepare.ts'
 
 test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
@@ -229,6 +229,48 @@ test('as much is claimed ahead of what runs as ended of late, and nothing while 
   assert.equal(hand.room, 3 + 3)
   await world.advance(1_000)
   assert.equal(hand.room, 3)
+})
+
+test('as many calls are claimed ahead as have ended in 200 ms before, up to a limit', async () => {
+  const { hand, world, takeLive, end } = setup({ capacity: 8_000 })
+  await world.advance(1_000)
+  assert.equal(hand.room, aheadMin)
+  for (const task of takeLive('a', 500)) await end(task)
+  for (const task of hand.tasks()) hand.drop(task)
+  // The next burst comes a second later, or ten.
+  await world.advance(10_000)
+  assert.equal(hand.endedRecently, 0)
+  assert.equal(hand.room, 500)
+  for (const task of takeLive('a', 1_000)) await end(task)
+  await world.advance(1_000)
+  for (const task of takeLive('b', 900)) await end(task)
+  for (const task of hand.tasks()) hand.drop(task)
+  assert.equal(hand.room, aheadMax)
+})
+
+test('when something that was claimed ahead does not start in time, less is claimed ahead again', async () => {
+  const { hand, world, takeBatch, takeLive, end } = setup({ capacity: 4_000 })
+  const endFast = async () => {
+    for (const task of takeLive('fast', 500)) await end(task)
+    for (const task of hand.tasks()) if (task.state === 'ended') hand.drop(task)
+    await world.advance(1_000)
+  }
+  await endFast()
+  assert.equal(hand.room, 500)
+  // One that still runs is only slow itself: others start.
+  takeBatch(['slow'])
+  await world.advance(batchMsMax)
+  assert.equal(hand.takeExpired().batches.length, 1)
+  assert.equal(hand.room, 500)
+  takeBatch(Array(501).fill('full'))
+  await world.advance(batchMsMax)
+  hand.takeExpired()
+  assert.equal(hand.room, aheadMin - hand.queued)
+  takeLive('full', 1)
+  await endFast()
+  assert.equal(hand.room, 500 - hand.queued)
+  hand.takeExpired()
+  assert.equal(hand.room, aheadMin - hand.queued)
 })
 
 test('of a burst of calls some start in each turn, and whoever had no turn comes first in the next one', async () => {
