@@ -3,6 +3,7 @@ import { artifactRoute, shellRoute } from './domain/route.ts'
 import { workerBeatMs } from './domain/worker.ts'
 import { whenAnswered } from './lib/when-answered.ts'
 import type { LocalExecutor } from './ports/executor.ts'
+import type { Taker } from './ports/taker.ts'
 import { StoredAttempts } from './store/attempts.ts'
 import { StoredGraphRuns } from './store/graph-runs.ts'
 import { StoredLogs } from './store/logs.ts'
@@ -49,6 +50,8 @@ export interface RunningWorker {
   /** Hands back what is left, and the lease. */
   release(): Promise<void>
   utilization(): number
+  /** Takes what is triggered in this process; null: it does not make HTTP calls. */
+  taker: Taker | null
 }
 
 export async function startWorker(
@@ -105,6 +108,7 @@ export async function startWorker(
     },
     release: () => worker.release(),
     utilization: () => worker.hand.size / worker.hand.capacity,
+    taker: task.kind === 'http' ? worker.taker : null,
   }
 }
 

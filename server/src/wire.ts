@@ -158,7 +158,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       jobVersions: new StoredJobVersions(database),
       activity: new StoredActivity(database),
       plans: new StoredPlans(database),
-      requests: new StoredRequests(database),
+      requests: new StoredRequests(database, worker?.taker ?? null),
       partitions: new StoredPartitions(database),
       queue: new StoredQueue(database),
       attempts: new StoredAttempts(database),

@@ -69,6 +69,7 @@ const conditions = [
   ...[`SELECT 'infinity'`, `SELECT 't7'`, `SELECT 'a'`],
 ]
 const conditionTypes = 'uuid, uuid, timestamptz, text[], text, text, boolean, timestamptz, text, text'
+const triggeredJobs = `SELECT json_agg(json_build_object('t', (${tenant}), 'j', ${job})) FROM generate_series(1, 200) AS n`
 const goneJobs = `SELECT json_agg(json_build_object('j', ${job}, 'm', 'gone')) FROM generate_series(1, 20) AS n`
 const routes = `SELECT array_agg(CASE n WHEN 1 THEN 'server' ELSE 'worker t h' || n END) FROM generate_series(1, 50) AS n`
 /** The same word of 2,000 executions. */
@@ -281,12 +282,11 @@ export const hotStatements: HotStatement[] = [
     values: [tenant, 'SELECT NULL', 'SELECT NULL', 'SELECT 10001'],
     types: 'uuid, text, text, bigint',
   },
-  ...[jobStatements.lockJobs, jobStatements.lockFreeJobs, jobStatements.lockHeldJobs].map((statement) => ({
+  { statement: jobStatements.lockJobs, values: [triggeredJobs], types: 'json' },
+  ...[jobStatements.lockFreeJobs, jobStatements.lockHeldJobs].map((statement) => ({
     statement,
-    values: [
-      `SELECT json_agg(json_build_object('t', (${tenant}), 'j', ${job})) FROM generate_series(1, 200) AS n`,
-    ],
-    types: 'json',
+    values: [triggeredJobs, 'SELECT array_agg(worker_id) FROM workers'],
+    types: 'json, uuid[]',
   })),
   { statement: selectState, values: [`SELECT md5('7')::uuid`], types: 'uuid' },
   {
@@ -382,7 +382,7 @@ export const hotStatements: HotStatement[] = [
     statement: jobStatements.insertTriggers,
     values: [
       `SELECT json_agg(json_build_object('n', n, 't', (${tenant}), 'e', gen_random_uuid(), 'j', ${job}, 'l',
-        'shared')) FROM generate_series(1, 200) AS n`,
+        'shared', 'w', (SELECT worker_id FROM workers LIMIT 1), 'r', 'server')) FROM generate_series(1, 200) AS n`,
       'SELECT 2',
     ],
     types: 'json, int',

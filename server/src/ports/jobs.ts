@@ -5,6 +5,8 @@ import type { JobState, JobWrite } from '../domain/job-change.ts'
 import type { JobFilter } from '../domain/operation.ts'
 import type { TriggerBatch } from '../domain/trigger-batches.ts'
 import type { EpochMs } from '../lib/epoch.ts'
+import type { ClaimedLive } from './queue.ts'
+import type { TakerName } from './taker.ts'
 
 export interface Jobs {
   /** The job, its first version and its cursor; with `immediate` also its one execution. */
@@ -62,11 +64,13 @@ export interface TriggerOrder {
   lane: string
   /** Replaces the job's payload; absent: the job's own. */
   payloadOverride?: unknown
+  /** Takes it as it is made, if it could start at once and nobody in the shared lane would go before it. */
+  taker?: TakerName
 }
 
 export type TriggerOutcome =
-  /** `runId`: the graph run that it starts; null: it runs alone. */
-  | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null }
+  /** `runId`: the graph run that it starts; null: it runs alone. `claimed`: what its taker has, with its definition; null: nothing. */
+  | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null; claimed: ClaimedLive | null }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
 

@@ -8,6 +8,7 @@ import type { DeadLetters } from './dead-letters.ts'
 import type { GraphRuns } from './graph-runs.ts'
 import type { Jobs } from './jobs.ts'
 import type { Operations } from './operations.ts'
+import type { Taker } from './taker.ts'
 import type { Tenants } from './tenants.ts'
 
 /** The stores that a request may write to. */
@@ -21,6 +22,8 @@ export interface WriteStores {
   calendars: Calendars
   artifacts: Artifacts
   graphRuns: GraphRuns
+  /** Takes what is triggered. Absent: nobody does, or what is written by these stores may still be undone. */
+  taker?: Taker
 }
 
 export interface Requests {

@@ -25,6 +25,14 @@ export const isUnderWay = (job: Fragment, scattered: Fragment): Fragment => frag
     (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1),
     false)`
 
+/** A row of `live` (l) that a worker has just taken, with its version (v): all that is needed to run it. See `SingleRow`. */
+export const claimedSingle = fragment`
+  l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms, to_ms(l.rank) AS rank_ms,
+  NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms, l.attempt, l.losses,
+  CASE WHEN l.worker_id IS NOT NULL THEN l.payload_override::text END AS payload_override, l.idempotency_key,
+  l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms, coalesce(l.host = 'suspect', false) AS suspect, l.run_id,
+  v.tenant_id, v.name, v.execution, v.retry_policy, v.priority AS job_priority, v.jitter_seconds`
+
 /** Nothing of an execution was recorded before it was made, which its id tells; an hour for clocks that differ. */
 export const recordedSince = (id: Fragment): Fragment => fragment`
   from_ms(('x' || translate(left((${id})::text, 13), '-', ''))::bit(48)::bigint) - interval '1 hour'`

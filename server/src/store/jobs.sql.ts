@@ -1,6 +1,7 @@
 // The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
 import { type Fragment, fragment, type Sql, sql } from '../lib/sql.ts'
-import { isLimited, isRoot, isUnderWay } from './fragments.ts'
+import { deadlineAfter } from './end-attempts.ts'
+import { claimedSingle, isLimited, isRoot, isUnderWay } from './fragments.ts'
 
 // Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
 // of it is written.
@@ -128,11 +129,15 @@ export const lockJobs = sql('lockJobs')`
   JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
   ORDER BY c.job_id FOR NO KEY UPDATE OF c`
 
-// The same for `insertTriggers`, which is sent right behind it and triggers what is told here.
+// The same for `insertTriggers`, which is sent right behind it and triggers what is told here. The workers that take some of
+// it ($2) are locked first, as reclaim does: locked with the insert, they would deadlock with whoever locks both the other way round.
 const lockToTrigger = (name: string, wait: Fragment): Sql => sql(name)`
-  WITH locked AS MATERIALIZED (
-    SELECT c.tenant_id, c.job_id, c.status FROM json_to_recordset($1::json) AS x(t uuid, j uuid)
-    JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
+  WITH holder AS MATERIALIZED (
+    SELECT worker_id FROM workers WHERE worker_id = ANY ($2::uuid[]) ORDER BY worker_id FOR KEY SHARE
+  ), asked AS MATERIALIZED (
+    SELECT x.t, x.j FROM json_to_recordset($1::json) AS x(t uuid, j uuid) LEFT JOIN (SELECT count(*) FROM holder) h ON true
+  ), locked AS MATERIALIZED (
+    SELECT c.tenant_id, c.job_id, c.status FROM asked x JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
     ORDER BY c.job_id FOR NO KEY UPDATE OF c ${wait}
   ), told AS MATERIALIZED (
     SELECT set_config('carillon.triggered', coalesce(array_agg(l.job_id), '{}')::text, true) FROM locked l
@@ -147,29 +152,54 @@ export const lockHeldJobs = lockToTrigger('lockHeldJobs', fragment``)
 
 // In a statement of its own behind the lock: it sees what was committed before we had it.
 // Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
+// w, r: the worker that takes it as it is made, on this route. It takes what is ready and in the shared lane, unless somebody
+// there would go before it, and no root of a graph, whose start is noted first. What it has comes with all that is needed to
+// run it.
 export const insertTriggers = sql('insertTriggers')`
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    payload_override, concurrency_key, key_limit, run_id)
-  SELECT x.e, d.job_id, d.version, d.tenant_id, 'trigger',
-    CASE WHEN d.limited OR d.overlap_policy <> 'ALLOW' AND (
-      row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
-      OR ${isUnderWay(fragment`x.j`, fragment`d.scattered`)}
-    ) THEN 'waiting' ELSE 'ready' END,
-    d.route, x.l, greatest(1, d.priority - $2::int), date_trunc('second', m.at), m.at,
-    m.at + greatest(1, d.priority - $2::int) * interval '60 seconds', x.p::json, d.concurrency_key,
-    d.concurrency_key_limit, CASE WHEN d.is_root THEN x.e END
-  FROM (SELECT clock_ms() AS at) m
-  CROSS JOIN json_to_recordset($1::json) AS x(n int, t uuid, e uuid, j uuid, l text, p text)
-  CROSS JOIN LATERAL (
-    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, c.scattered, v.concurrency_key,
-      v.concurrency_key_limit, ${isLimited} AS limited, ${isRoot} AS is_root
-    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
-    JOIN cursors c ON c.job_id = j.job_id
-    WHERE j.job_id = x.j LIMIT 1
-  ) d
-  -- The job may be locked for its own tenant, and be asked for by another one beside it.
-  WHERE x.j IN (SELECT unnest(current_setting('carillon.triggered')::uuid[])) AND x.t = d.tenant_id
-  RETURNING execution_id, enqueued_at, run_id`
+  WITH item AS MATERIALIZED (
+    SELECT * FROM json_to_recordset($1::json) AS x(n int, t uuid, e uuid, j uuid, l text, p text, w uuid, r text)
+  ), taker AS MATERIALIZED (
+    SELECT w.worker_id, x.r AS route, least(
+      (SELECT b.rank FROM batches b WHERE b.route = x.r AND b.lane = 'shared' AND b.worker_id IS NULL ORDER BY b.rank LIMIT 1),
+      (SELECT l.rank FROM live l WHERE l.route = x.r AND l.lane = 'shared' AND l.state = 'ready' AND l.host IS NULL
+        ORDER BY l.rank LIMIT 1)
+    ) AS up_to
+    FROM (SELECT DISTINCT w, r FROM item WHERE w IS NOT NULL) x JOIN workers w ON w.worker_id = x.w
+  ), made AS (
+    INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
+      rank, payload_override, concurrency_key, key_limit, run_id, worker_id, fence, attempt, started_at, deadline, silent_at,
+      total_deadline)
+    SELECT v.e, v.job_id, v.version, v.tenant_id, 'trigger', CASE WHEN w.worker_id IS NULL THEN v.state ELSE 'running' END,
+      v.route, v.l, v.level, date_trunc('second', v.at), v.at, v.rank, v.p::json, v.concurrency_key,
+      v.concurrency_key_limit, CASE WHEN v.is_root THEN v.e END, w.worker_id, num_nonnulls(w.worker_id),
+      num_nonnulls(w.worker_id), b.at, ${deadlineAfter(fragment`b.at`)},
+      b.at + v.heartbeat_timeout_seconds * interval '1 second', b.at + v.total_timeout_seconds * interval '1 second'
+    FROM (
+      SELECT x.e, x.l, x.p, x.w, x.r, d.*, m.at, m.at + d.level * interval '60 seconds' AS rank,
+        CASE WHEN d.limited OR d.overlap_policy <> 'ALLOW' AND (
+          row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
+          OR ${isUnderWay(fragment`x.j`, fragment`d.scattered`)}
+        ) THEN 'waiting' ELSE 'ready' END AS state
+      FROM (SELECT clock_ms() AS at) m CROSS JOIN item x CROSS JOIN LATERAL (
+        SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.route, c.scattered, v.concurrency_key,
+          v.concurrency_key_limit, v.timeout_seconds, v.heartbeat_timeout_seconds, v.total_timeout_seconds,
+          greatest(1, v.priority - $2::int) AS level, ${isLimited} AS limited, ${isRoot} AS is_root
+        FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+        JOIN cursors c ON c.job_id = j.job_id
+        WHERE j.job_id = x.j LIMIT 1
+      ) d
+      -- The job may be locked for its own tenant, and be asked for by another one beside it.
+      WHERE x.j IN (SELECT unnest(current_setting('carillon.triggered')::uuid[])) AND x.t = d.tenant_id
+    ) v
+    LEFT JOIN taker w ON w.worker_id = v.w AND w.route = v.r AND v.route = v.r AND v.l = 'shared' AND v.state = 'ready'
+      AND NOT v.is_root AND v.rank < coalesce(w.up_to, 'infinity')
+    CROSS JOIN LATERAL (SELECT CASE WHEN w.worker_id IS NOT NULL THEN v.at END AS at) b
+    RETURNING l.*
+  )
+  SELECT l.enqueued_at, l.worker_id IS NOT NULL AS taken, ${claimedSingle}
+  FROM made l LEFT JOIN LATERAL (
+    SELECT * FROM job_versions v WHERE v.job_id = l.job_id AND v.version = l.version AND l.worker_id IS NOT NULL LIMIT 1
+  ) v ON true`
 
 // Before many triggers of a job ($1): how many of it have not ended, up to $2 alone. With a lock that keeps programs out
 // that do not know such batches, until the end of the transaction: see migration 16.

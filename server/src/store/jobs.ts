@@ -20,6 +20,7 @@ import type {
   TriggerOutcome,
 } from '../ports/jobs.ts'
 import { changeJob } from './change-job.ts'
+import { type SingleRow, toClaimedSingle } from './claim-rows.ts'
 import type { Queries, Transactions } from './database.ts'
 import { withDays } from './days.ts'
 import { generation } from './generation.ts'
@@ -105,17 +106,21 @@ export class StoredJobs implements Jobs {
     const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
     const keys = [...targets.values()].map(({ tenantId, jobId }) => ({ t: tenantId, j: jobId }))
     const rows = items.map(({ order, payload: p }, n) => {
-      const { tenantId: t, executionId: e, jobId: j, lane: l } = order
-      return { n, t, e, j, l, ...(p !== null && { p }) }
+      const { tenantId: t, executionId: e, jobId: j, lane: l, taker } = order
+      return { n, t, e, j, l, ...(p !== null && { p }), ...(taker && { w: taker.workerId, r: taker.route }) }
     })
+    const takers = [...new Set(items.flatMap(({ order }) => order.taker?.workerId ?? []))].toSorted()
     const [locked, inserted] = await this.#database.transaction((queries) =>
-      insertTriggers(queries, lock, JSON.stringify(keys), rows),
+      insertTriggers(queries, { lock, targets: JSON.stringify(keys), items: rows, takers }),
     )
     const found = new Set(locked.rows.map((row) => `${row.tenant_id} ${row.job_id}`))
-    const enqueued = new Map(inserted.rows.map((row) => [row.execution_id, row]))
+    const enqueued = new Map(inserted.rows.map((row) => [row.id, row]))
     return items.map((item) => {
       const row = enqueued.get(item.order.executionId)
-      if (row !== undefined) return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id }
+      if (row !== undefined) {
+        const claimed = row.taken ? toClaimedSingle(row) : null
+        return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id, claimed }
+      }
       if (found.has(targetOf(item.order))) return { kind: 'deleted' }
       return lock === statements.lockHeldJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
     })
@@ -140,13 +145,14 @@ export class StoredJobs implements Jobs {
       if (begun.rows[0]!.unended + count > triggersWaitingMax) return { kind: 'too_many' }
       // In statements after these: they see what was committed before we had the locks.
       const values = [jobId, lane, triggerLevels, toBatchItems(batches), generation]
-      const batched = await queries.query<InsertedRow>(statements.insertTriggerBatches, values)
+      const batched = await queries.query<{ enqueued_at: EpochMs }>(statements.insertTriggerBatches, values)
       if (batched.count > 0)
         return { kind: 'triggered', enqueuedAt: batched.rows[0]!.enqueued_at, runIds: [] }
       const items = listTriggers(batches).map(({ executionId: e, payload: p }, n) => {
         return { n, t: tenantId, e, j: jobId, l: lane, ...(p !== null && { p }) }
       })
-      const [, { rows }] = await insertTriggers(queries, statements.lockHeldJobs, target, items)
+      const lock = statements.lockHeldJobs
+      const [, { rows }] = await insertTriggers(queries, { lock, targets: target, items, takers: [] })
       const runIds = rows.flatMap(({ run_id: runId }) => (runId === null ? [] : [runId])).toSorted()
       return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at, runIds }
     })
@@ -221,11 +227,20 @@ function targetOf({ tenantId, jobId }: TriggerOrder): string {
   return `${tenantId} ${jobId}`
 }
 
+interface TriggersToInsert {
+  lock: Sql
+  /** As JSON. */
+  targets: string
+  items: readonly object[]
+  /** Workers that take some of them, in the order of their ids. */
+  takers: readonly string[]
+}
+
 /** Sent together: between the two another request of the same transaction would tell its own jobs instead. */
-function insertTriggers(queries: Queries, lock: Sql, targets: string, items: readonly object[]) {
+function insertTriggers(queries: Queries, { lock, targets, items, takers }: TriggersToInsert) {
   return Promise.all([
-    queries.query<LockRow>(lock, [targets]),
-    queries.query<InsertedRow>(statements.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
+    queries.query<LockRow>(lock, [targets, takers]),
+    queries.query<TriggeredRow>(statements.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
   ])
 }
 
@@ -236,10 +251,10 @@ interface LockRow {
   status: JobStatus | null
 }
 
-interface InsertedRow {
-  execution_id: string
+/** What was not taken has no definition with it. */
+interface TriggeredRow extends SingleRow {
   enqueued_at: EpochMs
-  run_id: string | null
+  taken: boolean
 }
 
 interface IdRow {

@@ -10,6 +10,7 @@ import {
   ownPayloads,
   takePlaces,
 } from './end-attempts.ts'
+import { claimedSingle } from './fragments.ts'
 
 // Distinct lanes and hosts of each route by skipping through the index: the cost follows their number, not that of what
 // waits.
@@ -166,11 +167,7 @@ export const claimSingles = sql('claimSingles')`
   FROM moment m CROSS JOIN job_versions v
   WHERE v.job_id = l.job_id AND v.version = l.version
     AND l.execution_id = ANY (ARRAY(SELECT execution_id FROM single ORDER BY rank, execution_id LIMIT $4))
-  RETURNING l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms, to_ms(l.rank) AS rank_ms,
-    NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms, l.attempt, l.losses,
-    l.payload_override::text, l.idempotency_key, l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms,
-    coalesce(l.host = 'suspect', false) AS suspect, l.run_id, v.tenant_id, v.name, v.execution, v.retry_policy,
-    v.priority AS job_priority, v.jitter_seconds`
+  RETURNING ${claimedSingle}`
 
 export const selectDefinitions = sql('selectDefinitions')`
   SELECT v.job_id, v.version, v.tenant_id, v.name, v.execution, v.retry_policy, v.priority, v.jitter_seconds

@@ -8,6 +8,7 @@ import { testQueueLeft } from '../../test/conformance/queue-left.ts'
 import { testQueueRoutes } from '../../test/conformance/queue-routes.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 import { testTriggersMany } from '../../test/conformance/triggers-many.ts'
+import { testTriggersTaken } from '../../test/conformance/triggers-taken.ts'
 
 testOnStores(testQueue)
 testOnStores(testQueueAwaiting)
@@ -18,3 +19,4 @@ testOnStores(testQueueDivide)
 testOnStores(testQueueLeft)
 testOnStores(testQueueRoutes)
 testOnStores(testTriggersMany)
+testOnStores(testTriggersTaken)

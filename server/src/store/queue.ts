@@ -1,13 +1,8 @@
 // The worker's port on PostgreSQL.
 import type { AttemptEnd } from '../domain/attempt.ts'
-import type { ExecutionKind } from '../domain/execution.ts'
-import type { Execution } from '../domain/job.ts'
-import type { RetryPolicy } from '../domain/retry.ts'
-import type { EpochMs } from '../lib/epoch.ts'
 import type {
   AttemptKey,
   Claimed,
-  ClaimedBatch,
   ClaimedLive,
   ClaimOrder,
   Definition,
@@ -19,10 +14,19 @@ import type {
   Queue,
   Waiting,
 } from '../ports/queue.ts'
+import {
+  type ClaimRow,
+  type DefinitionRow,
+  type SingleRow,
+  toClaimedBatch,
+  toClaimedLive,
+  toClaimedSingle,
+  toDefinition,
+} from './claim-rows.ts'
 import type { Database } from './database.ts'
 import { withDays } from './days.ts'
 import { toEndingItem } from './ending-item.ts'
-import { elementsOf, listOf, textListOf } from './lists.ts'
+import { listOf, textListOf } from './lists.ts'
 import * as statements from './queue.sql.ts'
 
 export class StoredQueue implements Queue {
@@ -66,10 +70,7 @@ export class StoredQueue implements Queue {
     for (const { lane, count } of lanes) {
       const values = [workerId, routes, lane, count]
       const { rows } = await this.#database.query<SingleRow>(statements.claimSingles, values)
-      for (const row of rows) {
-        const definition = toDefinition({ ...row, priority: row.job_priority })
-        live.push({ ...toClaimedLive(row), definition })
-      }
+      live.push(...rows.map(toClaimedSingle))
     }
     return { batches: [], live }
   }
@@ -190,116 +191,10 @@ function toAnswer(rows: readonly FinishRow[]): FinishAnswer {
   return answer
 }
 
-function toClaimedBatch(row: BatchClaimRow): ClaimedBatch {
-  return {
-    batchId: row.id,
-    fence: row.fence,
-    lane: row.lane,
-    priority: row.priority,
-    enqueuedAt: row.enqueued_ms,
-    rank: row.rank_ms,
-    kind: row.kind,
-    positions: numbersOf(row.positions),
-    jobIds: elementsOf(row.job_ids),
-    versions: numbersOf(row.versions),
-    slots: numbersOf(row.slots_ms) as EpochMs[],
-    payloads: row.payloads === null ? null : (JSON.parse(row.payloads) as unknown[]),
-  }
-}
-
-function toClaimedLive(row: LiveClaimRow): ClaimedLive {
-  return {
-    executionId: row.id,
-    fence: row.fence,
-    lane: row.lane,
-    rank: row.rank_ms,
-    enqueuedAt: row.enqueued_ms,
-    jobId: row.job_id,
-    version: row.version,
-    kind: row.kind,
-    slot: row.slot_ms,
-    attempt: row.attempt,
-    losses: row.losses,
-    idempotencyKey: row.idempotency_key,
-    ...(row.payload_override !== null && { payloadOverride: JSON.parse(row.payload_override) as unknown }),
-    ...(row.checkpoint !== null && { checkpoint: JSON.parse(row.checkpoint) as unknown }),
-    totalDeadline: row.total_deadline_ms,
-    suspect: row.suspect,
-    runId: row.run_id,
-  }
-}
-
-function toDefinition(row: DefinitionRow): Definition {
-  return {
-    jobId: row.job_id,
-    version: row.version,
-    tenantId: row.tenant_id,
-    name: row.name,
-    execution: row.execution,
-    retryPolicy: row.retry_policy,
-    priority: row.priority,
-    jitterSeconds: row.jitter_seconds,
-  }
-}
-
-function numbersOf(list: string): number[] {
-  return elementsOf(list).map(Number)
-}
-
 interface WaitingRow {
   what: 'lane' | 'host'
   name: string
   weight: number
-}
-
-interface AnyClaimRow {
-  id: string
-  fence: number
-  lane: string
-  priority: number
-  enqueued_ms: EpochMs
-  rank_ms: EpochMs
-  kind: ExecutionKind
-}
-
-interface BatchClaimRow extends AnyClaimRow {
-  positions: string
-  job_ids: string
-  versions: string
-  slots_ms: string
-  payloads: string | null
-}
-
-interface LiveClaimRow extends AnyClaimRow {
-  positions: null
-  job_id: string
-  version: number
-  slot_ms: EpochMs
-  attempt: number
-  losses: number
-  payload_override: string | null
-  idempotency_key: string | null
-  checkpoint: string | null
-  total_deadline_ms: EpochMs | null
-  suspect: boolean
-  run_id: string | null
-}
-
-type ClaimRow = BatchClaimRow | LiveClaimRow
-
-interface SingleRow extends LiveClaimRow, Omit<DefinitionRow, 'priority'> {
-  job_priority: number
-}
-
-interface DefinitionRow {
-  job_id: string
-  version: number
-  tenant_id: string
-  name: string
-  execution: Execution
-  retry_policy: RetryPolicy
-  priority: number
-  jitter_seconds: number
 }
 
 /** What is not simply as it was reported: a batch or an execution. */

@@ -3,6 +3,7 @@
 import { Group } from '../lib/group.ts'
 import { BeginAnew } from '../lib/unavailable.ts'
 import type { Done, Once, Reply, Requests, RequestTerms, RunOutcome, WriteStores } from '../ports/requests.ts'
+import type { Taker } from '../ports/taker.ts'
 import { StoredApiKeys } from './api-keys.ts'
 import { StoredArtifacts } from './artifacts.ts'
 import { StoredCalendars } from './calendars.ts'
@@ -17,8 +18,8 @@ import { StoredOperations } from './operations.ts'
 import * as statements from './requests.sql.ts'
 import { StoredTenants } from './tenants.ts'
 
-/** The stores of a transaction that is under way, or of the database. */
-export function storesOn(database: Transactions): WriteStores {
+/** The stores of a transaction that is under way, or of the database. `taker`: only of the database. */
+export function storesOn(database: Transactions, taker: Taker | null = null): WriteStores {
   return {
     jobs: new StoredJobs(database),
     control: new StoredControl(database),
@@ -29,6 +30,7 @@ export function storesOn(database: Transactions): WriteStores {
     calendars: new StoredCalendars(database),
     artifacts: new StoredArtifacts(database),
     graphRuns: new StoredGraphRuns(database),
+    ...(taker && { taker }),
   }
 }
 
@@ -49,9 +51,9 @@ export class StoredRequests implements Requests {
   readonly #stores: WriteStores
   readonly #gathered: Group<KeyedRun, RunOutcome<unknown>>
 
-  constructor(database: Database) {
+  constructor(database: Database, taker: Taker | null = null) {
     this.#database = database
-    this.#stores = storesOn(database)
+    this.#stores = storesOn(database, taker)
     this.#gathered = new Group((runs) => this.#runTogether(runs), groupLimits)
   }
 

@@ -1,118 +1,10 @@
 // Beside a step that is under way the shared lane is claimed: what those wait for who enqueue little.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { createScenario } from '../../test/conformance/scenario.ts'
-import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { herd, setupClaimer as setup } from '../../test/claimer-scene.ts'
 import { sharedLane } from '../domain/lane.ts'
-import { serverRoute } from '../domain/route.ts'
-import type { NewJob } from '../ports/jobs.ts'
-import type { Claimed, ClaimOrder } from '../ports/queue.ts'
-import { createMemoryStore } from '../store/memory/create-memory-store.ts'
-import { CallSigner } from './call-signer.ts'
-import { Claimer } from './claim.ts'
-import { Definitions } from './definitions.ts'
-import { Hand } from './hand.ts'
-
-const herd = 'the lane of a herd'
 
 type Setup = Awaited<ReturnType<typeof setup>>
-
-/** Answers to claims, and to hand-backs, come when a test says so where it holds them. */
-async function setup({ capacity = 800 } = {}) {
-  const world = createVirtualWorld()
-  const { store: _, ...ports } = createMemoryStore(world.clock)
-  const now = async () => world.clock.databaseNow()
-  const s = await createScenario({ ...ports, ids: world.ids, now })
-  const { queue } = ports
-  const orders: ClaimOrder[] = []
-  const known: string[][] = []
-  const held: { lane: string; answer: PromiseWithResolvers<void> }[] = []
-  let handBack: Promise<void> = Promise.resolve()
-  let look: Promise<void> = Promise.resolve()
-  const claim = queue.claim.bind(queue)
-  queue.claim = async (order): Promise<Claimed> => {
-    if (order.singles !== true) orders.push(order)
-    const claimed = await claim(order)
-    await held.find(({ lane }) => order.singles !== true && order.lanes.some((one) => one.lane === lane))
-      ?.answer.promise
-    return claimed
-  }
-  const waiting = queue.waiting.bind(queue)
-  queue.waiting = async (...args) => {
-    const found = await waiting(...args)
-    await look
-    return found
-  }
-  const returnUnknown = queue.returnUnknown.bind(queue)
-  queue.returnUnknown = async (id, ids) => {
-    await handBack
-    known.push(ids.toSorted())
-    return returnUnknown(id, ids)
-  }
-  const hand = new Hand(
-    {
-      clock: world.clock,
-      run: () => new Promise(() => {}),
-      mayStart: () => true,
-      onBatchEnded() {},
-      onLiveEnded() {},
-    },
-    { capacity },
-  )
-  let workerId: string | null = await s.addWorker()
-  const state = { isDraining: false, left: 0 }
-  const claimer = new Claimer({
-    clock: world.clock,
-    queue,
-    graphRuns: ports.graphRuns,
-    hand,
-    definitions: new Definitions(queue, '1.2.3'),
-    signer: new CallSigner(ports.secrets),
-    routes: async () => [serverRoute],
-    isMortal: false,
-    workerId: () => workerId,
-    isPressed: () => false,
-    isDraining: () => state.isDraining,
-    onLeft() {
-      state.left += 1
-    },
-  })
-  async function fire(count: number, lane: string): Promise<string[]> {
-    const jobs: NewJob[] = []
-    for (let i = 0; i < count; i++) jobs.push(await s.createJob())
-    return (await s.fireBatch(jobs, 0, { lane })).executionIds.toSorted()
-  }
-  return {
-    ...{ s, hand, claimer, orders, known, fire, state },
-    inHand: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
-    /** The answers to claims of this lane wait. Returns what lets them come. */
-    holdClaims(lane: string): PromiseWithResolvers<void> {
-      const answer = Promise.withResolvers<void>()
-      held.push({ lane, answer })
-      return answer
-    },
-    /** No claim is held any more. */
-    letGo: () => void held.splice(0),
-    /** What a look for lanes has found is told when this is called. */
-    holdLook(): () => void {
-      const gate = Promise.withResolvers<void>()
-      look = gate.promise
-      return gate.resolve
-    },
-    holdHandBack(): () => void {
-      const gate = Promise.withResolvers<void>()
-      handBack = gate.promise
-      return gate.resolve
-    },
-    setWorker(id: string | null) {
-      workerId = id
-    },
-    drain() {
-      state.isDraining = true
-    },
-    settle: () => world.advance(0),
-  }
-}
 
 test('what comes into the shared lane while a herd is being claimed is in hand before the herd is', async () => {
   const { claimer, fire, holdClaims, inHand, settle } = await setup()
@@ -207,8 +99,8 @@ test('there is one claim beside a step, and it takes no batch apart', async () =
   await step
 })
 
-test('a hand-back waits for the claim beside it: what that brought is known then', async () => {
-  const { claimer, fire, holdClaims, letGo, inHand, known, settle, s } = await setup()
+test('a hand-back comes after the claim beside it: what that brought is known then', async () => {
+  const { claimer, fire, holdClaims, letGo, inHand, known, settle, state, s } = await setup()
   await fire(100, herd)
   const first = holdClaims(herd)
   const step = claimer.step()
@@ -220,13 +112,13 @@ test('a hand-back waits for the claim beside it: what that brought is known then
   first.resolve()
   await step
   claimer.doubt()
-  const next = claimer.step()
-  await settle()
-  assert.equal(JSON.stringify(known), '[]', 'nothing is handed back while an answer may bring it')
   letGo()
+  await claimer.step()
+  assert.equal(JSON.stringify(known), '[]', 'nothing is handed back while an answer may bring it')
   second.resolve()
   assert.equal(await beside, 'more')
-  await next
+  assert.equal(state.left, 1, 'the hand-back is still to come')
+  await claimer.step()
   assert.deepEqual(
     known.map((ids) => few.every((id) => ids.includes(id))),
     [true],

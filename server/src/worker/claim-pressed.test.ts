@@ -38,6 +38,7 @@ test('while its scheduler has a herd to fire a worker asks for no more than a ba
     workerId: () => 'worker',
     isPressed: () => isPressed,
     isDraining: () => false,
+    onTaken() {},
     onLeft() {},
   })
   await claimer.step()

@@ -57,7 +57,7 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
     routes: async () => [routeOf(jobs[0]!)],
     isMortal: true,
     workerId: () => workerId,
-    ...{ isPressed: () => false, isDraining: () => false, onLeft() {} },
+    ...{ isPressed: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
   })
   /** Ends the first that run; their places are free then. */
   async function end(count: number): Promise<void> {

@@ -65,7 +65,7 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
     routes: async () => routes,
     isMortal,
     workerId: () => workerId,
-    ...{ isPressed: () => false, isDraining: () => false, onLeft() {} },
+    ...{ isPressed: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
   })
   const at = (host: string): Partial<NewJob> => ({
     execution: {

@@ -2,10 +2,11 @@
 import { batchExecutionsMax, runsAfterOthers } from '../domain/execution.ts'
 import { FairShare, type LaneShare } from '../domain/fair-share.ts'
 import { sharedLane } from '../domain/lane.ts'
-import { suspectHost } from '../domain/route.ts'
+import { serverRoute, suspectHost } from '../domain/route.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedLive, ClaimOrder, Queue } from '../ports/queue.ts'
+import type { Taker, Taking } from '../ports/taker.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
 import type { Hand } from './hand.ts'
@@ -28,6 +29,8 @@ export interface ClaimDeps {
   isPressed: () => boolean
   /** Nothing more is claimed, and what a claim brings that was under way goes back at once. */
   isDraining: () => boolean
+  /** Called when there is something new in hand. */
+  onTaken: () => void
   /** Called when a claim beside the steps has left something to the next one, which may be far: room, or what must go back. */
   onLeft: () => void
 }
@@ -52,7 +55,7 @@ const pressedEveryMs = 250
  */
 const lookAgainMs = 10_000
 
-export class Claimer {
+export class Claimer implements Taker {
   readonly #deps: ClaimDeps
   readonly #share = new FairShare()
   /**
@@ -65,13 +68,13 @@ export class Claimer {
   #mayBeside = false
   /** A step had less room than it could use because of the claim beside it. */
   #isShort = false
-  /** Nothing is claimed meanwhile: it would be handed back as something we do not know of. */
+  /** Nothing is claimed beside the steps meanwhile: it would be handed back as something we do not know of. */
   #handsBack = false
   /** Claims under way, and the executions they ask for at most. */
   #claims = 0
   #asked = 0
-  /** Over once the last claim beside the steps is. */
-  #beside: Promise<unknown> = Promise.resolve()
+  /** Claims under way beside the steps. */
+  #besides = 0
   /** Executions in a batch, of the last that were claimed: more are not locked than will be taken. */
   #batchSize = 1
   /** When we last claimed from a herd that was being fired, on the monotonic clock. */
@@ -109,7 +112,7 @@ export class Claimer {
    * until a herd's executions are in hand.
    */
   async stepBeside(): Promise<'more' | 'idle'> {
-    const { isDraining, onLeft } = this.#deps
+    const { isDraining } = this.#deps
     const workerId = this.#deps.workerId()
     if (!this.#isStepping || workerId === null || isDraining()) return 'idle'
     const routes = await this.#deps.routes()
@@ -117,15 +120,33 @@ export class Claimer {
     const hasRoom = this.#unasked >= batchExecutionsMax
     if (routes.length === 0 || !this.#mayBeside || this.#handsBack || !hasRoom) return 'idle'
     this.#mayBeside = false
-    const doubts = this.#doubts
     const lanes = [{ lane: sharedLane, count: batchExecutionsMax }]
     const order = { workerId, routes, lanes, hosts: [], batchesMax: batchExecutionsMax, divides: false }
-    const claim = this.#claim(order, { isBeside: true })
-    this.#beside = claim.catch(() => {})
+    return this.#besideSteps(() => this.#claim(order, { isBeside: true }))
+  }
+
+  /** For what is enqueued in this process: it is ours with the commit. */
+  begin(count: number): Taking | null {
+    const { hand, isDraining } = this.#deps
+    const workerId = this.#deps.workerId()
+    if (workerId === null || isDraining() || this.#handsBack) return null
+    if (Math.min(hand.room, this.#unasked) < count) return null
+    const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
+    const taken = this.#besideSteps(() => this.#bring(answer, { workerId, asked: count, lookedAt: null }))
+    // What failed is a doubt by now, which the next step looks into.
+    taken.catch(() => {})
+    return { workerId, route: serverRoute, end }
+  }
+
+  /** Whatever it leaves to the next step, that may be far. */
+  async #besideSteps(claim: () => Promise<'more' | 'idle'>): Promise<'more' | 'idle'> {
+    const doubts = this.#doubts
+    this.#besides += 1
     try {
-      return await claim
+      return await claim()
     } finally {
-      if (this.#isShort || this.#doubts > doubts) onLeft()
+      this.#besides -= 1
+      if (this.#isShort || this.#doubts > doubts || this.#handsBack) this.#deps.onLeft()
     }
   }
 
@@ -188,15 +209,25 @@ export class Claimer {
     return Math.min(room, this.#unasked)
   }
 
-  async #claim(order: ClaimOrder, { isBeside = false } = {}): Promise<'more' | 'idle'> {
-    const { queue, hand, definitions } = this.#deps
-    const { workerId } = order
+  #claim(order: ClaimOrder, { isBeside = false } = {}): Promise<'more' | 'idle'> {
+    const { workerId, batchesMax } = order
     const asked = [...order.lanes, ...order.hosts].reduce((sum, { count }) => sum + count, 0)
+    const lookedAt = isBeside ? null : batchesMax
+    return this.#bring(this.#deps.queue.claim(order), { workerId, asked, lookedAt })
+  }
+
+  /** Takes in hand what a claim brings; null: nobody knows what it has. `lookedAt`: batches, by a step. */
+  async #bring(
+    answer: Promise<Claimed | null>,
+    { workerId, asked, lookedAt }: { workerId: string; asked: number; lookedAt: number | null },
+  ): Promise<'more' | 'idle'> {
+    const { hand, definitions, onTaken } = this.#deps
     this.#claims += 1
     this.#asked += asked
     let isInHand = false
     try {
-      const claimed = await queue.claim(order)
+      const claimed = await answer
+      if (claimed === null) return 'idle'
       // Not what another claim has just loaded and not used yet.
       if (this.#claims === 1) definitions.prune()
       for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
@@ -208,10 +239,12 @@ export class Claimer {
       if (signed.size > 0) await this.#deps.signer.load(signed)
       if (this.#deps.workerId() !== workerId) return 'idle'
       if (this.#deps.isDraining()) return 'more'
-      if (!isBeside) this.#count(claimed, order.batchesMax)
+      if (lookedAt !== null) this.#count(claimed, lookedAt)
       hand.take(tasks)
       isInHand = true
-      return tasks.length > 0 ? 'more' : 'idle'
+      if (tasks.length === 0) return 'idle'
+      onTaken()
+      return 'more'
     } finally {
       this.#claims -= 1
       this.#asked -= asked
@@ -241,8 +274,9 @@ export class Claimer {
     this.#lookedMs ??= nowMs
     if (doubts === 0 && nowMs - this.#lookedMs < lookAgainMs) return
     this.#handsBack = true
+    // What they bring is not known yet. None begins meanwhile, and when the last is over a step follows.
+    if (this.#besides > 0) return
     try {
-      await this.#beside
       await queue.returnUnknown(workerId, hand.known())
     } finally {
       this.#handsBack = false

@@ -8,6 +8,7 @@ import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Secrets } from '../ports/secrets.ts'
+import type { Taker } from '../ports/taker.ts'
 import type { World } from '../ports/world.ts'
 import { CallNotes } from './call-notes.ts'
 import { CallSigner } from './call-signer.ts'
@@ -152,14 +153,13 @@ export class Worker {
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
       isPressed: deps.isPressed ?? (() => false),
       isDraining: () => this.#draining,
+      onTaken: deps.onTaken,
       onLeft: deps.onLeft ?? (() => {}),
     })
   }
 
-  async claim(): Promise<'more' | 'idle'> {
-    const more = await this.#claimer.step()
-    if (more === 'more') this.#deps.onTaken()
-    return more
+  claim(): Promise<'more' | 'idle'> {
+    return this.#claimer.step()
   }
 
   /** Whether a `claim` is under way, which may have looked before something came. */
@@ -168,10 +168,13 @@ export class Worker {
   }
 
   /** Beside `claim`: see `Claimer`. */
-  async claimBeside(): Promise<'more' | 'idle'> {
-    const more = await this.#claimer.stepBeside()
-    if (more === 'more') this.#deps.onTaken()
-    return more
+  claimBeside(): Promise<'more' | 'idle'> {
+    return this.#claimer.stepBeside()
+  }
+
+  /** Takes what is enqueued beside it; of a worker that makes HTTP calls. */
+  get taker(): Taker {
+    return this.#claimer
   }
 
   async finish(): Promise<'more' | 'idle' | number> {

@@ -35,6 +35,7 @@ export const SOMETIMES = [
   'dead letter',
   'request sent twice',
   'trigger',
+  'trigger taken with its commit',
   'retry',
   'redrive',
   'backfill',

@@ -81,7 +81,8 @@ class Customer {
     const job = jobs[Math.floor(this.#random.next() * jobs.length)]
     if (job === undefined) return
     const luck = this.#random.next()
-    if (luck < 0.12) world.timers.schedule(this.#waitMs(job), () => this.#triggerMany(job))
+    if (luck < 0.08) world.timers.schedule(this.#waitMs(job), () => this.#triggerBeside(job))
+    else if (luck < 0.16) world.timers.schedule(this.#waitMs(job), () => this.#triggerMany(job))
     else if (luck < 0.45) world.timers.schedule(this.#waitMs(job), () => this.#trigger(job))
     else if (luck < 0.65) this.#retry(job)
     else if (luck < 0.85) this.#redrive(job)
@@ -101,6 +102,24 @@ class Customer {
       const { kind } = await jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane })
       return kind === 'triggered' ? executionId : null
     })
+  }
+
+  /** Without a key, through a server with a worker: one that is not answered may have been done. */
+  #triggerBeside({ tenantId, jobId }: JobRow): void {
+    const server = this.#sim.anyServer(this.#random)
+    if (server === null) return
+    const order = this.#open('trigger', jobId)
+    const executionId = this.#ids.next()
+    void server.trigger({ tenantId, jobId, executionId, lane: sharedLane }).then(
+      (outcome) => {
+        if (outcome.kind !== 'triggered') order.refused = true
+        else {
+          order.answers.push(executionId)
+          if (outcome.claimed !== null) this.#sim.meet('trigger taken with its commit')
+        }
+      },
+      () => {},
+    )
   }
 
   #triggerMany({ tenantId, jobId }: JobRow): void {

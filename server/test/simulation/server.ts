@@ -1,10 +1,12 @@
 // One simulated server: the real clock, scheduler, worker and upkeep, wired to loops as `wire.ts`, `wire-scheduler.ts`
 // and `wire-worker.ts` do it. A restart is a new one of these: whatever the old one knew is gone with it.
+import { triggerNow } from '../../src/api/trigger-now.ts'
 import { workerBeatMs } from '../../src/domain/worker.ts'
 import type { DatabaseClock } from '../../src/lib/clock.ts'
 import { withDeadline } from '../../src/lib/deadline.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { Loop, type LoopFailure, type Step } from '../../src/lib/loop.ts'
+import type { TriggerOrder, TriggerOutcome } from '../../src/ports/jobs.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import type { World } from '../../src/ports/world.ts'
 import { fireEveryMs, firesAtOnce } from '../../src/scheduler/fire-due.ts'
@@ -143,6 +145,12 @@ export class SimulatedServer {
     if (this.#scheduler !== null) await farewell(this.#scheduler.lease.leave())
     if (worker !== null) await farewell(worker.release())
     return wasIdle ? 'idle' : 'cut short'
+  }
+
+  /** As by a request without a key: its worker may take it with the commit. */
+  trigger(order: TriggerOrder): Promise<TriggerOutcome> {
+    const taker = this.#worker?.taker
+    return triggerNow({ jobs: this.#deps.ports.jobs, ...(taker && { taker }) }, order)
   }
 
   /** A hint from another server. */

@@ -5,6 +5,7 @@ import type { JobStatus } from '../../src/domain/job.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import type { LoopFailure } from '../../src/lib/loop.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
+import type { Random } from '../../src/ports/random.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
 import { createVirtualWorld, SeededRandom, type VirtualWorld } from '../virtual-world.ts'
@@ -127,6 +128,12 @@ export class Simulation {
 
   get nowMs(): number {
     return this.world.timers.nowMs
+  }
+
+  /** One of those that are up; null: none is. */
+  anyServer(random: Random): SimulatedServer | null {
+    const running = [...this.#servers.values()]
+    return running[Math.floor(random.next() * running.length)]?.server ?? null
   }
 
   meet(what: string, times = 1): void {

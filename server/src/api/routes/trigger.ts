@@ -19,6 +19,7 @@ import { problemResponses, security } from '../openapi.ts'
 import { jobDeleted, jobNotFound, readJobId } from '../path-id.ts'
 import { refuseField } from '../problem.ts'
 import { checkPayload, methodOf } from '../tier-limits.ts'
+import { triggerNow } from '../trigger-now.ts'
 import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../write.ts'
 
 export interface TriggerDeps extends WriteDeps {
@@ -54,26 +55,27 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
         deps,
         request,
         reply,
-        async ({ jobs }) => {
+        async (stores) => {
           const executionId = ids.next()
           const lane = lanes.choose(tenantId, clock.monotonicMs())
           const order: TriggerOrder = { tenantId, jobId, executionId, lane }
           if (body.payload_override !== undefined) {
             order.payloadOverride = body.payload_override
-            const method = methodOf((await jobs.get(tenantId, jobId))?.execution)
+            const method = methodOf((await stores.jobs.get(tenantId, jobId))?.execution)
             checkPayload(body.payload_override, { pointer: '/payload_override', method, tier: caller.tier })
           }
-          const { enqueuedAt, runId } = requireTriggered(await jobs.trigger(order), jobId)
+          const outcome = requireTriggered(await triggerNow(stores, order), jobId)
           return {
             status: 202,
             body: {
               execution_id: executionId,
               job_id: jobId,
               status: 'PENDING',
-              scheduled_time: toScheduledTime(enqueuedAt),
-              graph_run_id: runId,
+              scheduled_time: toScheduledTime(outcome.enqueuedAt),
+              graph_run_id: outcome.runId,
             },
-            wake: [...queueTopics(lane), 'waiting'],
+            // Nobody waits for what is in hand.
+            wake: outcome.claimed === null ? [...queueTopics(lane), 'waiting'] : [],
           }
         },
         { gather: { jobId } },

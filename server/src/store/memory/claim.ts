@@ -1,6 +1,14 @@
 // Claiming in memory: whole batches while they fit, then single executions out of the next.
+import { sharedLane } from '../../domain/lane.ts'
 import { suspectHost } from '../../domain/route.ts'
-import type { Claimed, ClaimedBatch, ClaimedLive, ClaimOrder } from '../../ports/queue.ts'
+import type {
+  Claimed,
+  ClaimedBatch,
+  ClaimedLive,
+  ClaimOrder,
+  Definition,
+  DefinitionKey,
+} from '../../ports/queue.ts'
 import { deadlinesOf } from './deadlines.ts'
 import { leaveBatch } from './record-attempt.ts'
 import type { BatchEntry, BatchRow, LeaseRow, LiveRow } from './rows.ts'
@@ -48,6 +56,30 @@ function claimLane(
       live.shift()
     } else return
   }
+}
+
+/** The rank from which on somebody in the shared lane goes first; infinity: nobody waits there. */
+export function sharedUpTo({ claimable }: MemoryStore, route: string): number {
+  const [batch] = claimable.batchesOf([route], sharedLane, 1)
+  const [row] = claimable.liveOf([route], sharedLane, 1)
+  return Math.min(batch?.rank ?? Infinity, row?.rank ?? Infinity)
+}
+
+/** Taken as it was made, with its definition: see `Taker`. */
+export function takeLive(store: MemoryStore, row: LiveRow, lease: LeaseRow): ClaimedLive {
+  return withDefinition(store, claimLive(store, row, lease))
+}
+
+export function withDefinition(store: MemoryStore, one: ClaimedLive): ClaimedLive {
+  const definition = definitionOf(store, one)
+  return definition === null ? one : { ...one, definition }
+}
+
+export function definitionOf(store: MemoryStore, { jobId, version }: DefinitionKey): Definition | null {
+  const found = store.jobs.get(jobId)?.versions.get(version)
+  if (found === undefined) return null
+  const { tenantId, name, execution, retryPolicy, priority, jitterSeconds } = found
+  return { jobId, version, tenantId, name, execution, retryPolicy, priority, jitterSeconds }
 }
 
 function goesFirst(batch: BatchRow, row: LiveRow): boolean {

@@ -4,6 +4,7 @@ import { changesGraph, planGraphChange, planGraphCreate } from '../../domain/gra
 import { runIdOf } from '../../domain/graph-run.ts'
 import { hasOwnRows, type JobVersion, type JobView, partitionOf, searchTextOf } from '../../domain/job.ts'
 import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/job-change.ts'
+import { sharedLane } from '../../domain/lane.ts'
 import type { JobFilter } from '../../domain/operation.ts'
 import { rankOf, triggerPriority } from '../../domain/rank.ts'
 import { routeOf } from '../../domain/route.ts'
@@ -25,11 +26,13 @@ import type {
   TriggerOrder,
   TriggerOutcome,
 } from '../../ports/jobs.ts'
+import type { ClaimedLive } from '../../ports/queue.ts'
 import { cancelOfJob } from './cancel.ts'
+import { sharedUpTo, takeLive } from './claim.ts'
 import { partOf, writeGraph } from './job-graph.ts'
 import { entryState, makeLive } from './make-live.ts'
 import { noteDue } from './note-due.ts'
-import type { JobRow } from './rows.ts'
+import type { JobRow, LiveRow } from './rows.ts'
 import { addSkip } from './slots.ts'
 import { compareText } from './sorted-set.ts'
 import { graphOfRoot, type MemoryStore } from './store.ts'
@@ -141,35 +144,43 @@ export class MemoryJobs implements Jobs {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
-    return { kind: 'triggered', ...this.#makeTrigger(job, order) }
+    const upTo = order.taker === undefined ? 0 : sharedUpTo(this.#store, order.taker.route)
+    const { row, ...made } = this.#makeTrigger(job, order)
+    return { kind: 'triggered', ...made, claimed: this.#take(row, order.taker, upTo) }
   }
 
-  #makeTrigger(job: JobRow, order: TriggerOrder): { enqueuedAt: EpochMs; runId: string | null } {
+  #take(row: LiveRow, taker: TriggerOrder['taker'], upTo: number): ClaimedLive | null {
+    const lease = taker && this.#store.leases.get(taker.workerId)
+    if (lease === undefined || row.state !== 'ready' || row.runId !== null) return null
+    if (row.route !== taker!.route || row.lane !== sharedLane || row.rank >= upTo) return null
+    return takeLive(this.#store, row, lease)
+  }
+
+  #makeTrigger(job: JobRow, order: TriggerOrder) {
     const { tenantId, jobId, executionId, lane } = order
     const version = job.versions.get(job.version)!
     const priority = triggerPriority(version.priority)
     const now = this.#store.now()
     const slot = this.#thisSecond()
     const runId = runIdOf(graphOfRoot(job.cursor), { kind: 'trigger', slot, executionId })
-    this.#store.addLive(
-      makeLive({
-        executionId,
-        jobId,
-        version: job.version,
-        tenantId,
-        kind: 'trigger',
-        ...entryState(version, { isFree: !this.#store.isBlocked(job) }),
-        route: routeOf(version),
-        lane,
-        priority,
-        slot,
-        enqueuedAt: now,
-        rank: rankOf(now, priority),
-        runId,
-        ...('payloadOverride' in order ? { payloadOverride: structuredClone(order.payloadOverride) } : {}),
-      }),
-    )
-    return { enqueuedAt: now, runId }
+    const row = makeLive({
+      executionId,
+      jobId,
+      version: job.version,
+      tenantId,
+      kind: 'trigger',
+      ...entryState(version, { isFree: !this.#store.isBlocked(job) }),
+      route: routeOf(version),
+      lane,
+      priority,
+      slot,
+      enqueuedAt: now,
+      rank: rankOf(now, priority),
+      runId,
+      ...('payloadOverride' in order ? { payloadOverride: structuredClone(order.payloadOverride) } : {}),
+    })
+    this.#store.addLive(row)
+    return { enqueuedAt: now, runId, row }
   }
 
   async triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome> {

@@ -4,7 +4,6 @@ import { sharedLane } from '../../domain/lane.ts'
 import type {
   AttemptKey,
   Claimed,
-  ClaimedLive,
   ClaimOrder,
   Definition,
   DefinitionKey,
@@ -15,7 +14,7 @@ import type {
   Queue,
   Waiting,
 } from '../../ports/queue.ts'
-import { claim } from './claim.ts'
+import { claim, definitionOf, withDefinition } from './claim.ts'
 import type { BatchEntry } from './rows.ts'
 import { leaveClaimed, settle, takeOut } from './settle.ts'
 import type { MemoryStore } from './store.ts'
@@ -43,20 +42,11 @@ export class MemoryQueue implements Queue {
   async claim(order: ClaimOrder): Promise<Claimed> {
     const claimed = claim(this.#store, order)
     if (order.singles !== true) return claimed
-    const describe = async (one: ClaimedLive) => {
-      const [definition] = await this.definitions([one])
-      return definition === undefined ? one : { ...one, definition }
-    }
-    return { ...claimed, live: await Promise.all(claimed.live.map(describe)) }
+    return { ...claimed, live: claimed.live.map((one) => withDefinition(this.#store, one)) }
   }
 
   async definitions(keys: readonly DefinitionKey[]): Promise<Definition[]> {
-    return keys.flatMap(({ jobId, version }) => {
-      const found = this.#store.jobs.get(jobId)?.versions.get(version)
-      if (found === undefined) return []
-      const { tenantId, name, execution, retryPolicy, priority, jitterSeconds } = found
-      return [{ jobId, version, tenantId, name, execution, retryPolicy, priority, jitterSeconds }]
-    })
+    return keys.flatMap((key) => definitionOf(this.#store, key) ?? [])
   }
 
   async finishBatches(workerId: string, finished: readonly FinishedBatch[]): Promise<FinishAnswer> {

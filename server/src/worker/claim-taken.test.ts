@@ -1,0 +1,109 @@
+// What is enqueued in the worker's own process is its own with the commit, if there is room.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { herd, setupClaimer as setup } from '../../test/claimer-scene.ts'
+
+type Setup = Awaited<ReturnType<typeof setup>>
+
+const idsOf = ({ live }: { live: readonly { executionId: string }[] }) =>
+  live.map(({ executionId }) => executionId)
+
+test('what was taken is in hand when its transaction is over, and looked after', async () => {
+  const { claimer, triggerFor, inHand, settle, state } = await setup()
+  const taking = claimer.begin(1)!
+  const claimed = await triggerFor(taking)
+  assert.equal(claimed.live.length, 1)
+  assert.deepEqual(inHand(), [])
+  taking.end(claimed)
+  await settle()
+  assert.deepEqual(inHand(), idsOf(claimed))
+  assert.deepEqual(state, { isDraining: false, taken: 1, left: 0 })
+})
+
+test('one that somebody else goes before is not, and nothing is in doubt', async () => {
+  const { claimer, triggerFor, inHand, known, s, settle, state } = await setup()
+  await s.trigger(await s.createJob({ priority: 1 }))
+  const taking = claimer.begin(1)!
+  const claimed = await triggerFor(taking)
+  assert.deepEqual(claimed, { batches: [], live: [] })
+  taking.end(claimed)
+  await settle()
+  assert.equal(state.left, 0)
+  while ((await claimer.step()) === 'more');
+  assert.equal(inHand().length, 2)
+  assert.deepEqual(known, [])
+})
+
+test('room is kept for what is being taken, and there is none beyond it', async () => {
+  const { claimer, fire, holdClaims, orders, settle } = await setup({ capacity: 110 })
+  const taking = claimer.begin(60)!
+  assert.equal(claimer.begin(51), null)
+  const other = claimer.begin(50)!
+  other.end({ batches: [], live: [] })
+  await settle()
+  await fire(100, herd)
+  const { resolve } = holdClaims(herd)
+  const step = claimer.step()
+  await settle()
+  assert.deepEqual(orders[0]!.lanes, [{ lane: herd, count: 50 }])
+  assert.equal(claimer.begin(1), null, 'the step has asked for the rest')
+  resolve()
+  await step
+  taking.end({ batches: [], live: [] })
+})
+
+test('a step that had less room because of it is called again', async () => {
+  const { claimer, fire, settle, state } = await setup({ capacity: 110 })
+  const taking = claimer.begin(60)!
+  await fire(100, herd)
+  await claimer.step()
+  taking.end({ batches: [], live: [] })
+  await settle()
+  assert.equal(state.left, 1)
+})
+
+test('nothing is handed back while something is being taken, nor taken while it is handed back', async () => {
+  const { claimer, triggerFor, inHand, known, settle, state } = await setup()
+  const taking = claimer.begin(1)!
+  const claimed = await triggerFor(taking)
+  claimer.doubt()
+  await claimer.step()
+  assert.deepEqual(known, [], 'it would go back and run')
+  assert.equal(claimer.begin(1), null, 'the hand-back has its turn')
+  taking.end(claimed)
+  await settle()
+  assert.equal(state.left, 1)
+  await claimer.step()
+  assert.deepEqual(known, [idsOf(claimed)])
+  assert.deepEqual(inHand(), idsOf(claimed))
+  assert.notEqual(claimer.begin(1), null)
+})
+
+test('when it is not known what was taken, it goes back and is claimed', async () => {
+  const { claimer, triggerFor, inHand, settle, state, known } = await setup()
+  const taking = claimer.begin(1)!
+  const claimed = await triggerFor(taking)
+  taking.end(null)
+  await settle()
+  assert.deepEqual([inHand(), state.left], [[], 1])
+  while ((await claimer.step()) === 'more');
+  assert.deepEqual(known, [[]])
+  assert.deepEqual(inHand(), idsOf(claimed))
+})
+
+for (const [what, change] of [
+  ['of a worker that drains', ({ drain }: Setup) => drain()],
+  ['without a lease', ({ setWorker }: Setup) => setWorker(null)],
+] as const) {
+  test(`nothing is taken ${what}, also not what was begun before`, async () => {
+    const parts = await setup()
+    const { claimer, triggerFor, inHand, settle, state } = parts
+    const taking = claimer.begin(1)!
+    const claimed = await triggerFor(taking)
+    change(parts)
+    taking.end(claimed)
+    await settle()
+    assert.deepEqual([inHand(), state.taken, state.left], [[], 0, 1])
+    assert.equal(claimer.begin(1), null)
+  })
+}

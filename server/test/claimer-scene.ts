@@ -1,0 +1,124 @@
+// A claimer on a store in memory, whose answers come when a test says so: for tests of what happens beside a step.
+import { sharedLane } from '../src/domain/lane.ts'
+import { serverRoute } from '../src/domain/route.ts'
+import type { NewJob } from '../src/ports/jobs.ts'
+import type { Claimed, ClaimOrder } from '../src/ports/queue.ts'
+import type { TakerName } from '../src/ports/taker.ts'
+import { createMemoryStore } from '../src/store/memory/create-memory-store.ts'
+import { CallSigner } from '../src/worker/call-signer.ts'
+import { Claimer } from '../src/worker/claim.ts'
+import { Definitions } from '../src/worker/definitions.ts'
+import { Hand } from '../src/worker/hand.ts'
+import { createScenario } from './conformance/scenario.ts'
+import { createVirtualWorld } from './virtual-world.ts'
+
+export const herd = 'the lane of a herd'
+
+/** Answers to claims, and to hand-backs, come when a test says so where it holds them. */
+export async function setupClaimer({ capacity = 800 } = {}) {
+  const world = createVirtualWorld()
+  const { store: _, ...ports } = createMemoryStore(world.clock)
+  const now = async () => world.clock.databaseNow()
+  const s = await createScenario({ ...ports, ids: world.ids, now })
+  const { queue } = ports
+  const orders: ClaimOrder[] = []
+  const known: string[][] = []
+  const held: { lane: string; answer: PromiseWithResolvers<void> }[] = []
+  let handBack: Promise<void> = Promise.resolve()
+  let look: Promise<void> = Promise.resolve()
+  const claim = queue.claim.bind(queue)
+  queue.claim = async (order): Promise<Claimed> => {
+    if (order.singles !== true) orders.push(order)
+    const claimed = await claim(order)
+    await held.find(({ lane }) => order.singles !== true && order.lanes.some((one) => one.lane === lane))
+      ?.answer.promise
+    return claimed
+  }
+  const waiting = queue.waiting.bind(queue)
+  queue.waiting = async (...args) => {
+    const found = await waiting(...args)
+    await look
+    return found
+  }
+  const returnUnknown = queue.returnUnknown.bind(queue)
+  queue.returnUnknown = async (id, ids) => {
+    await handBack
+    known.push(ids.toSorted())
+    return returnUnknown(id, ids)
+  }
+  const hand = new Hand(
+    {
+      clock: world.clock,
+      run: () => new Promise(() => {}),
+      mayStart: () => true,
+      onBatchEnded() {},
+      onLiveEnded() {},
+    },
+    { capacity },
+  )
+  let workerId: string | null = await s.addWorker()
+  const state = { isDraining: false, taken: 0, left: 0 }
+  const claimer = new Claimer({
+    clock: world.clock,
+    queue,
+    graphRuns: ports.graphRuns,
+    hand,
+    definitions: new Definitions(queue, '1.2.3'),
+    signer: new CallSigner(ports.secrets),
+    routes: async () => [serverRoute],
+    isMortal: false,
+    workerId: () => workerId,
+    isPressed: () => false,
+    isDraining: () => state.isDraining,
+    onTaken() {
+      state.taken += 1
+    },
+    onLeft() {
+      state.left += 1
+    },
+  })
+  async function fire(count: number, lane: string): Promise<string[]> {
+    const jobs: NewJob[] = []
+    for (let i = 0; i < count; i++) jobs.push(await s.createJob())
+    return (await s.fireBatch(jobs, 0, { lane })).executionIds.toSorted()
+  }
+  /** As whoever triggers does it, up to the commit. */
+  async function triggerFor(taker: TakerName, changes: Partial<NewJob> = {}): Promise<Claimed> {
+    const { tenantId, jobId } = await s.createJob(changes)
+    const { workerId, route } = taker
+    const order = { tenantId, jobId, executionId: s.ids.next(), lane: sharedLane }
+    const outcome = await s.jobs.trigger({ ...order, taker: { workerId, route } })
+    const claimed = outcome.kind === 'triggered' ? outcome.claimed : null
+    return { batches: [], live: claimed === null ? [] : [claimed] }
+  }
+  return {
+    ...{ s, hand, triggerFor, claimer, orders, known, fire, state },
+    inHand: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
+    /** The answers to claims of this lane wait. Returns what lets them come. */
+    holdClaims(lane: string): PromiseWithResolvers<void> {
+      const answer = Promise.withResolvers<void>()
+      held.push({ lane, answer })
+      return answer
+    },
+    /** No claim is held any more. */
+    letGo: () => void held.splice(0),
+    /** What a look for lanes has found is told when this is called. */
+    holdLook(): () => void {
+      const gate = Promise.withResolvers<void>()
+      look = gate.promise
+      return gate.resolve
+    },
+    holdHandBack(): () => void {
+      const gate = Promise.withResolvers<void>()
+      handBack = gate.promise
+      return gate.resolve
+    },
+    setWorker(id: string | null) {
+      workerId = id
+    },
+    drain() {
+      state.isDraining = true
+    },
+    settle: () => world.advance(0),
+  }
+}
