@@ -3,6 +3,7 @@ import type { Config } from './config/read.ts'
 import { LaneChooser } from './domain/lane.ts'
 import type { Loop, Step } from './lib/loop.ts'
 import { whenAnswered } from './lib/when-answered.ts'
+import type { Taker } from './ports/taker.ts'
 import type { World } from './ports/world.ts'
 import { fireEveryMs, firesAtOnce } from './scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from './scheduler/hold-partitions.ts'
@@ -51,12 +52,14 @@ export interface RunningScheduler {
   leave(): Promise<void>
 }
 
-export async function startScheduler(deps: RoleDeps): Promise<RunningScheduler> {
+/** `taker`: the worker of this process; null: it has none. */
+export async function startScheduler(deps: RoleDeps, taker: Taker | null): Promise<RunningScheduler> {
   const { config, world, database, wakeup, startLoop } = deps
   const scheduler = new Scheduler(
     {
       ...world,
       slots: new StoredSlots(database),
+      taker,
       partitions: new StoredPartitions(database),
       lease: new StoredPartitions(deps.leaseDatabase),
       onHeld: () => load.wake(),

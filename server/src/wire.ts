@@ -140,11 +140,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
     worker = await startWorker(roleDeps, await options.createTask?.(roleDeps))
   }
+  const taker = worker?.taker ?? null
   const utilization = () => worker?.utilization() ?? null
   const leavePartitions = () => scheduler?.leave() ?? Promise.resolve()
   if (roles.includes('scheduler')) {
     resources.defer(() => withinFarewell(world, leavePartitions()))
-    scheduler = await startScheduler(roleDeps)
+    scheduler = await startScheduler(roleDeps, taker)
   }
 
   let drainedByMs = 0
@@ -158,7 +159,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       jobVersions: new StoredJobVersions(database),
       activity: new StoredActivity(database),
       plans: new StoredPlans(database),
-      requests: new StoredRequests(database, worker?.taker ?? null),
+      requests: new StoredRequests(database, taker),
       partitions: new StoredPartitions(database),
       queue: new StoredQueue(database),
       attempts: new StoredAttempts(database),

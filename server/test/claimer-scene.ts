@@ -58,12 +58,19 @@ export async function setupClaimer({ capacity = 800 } = {}) {
   )
   let workerId: string | null = await s.addWorker()
   const state = { isDraining: false, taken: 0, left: 0 }
+  const definitions = new Definitions(queue, '1.2.3')
+  const prune = definitions.prune.bind(definitions)
+  let prunes = 0
+  definitions.prune = () => {
+    prunes += 1
+    prune()
+  }
   const claimer = new Claimer({
     clock: world.clock,
     queue,
     graphRuns: ports.graphRuns,
     hand,
-    definitions: new Definitions(queue, '1.2.3'),
+    definitions,
     signer: new CallSigner(ports.secrets),
     routes: async () => [serverRoute],
     isMortal: false,
@@ -93,6 +100,7 @@ export async function setupClaimer({ capacity = 800 } = {}) {
   }
   return {
     ...{ s, hand, triggerFor, claimer, orders, known, fire, state },
+    prunes: () => prunes,
     inHand: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
     /** The answers to claims of this lane wait. Returns what lets them come. */
     holdClaims(lane: string): PromiseWithResolvers<void> {

@@ -4,6 +4,7 @@ import { LaneChooser } from '../src/domain/lane.ts'
 import type { EpochMs } from '../src/lib/epoch.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../src/ports/slots.ts'
+import type { Taker } from '../src/ports/taker.ts'
 import { fireDue } from '../src/scheduler/fire-due.ts'
 import { HoldUps } from '../src/scheduler/hold-ups.ts'
 import { loadWindow, takeChanges } from '../src/scheduler/load-window.ts'
@@ -44,6 +45,10 @@ export async function setup() {
       next = null
       return fire === null ? real(items) : fire(real, items)
     },
+    fireAndTake(items, taker) {
+      asked.push([...items])
+      return ports.slots.fireAndTake(items, taker)
+    },
   }
   const loadDeps = { clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} }
   const load = () => loadWindow(loadDeps)
@@ -57,6 +62,7 @@ export async function setup() {
       lanes: new LaneChooser(),
       holdUps: new HoldUps(),
       few: { firedSinceMs: null },
+      taker: null as Taker | null,
     },
     onEnqueued: (isShared: boolean) => {
       told.push('enqueued')
@@ -81,6 +87,13 @@ export async function setup() {
     },
     fireOnceBy(by: Fire) {
       next = by
+    },
+    setTaker(taker: Taker) {
+      deps.taker = taker
+    },
+    /** Stands in for all that are taken. */
+    takeBy(by: Slots['fireAndTake']) {
+      slots.fireAndTake = by
     },
     /** A job that has its own interval: the first slot at a second of the scenario. */
     createEvery: (everySeconds: number, firstSecond: number, changes: Partial<NewJob> = {}) =>

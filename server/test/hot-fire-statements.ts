@@ -1,7 +1,7 @@
 // The statements that fire, that enqueue many triggers, and that finish what is plain, with full-size parameters, for the test that looks at their plans.
 import { beginTriggers, insertTriggerBatches } from '../src/store/jobs.sql.ts'
 import { finishSucceeded } from '../src/store/queue.sql.ts'
-import { firePlain, fireSlots, lockCursors } from '../src/store/slots.sql.ts'
+import { firePlain, fireSlots, lockCursors, lockTaker, takeFired } from '../src/store/slots.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const second = `to_ms(date_trunc('second', now()))`
@@ -16,6 +16,16 @@ export const hotFireStatements: HotStatement[] = [
     statement: lockCursors,
     values: [`SELECT array_agg(${job}) FROM generate_series(1, 1000) AS n`],
     types: 'uuid[]',
+  },
+  { statement: lockTaker, values: [`SELECT md5('worker1')::uuid`], types: 'uuid' },
+  {
+    statement: takeFired,
+    values: [
+      `SELECT md5('worker1')::uuid`,
+      `SELECT 'server'`,
+      `SELECT array_agg(batch_of(md5('batch' || n)::uuid)) FROM generate_series(1, 50) AS n`,
+    ],
+    types: 'uuid, text, uuid[]',
   },
   {
     statement: fireSlots,

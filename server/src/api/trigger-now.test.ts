@@ -49,6 +49,21 @@ test('when nobody knows what was committed, the worker is told that', async () =
   assert.deepEqual(ended, [null])
 })
 
+test('a job that somebody has locked is waited for without room in a hand', async () => {
+  const answers: TriggerOutcome[] = [{ kind: 'held_up' }, await triggered(null)]
+  const { stores, orders, ended } = setup(async () => answers.shift()!)
+  assert.equal((await triggerNow(stores, order)).kind, 'triggered')
+  assert.deepEqual(orders, [{ ...order, taker: name }, order])
+  assert.deepEqual(ended, [{ batches: [], live: [] }])
+})
+
+test('what is in a lane of its own is not for a worker to take', async () => {
+  const { stores, orders } = setup(() => triggered(null))
+  const own = { ...order, lane: 't' }
+  await triggerNow(stores, own)
+  assert.deepEqual(orders, [own])
+})
+
 test('without a worker, or room in its hand, it is a trigger like any other', async () => {
   const { stores, orders, ended } = setup(() => triggered(null), { hasRoom: false })
   await triggerNow(stores, order)

@@ -64,15 +64,17 @@ export interface TriggerOrder {
   lane: string
   /** Replaces the job's payload; absent: the job's own. */
   payloadOverride?: unknown
-  /** Takes it as it is made, if it could start at once and nobody in the shared lane would go before it. */
+  /** Takes it as it is made, if it could start at once and nobody in the shared lane would go before it. Waits for nobody. */
   taker?: TakerName
 }
 
 export type TriggerOutcome =
-  /** `runId`: the graph run that it starts; null: it runs alone. `claimed`: what its taker has, with its definition; null: nothing. */
+  /** `runId`: the graph run that it starts; null: it runs alone. `claimed`: what its taker has; null: nothing. */
   | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null; claimed: ClaimedLive | null }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
+  /** Somebody else has the job locked, or it is not there. Nothing was done; only with a taker, which need not wait for that. */
+  | { kind: 'held_up' }
 
 export interface TriggerManyOrder {
   tenantId: string

@@ -4,6 +4,8 @@ import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/job
 import type { SkippedSlots } from '../domain/misfire.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
 import type { EpochMs } from '../lib/epoch.ts'
+import type { ClaimedBatch } from './queue.ts'
+import type { TakerName } from './taker.ts'
 
 export interface Slots {
   /** Cursors of one or more partitions due before an instant, each partition from where its last load ended. */
@@ -12,6 +14,16 @@ export interface Slots {
   takeChanges(partitionIds: readonly number[], limit: number): Promise<Cursor[]>
   /** Answers for every slot that did not simply fire; a slot without an answer fired. */
   fire(slots: readonly SlotToFire[]): Promise<FireAnswer[]>
+  /**
+   * The same, and in the same transaction a worker takes the batches that were made on its route in the shared lane, but for those
+   * that somebody there would go before.
+   */
+  fireAndTake(slots: readonly SlotToFire[], taker: TakerName): Promise<FiredAndTaken>
+}
+
+export interface FiredAndTaken {
+  answers: FireAnswer[]
+  batches: ClaimedBatch[]
 }
 
 export interface LoadRequest {

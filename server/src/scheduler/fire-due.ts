@@ -7,7 +7,9 @@ import { lookAheadMs } from '../domain/window.ts'
 import type { EpochMs } from '../lib/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
+import type { Claimed } from '../ports/queue.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
+import type { Taker } from '../ports/taker.ts'
 import { slotsFired } from '../telemetry/events.ts'
 import type { Entry } from './entry.ts'
 import type { HoldUps } from './hold-ups.ts'
@@ -26,6 +28,8 @@ export interface FireDeps {
   holdUps: HoldUps
   /** Since when slots of tenants with little due are being fired, on the monotonic clock; null: none are. */
   few: { firedSinceMs: number | null }
+  /** Takes what is little with its commit; null: nobody does. */
+  taker: Taker | null
   /** Called after a commit that enqueued something; `isShared`: some of it in the shared lane. */
   onEnqueued: (isShared: boolean) => void
   /** Called after a commit that left something waiting, or started a graph run. */
@@ -43,6 +47,8 @@ export const fireEveryMs = 1_000
  * the others are worked on ([m] 100,000 due at once: 2.2 to 2.7 s, and 3.1 to 3.8 s with two).
  */
 export const firesAtOnce = 3
+/** Slots that the worker beside us takes with their commit: what is more is claimed as a herd is, by who has the most room. */
+const takenSlotsMax = 50
 /** What tenants with little due have fires alone while it is few, and for so long at most: a herd's fires take the cores. */
 const aloneSlotsMax = 50
 const aloneMsMax = 50
@@ -63,8 +69,9 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     const isAlone = wheel.tookFew && slots.length <= aloneSlotsMax
     if (isAlone) few.firedSinceMs = startedMs
     let answers: FireAnswer[]
+    let taken: number
     try {
-      answers = await deps.slots.fire(slots)
+      ;({ answers, taken } = await fireSlots(deps, slots))
     } catch (error) {
       // Nothing is lost: whatever did commit answers 'taken' next time.
       for (const entry of due) {
@@ -75,17 +82,38 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
     } finally {
       if (isAlone) few.firedSinceMs = null
     }
-    settle(deps, { due, plans, slots, answers, now })
-    const taken = answers.filter(({ answer }) => answer === 'taken').length
+    settle(deps, { due, plans, slots, answers, taken, now })
+    const repeated = answers.filter(({ answer }) => answer === 'taken').length
     const unfired = answers.filter(({ answer }) => answer !== 'buffered').length
     const tookMs = clock.monotonicMs() - startedMs
-    slotsFired.emit({ slots: slots.length, unfired, taken, tookMs })
+    slotsFired.emit({ slots: slots.length, unfired, taken: repeated, tookMs })
   }
   holdUps.end(clock.databaseNow())
   const next = wheel.nextDueAt()
   if (next === null) return fireEveryMs
   const waitMs = next - clock.databaseNow()
   return waitMs <= 0 ? 'more' : waitMs
+}
+
+/** What is little is in the hands of the worker beside us with its commit. `taken`: executions. */
+async function fireSlots(
+  { slots: store, taker }: FireDeps,
+  slots: readonly SlotToFire[],
+): Promise<{ answers: FireAnswer[]; taken: number }> {
+  const shared = slots.filter(({ lane }) => lane === sharedLane).length
+  const isLittle = shared > 0 && slots.length <= takenSlotsMax
+  const taking = isLittle ? (taker?.begin(shared) ?? null) : null
+  if (taking === null) return { answers: await store.fire(slots), taken: 0 }
+  // Not known, until we know.
+  let claimed: Claimed | null = null
+  try {
+    const { workerId, route } = taking
+    const { answers, batches } = await store.fireAndTake(slots, { workerId, route })
+    claimed = { batches, live: [] }
+    return { answers, taken: batches.reduce((sum, { positions }) => sum + positions.length, 0) }
+  } finally {
+    taking.end(claimed)
+  }
 }
 
 /** Jobs that are due with what is to fire of them. */
@@ -154,10 +182,12 @@ interface Fire {
   plans: readonly Plan[]
   slots: readonly SlotToFire[]
   answers: readonly FireAnswer[]
+  /** Executions that are in hand, and that nobody need be told of. */
+  taken: number
   now: EpochMs
 }
 
-function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void {
+function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire): void {
   const { wheel, window } = deps
   // The last answer of a job is about its last slot, which carries the move of its cursor.
   const answered = new Map(answers.map(({ jobId, answer }) => [jobId, answer]))
@@ -194,7 +224,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, now }: Fire): void
   const isSome = answers.length < slots.length
   const startsRun = isSome && slots.some(({ runId }) => runId !== null)
   if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
-  if (isSome) deps.onEnqueued(slots.some(({ lane }) => lane === sharedLane))
+  if (answers.length + taken < slots.length) deps.onEnqueued(slots.some(({ lane }) => lane === sharedLane))
 }
 
 /** Whether the slot has its row by this fire. One that is taken may only be decided, and one that is owed has none yet. */

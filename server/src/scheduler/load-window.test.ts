@@ -27,6 +27,7 @@ async function setup() {
     load: (request) => ports.slots.load(request),
     takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
     fire: (items) => ports.slots.fire(items),
+    fireAndTake: (items, taker) => ports.slots.fireAndTake(items, taker),
   }
   const puts: string[] = []
   const deps = { clock: world.clock, slots, wheel, window, onPut: () => void puts.push('put'), onReload() {} }

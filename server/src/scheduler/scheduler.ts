@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Partitions } from '../ports/partitions.ts'
 import type { Slots } from '../ports/slots.ts'
+import type { Taker } from '../ports/taker.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
 import { PartitionLease } from './hold-partitions.ts'
 import { HoldUps } from './hold-ups.ts'
@@ -16,6 +17,8 @@ export interface SchedulerDeps {
   clock: Clock
   ids: Ids
   slots: Slots
+  /** Takes what is little with its commit; null: nobody does. */
+  taker: Taker | null
   partitions: Partitions
   /** On a connection of its own. */
   lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
@@ -44,9 +47,9 @@ export class Scheduler {
     const window = new Window()
     this.#options = options
     this.#load = { clock, slots, wheel, window, onPut: deps.onPut, onReload: deps.onHeld }
-    const { onEnqueued, onOwed } = deps
+    const { taker, onEnqueued, onOwed } = deps
     const own = { lanes: new LaneChooser(), holdUps: new HoldUps(), few: { firedSinceMs: null } }
-    this.#fire = { clock, ids, slots, wheel, window, ...own, onEnqueued, onOwed }
+    this.#fire = { clock, ids, slots, wheel, window, ...own, taker, onEnqueued, onOwed }
     this.lease = new PartitionLease({
       clock,
       ids,

@@ -16,7 +16,7 @@ interface AnyClaimRow {
   kind: ExecutionKind
 }
 
-interface BatchClaimRow extends AnyClaimRow {
+export interface BatchClaimRow extends AnyClaimRow {
   positions: string
   job_ids: string
   versions: string
@@ -24,7 +24,7 @@ interface BatchClaimRow extends AnyClaimRow {
   payloads: string | null
 }
 
-interface LiveClaimRow extends AnyClaimRow {
+export interface LiveClaimRow extends AnyClaimRow {
   positions: null
   job_id: string
   version: number

@@ -135,7 +135,8 @@ const lockToTrigger = (name: string, wait: Fragment): Sql => sql(name)`
   WITH holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = ANY ($2::uuid[]) ORDER BY worker_id FOR KEY SHARE
   ), asked AS MATERIALIZED (
-    SELECT x.t, x.j FROM json_to_recordset($1::json) AS x(t uuid, j uuid) LEFT JOIN (SELECT count(*) FROM holder) h ON true
+    -- A join without a use for it would be left out of the plan, and the lock with it.
+    SELECT x.t, x.j FROM json_to_recordset($1::json) AS x(t uuid, j uuid) WHERE (SELECT count(*) FROM holder) >= 0
   ), locked AS MATERIALIZED (
     SELECT c.tenant_id, c.job_id, c.status FROM asked x JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
     ORDER BY c.job_id FOR NO KEY UPDATE OF c ${wait}
@@ -154,7 +155,7 @@ export const lockHeldJobs = lockToTrigger('lockHeldJobs', fragment``)
 // Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
 // w, r: the worker that takes it as it is made, on this route. It takes what is ready and in the shared lane, unless somebody
 // there would go before it, and no root of a graph, whose start is noted first. What it has comes with all that is needed to
-// run it.
+// run it, the definition once.
 export const insertTriggers = sql('insertTriggers')`
   WITH item AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS x(n int, t uuid, e uuid, j uuid, l text, p text, w uuid, r text)
@@ -197,8 +198,12 @@ export const insertTriggers = sql('insertTriggers')`
     RETURNING l.*
   )
   SELECT l.enqueued_at, l.worker_id IS NOT NULL AS taken, ${claimedSingle}
-  FROM made l LEFT JOIN LATERAL (
-    SELECT * FROM job_versions v WHERE v.job_id = l.job_id AND v.version = l.version AND l.worker_id IS NOT NULL LIMIT 1
+  FROM (
+    SELECT *, row_number() OVER (PARTITION BY job_id, version, worker_id IS NULL) AS nth FROM made
+  ) l
+  LEFT JOIN LATERAL (
+    SELECT * FROM job_versions v
+    WHERE v.job_id = l.job_id AND v.version = l.version AND l.worker_id IS NOT NULL AND l.nth = 1 LIMIT 1
   ) v ON true`
 
 // Before many triggers of a job ($1): how many of it have not ended, up to $2 alone. With a lock that keeps programs out

@@ -20,7 +20,7 @@ import type {
   TriggerOutcome,
 } from '../ports/jobs.ts'
 import { changeJob } from './change-job.ts'
-import { type SingleRow, toClaimedSingle } from './claim-rows.ts'
+import { type LiveClaimRow, type SingleRow, toClaimedLive, toClaimedSingle } from './claim-rows.ts'
 import type { Queries, Transactions } from './database.ts'
 import { withDays } from './days.ts'
 import { generation } from './generation.ts'
@@ -118,11 +118,12 @@ export class StoredJobs implements Jobs {
     return items.map((item) => {
       const row = enqueued.get(item.order.executionId)
       if (row !== undefined) {
-        const claimed = row.taken ? toClaimedSingle(row) : null
+        const claimed = !row.taken ? null : row.name === null ? toClaimedLive(row) : toClaimedSingle(row)
         return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id, claimed }
       }
       if (found.has(targetOf(item.order))) return { kind: 'deleted' }
-      return lock === statements.lockHeldJobs ? { kind: 'not_found' } : this.#heldUp.add(item)
+      if (lock === statements.lockHeldJobs) return { kind: 'not_found' }
+      return item.order.taker === undefined ? this.#heldUp.add(item) : { kind: 'held_up' }
     })
   }
 
@@ -251,11 +252,8 @@ interface LockRow {
   status: JobStatus | null
 }
 
-/** What was not taken has no definition with it. */
-interface TriggeredRow extends SingleRow {
-  enqueued_at: EpochMs
-  taken: boolean
-}
+/** With a definition the first of each that were taken. */
+type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
 
 interface IdRow {
   job_id: string

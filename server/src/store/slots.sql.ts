@@ -63,6 +63,29 @@ export const lockCursors = sql('lockCursors')`
   SELECT set_config('carillon.unlocked', coalesce(array_agg(x.job_id), '{}')::text, true) AS unlocked
   FROM unnest($1::uuid[]) AS x(job_id) WHERE x.job_id NOT IN (SELECT l.job_id FROM locked l)`
 
+/** The worker that will take what is fired. One that is gone takes nothing. */
+export const lockTaker = sql('lockTaker')`
+  SELECT FROM workers WHERE worker_id = $1 FOR KEY SHARE`
+
+// Claims, in the transaction that has made them, the batches $3 of worker $1's route $2 in the shared lane, but for those that
+// somebody there would go before.
+export const takeFired = sql('takeFired')`
+  UPDATE batches b SET worker_id = w.worker_id, fence = b.fence + 1, claimed_at = m.at
+  FROM (SELECT clock_ms() AS at) m CROSS JOIN (
+    SELECT w.worker_id, least(
+      (SELECT o.rank FROM batches o WHERE o.route = $2 AND o.lane = 'shared' AND o.worker_id IS NULL
+        AND o.batch_id <> ALL ($3::uuid[]) ORDER BY o.rank LIMIT 1),
+      (SELECT l.rank FROM live l WHERE l.route = $2 AND l.lane = 'shared' AND l.state = 'ready' AND l.host IS NULL
+        ORDER BY l.rank LIMIT 1)
+    ) AS up_to
+    FROM workers w WHERE w.worker_id = $1
+  ) w
+  -- Made by this transaction: a batch has its row from one fire.
+  WHERE b.batch_id = ANY ($3::uuid[]) AND b.route = $2 AND b.lane = 'shared' AND b.worker_id IS NULL
+    AND b.rank < coalesce(w.up_to, 'infinity')
+  RETURNING b.batch_id AS id, b.fence, b.lane, b.priority, to_ms(b.enqueued_at) AS enqueued_ms, to_ms(b.rank) AS rank_ms,
+    b.positions::text, b.job_ids::text, b.versions::text, b.slots_ms::text, b.kind, b.payloads::text`
+
 // now() and not the moment: known before it runs, so that days which are out of it are not even opened.
 const isRecent = (from: Fragment): Fragment => fragment`
   s.slot >= coalesce(from_ms(${from}), '-infinity') AND s.slot < now() + interval '1 hour'`

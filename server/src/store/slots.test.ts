@@ -5,6 +5,7 @@ import { testAwaits } from '../../test/conformance/slots-await.ts'
 import { testLateSlots } from '../../test/conformance/slots-late.ts'
 import { testOverlap } from '../../test/conformance/slots-overlap.ts'
 import { testSkips } from '../../test/conformance/slots-skips.ts'
+import { testSlotsTaken } from '../../test/conformance/slots-taken.ts'
 import { testOnStores } from '../../test/conformance/stores.ts'
 
 testOnStores(testSlots)
@@ -14,3 +15,4 @@ testOnStores(testSkips)
 testOnStores(testAwaits)
 testOnStores(testRunStart)
 testOnStores(testRunOverlap)
+testOnStores(testSlotsTaken)

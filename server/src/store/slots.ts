@@ -1,4 +1,5 @@
 // The scheduler's port on PostgreSQL.
+import { batchIdOf } from '../domain/execution.ts'
 import { bufferRoom, type MisfirePolicy, type OverlapPolicy, type StoredSchedule } from '../domain/job.ts'
 import { latePlansOf } from '../domain/late-plan.ts'
 import type { EpochMs } from '../lib/epoch.ts'
@@ -6,11 +7,14 @@ import {
   type Cursor,
   type CursorCalendars,
   type FireAnswer,
+  type FiredAndTaken,
   isDecidedAlone,
   type LoadRequest,
   type Slots,
   type SlotToFire,
 } from '../ports/slots.ts'
+import type { TakerName } from '../ports/taker.ts'
+import { type BatchClaimRow, toClaimedBatch } from './claim-rows.ts'
 import type { Database, Queries } from './database.ts'
 import { withDays } from './days.ts'
 import { elementsOf, listOf, textListOf } from './lists.ts'
@@ -47,42 +51,57 @@ export class StoredSlots implements Slots {
   }
 
   async fire(slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
-    if (slots.length === 0) return []
-    const jobIds = [...new Set(slots.map(({ jobId }) => jobId))]
-    return withDays(
-      this.#database,
-      'slots',
-      slots.map(({ slot }) => slot),
-      () => this.#fire(slots, jobIds),
+    return this.#inDays(slots, () => this.#database.transaction((queries) => fireAll(queries, slots)))
+  }
+
+  async fireAndTake(slots: readonly SlotToFire[], taker: TakerName): Promise<FiredAndTaken> {
+    const { workerId, route } = taker
+    const batchIds = [...new Set(slots.map(({ executionId }) => batchIdOf(executionId)))]
+    return this.#inDays(slots, () =>
+      this.#database.transaction(async (queries) => {
+        // The worker before the cursors, as everywhere.
+        const [, answers] = await Promise.all([
+          queries.query(statements.lockTaker, [workerId]),
+          fireAll(queries, slots),
+        ])
+        const values = [workerId, route, batchIds]
+        const { rows } = await queries.query<BatchClaimRow>(statements.takeFired, values, 'last')
+        return { answers, batches: rows.map(toClaimedBatch) }
+      }),
     )
   }
 
-  #fire(slots: readonly SlotToFire[], jobIds: readonly string[]): Promise<FireAnswer[]> {
-    const { answered, plain, others } = sortSlots(slots)
-    return this.#database.transaction(async (queries) => {
-      // Both are sent at once: what could not be locked is not fired, and is told by both.
-      const [locked, left] = await Promise.all([
-        queries.query<{ unlocked: string }>(statements.lockCursors, [listOf(jobIds, (jobId) => jobId)]),
-        plain.length === 0 ? [] : firePlain(queries, plain, recordedFrom(slots)),
-      ])
-      const lockedByOthers = new Set(elementsOf(locked.rows[0]!.unlocked))
-      const answers = [...answered]
-      const unlocked: SlotToFire[] = []
-      const items: object[] = []
-      for (const { one, plan, slotsBefore } of [...left.map(alone), ...others]) {
-        if (lockedByOthers.has(one.jobId)) unlocked.push(one)
-        else items.push(toItem(one, plan, slotsBefore))
-      }
-      if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
-      if (items.length === 0) return answers
-      const fired = await queries.query<AnswerRow>(statements.fireSlots, [
-        JSON.stringify(items),
-        recordedFrom(slots),
-      ])
-      for (const { job_id: jobId, slot_ms: slot, answer } of fired.rows) answers.push({ jobId, slot, answer })
-      return answers
-    })
+  #inDays<T>(slots: readonly SlotToFire[], work: () => Promise<T>): Promise<T> {
+    const instants = slots.map(({ slot }) => slot)
+    return withDays(this.#database, 'slots', instants, work)
   }
+}
+
+async function fireAll(queries: Queries, slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
+  if (slots.length === 0) return []
+  const jobIds = [...new Set(slots.map(({ jobId }) => jobId))]
+  const { answered, plain, others } = sortSlots(slots)
+  // Both are sent at once: what could not be locked is not fired, and is told by both.
+  const [locked, left] = await Promise.all([
+    queries.query<{ unlocked: string }>(statements.lockCursors, [listOf(jobIds, (jobId) => jobId)]),
+    plain.length === 0 ? [] : firePlain(queries, plain, recordedFrom(slots)),
+  ])
+  const lockedByOthers = new Set(elementsOf(locked.rows[0]!.unlocked))
+  const answers = [...answered]
+  const unlocked: SlotToFire[] = []
+  const items: object[] = []
+  for (const { one, plan, slotsBefore } of [...left.map(alone), ...others]) {
+    if (lockedByOthers.has(one.jobId)) unlocked.push(one)
+    else items.push(toItem(one, plan, slotsBefore))
+  }
+  if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
+  if (items.length === 0) return answers
+  const fired = await queries.query<AnswerRow>(statements.fireSlots, [
+    JSON.stringify(items),
+    recordedFrom(slots),
+  ])
+  for (const { job_id: jobId, slot_ms: slot, answer } of fired.rows) answers.push({ jobId, slot, answer })
+  return answers
 }
 
 interface Judged {

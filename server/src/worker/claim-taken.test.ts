@@ -38,7 +38,7 @@ test('room is kept for what is being taken, and there is none beyond it', async 
   const { claimer, fire, holdClaims, orders, settle } = await setup({ capacity: 110 })
   const taking = claimer.begin(60)!
   assert.equal(claimer.begin(51), null)
-  const other = claimer.begin(50)!
+  const other = claimer.begin(40)!
   other.end({ batches: [], live: [] })
   await settle()
   await fire(100, herd)
@@ -50,6 +50,31 @@ test('room is kept for what is being taken, and there is none beyond it', async 
   resolve()
   await step
   taking.end({ batches: [], live: [] })
+})
+
+test('however much is being taken, most of the room is for claims', async () => {
+  const { claimer, fire, hand, orders, settle } = await setup()
+  const takings = Array.from({ length: 200 }, () => claimer.begin(1)).filter((one) => one !== null)
+  assert.equal(takings.length, 100)
+  assert.equal(claimer.isTaking, true)
+  await fire(100, herd)
+  await claimer.step()
+  assert.equal(orders[0]!.lanes[0]!.count, hand.capacity - 100 > 300 ? 300 : hand.capacity - 100)
+  for (const taking of takings) taking.end({ batches: [], live: [] })
+  await settle()
+  assert.equal(claimer.isTaking, false)
+  assert.notEqual(claimer.begin(100), null)
+})
+
+test('definitions are pruned also while triggers are taken all the time', async () => {
+  const { claimer, triggerFor, prunes, settle } = await setup()
+  const open = claimer.begin(1)!
+  const before = prunes()
+  const taking = claimer.begin(1)!
+  taking.end(await triggerFor(taking))
+  await settle()
+  assert.equal(prunes(), before + 1)
+  open.end({ batches: [], live: [] })
 })
 
 test('a step that had less room because of it is called again', async () => {

@@ -10,6 +10,7 @@ import type { Taker, Taking } from '../ports/taker.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
 import type { Hand } from './hand.ts'
+import type { Task } from './task.ts'
 import { keysOf, tenantsCalled, toTasks } from './to-tasks.ts'
 
 export interface ClaimDeps {
@@ -43,6 +44,8 @@ const batchesMax = 100
 /** Taken before anything else is looked at; of what is free, so that most of it is shared fairly. */
 const singlesMax = 20
 const singlesShare = 1 / 4
+/** Being enqueued as ours at once: whoever claims has the rest of the room, however long those take. */
+const takingMax = batchExecutionsMax
 /** Looked at besides those that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
@@ -70,9 +73,11 @@ export class Claimer implements Taker {
   #isShort = false
   /** Nothing is claimed beside the steps meanwhile: it would be handed back as something we do not know of. */
   #handsBack = false
-  /** Claims under way, and the executions they ask for at most. */
-  #claims = 0
+  /** Executions that claims under way ask for at most, and those of them that are enqueued as ours. */
   #asked = 0
+  #taking = 0
+  /** Claims whose answer has come and which are not in hand yet. */
+  #loading = 0
   /** Claims under way beside the steps. */
   #besides = 0
   /** Executions in a batch, of the last that were claimed: more are not locked than will be taken. */
@@ -130,12 +135,23 @@ export class Claimer implements Taker {
     const { hand, isDraining } = this.#deps
     const workerId = this.#deps.workerId()
     if (workerId === null || isDraining() || this.#handsBack) return null
-    if (Math.min(hand.room, this.#unasked) < count) return null
+    const room = Math.min(takingMax, hand.room) - this.#taking
+    if (Math.min(room, this.#unasked) < count) return null
     const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
+    this.#taking += count
     const taken = this.#besideSteps(() => this.#bring(answer, { workerId, asked: count, lookedAt: null }))
     // What failed is a doubt by now, which the next step looks into.
-    taken.catch(() => {})
+    taken
+      .catch(() => {})
+      .finally(() => {
+        this.#taking -= count
+      })
     return { workerId, route: serverRoute, end }
+  }
+
+  /** Something is being enqueued that may be ours. */
+  get isTaking(): boolean {
+    return this.#taking > 0
   }
 
   /** Whatever it leaves to the next step, that may be far. */
@@ -221,20 +237,13 @@ export class Claimer implements Taker {
     answer: Promise<Claimed | null>,
     { workerId, asked, lookedAt }: { workerId: string; asked: number; lookedAt: number | null },
   ): Promise<'more' | 'idle'> {
-    const { hand, definitions, onTaken } = this.#deps
-    this.#claims += 1
+    const { hand, onTaken } = this.#deps
     this.#asked += asked
     let isInHand = false
     try {
       const claimed = await answer
       if (claimed === null) return 'idle'
-      // Not what another claim has just loaded and not used yet.
-      if (this.#claims === 1) definitions.prune()
-      for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
-      await definitions.load(keysOf(claimed))
-      const parents = await this.#loadParents(claimed)
-      const claimedMs = this.#deps.clock.monotonicMs()
-      const tasks = toTasks(claimed, { claimedMs, parents, definitions, isMortal: this.#deps.isMortal })
+      const tasks = await this.#load(claimed)
       const signed = tenantsCalled(tasks)
       if (signed.size > 0) await this.#deps.signer.load(signed)
       if (this.#deps.workerId() !== workerId) return 'idle'
@@ -246,10 +255,25 @@ export class Claimer implements Taker {
       onTaken()
       return 'more'
     } finally {
-      this.#claims -= 1
       this.#asked -= asked
       // Its answer was lost, or nobody took what it brought.
       if (!isInHand) this.doubt()
+    }
+  }
+
+  /** With all that is needed to run them. */
+  async #load(claimed: Claimed): Promise<Task[]> {
+    const { definitions, clock, isMortal } = this.#deps
+    // Not what another claim has just loaded and not used yet.
+    if (this.#loading === 0) definitions.prune()
+    this.#loading += 1
+    try {
+      for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
+      await definitions.load(keysOf(claimed))
+      const parents = await this.#loadParents(claimed)
+      return toTasks(claimed, { claimedMs: clock.monotonicMs(), parents, definitions, isMortal })
+    } finally {
+      this.#loading -= 1
     }
   }
 

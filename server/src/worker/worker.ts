@@ -236,9 +236,10 @@ export class Worker {
     await this.lease.drain()
   }
 
-  /** Nothing in hand, nothing to record. */
+  /** Nothing in hand or about to be, nothing to record. */
   get isIdle(): boolean {
-    return this.hand.size === 0 && this.#finisher.pending === 0 && !this.#late.isWaiting
+    const isEmpty = this.hand.size === 0 && !this.#claimer.isTaking
+    return isEmpty && this.#finisher.pending === 0 && !this.#late.isWaiting
   }
 
   /** Aborts what still runs, which is lost, and hands back what did not start; then the lease is given up. */

@@ -57,6 +57,7 @@ function assertAllMet(): void {
     'jobs.change',
     'jobs.trigger',
     'slots.fire',
+    'slots.fireAndTake',
     'slots.load',
     'slots.takeChanges',
   ]

@@ -9,6 +9,7 @@ const SETS: ReadonlySet<string> = new Set([
   'slots.load',
   'slots.takeChanges',
   'slots.fire',
+  'slots.fireAndTake',
   'queue.waiting',
   'queue.claim',
   'queue.definitions',

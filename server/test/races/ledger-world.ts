@@ -54,6 +54,7 @@ export function createScheduler({ slots }: Session, { s }: Race) {
           lanes,
           holdUps,
           few: { firedSinceMs: null },
+          taker: null,
           onEnqueued() {},
           onOwed() {},
         },

@@ -5,7 +5,7 @@ import type { JobState, JobWrite } from '../../src/domain/job-change.ts'
 import { KeyCounts, type WaitingJob } from '../../src/domain/release.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import type { Claimed, ClaimOrder } from '../../src/ports/queue.ts'
-import type { FireAnswer, SlotToFire } from '../../src/ports/slots.ts'
+import type { FireAnswer, FiredAndTaken, SlotToFire } from '../../src/ports/slots.ts'
 import type { Upkeep } from '../../src/ports/upkeep.ts'
 import { SeededRandom } from '../virtual-world.ts'
 import { everySo, findBroken } from './find-broken.ts'
@@ -22,8 +22,8 @@ test('a fire that is applied twice is found', async () => {
     const isDue = everySo(50)
     return async (name, method, args) => {
       const answers = await method(...args)
-      if (name !== 'slots.fire' || !isDue()) return answers
-      const unfired = (answers as FireAnswer[]).map(({ jobId }) => jobId)
+      if (!isFire(name) || !isDue()) return answers
+      const unfired = answersOf(answers).map(({ jobId }) => jobId)
       const twice = (args[0] as SlotToFire[]).find(({ jobId }) => !unfired.includes(jobId))
       if (twice !== undefined) store.enqueue({ ...twice, executionId: ids.nextBatch() }, twice)
       return answers
@@ -95,7 +95,7 @@ test('a claim that is handed to two workers is found', async () => {
 
 test('a slot that fires while its job is paused is found', async () => {
   const broken = await findBroken(({ store }) => async (name, method, args) => {
-    if (name !== 'slots.fire') return method(...args)
+    if (!isFire(name)) return method(...args)
     const jobs = (args[0] as SlotToFire[]).map(({ jobId }) => store.jobs.get(jobId)!)
     const paused = jobs.map(({ cursor }) => cursor).filter(({ status }) => status === 'PAUSED')
     for (const cursor of paused) store.changeCursor(cursor, { status: 'ACTIVE' })
@@ -159,4 +159,11 @@ function tamperWithChanges({ jobs }: Tables, bug: (state: JobState, write: JobWr
       const write = decide(state)
       return write === null ? null : bug(state, write)
     })
+}
+
+/** Into the hands of a worker, or not. */
+const isFire = (name: string) => name === 'slots.fire' || name === 'slots.fireAndTake'
+
+function answersOf(answer: unknown): FireAnswer[] {
+  return Array.isArray(answer) ? answer : (answer as FiredAndTaken).answers
 }

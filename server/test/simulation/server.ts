@@ -213,6 +213,7 @@ export class SimulatedServer {
       {
         ...this.#world,
         slots,
+        taker: this.#worker?.taker ?? null,
         partitions,
         lease: partitions,
         onHeld: () => load.wake(),

@@ -58,9 +58,15 @@ function claimLane(
   }
 }
 
-/** The rank from which on somebody in the shared lane goes first; infinity: nobody waits there. */
-export function sharedUpTo({ claimable }: MemoryStore, route: string): number {
-  const [batch] = claimable.batchesOf([route], sharedLane, 1)
+/** The rank from which on somebody in the shared lane goes first, but for these batches; infinity: nobody waits there. */
+export function sharedUpTo(
+  { claimable }: MemoryStore,
+  route: string,
+  except: ReadonlySet<string> = new Set(),
+): number {
+  const batch = claimable
+    .batchesOf([route], sharedLane, except.size + 1)
+    .find(({ batchId }) => !except.has(batchId))
   const [row] = claimable.liveOf([route], sharedLane, 1)
   return Math.min(batch?.rank ?? Infinity, row?.rank ?? Infinity)
 }
@@ -68,6 +74,11 @@ export function sharedUpTo({ claimable }: MemoryStore, route: string): number {
 /** Taken as it was made, with its definition: see `Taker`. */
 export function takeLive(store: MemoryStore, row: LiveRow, lease: LeaseRow): ClaimedLive {
   return withDefinition(store, claimLive(store, row, lease))
+}
+
+export function takeBatch(store: MemoryStore, batch: BatchRow, lease: LeaseRow): ClaimedBatch {
+  store.holdBatch(batch, lease)
+  return claimedBatch(batch)
 }
 
 export function withDefinition(store: MemoryStore, one: ClaimedLive): ClaimedLive {

@@ -1,6 +1,8 @@
 // Firing in memory: the same checks in the same order as the statement on PostgreSQL.
+import { batchIdOf } from '../../domain/execution.ts'
 import { bufferMax, bufferRoom, hasOwnRows, isLimited } from '../../domain/job.ts'
 import type { SkippedRange } from '../../domain/job-change.ts'
+import { sharedLane } from '../../domain/lane.ts'
 import { latePlansOf } from '../../domain/late-plan.ts'
 import { uncertaintyMsMax } from '../../domain/partition-share.ts'
 import { rankOf } from '../../domain/rank.ts'
@@ -9,11 +11,14 @@ import type { EpochMs } from '../../lib/epoch.ts'
 import {
   type Cursor,
   type FireAnswer,
+  type FiredAndTaken,
   isDecidedAlone,
   type LoadRequest,
   type Slots,
   type SlotToFire,
 } from '../../ports/slots.ts'
+import type { TakerName } from '../../ports/taker.ts'
+import { sharedUpTo, takeBatch } from './claim.ts'
 import { makeLive } from './make-live.ts'
 import { calendarsOf, revisionOf } from './named-calendars.ts'
 import type { CursorRow, JobRow } from './rows.ts'
@@ -53,6 +58,10 @@ export class MemorySlots implements Slots {
   }
 
   async fire(items: readonly SlotToFire[]): Promise<FireAnswer[]> {
+    return this.#fireAll(items)
+  }
+
+  #fireAll(items: readonly SlotToFire[]): FireAnswer[] {
     const behind = this.#findBehind(items)
     const named = new Set<string>()
     return items.flatMap((item) => {
@@ -64,6 +73,21 @@ export class MemorySlots implements Slots {
       const answer = isRepeated ? 'busy' : this.#fire(item, behind)
       return answer === 'fired' ? [] : [{ jobId: item.jobId, slot: item.slot, answer }]
     })
+  }
+
+  async fireAndTake(items: readonly SlotToFire[], { workerId, route }: TakerName): Promise<FiredAndTaken> {
+    const answers = this.#fireAll(items)
+    const lease = this.#store.leases.get(workerId)
+    const batchIds = new Set(items.map(({ executionId }) => batchIdOf(executionId)))
+    const upTo = sharedUpTo(this.#store, route, batchIds)
+    const batches = [...batchIds].flatMap((batchId) => this.#store.batches.get(batchId) ?? [])
+    const taken = batches.filter((batch) => {
+      return (
+        batch.route === route && batch.lane === sharedLane && batch.workerId === null && batch.rank < upTo
+      )
+    })
+    if (lease === undefined) return { answers, batches: [] }
+    return { answers, batches: taken.map((batch) => takeBatch(this.#store, batch, lease)) }
   }
 
   /** Jobs of which a late plan starts in what is decided or recorded and reaches further: it was made too early. */
