@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { noSchedule } from '../../src/domain/job.ts'
 import { sharedLane } from '../../src/domain/lane.ts'
 import type { NewOperation } from '../../src/domain/operation.ts'
+import { serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
 import { toTriggerBatches } from '../../src/domain/trigger-batches.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
@@ -36,6 +37,19 @@ export const orders: Record<string, Work> = {
     )
     assert.deepEqual(outcome, { kind: 'repeated', reply })
     assert.deepEqual([(await client.query('SELECT FROM jobs')).rowCount, await executionsOf(race)], [2, 1])
+  },
+
+  async 'a trigger that a worker takes, which hands back what it was not told of'({ s }, twice) {
+    const workerId = await s.addWorker()
+    const { jobId } = await s.createJob()
+    const taker = { workerId, route: serverRoute }
+    const again = await twice(({ jobs }) =>
+      jobs.trigger({ tenantId, jobId, executionId: s.ids.next(), lane: sharedLane, taker }),
+    )
+    assert(again.kind === 'triggered')
+    assert.equal(again.claimed, null, 'without a key it is another one, and waits for the first')
+    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    assert.equal((await s.claimLive(workerId)).attempt, 1)
   },
 
   async 'many triggers under a key'(race, twice) {

@@ -1,6 +1,7 @@
 // What schedulers, workers and upkeep write, with their way to repeat it, and what must be there in the end.
 import assert from 'node:assert/strict'
 import { sharedLane } from '../../src/domain/lane.ts'
+import { serverRoute } from '../../src/domain/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
 import { notHeld } from '../conformance/scenario.ts'
@@ -23,6 +24,22 @@ export const works: Record<string, Work> = {
       ['taken', 'taken', 'taken'],
     )
     assert.equal(await executionsOf(race), jobs.length)
+  },
+
+  async 'fire into the hands of a worker, which hands back what it was not told of'(race, twice) {
+    const { s } = race
+    const workerId = await s.addWorker()
+    const job = await s.createJob()
+    const taker = { workerId, route: serverRoute }
+    const { answers, batches } = await twice(({ slots }) => slots.fireAndTake([s.slotOf(job, 0)], taker))
+    assert.deepEqual([answers.map(({ answer }) => answer), batches], [['taken'], []])
+    assert.equal(await executionsOf(race), 1)
+    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    const { live } = await s.claim(workerId)
+    assert.deepEqual(
+      live.map(({ jobId, attempt }) => [jobId, attempt]),
+      [[job.jobId, 1]],
+    )
   },
 
   async 'take notes of changes'({ s }, twice) {
