@@ -7,6 +7,8 @@ import { say } from './output.ts'
 
 /** Every one is a file here that exports `run`. */
 const inAll = ['http', 'handlers', 'accuracy', 'adhoc', 'herd', 'scale', 'api', 'idle', 'graph']
+/** Not in all of them with --quick: no goal is measured by them. */
+const inWhole = ['idle', 'graph']
 const byName = ['endurance', 'first-job', 'screens', 'sdk', 'store']
 
 export interface BenchOptions {
@@ -19,7 +21,7 @@ export interface BenchOptions {
 }
 
 const usage = `usage: npm run bench -- [NAME] [--quick] [--full] [--minutes N] [--json]
-in all: ${inAll.join(', ')}
+in all: ${inAll.join(', ')} (with --quick without ${inWhole.join(' and ')})
 by name only: ${byName.join(', ')}`
 
 const { name, options } = readArguments()
@@ -56,7 +58,8 @@ function readArguments(): { name: string | undefined; options: BenchOptions } {
 /** What fails is told at the end: the others are worth knowing all the same. */
 async function runAll(): Promise<void> {
   const failed: string[] = []
-  for (const name of inAll) {
+  const names = options.quick ? inAll.filter((name) => !inWhole.includes(name)) : inAll
+  for (const name of names) {
     say(`\n${name}`)
     const startedMs = performance.now()
     const child = spawn(process.execPath, [import.meta.filename, name, ...process.argv.slice(2)], {
