@@ -41,8 +41,8 @@ export async function run({ quick }: BenchOptions): Promise<void> {
   // On two cores it takes one.
   const other = availableParallelism() >= 4 ? '1' : '2'
   const all = await measureServer({}, size, await withServer({}, size, findRate), true)
-  // About as many, or fewer: what it takes is found on the way down.
-  const others = await measureServer({ CARILLON_PROCESSES: other }, size, all.perS + size.step, false)
+  // What it takes is found on the way down.
+  const others = await measureServer({ CARILLON_PROCESSES: other }, size, all.perS, false)
   table([row('as npm start takes', all), row(other, others)])
   say(`goal: ${goalPerS.toLocaleString('en')} a second sustained, and ${goalOfBare} of the bare undici loop`)
   const bare = all.bare!
