@@ -2,7 +2,7 @@
 // has it: at the receiver by the machine's clock, which is the database's, and beside it as history has it. Nothing may
 // be early. Without --quick also as many spread over the second by their jitter.
 import { dueAtOf } from '@carillon/server/domain/schedule/jitter.ts'
-import type { EpochMs } from '@carillon/server/lib/epoch.ts'
+import type { EpochMs } from '@carillon/server/lib/time/epoch.ts'
 import type pg from 'pg'
 import { makeDataDir, startCarillon } from './carillon.ts'
 import { countSlots, registerDue, untilOver, withDatabase } from './due-jobs.ts'

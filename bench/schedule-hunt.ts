@@ -6,7 +6,7 @@ import { spawnSync } from 'node:child_process'
 import { compileSchedule } from '@carillon/server/domain/schedule/compile-schedule.ts'
 import { countSlots, nextSlot, previousSlot } from '@carillon/server/domain/schedule/next-run.ts'
 import { previewSchedule } from '@carillon/server/domain/schedule/preview.ts'
-import { epochMs } from '@carillon/server/lib/epoch.ts'
+import { epochMs } from '@carillon/server/lib/time/epoch.ts'
 
 const boundMs = 5
 const now = epochMs(Date.UTC(2026, 10, 15, 21))

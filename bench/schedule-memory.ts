@@ -4,7 +4,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { compileSchedule } from '@carillon/server/domain/schedule/compile-schedule.ts'
 import type { CompiledSchedule } from '@carillon/server/domain/schedule/next-run.ts'
-import { epochMs } from '@carillon/server/lib/epoch.ts'
+import { epochMs } from '@carillon/server/lib/time/epoch.ts'
 
 const million = 1_000_000
 const goalMb = 200

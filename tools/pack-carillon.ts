@@ -7,7 +7,7 @@ import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/pro
 import { stripTypeScriptTypes } from 'node:module'
 import { tmpdir } from 'node:os'
 import { dirname, join, relative, resolve } from 'node:path'
-import { prepareDashboard } from '@carillon/server/build-dashboard.ts'
+import { prepareDashboard } from '@carillon/server/process/build-dashboard.ts'
 
 const root = join(import.meta.dirname, '..')
 const [folder] = process.argv.slice(2)

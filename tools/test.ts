@@ -2,7 +2,7 @@
 // `npm test -- FILE…` runs only the given test files.
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
-import { prepareDashboard } from '@carillon/server/build-dashboard.ts'
+import { prepareDashboard } from '@carillon/server/process/build-dashboard.ts'
 
 const root = join(import.meta.dirname, '..')
 const files = process.argv.slice(2)

@@ -14,15 +14,19 @@ const layers: Record<string, readonly string[]> = {
   ports: ['ports', 'domain', 'lib'],
   config: ['config', 'domain', 'lib'],
   telemetry: ['telemetry', 'domain', 'lib'],
-  store: ['store', 'ports', 'domain', 'lib', 'telemetry'],
+  postgres: ['postgres', 'ports', 'domain', 'lib', 'telemetry'],
   engines: ['engines', 'ports', 'domain', 'lib', 'telemetry'],
+  'embedded-postgres': ['embedded-postgres', 'lib', 'telemetry'],
   api: ['api', 'ports', 'domain', 'lib', 'telemetry'],
   scheduler: ['scheduler', 'ports', 'domain', 'lib', 'telemetry'],
   worker: ['worker', 'ports', 'domain', 'lib', 'telemetry'],
   history: ['history', 'ports', 'domain', 'lib', 'telemetry'],
-  demo: ['demo', 'store', 'domain', 'lib', 'telemetry'],
-  upkeep: ['upkeep', 'ports', 'domain', 'lib', 'telemetry'],
+  demo: ['demo', 'postgres', 'domain', 'lib', 'telemetry'],
+  maintenance: ['maintenance', 'ports', 'domain', 'lib', 'telemetry'],
 }
+
+/** Folders that put the program together: they may import everything. */
+const everything = new Set(['process', 'wiring'])
 
 /** Packages each layer or workspace may import besides `node:`. */
 const packages: Record<string, readonly string[]> = {
@@ -30,8 +34,8 @@ const packages: Record<string, readonly string[]> = {
   'server/src/domain': ['@carillon/contract'],
   'server/src/ports': ['@carillon/contract'],
   'server/src/telemetry': ['pino', '@prometheus-io/client'],
-  'server/src/store': ['pg'],
-  'server/src/engines': ['pg'],
+  'server/src/postgres': ['pg'],
+  'server/src/embedded-postgres': ['pg'],
   'server/src/demo': ['@carillon/contract'],
   'server/src/api': ['fastify', '@fastify/swagger', 'ajv', 'ajv-formats', '@carillon/contract'],
   'contract/src': ['typebox'],
@@ -60,10 +64,10 @@ const crossings: { from: RegExp; to: RegExp }[] = [
 
 /** Globals that escape the injected world, and the files that are their one home. */
 const ambient: { pattern: RegExp; homes: readonly string[]; instead: string }[] = [
-  { pattern: /\bDate\.now\(|\bnew Date\(/, homes: ['lib/epoch.ts'], instead: 'take a Clock' },
+  { pattern: /\bDate\.now\(|\bnew Date\(/, homes: ['lib/time/epoch.ts'], instead: 'take a Clock' },
   {
     pattern: /\bperformance\.now\(|process\.hrtime/,
-    homes: ['lib/clock.ts', 'main.ts'],
+    homes: ['lib/time/clock.ts', 'process/main.ts'],
     instead: 'take a Clock',
   },
   {
@@ -71,11 +75,15 @@ const ambient: { pattern: RegExp; homes: readonly string[]; instead: string }[] 
     homes: ['lib/random.ts'],
     instead: 'take a Random',
   },
-  { pattern: /\bset(Timeout|Interval|Immediate)\(/, homes: ['lib/timers.ts'], instead: 'take Timers' },
+  { pattern: /\bset(Timeout|Interval|Immediate)\(/, homes: ['lib/time/timers.ts'], instead: 'take Timers' },
   { pattern: /\bAbortSignal\.timeout\(/, homes: [], instead: 'take Timers' },
   { pattern: /\bprocess\.env\b/, homes: ['config/read.ts'], instead: 'take a slice of the Config' },
-  { pattern: /\bconsole\.(log|error|warn|info|debug)\b/, homes: ['console.ts'], instead: 'emit an event' },
-  { pattern: /\bTemporal\b/, homes: ['domain/schedule/', 'main.ts'], instead: 'use EpochMs' },
+  {
+    pattern: /\bconsole\.(log|error|warn|info|debug)\b/,
+    homes: ['process/console.ts'],
+    instead: 'emit an event',
+  },
+  { pattern: /\bTemporal\b/, homes: ['domain/schedule/', 'process/main.ts'], instead: 'use EpochMs' },
 ]
 
 interface SourceFile {
@@ -130,7 +138,8 @@ function judge(
   file: SourceFile,
   { specifier, typeOnly }: { specifier: string; typeOnly: boolean },
 ): string[] {
-  const layer = /^server\/src\/([^/]+)\//.exec(file.path)?.[1]
+  const folder = /^server\/src\/([^/]+)\//.exec(file.path)?.[1]
+  const layer = folder !== undefined && everything.has(folder) ? undefined : folder
   if (specifier.startsWith('.')) {
     if (!/\.(tsx?|js|json|css)$/.test(specifier))
       return [`${file.path}: import ${specifier} with its .ts ending`]
@@ -243,7 +252,7 @@ function checkLinksInDocs(): string[] {
 }
 
 function checkMigrationNumbers(): string[] {
-  const dir = 'server/src/store/migrations'
+  const dir = 'server/src/postgres/schema/migrations'
   return tracked
     .filter((path) => path.startsWith(`${dir}/`))
     .toSorted()

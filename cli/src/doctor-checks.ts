@@ -2,7 +2,7 @@
 import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import { CarillonError, type Client, ConnectionError, createClient } from '@carillon/sdk'
-import { version } from '@carillon/server/version.ts'
+import { version } from '@carillon/server/process/version.ts'
 import { dataDirs, isLocal, readAddress } from './connection.ts'
 import type { Context } from './context.ts'
 import { clean } from './text.ts'

@@ -1,5 +1,5 @@
 // Help, written from the table of commands.
-import { version } from '@carillon/server/version.ts'
+import { version } from '@carillon/server/process/version.ts'
 import { type ArgumentSpec, type Command, type OptionSpec, optionsOf } from './command.ts'
 import { pad } from './text.ts'
 

@@ -129,7 +129,7 @@ async function readSchedule(values: Values): Promise<unknown> {
   if (zone === undefined) return schedule
   // The API takes a zone only beside a part of a schedule, not beside a text: we say what the text means there.
   const { compileSchedule } = await import('@carillon/server/domain/schedule/compile-schedule.ts')
-  const { epochMs } = await import('@carillon/server/lib/epoch.ts')
+  const { epochMs } = await import('@carillon/server/lib/time/epoch.ts')
   const answer = compileSchedule(schedule, { createdAt: epochMs(Date.now()), timezone: zone })
   if (answer.ok) return answer.value.definition
   const { message, suggestions } = answer.error

@@ -4,7 +4,7 @@ import { once } from 'node:events'
 import { compileSchedule } from '@carillon/server/domain/schedule/compile-schedule.ts'
 import { readInstant } from '@carillon/server/domain/schedule/instant.ts'
 import { nextSlot } from '@carillon/server/domain/schedule/next-run.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '@carillon/server/lib/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '@carillon/server/lib/time/epoch.ts'
 import type { Io } from './io.ts'
 
 const lineLengthMax = 4_096

@@ -2,7 +2,7 @@
 // the API gives it; with --stdin one JSON answer per JSON line, in order, for programs that ask thousands.
 import { previewSchedule } from '@carillon/server/domain/schedule/preview.ts'
 import type { ScheduleError } from '@carillon/server/domain/schedule/schedule-error.ts'
-import { epochMs } from '@carillon/server/lib/epoch.ts'
+import { epochMs } from '@carillon/server/lib/time/epoch.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { answerLines } from './next-lines.ts'

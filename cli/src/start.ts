@@ -1,7 +1,7 @@
 // `carillon start`: the server in the foreground, until it is stopped.
 import { resolve } from 'node:path'
 import { checkoutDir } from '@carillon/server/config/read.ts'
-import { runServer } from '@carillon/server/main.ts'
+import { runServer } from '@carillon/server/process/main.ts'
 import type { Context } from './context.ts'
 
 export async function start({ values }: Context): Promise<never> {

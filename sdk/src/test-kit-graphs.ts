@@ -1,7 +1,6 @@
 // Graph runs in the test kit: which jobs run after which, by the server's own rules.
 import { randomUUID } from 'node:crypto'
-import { previewBytesMax } from '../../server/src/domain/attempt.ts'
-import type { Edge } from '../../server/src/domain/graph.ts'
+import type { Edge } from '../../server/src/domain/graphs/graph.ts'
 import {
   draftRun,
   type NodeState,
@@ -9,11 +8,12 @@ import {
   skipMessageOf,
   statusOfNode,
   stepRun,
-} from '../../server/src/domain/graph-run.ts'
-import { noSchedule, type StoredSchedule } from '../../server/src/domain/job.ts'
+} from '../../server/src/domain/graphs/graph-run.ts'
+import { noSchedule, type StoredSchedule } from '../../server/src/domain/jobs/job.ts'
+import { previewBytesMax } from '../../server/src/domain/queue/attempt.ts'
 import { isAfterCompletion } from '../../server/src/domain/schedule/after-completion.ts'
 import { type CompiledSchedule, nextSlot } from '../../server/src/domain/schedule/next-run.ts'
-import { epochMs } from '../../server/src/lib/epoch.ts'
+import { epochMs } from '../../server/src/lib/time/epoch.ts'
 import type { AnyJob, JobParent } from './define-job.ts'
 import { hasDependencies, readDependencies } from './dependencies.ts'
 import type { Execution } from './test-kit-run.ts'

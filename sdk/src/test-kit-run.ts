@@ -2,9 +2,9 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash, randomUUID } from 'node:crypto'
 // The server's own rules, compiled into this package: what a test sees is what the server does.
-import { endAttempt } from '../../server/src/domain/attempt.ts'
-import type { ErrorType, RetryPolicy } from '../../server/src/domain/retry.ts'
-import { epochMs } from '../../server/src/lib/epoch.ts'
+import { endAttempt } from '../../server/src/domain/queue/attempt.ts'
+import type { ErrorType, RetryPolicy } from '../../server/src/domain/queue/retry.ts'
+import { epochMs } from '../../server/src/lib/time/epoch.ts'
 import type { AnyJob, JobParent } from './define-job.ts'
 import { durationMs } from './duration.ts'
 import { type JobEnd, type LogLevel, runJob } from './run-job.ts'

@@ -5,7 +5,7 @@ import { slotAfterEnd } from '../../server/src/domain/schedule/after-completion.
 import { compileSchedule, type ScheduleAnswer } from '../../server/src/domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../../server/src/domain/schedule/jitter.ts'
 import { isExcluded, nextRun, nextSlot } from '../../server/src/domain/schedule/next-run.ts'
-import { type EpochMs, epochMs } from '../../server/src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../../server/src/lib/time/epoch.ts'
 import type { AnyJob, JobParent, JobTaking } from './define-job.ts'
 import { hasDependencies, orderJobs } from './dependencies.ts'
 import { type Duration, durationMs } from './duration.ts'

@@ -1,6 +1,6 @@
 // Tenants and keys for tests of the edge, made as an operator makes them: over the API.
 import assert from 'node:assert/strict'
-import { formatApiKey } from '../src/domain/api-key.ts'
+import { formatApiKey } from '../src/domain/access/api-key.ts'
 import type { setupApp } from './app.ts'
 import { SeededRandom } from './virtual-world.ts'
 

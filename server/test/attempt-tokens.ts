@@ -1,8 +1,8 @@
 // Tokens of attempts, as the targets of a running server are sent them.
 import pg from 'pg'
-import { attemptTokenOf } from '../src/domain/attempt-token.ts'
+import { attemptTokenOf } from '../src/domain/queue/attempt-token.ts'
 import { HmacSha256 } from '../src/lib/hmac.ts'
-import { addressOf, type DatabaseAddress } from '../src/store/database.ts'
+import { addressOf, type DatabaseAddress } from '../src/postgres/connection/database.ts'
 
 export async function connectTo(address: DatabaseAddress): Promise<pg.Client> {
   const client = new pg.Client(addressOf(address))

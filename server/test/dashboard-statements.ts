@@ -1,8 +1,8 @@
 // The statements of people who look, with full-size parameters, for the test that looks at their plans.
-import { defaultTenantId } from '../src/domain/tenant.ts'
-import { selectFeed } from '../src/store/feed.sql.ts'
-import { pageOfJob, pastOfJob } from '../src/store/job-page.sql.ts'
-import { selectVersions } from '../src/store/job-versions.sql.ts'
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
+import { selectFeed } from '../src/postgres/history/feed.sql.ts'
+import { pageOfJob, pastOfJob } from '../src/postgres/history/job-page.sql.ts'
+import { selectVersions } from '../src/postgres/jobs/job-versions.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`

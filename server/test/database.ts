@@ -2,10 +2,10 @@
 import { randomUUID } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
-import { embeddedPackageName } from '../src/engines/embedded/binaries.ts'
+import { embeddedPackageName } from '../src/embedded-postgres/binaries.ts'
 import { realRandom } from '../src/lib/random.ts'
-import { realTimers } from '../src/lib/timers.ts'
-import { Database, type DatabaseAddress } from '../src/store/database.ts'
+import { realTimers } from '../src/lib/time/timers.ts'
+import { Database, type DatabaseAddress } from '../src/postgres/connection/database.ts'
 import { cleanUp } from './cleanup.ts'
 
 export const POSTGRES_VERSIONS = [15, 18] as const

@@ -1,7 +1,7 @@
 // A process that opens the embedded PostgreSQL on the given directory and holds it until it is killed: what the
 // tests kill. Says `ready` or why not.
-import { EmbeddedPostgres } from '../src/engines/embedded/embedded-postgres.ts'
-import { realTimers } from '../src/lib/timers.ts'
+import { EmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.ts'
+import { realTimers } from '../src/lib/time/timers.ts'
 
 const deps = { clock: { monotonicMs: () => performance.now() }, timers: realTimers }
 try {

@@ -1,6 +1,6 @@
 // A job in a scheduler's memory, and what is planned of it, for the tests of planning.
 import assert from 'node:assert/strict'
-import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../src/lib/time/epoch.ts'
 import type { Cursor } from '../src/ports/slots.ts'
 import { type Entry, toEntry } from '../src/scheduler/entry.ts'
 import { planSlots } from '../src/scheduler/plan-slots.ts'

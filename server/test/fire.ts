@@ -1,10 +1,10 @@
 // Fires slots of a job that the API made, as a scheduler would, for tests of the edge.
-import { runIdOfSlot } from '../src/domain/graph-run.ts'
-import { hasOwnRows } from '../src/domain/job.ts'
-import { sharedLane } from '../src/domain/lane.ts'
-import { routeOf } from '../src/domain/route.ts'
+import { runIdOfSlot } from '../src/domain/graphs/graph-run.ts'
+import { hasOwnRows } from '../src/domain/jobs/job.ts'
+import { sharedLane } from '../src/domain/queue/lane.ts'
+import { routeOf } from '../src/domain/queue/route.ts'
 import { dueAtOf } from '../src/domain/schedule/jitter.ts'
-import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../src/lib/time/epoch.ts'
 import type { FireAnswer, SlotToFire } from '../src/ports/slots.ts'
 import type { setupApp } from './app.ts'
 

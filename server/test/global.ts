@@ -4,9 +4,9 @@ import { mkdtemp, rm, statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import pg from 'pg'
-import { EmbeddedPostgres } from '../src/engines/embedded/embedded-postgres.ts'
-import { realTimers } from '../src/lib/timers.ts'
-import { migrate } from '../src/store/migrate.ts'
+import { EmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.ts'
+import { realTimers } from '../src/lib/time/timers.ts'
+import { migrate } from '../src/postgres/connection/migrate.ts'
 import {
   POSTGRES_VERSIONS,
   type PostgresVersion,

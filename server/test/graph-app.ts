@@ -1,9 +1,9 @@
 // The API on the in-memory twin, with jobs that run after each other.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { AttemptEnd } from '../src/domain/attempt.ts'
-import { sharedLane } from '../src/domain/lane.ts'
-import { serverRoute } from '../src/domain/route.ts'
+import type { AttemptEnd } from '../src/domain/queue/attempt.ts'
+import { sharedLane } from '../src/domain/queue/lane.ts'
+import { serverRoute } from '../src/domain/queue/route.ts'
 import { type Answer, runAll, setupApp, testWorker, testWorkerId } from './app.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }

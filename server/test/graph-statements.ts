@@ -1,5 +1,5 @@
 // The statements on what depends on what, with the parameters of the largest graph, for the test that looks at plans.
-import { defaultTenantId } from '../src/domain/tenant.ts'
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import {
   countGraphJobs,
   lockGraphJobs,
@@ -7,7 +7,7 @@ import {
   selectGraphIds,
   selectGraphJobs,
   writeGraph,
-} from '../src/store/job-graph.sql.ts'
+} from '../src/postgres/graphs/job-graph.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const job = 'md5(n::text)::uuid'

@@ -1,7 +1,13 @@
 // The statements that fire, that enqueue many triggers, and that finish what is plain, with full-size parameters, for the test that looks at their plans.
-import { beginTriggers, insertTriggerBatches } from '../src/store/jobs.sql.ts'
-import { finishSucceeded } from '../src/store/queue.sql.ts'
-import { firePlain, fireSlots, lockCursors, lockTaker, takeFired } from '../src/store/slots.sql.ts'
+import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/jobs.sql.ts'
+import { finishSucceeded } from '../src/postgres/queue/queue.sql.ts'
+import {
+  firePlain,
+  fireSlots,
+  lockCursors,
+  lockTaker,
+  takeFired,
+} from '../src/postgres/scheduling/slots.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const second = `to_ms(date_trunc('second', now()))`

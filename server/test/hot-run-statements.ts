@@ -1,10 +1,10 @@
 // The statements on runs of graphs with full-size parameters, for the test that looks at their plans.
-import { defaultTenantId } from '../src/domain/tenant.ts'
-import * as advance from '../src/store/advance-runs.sql.ts'
-import * as read from '../src/store/graph-runs.sql.ts'
-import * as make from '../src/store/make-runs.sql.ts'
-import * as again from '../src/store/resume-run.sql.ts'
-import * as find from '../src/store/run-steps.sql.ts'
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
+import * as advance from '../src/postgres/graphs/advance-runs.sql.ts'
+import * as read from '../src/postgres/graphs/graph-runs.sql.ts'
+import * as again from '../src/postgres/graphs/resume-run.sql.ts'
+import * as find from '../src/postgres/graphs/run-steps.sql.ts'
+import * as make from '../src/postgres/graphs/start-runs.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const tenant = `SELECT '${defaultTenantId}'::uuid`

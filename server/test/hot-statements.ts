@@ -1,7 +1,13 @@
 // The hot statements with full-size parameters, for the test that looks at their plans.
-import { defaultTenantId } from '../src/domain/tenant.ts'
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import type { Sql } from '../src/lib/sql.ts'
-import * as activityStatements from '../src/store/activity.sql.ts'
+import * as activityStatements from '../src/postgres/history/activity.sql.ts'
+import { selectExecution, selectStats } from '../src/postgres/history/history.sql.ts'
+import { foldStats } from '../src/postgres/history/job-stats.sql.ts'
+import * as rollupStatements from '../src/postgres/history/rollups.sql.ts'
+import * as searchStatements from '../src/postgres/history/search.sql.ts'
+import { selectState } from '../src/postgres/jobs/change-job.sql.ts'
+import * as jobStatements from '../src/postgres/jobs/jobs.sql.ts'
 import {
   lockHolders,
   noteBatched,
@@ -10,32 +16,15 @@ import {
   reportLive,
   selectHeld,
   selectRecorded,
-} from '../src/store/attempts.sql.ts'
+} from '../src/postgres/queue/attempts.sql.ts'
 import {
   cancelBatchedById,
   cancelBatchedOfJobs,
   cancelLiveById,
   cancelLiveOfJobs,
   cancelLiveOfOperation,
-} from '../src/store/cancel.sql.ts'
-import { selectState } from '../src/store/change-job.sql.ts'
-import { selectOwnUnended } from '../src/store/control.sql.ts'
-import { selectExecution, selectStats } from '../src/store/history.sql.ts'
-import { foldStats } from '../src/store/job-stats.sql.ts'
-import * as jobStatements from '../src/store/jobs.sql.ts'
-import {
-  claimSingles,
-  claimWork,
-  findOwn,
-  finishBatches,
-  finishLive,
-  selectCancelled,
-  selectWaiting,
-} from '../src/store/queue.sql.ts'
-import * as rollupStatements from '../src/store/rollups.sql.ts'
-import { selectWaitingRoutes } from '../src/store/routes.sql.ts'
-import * as searchStatements from '../src/store/search.sql.ts'
-import { loadCursors, loadNoted, takeNotes } from '../src/store/slots.sql.ts'
+} from '../src/postgres/queue/cancel.sql.ts'
+import { selectOwnUnended } from '../src/postgres/queue/control.sql.ts'
 import {
   countHeldKeys,
   leaveForgotten,
@@ -49,7 +38,18 @@ import {
   selectWaitingJobs,
   timeOutLive,
   wakeRetries,
-} from '../src/store/upkeep.sql.ts'
+} from '../src/postgres/queue/maintenance.sql.ts'
+import {
+  claimSingles,
+  claimWork,
+  findOwn,
+  finishBatches,
+  finishLive,
+  selectCancelled,
+  selectWaiting,
+} from '../src/postgres/queue/queue.sql.ts'
+import { selectWaitingRoutes } from '../src/postgres/queue/routes.sql.ts'
+import { loadCursors, loadNoted, takeNotes } from '../src/postgres/scheduling/slots.sql.ts'
 
 const job = 'md5(n::text)::uuid'
 const tenant = `SELECT '${defaultTenantId}'::uuid`

@@ -1,13 +1,13 @@
 // One attempt of the HTTP executor against a scripted target, for its tests.
 import assert from 'node:assert/strict'
-import type { HttpExecution } from '../src/domain/job.ts'
-import type { RetryPolicy } from '../src/domain/retry.ts'
-import { epochMs } from '../src/lib/epoch.ts'
+import type { HttpExecution } from '../src/domain/jobs/job.ts'
+import type { RetryPolicy } from '../src/domain/queue/retry.ts'
+import { epochMs } from '../src/lib/time/epoch.ts'
 import type { Http, HttpErrorType, HttpRequest } from '../src/ports/http.ts'
 import type { CallToSign } from '../src/worker/call-signer.ts'
 import { runHttp } from '../src/worker/executors/http.ts'
+import type { Task } from '../src/worker/held-execution.ts'
 import { type PreparedHttp, prepare } from '../src/worker/prepare.ts'
-import type { Task } from '../src/worker/task.ts'
 import { createVirtualWorld, type ScriptedAnswer } from './virtual-world.ts'
 
 export const origin = 'https://example.com:8443'

@@ -1,5 +1,5 @@
 // A large database, for the tests that look at plans.
-import { defaultTenantId } from '../src/domain/tenant.ts'
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 
 // 100,000 jobs with a version, a cursor and a slot each; 2,000 batches of 100, a tenth of them held; 20,000 rows in
 // live, of which 2,000 wait, 2,000 retry and 6,000 are held; 200,000 attempts over four days; 500 jobs owe slots.

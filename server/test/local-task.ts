@@ -1,10 +1,10 @@
 // An execution that runs on this machine, in a worker's hands, for tests of how it is run and what it says.
 import assert from 'node:assert/strict'
-import type { ShellExecution } from '../src/domain/job.ts'
-import type { RetryPolicy } from '../src/domain/retry.ts'
-import { epochMs } from '../src/lib/epoch.ts'
+import type { ShellExecution } from '../src/domain/jobs/job.ts'
+import type { RetryPolicy } from '../src/domain/queue/retry.ts'
+import { epochMs } from '../src/lib/time/epoch.ts'
+import type { Task } from '../src/worker/held-execution.ts'
 import { type PreparedLocal, prepare } from '../src/worker/prepare.ts'
-import type { Task } from '../src/worker/task.ts'
 import { shell } from './worker-scene.ts'
 
 export const jobId = '019b7a00-4c00-7000-8000-000000000001'

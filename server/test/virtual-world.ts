@@ -1,8 +1,9 @@
 // The injected world without a world: a clock that moves only when told, timers on it, randomness and ids from a
 // seed, HTTP from a script. What runs on it runs the same way every time.
-import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
+
 import { UuidV7 } from '../src/lib/id.ts'
 import type { StopSignal } from '../src/lib/stop.ts'
+import { type EpochMs, epochMs } from '../src/lib/time/epoch.ts'
 import type { Clock } from '../src/ports/clock.ts'
 import type { Http, HttpOutcome, HttpRequest } from '../src/ports/http.ts'
 import type { Random } from '../src/ports/random.ts'

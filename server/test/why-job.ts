@@ -1,6 +1,6 @@
 // The job that the tests of answers ask about: hourly, on 2 January 2026.
-import type { JobView } from '../src/domain/job.ts'
-import { type EpochMs, epochMs } from '../src/lib/epoch.ts'
+import type { JobView } from '../src/domain/jobs/job.ts'
+import { type EpochMs, epochMs } from '../src/lib/time/epoch.ts'
 
 export const at = (time: string): EpochMs => epochMs(Date.parse(`2026-01-02T${time}Z`))
 

@@ -1,7 +1,7 @@
 // A worker of a tenant's own, as it speaks to the API in tests.
 import assert from 'node:assert/strict'
-import { type AttemptOfTenant, attemptTokenOf } from '../src/domain/attempt-token.ts'
-import { defaultTenantId } from '../src/domain/tenant.ts'
+import { type AttemptOfTenant, attemptTokenOf } from '../src/domain/queue/attempt-token.ts'
+import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { HmacSha256 } from '../src/lib/hmac.ts'
 import type { setupApp } from './app.ts'
 

@@ -2,13 +2,13 @@
 // do what a test says, and what it tells is noted.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Execution, ShellExecution } from '../src/domain/job.ts'
+import type { Execution, ShellExecution } from '../src/domain/jobs/job.ts'
 import type { CallContext, CallWord, LocalCall } from '../src/ports/executor.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FinishAnswer, Queue } from '../src/ports/queue.ts'
-import { createMemoryStore } from '../src/store/memory/create-memory-store.ts'
 import { type AttemptFinished, attemptFinished, attemptRefused } from '../src/telemetry/events.ts'
 import { Worker, type WorkerDeps, type WorkerOptions } from '../src/worker/worker.ts'
+import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from './virtual-world.ts'
 

@@ -5,7 +5,7 @@ import { type AddressInfo, connect } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
 import { type Answer, assertProblem, operatorKey, setupApp, testWorker } from '../../test/app.ts'
-import { realTimers } from '../lib/timers.ts'
+import { realTimers } from '../lib/time/timers.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import { requestFailed } from '../telemetry/events.ts'
 

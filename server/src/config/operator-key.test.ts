@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { cleanUp } from '../../test/cleanup.ts'
-import { isWholeApiKey } from '../domain/api-key.ts'
+import { isWholeApiKey } from '../domain/access/api-key.ts'
 import { realRandom } from '../lib/random.ts'
 import { loadOperatorKey } from './operator-key.ts'
 

@@ -1,7 +1,7 @@
 // The bootstrap operator key: the configured one, or one made at the first start and kept in the data directory.
 import { link, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { apiKeyBytes, formatApiKey, isWholeApiKey } from '../domain/api-key.ts'
+import { apiKeyBytes, formatApiKey, isWholeApiKey } from '../domain/access/api-key.ts'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { OperatingError } from '../lib/operating-error.ts'
 import type { Random } from '../ports/random.ts'

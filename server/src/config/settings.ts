@@ -2,9 +2,9 @@
 // this table by a test. A parser returns the value or throws a BadValue that says what is allowed.
 import { BlockList, isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
+import { labelsMax } from '../domain/queue/worker.ts'
 import { ROLES, type Role } from '../domain/role.ts'
-import { labelsMax } from '../domain/worker.ts'
-import type { PrivateTargets } from '../lib/target-guard.ts'
+import type { PrivateTargets } from '../lib/http/target-guard.ts'
 
 export type { PrivateTargets }
 

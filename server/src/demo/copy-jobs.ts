@@ -1,10 +1,10 @@
 // A large world, for measuring: copies of one job by the thousand, and what they did in the last thirty days. One of a
 // hundred runs often and has most of the history, as it is in large installations.
-import { partitionOf } from '../domain/job.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { partitionOf } from '../domain/jobs/job.ts'
 import { StopRequested } from '../lib/operating-error.ts'
-import type { Database } from '../store/database.ts'
-import { copyPrefix, type JobCopy, writeCopiedDay, writeCopies } from '../store/demo-history.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
+import type { Database } from '../postgres/connection/database.ts'
+import { copyPrefix, type JobCopy, writeCopiedDay, writeCopies } from '../postgres/history/demo-history.ts'
 import { drawId, drawsOf } from './random.ts'
 
 export interface DemoSize {

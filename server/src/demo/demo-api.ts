@@ -1,6 +1,6 @@
 // The API of our own server, as the demo world uses it: its jobs are made the way everybody makes jobs.
 import { OperatingError } from '../lib/operating-error.ts'
-import { realTimers } from '../lib/timers.ts'
+import { realTimers } from '../lib/time/timers.ts'
 
 const triesMax = 10
 const againMs = 1_000

@@ -1,12 +1,12 @@
 // Fills an empty installation with a believable world, once: jobs through the API, as a user would make them, and thirty
 // days of history before them. What is found filled is left alone.
-import { runIdOfSlot } from '../domain/graph-run.ts'
+import { runIdOfSlot } from '../domain/graphs/graph-run.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import { nextRun } from '../domain/schedule/next-run.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../lib/epoch.ts'
 import { OperatingError } from '../lib/operating-error.ts'
-import { realTimers } from '../lib/timers.ts'
-import type { Database } from '../store/database.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../lib/time/epoch.ts'
+import { realTimers } from '../lib/time/timers.ts'
+import type { Database } from '../postgres/connection/database.ts'
 import {
   type AgedJob,
   foldAll,
@@ -17,7 +17,7 @@ import {
   type WorldJob,
   type WorldPast,
   writePast,
-} from '../store/demo-history.ts'
+} from '../postgres/history/demo-history.ts'
 import { copyJobs, type DemoSize } from './copy-jobs.ts'
 import { type DemoApi, openDemoApi } from './demo-api.ts'
 import { calendar, type DemoJob, secondTenant } from './job-kit.ts'

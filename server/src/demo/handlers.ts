@@ -2,7 +2,7 @@
 // flaky, one that is broken, and one that fails the first time in each graph run.
 import { defineJob } from '../../../sdk/src/define-job.ts'
 import { NonRetriableError } from '../../../sdk/src/job-errors.ts'
-import { realTimers } from '../lib/timers.ts'
+import { realTimers } from '../lib/time/timers.ts'
 import { drawsOf } from './random.ts'
 
 const chaptersMax = 42

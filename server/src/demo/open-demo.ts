@@ -1,10 +1,10 @@
 // The door of the demo: a connection of its own, because what it writes takes longer than a server lets a statement take.
 import { join } from 'node:path'
-import { epochMs } from '../lib/epoch.ts'
 import { realRandom } from '../lib/random.ts'
-import { realTimers } from '../lib/timers.ts'
-import { Database, type DatabaseAddress } from '../store/database.ts'
-import { readNow } from '../store/demo-history.ts'
+import { epochMs } from '../lib/time/epoch.ts'
+import { realTimers } from '../lib/time/timers.ts'
+import { Database, type DatabaseAddress } from '../postgres/connection/database.ts'
+import { readNow } from '../postgres/history/demo-history.ts'
 import { checkDemo, type DemoOptions, fillDemo } from './fill-demo.ts'
 
 export const demoHandlers = join(import.meta.dirname, 'handlers.ts')

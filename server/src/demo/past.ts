@@ -1,7 +1,7 @@
 // What became of the slots that a job would have had before there was this server: attempts, retries, dead letters. The
 // same for the same seed and the same slots.
-import { isRetried, type RetryPolicy, retryDelayMs } from '../domain/retry.ts'
-import type { PastAttempt, PastLetter } from '../store/demo-history.ts'
+import { isRetried, type RetryPolicy, retryDelayMs } from '../domain/queue/retry.ts'
+import type { PastAttempt, PastLetter } from '../postgres/history/demo-history.ts'
 import type { Past, PastError } from './job-kit.ts'
 import { type Draw, drawId, drawMs } from './random.ts'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { epochMs } from './epoch.ts'
 import { UuidV7 } from './id.ts'
 import { realRandom } from './random.ts'
+import { epochMs } from './time/epoch.ts'
 
 function setup(startMs: number) {
   const now = { ms: startMs }

@@ -2,7 +2,7 @@
 // Ids of one process strictly increase, also when the clock steps back or a millisecond holds over 4,096.
 import type { Ids } from '../ports/ids.ts'
 import type { Random } from '../ports/random.ts'
-import type { EpochMs } from './epoch.ts'
+import type { EpochMs } from './time/epoch.ts'
 
 const perMsMax = 4_096
 const idBytes = 8

@@ -1,4 +1,4 @@
-// Named SQL. A statement is a constant in `store/*.sql.ts`; the name travels as a comment, so that
+// Named SQL. A statement is a constant in `postgres/**/*.sql.ts`; the name travels as a comment, so that
 // pg_stat_activity and the server's log say which one runs, and is the key of the prepared statement.
 
 export interface Sql {

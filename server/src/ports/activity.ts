@@ -1,7 +1,7 @@
 // What dashboards read about many executions at once. It was counted when it was recorded: nothing here counts a
 // history. A bucket has what was recorded in it, seconds after that.
-import type { ErrorType } from '../domain/retry.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { ErrorType } from '../domain/queue/retry.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export type ActivityStep = 'minute' | 'hour' | 'day'
 

@@ -1,7 +1,7 @@
 // API keys: who may call, in whose name and for what. The key itself never comes here, only its hash.
-import type { Scope } from '../domain/api-key.ts'
-import type { Tier } from '../domain/tenant.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { Scope } from '../domain/access/api-key.ts'
+import type { Tier } from '../domain/tenants/tenant.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface ApiKeys {
   /** An owner has at most `apiKeysMax` that are not revoked, and as many revoked ones are remembered. */

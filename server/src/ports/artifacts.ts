@@ -1,5 +1,5 @@
 // Bundles of code that jobs run.
-import type { EpochMs } from '../lib/epoch.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Artifacts {
   /** Replaces what was there under this id. */

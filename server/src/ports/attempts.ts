@@ -1,8 +1,8 @@
 // Attempts under way, as those who run them outside our own workers speak of them: SDK workers, and HTTP targets that
 // answered 202. What they say is believed only under the fence of the claim it was said of.
-import type { AttemptEnd } from '../domain/attempt.ts'
-import type { ExecutionKind } from '../domain/execution.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { AttemptEnd } from '../domain/queue/attempt.ts'
+import type { ExecutionKind } from '../domain/queue/execution.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { AttemptKey } from './queue.ts'
 
 export interface Attempts {

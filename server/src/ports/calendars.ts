@@ -1,5 +1,5 @@
 // Named calendars of a tenant, as the API keeps them. Each method is one transaction.
-import type { Calendar } from '../domain/calendar.ts'
+import type { Calendar } from '../domain/jobs/calendar.ts'
 import type { Calendars as CalendarEntries } from '../domain/schedule/exclusions.ts'
 
 export interface Calendars {

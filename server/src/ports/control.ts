@@ -1,6 +1,6 @@
 // Executions as the API stops and repeats them.
-import type { ExecutionStatus } from '../domain/execution.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { ExecutionStatus } from '../domain/queue/execution.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { ExecutionQuery } from './history.ts'
 
 export interface Control {

@@ -1,9 +1,9 @@
 // Executions that used up their retries and wait for a person.
 
-import type { DeadReason } from '../domain/attempt.ts'
-import type { LetterFilter } from '../domain/operation.ts'
-import type { ErrorType } from '../domain/retry.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { LetterFilter } from '../domain/jobs/operation.ts'
+import type { DeadReason } from '../domain/queue/attempt.ts'
+import type { ErrorType } from '../domain/queue/retry.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface DeadLetters {
   /** Newest first, behind `before` (an execution id). */

@@ -1,10 +1,11 @@
 // What runs an attempt on this machine: a shell command, an artifact, a handler. (HTTP calls have their own, leaner way.)
 // The worker keeps the time, the lease and the records; an executor only runs, and stops when it is told to.
-import type { AttemptError } from '../domain/attempt.ts'
-import type { ExecutionKind, ExecutionStatus } from '../domain/execution.ts'
-import type { Execution } from '../domain/job.ts'
-import type { LogLevel } from '../domain/log.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+
+import type { LogLevel } from '../domain/history/log.ts'
+import type { Execution } from '../domain/jobs/job.ts'
+import type { AttemptError } from '../domain/queue/attempt.ts'
+import type { ExecutionKind, ExecutionStatus } from '../domain/queue/execution.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface LocalExecutor {
   /** Never rejects. When the signal aborts it stops and resolves; what it says then counts for nothing. */

@@ -1,11 +1,12 @@
 // What happened in a tenant since somebody last looked: for people who watch, never for what must not be missed. Every look
 // is bounded. What is committed is told in exactly one look; one that took longer than `lateMsMax` to commit may be left out.
-import type { ExecutionStatus } from '../domain/execution.ts'
-import type { RunStatus } from '../domain/graph-run.ts'
-import type { JobStatus } from '../domain/job.ts'
-import type { OperationStatus } from '../domain/operation.ts'
-import type { ErrorType } from '../domain/retry.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+
+import type { RunStatus } from '../domain/graphs/graph-run.ts'
+import type { JobStatus } from '../domain/jobs/job.ts'
+import type { OperationStatus } from '../domain/jobs/operation.ts'
+import type { ExecutionStatus } from '../domain/queue/execution.ts'
+import type { ErrorType } from '../domain/queue/retry.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Feed {
   /** Here: what was there before is not told. */

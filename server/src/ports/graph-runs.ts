@@ -1,10 +1,18 @@
 // Runs of graphs. Whoever ends an execution of a run only leaves a note; what comes of it is decided here, a run at a
 // time, under the lock of the run: so each node goes once, and each run ends once.
-import type { ExecutionStatus } from '../domain/execution.ts'
-import type { Edge } from '../domain/graph.ts'
-import type { MemberJob, NodeRole, NodeState, RunEdge, RunKind, RunStatus } from '../domain/graph-run.ts'
-import type { RunCounts } from '../domain/run-counts.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+
+import type { Edge } from '../domain/graphs/graph.ts'
+import type {
+  MemberJob,
+  NodeRole,
+  NodeState,
+  RunEdge,
+  RunKind,
+  RunStatus,
+} from '../domain/graphs/graph-run.ts'
+import type { RunCounts } from '../domain/graphs/run-counts.ts'
+import type { ExecutionStatus } from '../domain/queue/execution.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 /** What the loop asks of the store that takes runs further. */
 export interface RunSteps {

@@ -1,16 +1,17 @@
 // Executions as the API reads them: those under way and those recorded, in one statement, so that an execution on
 // its way from one table to the next is seen once.
+
+import type { NodeSkipReason } from '../domain/graphs/graph-run.ts'
+import type { ConcurrencyKey, Execution, StoredSchedule } from '../domain/jobs/job.ts'
 import type {
   AttemptOutcome,
   ExecutionKind,
   ExecutionStatus,
   LiveState,
   SkipReason,
-} from '../domain/execution.ts'
-import type { NodeSkipReason } from '../domain/graph-run.ts'
-import type { ConcurrencyKey, Execution, StoredSchedule } from '../domain/job.ts'
-import type { ErrorType } from '../domain/retry.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+} from '../domain/queue/execution.ts'
+import type { ErrorType } from '../domain/queue/retry.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface History {
   /** Newest first, one item per execution, behind `before`. Null: there is no such job (any more). */

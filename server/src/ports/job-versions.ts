@@ -1,6 +1,6 @@
 // What a job was before: every change of its definition made another version, and all of them are kept.
-import type { JobVersion } from '../domain/job.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { JobVersion } from '../domain/jobs/job.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface JobVersions {
   /** Latest first, behind `before` (a version). Null: there is no such job. */

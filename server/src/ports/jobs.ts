@@ -1,12 +1,12 @@
 // Jobs as the API writes and reads them. Each method is one transaction.
-import type { Dependency, GraphRefusal } from '../domain/graph.ts'
-import type { JobStatus, JobVersion, JobView } from '../domain/job.ts'
-import type { JobState, JobWrite } from '../domain/job-change.ts'
-import type { JobFilter } from '../domain/operation.ts'
-import type { TriggerBatch } from '../domain/trigger-batches.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { Dependency, GraphRefusal } from '../domain/graphs/graph.ts'
+import type { JobStatus, JobVersion, JobView } from '../domain/jobs/job.ts'
+import type { JobState, JobWrite } from '../domain/jobs/job-change.ts'
+import type { JobFilter } from '../domain/jobs/operation.ts'
+import type { TriggerBatch } from '../domain/queue/trigger-batches.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
+import type { TakerName } from './direct-dispatch.ts'
 import type { ClaimedLive } from './queue.ts'
-import type { TakerName } from './taker.ts'
 
 export interface Jobs {
   /** The job, its first version and its cursor; with `immediate` also its one execution. */

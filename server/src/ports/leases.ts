@@ -1,5 +1,5 @@
 // The worker's own side of its lease.
-import type { Worker, WorkerStatus } from '../domain/worker.ts'
+import type { Worker, WorkerStatus } from '../domain/queue/worker.ts'
 
 export interface Leases {
   /** Safe to repeat with the same id, as after a lost reply. */

@@ -1,5 +1,5 @@
 // What attempts say while they run. Bounded: of each attempt the first `logBytesMax` are kept.
-import type { LogLine } from '../domain/log.ts'
+import type { LogLine } from '../domain/history/log.ts'
 
 export interface Logs {
   /** Safe to repeat: lines that are there are not written again. */

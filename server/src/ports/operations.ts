@@ -1,7 +1,7 @@
 // Operations: long work in bounded steps. A step and how far it came are one transaction, so that nothing of it is done
 // twice or left out, wherever a process dies.
-import type { NewOperation, Operation } from '../domain/operation.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { NewOperation, Operation } from '../domain/jobs/operation.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { WriteStores } from './requests.ts'
 
 export interface Operations {

@@ -1,5 +1,5 @@
 // Which scheduler fires the jobs of which partition. A lease for liveness only: the unique slot decides.
-import type { Beat } from '../domain/lease-watch.ts'
+import type { Beat } from '../domain/queue/lease-watch.ts'
 
 export interface Partitions {
   /** Safe to repeat with the same id, as after a lost reply. */

@@ -1,11 +1,12 @@
 // The worker's side of the queue: claim executions, finish them. Every write names the worker and the fence of its
 // claim; what is no longer held under them is answered as missing and changes nothing.
-import type { AttemptEnd } from '../domain/attempt.ts'
-import type { ExecutionKind } from '../domain/execution.ts'
-import type { LaneShare, LaneWeight } from '../domain/fair-share.ts'
-import type { Execution } from '../domain/job.ts'
-import type { RetryPolicy } from '../domain/retry.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+
+import type { Execution } from '../domain/jobs/job.ts'
+import type { AttemptEnd } from '../domain/queue/attempt.ts'
+import type { ExecutionKind } from '../domain/queue/execution.ts'
+import type { LaneShare, LaneWeight } from '../domain/queue/fair-share.ts'
+import type { RetryPolicy } from '../domain/queue/retry.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Queue {
   /** Lanes and hosts that have something to claim on these routes, at most `limit` of each. */

@@ -5,10 +5,10 @@ import type { Artifacts } from './artifacts.ts'
 import type { Calendars } from './calendars.ts'
 import type { Control } from './control.ts'
 import type { DeadLetters } from './dead-letters.ts'
+import type { Taker } from './direct-dispatch.ts'
 import type { GraphRuns } from './graph-runs.ts'
 import type { Jobs } from './jobs.ts'
 import type { Operations } from './operations.ts'
-import type { Taker } from './taker.ts'
 import type { Tenants } from './tenants.ts'
 
 /** The stores that a request may write to. */

@@ -1,5 +1,5 @@
 // What an installation signs with. Every process of a fleet sees the same.
-import type { EpochMs } from '../lib/epoch.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Secrets {
   /** For the tokens of attempts; 32 bytes, made once. */

@@ -1,6 +1,6 @@
 // Sessions of people at the dashboard, and the one-time codes that open one. Neither a cookie nor a code comes here, only
 // their hashes.
-import type { EpochMs } from '../lib/epoch.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Sessions {
   /** A key has at most `sessionsMax`: the oldest ends when a further one begins. */

@@ -1,11 +1,11 @@
 // What the scheduler asks of the store: which cursors come due, and to fire their slots. A slot fires once because
 // its row is unique, whoever fires it; a partition's lease only stops two schedulers from doing the same work.
-import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/job.ts'
-import type { SkippedSlots } from '../domain/misfire.ts'
+import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/jobs/job.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { SkippedSlots } from '../domain/scheduling/misfire.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
+import type { TakerName } from './direct-dispatch.ts'
 import type { ClaimedBatch } from './queue.ts'
-import type { TakerName } from './taker.ts'
 
 export interface Slots {
   /** Cursors of one or more partitions due before an instant, each partition from where its last load ended. */

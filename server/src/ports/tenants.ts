@@ -1,5 +1,5 @@
 // Tenants as operators make and change them. None is ever deleted: its history keeps its name.
-import type { Tenant } from '../domain/tenant.ts'
+import type { Tenant } from '../domain/tenants/tenant.ts'
 
 export interface Tenants {
   create(tenant: NewTenant): Promise<TenantOutcome>

@@ -1,5 +1,5 @@
 // Hints that work may exist: safe to lose, safe to repeat. Polling is the guarantee.
-import { sharedLane } from '../domain/lane.ts'
+import { sharedLane } from '../domain/queue/lane.ts'
 
 /** queue: something to claim. shared: some of that in the shared lane. changes: a job is new or changed. waiting: something may be released. retries: a retry was planned. operations: one was asked for. cancels: a running execution was cancelled. keys: a signing key was changed. */
 export const WAKEUP_TOPICS = [

@@ -1,5 +1,5 @@
 // Workers as the API shows them.
-import type { WorkerView } from '../domain/worker.ts'
+import type { WorkerView } from '../domain/queue/worker.ts'
 
 export interface Workers {
   /** Oldest registration first, at most `workersMax`; of one tenant, or of all and ours. */

@@ -1,13 +1,13 @@
 // A job in the scheduler's memory: its compiled schedule and the slot it fires next.
 import assert from 'node:assert/strict'
-import { type OverlapPolicy, partitionsCount, type StoredSchedule } from '../domain/job.ts'
-import { type LateJob, misfireWindowMs } from '../domain/misfire.ts'
+import { type OverlapPolicy, partitionsCount, type StoredSchedule } from '../domain/jobs/job.ts'
 import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { type CompiledSchedule, nextSlot } from '../domain/schedule/next-run.ts'
 import { SharedForms } from '../domain/schedule/shared-forms.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { type LateJob, misfireWindowMs } from '../domain/scheduling/misfire.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Cursor } from '../ports/slots.ts'
 
 export interface Entry extends Readonly<LateJob> {

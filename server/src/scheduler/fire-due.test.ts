@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { change, edit, editSchedule, pause, resume } from '../../test/conformance/changes.ts'
+import { change, edit, editSchedule, pause, resume } from '../../test/conformance/jobs/changes.ts'
 import { allPartitions, setup } from '../../test/fire-scene.ts'
-import { noSchedule, partitionOf } from '../domain/job.ts'
+import { noSchedule, partitionOf } from '../domain/jobs/job.ts'
 import { slotsFired } from '../telemetry/events.ts'
 import { fireEveryMs } from './fire-due.ts'
 

@@ -1,22 +1,22 @@
 // Fires what is due: takes jobs out of the wheel, fires their slots in one go, puts them back with their next slot.
 // Whether a slot fires is the store's to say; this only proposes.
-import { batchExecutionsMax, executionIdAt } from '../domain/execution.ts'
-import { type LaneChooser, sharedLane } from '../domain/lane.ts'
+import { batchExecutionsMax, executionIdAt } from '../domain/queue/execution.ts'
+import { type LaneChooser, sharedLane } from '../domain/queue/lane.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
-import { lookAheadMs } from '../domain/window.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { lookAheadMs } from '../domain/scheduling/look-ahead.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Taker } from '../ports/direct-dispatch.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Claimed } from '../ports/queue.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
-import type { Taker } from '../ports/taker.ts'
 import { slotsFired } from '../telemetry/events.ts'
+import type { TimerWheel } from './due-queue.ts'
 import type { Entry } from './entry.ts'
-import type { HoldUps } from './hold-ups.ts'
+import type { Window } from './load-window.ts'
+import type { HoldUps } from './outage-detector.ts'
 import { planSlots } from './plan-slots.ts'
 import type { Plan } from './planned-slot.ts'
-import type { TimerWheel } from './timer-wheel.ts'
-import type { Window } from './window.ts'
 
 export interface FireDeps {
   clock: Clock

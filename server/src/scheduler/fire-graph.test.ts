@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { edit } from '../../test/conformance/changes.ts'
-import { createAfter, inRunOf } from '../../test/conformance/run-scene.ts'
+import { createAfter, inRunOf } from '../../test/conformance/graphs/run-scene.ts'
+import { edit } from '../../test/conformance/jobs/changes.ts'
 import { setup } from '../../test/fire-scene.ts'
 
 test('a job that becomes a root after it was loaded fires into a run of its graph', async () => {

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setup } from '../../test/fire-scene.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
-import { toRfc3339 } from '../lib/epoch.ts'
+import { toRfc3339 } from '../lib/time/epoch.ts'
 import { slotsFired } from '../telemetry/events.ts'
 
 test('a slot that waits behind an execution goes on in memory as one that fired, and who lets it go is told', async () => {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { partitionsCount } from '../domain/job.ts'
+import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { partitionsCount } from '../domain/jobs/job.ts'
 import type { Partitions } from '../ports/partitions.ts'
-import { createMemoryStore } from '../store/memory/create-memory-store.ts'
 import { clockLost, clockRegained, schedulerExpelled } from '../telemetry/events.ts'
 import { PartitionLease, schedulerBeatMs, shareEveryMs } from './hold-partitions.ts'
 

@@ -1,8 +1,8 @@
 // A scheduler's share of the partitions: joins, beats, takes what is free, gives up what is too much, and expels
 // schedulers that went silent. One that does not know the database's time well enough leaves, so that others fire in
 // time what it held. Leases are for liveness only; a slot fires once whoever holds what.
-import { LeaseWatch } from '../domain/lease-watch.ts'
-import { planShare, uncertaintyMsMax } from '../domain/partition-share.ts'
+import { LeaseWatch } from '../domain/queue/lease-watch.ts'
+import { planShare, uncertaintyMsMax } from '../domain/scheduling/partition-share.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Partitions } from '../ports/partitions.ts'

@@ -1,296 +1,104 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { change, edit } from '../../test/conformance/changes.ts'
-import { createScenario } from '../../test/conformance/scenario.ts'
-import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { partitionOf, partitionsCount } from '../domain/job.ts'
-import type { NewJob } from '../ports/jobs.ts'
-import type { LoadRequest, Slots } from '../ports/slots.ts'
-import { createMemoryStore } from '../store/memory/create-memory-store.ts'
-import { overdueFound } from '../telemetry/events.ts'
-import { findOverdue, loadEveryMs, loadWindow, takeChanges } from './load-window.ts'
-import { TimerWheel } from './timer-wheel.ts'
-import { Window } from './window.ts'
+import { epochMs } from '../lib/time/epoch.ts'
+import { Window } from './load-window.ts'
 
-const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
+const at = (seconds: number) => epochMs(Date.UTC(2026, 0, 2) + seconds * 1_000)
 
-/** A scheduler that holds everything and has loaded nothing. `at(600)` of the scenario is now. */
-async function setup() {
-  const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
-  const now = async () => world.clock.databaseNow()
-  const scenario = await createScenario({ ...ports, ids: world.ids, now })
-  const wheel = new TimerWheel()
+function holding(...partitionIds: number[]): Window {
   const window = new Window()
-  window.hold(allPartitions)
-  const slots: Slots = {
-    load: (request) => ports.slots.load(request),
-    takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
-    fire: (items) => ports.slots.fire(items),
-    fireAndTake: (items, taker) => ports.slots.fireAndTake(items, taker),
-  }
-  const puts: string[] = []
-  const deps = { clock: world.clock, slots, wheel, window, onPut: () => void puts.push('put'), onReload() {} }
-  return {
-    ...scenario,
-    ...{ world, wheel, window, puts, real: ports.slots },
-    /** The store as the scheduler reaches it; a test may put its own in the place of a method. */
-    link: slots,
-    load: () => loadWindow(deps),
-    changes: () => takeChanges(deps),
-    overdue: () => findOverdue(deps),
-    has: ({ jobId }: NewJob) => wheel.has(jobId),
-  }
+  window.hold(partitionIds)
+  return window
 }
 
-test('what comes due within a minute is loaded, what comes later is not', async () => {
-  const { at, createJob, load, has, puts } = await setup()
-  const [due, soon, later] = [
-    await createJob({ slotAt: at(0) }),
-    await createJob({ slotAt: at(659) }),
-    await createJob({ slotAt: at(660) }),
-  ]
-  assert.equal(await load(), 'idle')
-  assert.deepEqual([due, soon, later].map(has), [true, true, false])
-  assert.deepEqual(puts, ['put'])
+test('a partition that was just taken covers nothing and is loaded from the beginning', () => {
+  const window = holding(3, 5)
+  assert.deepEqual(window.partitionIds, [3, 5])
+  assert.equal(window.covers(3, at(0)), false)
+  assert.deepEqual(window.begin(at(30), at(60)), [
+    { partitionId: 3, after: null },
+    { partitionId: 5, after: null },
+  ])
 })
 
-test('the window is loaded again when half of it is over, and only what is new in it', async () => {
-  const { at, createJob, load, has, world, link, real } = await setup()
-  await createJob({ slotAt: at(610) })
-  const later = await createJob({ slotAt: at(680) })
-  await load()
-  const asked: LoadRequest[] = []
-  link.load = async (request) => {
-    asked.push(request)
-    return real.load(request)
-  }
-  await world.advance(30_000)
-  await load()
-  assert.equal(asked.length, 0)
-  await world.advance(1)
-  await load()
-  assert.equal(asked.length, 1)
-  assert.equal(has(later), true)
-  assert.equal(asked[0]!.partitions.filter(({ after }) => after !== null).length, 1)
+test('from the beginning of a load on, what it will bring counts as covered', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  assert.equal(window.covers(3, at(60)), true)
+  assert.equal(window.covers(3, epochMs(at(60) + 1)), false)
+  assert.equal(window.covers(4, at(0)), false, 'another’s partition')
 })
 
-test('a new job is loaded by the time it is due, without its note too', async () => {
-  const { at, createJob, load, has, world } = await setup()
-  await load()
-  const job = await createJob({ slotAt: at(700) })
-  for (let ms = 0; ms < 90_000; ms += loadEveryMs) {
-    await world.advance(loadEveryMs)
-    await load()
-  }
-  assert.equal(has(job), true)
+test('a whole load covers up to its bound, and the next one goes on behind its last row', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  window.end(3, { dueAt: at(40), jobId: 'b' }, true)
+  assert.equal(window.covers(3, at(60)), true)
+  assert.deepEqual(window.begin(at(60), at(90)), [], 'all that is wanted is there')
+  assert.deepEqual(window.begin(at(61), at(91)), [{ partitionId: 3, after: { dueAt: at(40), jobId: 'b' } }])
 })
 
-test('a herd is loaded piece by piece, with all that is due at one instant', async () => {
-  const { at, createJob, jobIdIn, load, wheel, link, real, world } = await setup()
-  const loaded: number[] = []
-  link.load = async (request) => {
-    const cursors = await real.load(request)
-    loaded.push(cursors.length)
-    return cursors
-  }
-  const herd: NewJob[] = []
-  // Two loads end in the midst of what is due at second 620, the first of them of all partitions.
-  for (let i = 0; i < 4_300; i++)
-    herd.push(await createJob({ jobId: jobIdIn(7), slotAt: at(i < 50 ? 610 : 620) }))
-  assert.equal(await load(), 'more')
-  assert.equal(wheel.size, 64)
-  assert.equal(await load(), 'more')
-  assert.equal(await load(), 'idle')
-  assert(herd.every(({ jobId }) => wheel.has(jobId)))
-  assert.deepEqual(loaded, [64, 4_096, 140])
-  await world.advance(10_000)
-  assert.equal(await load(), 'idle')
-  assert.deepEqual(loaded, [64, 4_096, 140])
+test('a load cut short covers up to its last row, and goes on from there at once', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  window.end(3, { dueAt: at(20), jobId: 'b' }, false)
+  assert.equal(window.covers(3, at(20)), true)
+  assert.equal(window.covers(3, at(21)), false)
+  assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: { dueAt: at(20), jobId: 'b' } }])
 })
 
-test('a herd so large that the wheel is full waits outside', async () => {
-  const { at, createJob, load, wheel, has } = await setup()
-  const job = await createJob({ slotAt: at(610) })
-  Object.defineProperty(wheel, 'size', { get: () => 600_000, configurable: true })
-  assert.equal(await load(), 100)
-  assert.equal(has(job), false)
-  Object.defineProperty(wheel, 'size', { get: () => 599_999 })
-  await load()
-  assert.equal(has(job), true)
+test('a load that finds nothing goes on behind the last row there ever was', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  window.end(3, { dueAt: at(40), jobId: 'b' }, true)
+  window.begin(at(90), at(120))
+  window.end(3, null, true)
+  assert.deepEqual(window.begin(at(150), at(180)), [{ partitionId: 3, after: { dueAt: at(40), jobId: 'b' } }])
 })
 
-test('what is loaded together is due in the order of the jobs, whatever their partitions', async () => {
-  const { at, createJob, load, wheel, world } = await setup()
-  const jobs: NewJob[] = []
-  for (let i = 0; i < 40; i++) jobs.push(await createJob({ slotAt: at(600) }))
-  await load()
-  const taken = wheel.takeDue(world.clock.databaseNow(), 40).map(({ jobId }) => jobId)
-  assert.deepEqual(taken, jobs.map(({ jobId }) => jobId).toSorted())
+test('a partition that is kept keeps what is loaded, one that left and came back does not', () => {
+  const window = holding(3, 5)
+  window.begin(at(30), at(60))
+  window.hold([5])
+  assert.deepEqual([window.has(3), window.has(5)], [false, true])
+  assert.equal(window.covers(3, at(10)), false)
+  assert.equal(window.covers(5, at(10)), true)
+  window.hold([3, 5])
+  assert.equal(window.covers(3, at(10)), false)
+  assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: null }])
 })
 
-test('what comes late into a full wheel was there since there was a wish to load it', async () => {
-  const { at, createJob, load, wheel, world } = await setup()
-  const wished = world.clock.databaseNow()
-  const job = await createJob({ slotAt: at(610) })
-  const size = Object.getOwnPropertyDescriptor(TimerWheel.prototype, 'size')!
-  Object.defineProperty(wheel, 'size', { get: () => 600_000, configurable: true })
-  await load()
-  await world.advance(15_000)
-  Object.defineProperty(wheel, 'size', size)
-  await load()
-  assert.equal(wheel.get(job.jobId)!.loadedAt, wished)
-  const next = await createJob({ slotAt: at(700) })
-  await world.advance(31_000)
-  await load()
-  assert.equal(wheel.get(next.jobId)!.loadedAt, wished + 46_000, 'and the next load is one of its own')
-})
-
-test('a new job that is due within the window comes by its note, a later one by the load', async () => {
-  const { at, createJob, load, changes, has, puts } = await setup()
-  await load()
-  const soon = await createJob({ slotAt: at(650) })
-  const later = await createJob({ slotAt: at(661) })
-  assert.equal(await changes(), 'idle')
-  assert.deepEqual([soon, later].map(has), [true, false])
-  assert.deepEqual(puts, ['put'])
-  assert.equal(await changes(), 'idle')
-  assert.deepEqual(puts, ['put'], 'a note is taken once')
-})
-
-test('a note that is taken while a load is under way is not lost', async () => {
-  const { at, createJob, load, changes, has, link, real } = await setup()
-  let job: NewJob | undefined
-  link.load = async (request) => {
-    const cursors = await real.load(request)
-    job = await createJob({ slotAt: at(630) })
-    await changes()
-    return cursors
-  }
-  await load()
-  assert.equal(has(job!), true)
-})
-
-test('changes whose answer is lost are found by a load from the beginning', async () => {
-  const { at, createJob, load, changes, has, link, real } = await setup()
-  await createJob({ slotAt: at(655) })
-  await load()
-  const lost = await createJob({ slotAt: at(620) })
-  link.takeChanges = async (ids, limit) => {
-    await real.takeChanges(ids, limit)
-    throw new Error('the answer was lost')
-  }
-  await assert.rejects(changes(), /lost/)
-  assert.equal(has(lost), false)
-  await load()
-  assert.equal(has(lost), true)
-})
-
-test('changes whose answer is lost while a load is under way cost neither them nor what is loaded', async () => {
-  const { at, createJob, load, changes, has, link, real } = await setup()
-  const loaded = await createJob({ slotAt: at(655) })
-  const lost = await createJob({ slotAt: at(620) })
-  link.takeChanges = async (ids, limit) => {
-    await real.takeChanges(ids, limit)
-    throw new Error('the answer was lost')
-  }
-  link.load = async (request) => {
-    link.load = real.load.bind(real)
-    const cursors = await real.load(request)
-    await assert.rejects(changes(), /lost/)
-    return cursors
-  }
-  await load()
-  await load()
-  assert.deepEqual([loaded, lost].map(has), [true, true])
-})
-
-test('a load that fails is repeated from the beginning', async () => {
-  const { at, createJob, load, has, link, real } = await setup()
-  const job = await createJob({ slotAt: at(620) })
-  link.load = async () => {
-    throw new Error('the database is away')
-  }
-  await assert.rejects(load(), /away/)
-  link.load = real.load.bind(real)
-  await load()
-  assert.equal(has(job), true)
-})
-
-test('a job that is loaded again has been there since it was first loaded; changed, it is new', async () => {
-  const { at, createJob, jobs, load, changes, window, wheel, world } = await setup()
-  const job = await createJob({ slotAt: at(620) })
-  const loadedAt = () => wheel.get(job.jobId)!.loadedAt - at(0)
-  await load()
-  const first = loadedAt()
-  await world.advance(5_000)
-  window.reload()
-  await load()
-  assert.equal(loadedAt(), first)
-  await change({ jobs }, job, edit({ name: 'renamed' }))
-  await changes()
-  assert.equal(loadedAt(), first + 5_000)
-})
-
-test('what is loaded of a partition that left meanwhile stays outside', async () => {
-  const { at, createJob, jobIdIn, load, window, has, link, real } = await setup()
-  const ours = await createJob({ jobId: jobIdIn(3), slotAt: at(620) })
-  const theirs = await createJob({ jobId: jobIdIn(4), slotAt: at(620) })
-  link.load = async (request) => {
-    const cursors = await real.load(request)
-    window.hold([3])
-    return cursors
-  }
-  await load()
-  assert.deepEqual([ours, theirs].map(has), [true, false])
-})
-
-test('a partition that left and came back during a load is loaded in full', async () => {
-  const { at, createJob, jobIdIn, load, window, has, link, real } = await setup()
-  const job = await createJob({ jobId: jobIdIn(4), slotAt: at(620) })
-  link.load = async (request) => {
-    link.load = real.load.bind(real)
-    const cursors = await real.load(request)
-    window.hold([])
-    window.hold([4])
-    return cursors
-  }
-  await load()
-  await load()
-  assert.equal(has(job), true)
-})
-
-test('without partitions nothing is asked of the store', async () => {
-  const { load, changes, overdue, window, link } = await setup()
+test('the end of a load of a partition that left meanwhile is no news', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
   window.hold([])
-  link.load = link.takeChanges = () => assert.fail('the store was asked')
-  assert.deepEqual([await load(), await changes(), await overdue()], ['idle', 'idle', 'idle'])
+  window.end(3, { dueAt: at(20), jobId: 'b' }, false)
+  assert.equal(window.has(3), false)
 })
 
-test('a job that is overdue and not in memory is put there, and reported', async (t) => {
-  const { at, createJob, load, overdue, world, wheel, has, puts } = await setup()
-  const reports: number[] = []
-  const subscription = overdueFound.subscribe(({ jobs }) => void reports.push(jobs))
-  t.after(() => subscription[Symbol.dispose]())
-  const missing = await createJob({ slotAt: at(601) })
-  await createJob({ slotAt: at(602) })
-  await load()
-  wheel.removePartitions((partitionId) => partitionId !== partitionOf(missing.jobId))
-  puts.length = 0
-  await world.advance(91_000)
-  await overdue()
-  assert.deepEqual([has(missing), reports], [false, []], 'a dense job’s cursor lags that much')
-  await world.advance(1)
-  await overdue()
-  assert.deepEqual([has(missing), reports, puts], [true, [1], ['put']])
-  await overdue()
-  assert.deepEqual(reports, [1], 'what is in memory is not missing')
+test('a reload starts everything from the beginning', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  window.end(3, { dueAt: at(40), jobId: 'b' }, true)
+  window.reload()
+  assert.equal(window.covers(3, at(0)), false)
+  assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: null }])
 })
 
-test('an overdue job of a partition that is not loaded yet is not missing', async () => {
-  const { at, createJob, overdue, has, world, puts } = await setup()
-  const job = await createJob({ slotAt: at(600) })
-  await world.advance(120_000)
-  await overdue()
-  assert.deepEqual([has(job), puts], [false, []])
+test('the end of a load that began before a reload does not shorten the reload', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  window.reload()
+  window.end(3, { dueAt: at(40), jobId: 'b' }, true)
+  assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: null }])
+})
+
+test('the end of a load that began before a partition left and came back does not shorten its load', () => {
+  const window = holding(3)
+  window.begin(at(30), at(60))
+  window.hold([])
+  window.hold([3])
+  window.end(3, { dueAt: at(40), jobId: 'b' }, false)
+  assert.equal(window.covers(3, at(0)), false)
+  assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: null }])
 })

@@ -1,128 +1,84 @@
-// Keeps the wheel filled: loads what comes due within the look-ahead window, takes notes of new and changed jobs,
-// and once in a while looks for what should have been in the wheel and is not.
-import { lookAheadMs } from '../domain/window.ts'
-import type { EpochMs } from '../lib/epoch.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { Cursor, Slots } from '../ports/slots.ts'
-import { overdueFound } from '../telemetry/events.ts'
-import { moveEveryMs, toEntry } from './entry.ts'
-import type { TimerWheel } from './timer-wheel.ts'
-import type { Window } from './window.ts'
+// How far each of our partitions is loaded into the wheel. Cursors due beyond that are only rows.
+import type { EpochMs } from '../lib/time/epoch.ts'
+import type { LoadRequest } from '../ports/slots.ts'
 
-export interface LoadDeps {
-  clock: Pick<Clock, 'databaseNow'>
-  slots: Slots
-  wheel: TimerWheel
-  window: Window
-  /** Called when something was put that may be due before the fire loop looks again. */
-  onPut: () => void
-  /** Called when everything is to be loaded anew: until then what fires leaves the wheel. */
-  onReload: () => void
+interface Loaded {
+  /** The last row that was loaded; null: nothing yet. */
+  after: { dueAt: EpochMs; jobId: string } | null
+  /** Everything due before this is in the wheel, or is being loaded into it. */
+  until: EpochMs
+  /** A load of it is under way. One that began before a reload, or before the partition left and came back, is not. */
+  loading: boolean
+  /** Since when something is wanted that is not loaded; null: everything is there. */
+  wantedSince: EpochMs | null
 }
 
-/**
- * Rows loaded at once, over all partitions: the process does nothing else while it reads them ([m] 64,000 rows: 0.4 s, which
- * everybody's slots of that time came late by).
- */
-const loadMax = 4_096
-/** The wheel is not filled beyond this, which is 250 MB; of a larger herd the rest is loaded as it fires. */
-const entriesMax = 600_000
-const changesMax = 5_000
-export const takeChangesEveryMs = 1_000
-export const loadEveryMs = lookAheadMs / 4
-/** Of each partition. */
-const overdueMax = 1_000
-export const findOverdueEveryMs = 60_000
-/** A dense job's cursor lags by `moveEveryMs`; what is older than that is fired, or lost from the wheel. */
-const overdueMs = moveEveryMs + 30_000
+const nothing = Number.NEGATIVE_INFINITY as EpochMs
 
-/** One load of the window. */
-export async function loadWindow({
-  clock,
-  slots,
-  wheel,
-  window,
-  onPut,
-}: LoadDeps): Promise<'more' | 'idle' | number> {
-  const now = clock.databaseNow()
-  const wantedUntil = (now + lookAheadMs / 2) as EpochMs
-  window.want(wantedUntil, now)
-  if (wheel.size >= entriesMax) return 100
-  const dueBefore = (now + lookAheadMs) as EpochMs
-  const partitions = window.begin(wantedUntil, dueBefore)
-  if (partitions.length === 0) return 'idle'
-  const limit = Math.ceil(loadMax / partitions.length)
-  let cursors: Cursor[]
-  try {
-    cursors = await slots.load({ partitions, dueBefore, limit })
-  } catch (error) {
-    window.reload()
-    throw error
+const unloaded = (): Loaded => ({ after: null, until: nothing, loading: false, wantedSince: null })
+
+export class Window {
+  readonly #partitions = new Map<number, Loaded>()
+
+  get partitionIds(): number[] {
+    return [...this.#partitions.keys()]
   }
-  const byPartition = Map.groupBy(cursors, ({ partitionId }) => partitionId)
-  // By job and not by partition: jobs that were made together lie together, and are fired together.
-  const inOrder = cursors.toSorted((a, b) => (a.jobId < b.jobId ? -1 : 1))
-  put({ wheel, window }, inOrder, (partitionId) => window.wantedSince(partitionId) ?? now)
-  let more = false
-  for (const { partitionId } of partitions) {
-    const loaded = byPartition.get(partitionId) ?? []
-    const whole = loaded.length < limit
-    window.end(partitionId, loaded.at(-1) ?? null, whole)
-    more ||= !whole
+
+  has(partitionId: number): boolean {
+    return this.#partitions.has(partitionId)
   }
-  if (cursors.length > 0) onPut()
-  return more ? 'more' : 'idle'
-}
 
-/** Takes the notes of new and changed jobs. */
-export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
-  const { clock, slots, window, onPut } = deps
-  const { partitionIds } = window
-  if (partitionIds.length === 0) return 'idle'
-  let cursors: Cursor[]
-  try {
-    cursors = await slots.takeChanges(partitionIds, changesMax)
-  } catch (error) {
-    // The notes may be gone and their answer lost.
-    window.reload()
-    deps.onReload()
-    throw error
+  /** Holds exactly these from now on; new ones are loaded from the beginning. */
+  hold(partitionIds: readonly number[]): void {
+    for (const id of this.#partitions.keys()) if (!partitionIds.includes(id)) this.#partitions.delete(id)
+    for (const id of partitionIds) {
+      if (!this.#partitions.has(id)) this.#partitions.set(id, unloaded())
+    }
   }
-  const now = clock.databaseNow()
-  put(deps, cursors, () => now)
-  if (cursors.length > 0) onPut()
-  return cursors.length === changesMax ? 'more' : 'idle'
-}
 
-/** The safety net: whatever is overdue and not in the wheel is put there, and reported, since it should be there. */
-export async function findOverdue(deps: LoadDeps): Promise<'idle'> {
-  const { clock, slots, wheel, window, onPut } = deps
-  const now = clock.databaseNow()
-  const partitions = window.partitionIds.map((partitionId) => ({ partitionId, after: null }))
-  if (partitions.length === 0) return 'idle'
-  const overdue = await slots.load({ partitions, dueBefore: (now - overdueMs) as EpochMs, limit: overdueMax })
-  const missing = overdue.filter(
-    ({ jobId, dueAt, partitionId }) => !wheel.has(jobId) && window.covers(partitionId, dueAt),
-  )
-  if (missing.length === 0) return 'idle'
-  put(deps, missing, () => now)
-  overdueFound.emit({ jobs: missing.length })
-  onPut()
-  return 'idle'
-}
+  /** After something may have been missed: everything is loaded anew. */
+  reload(): void {
+    for (const id of this.#partitions.keys()) this.#partitions.set(id, unloaded())
+  }
 
-function put(
-  { wheel, window }: Pick<LoadDeps, 'wheel' | 'window'>,
-  cursors: readonly Cursor[],
-  loadedAt: (partitionId: number) => EpochMs,
-): void {
-  for (const cursor of cursors) {
-    const entry = toEntry(cursor, loadedAt(cursor.partitionId))
-    // What is due later is loaded when the window comes to it; a partition may have left us meanwhile.
-    if (entry === null || !window.covers(entry.partitionId, cursor.dueAt)) continue
-    const known = wheel.get(entry.jobId)
-    // A dense job is loaded again and again, and was there all the time.
-    if (known?.version === entry.version) entry.loadedAt = known.loadedAt
-    wheel.put(entry)
+  /** Whether a job of this partition, due then, belongs into the wheel. */
+  covers(partitionId: number, dueAt: EpochMs): boolean {
+    const loaded = this.#partitions.get(partitionId)
+    return loaded !== undefined && dueAt <= loaded.until
+  }
+
+  /**
+   * From `now` on everything up to `wantedUntil` is to be there: what comes later than that, because there is so much of it,
+   * is not late by a hold-up.
+   */
+  want(wantedUntil: EpochMs, now: EpochMs): void {
+    for (const loaded of this.#partitions.values()) if (loaded.until < wantedUntil) loaded.wantedSince ??= now
+  }
+
+  /** Since when a load of the partition is under way, all its pieces together; null: none is. */
+  wantedSince(partitionId: number): EpochMs | null {
+    return this.#partitions.get(partitionId)?.wantedSince ?? null
+  }
+
+  /** What to load so that all is covered up to `dueBefore`. From now on it counts as covered: see `fireDue`. */
+  begin(wantedUntil: EpochMs, dueBefore: EpochMs): LoadRequest['partitions'] {
+    const asked: { partitionId: number; after: Loaded['after'] }[] = []
+    for (const [partitionId, loaded] of this.#partitions) {
+      if (loaded.until >= wantedUntil) continue
+      asked.push({ partitionId, after: loaded.after })
+      loaded.until = dueBefore
+      loaded.loading = true
+    }
+    return asked
+  }
+
+  /** Where the load of a partition ended; `whole`: there is nothing more before `dueBefore`. */
+  end(partitionId: number, last: { dueAt: EpochMs; jobId: string } | null, whole: boolean): void {
+    const loaded = this.#partitions.get(partitionId)
+    if (loaded === undefined || !loaded.loading) return
+    loaded.loading = false
+    if (last !== null) loaded.after = last
+    if (whole) loaded.wantedSince = null
+    else if (last !== null) loaded.until = last.dueAt
   }
 }

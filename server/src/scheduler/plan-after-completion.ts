@@ -1,10 +1,10 @@
 // A job that counts from the end of its last execution: one slot at a time, on no grid. After a fire its next slot is
 // not known, and the release loop plans it when the execution has ended; after a skip there is no end to wait for.
-import type { StoredSchedule } from '../domain/job.ts'
-import { lateAfterMs, mayRunMisfired } from '../domain/misfire.ts'
+import type { StoredSchedule } from '../domain/jobs/job.ts'
 import { slotAfterEnd } from '../domain/schedule/after-completion.ts'
 import { isExcluded } from '../domain/schedule/next-run.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { lateAfterMs, mayRunMisfired } from '../domain/scheduling/misfire.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Entry } from './entry.ts'
 import { moveTo, type Plan, plain, setCount } from './planned-slot.ts'
 

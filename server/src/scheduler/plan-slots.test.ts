@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { at, cursorOf, entryOf, everySecond, plan } from '../../test/entry.ts'
-import { runIdOfSlot } from '../domain/graph-run.ts'
-import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import { runIdOfSlot } from '../domain/graphs/graph-run.ts'
+import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import { toEntry } from './entry.ts'
 import { planSlots } from './plan-slots.ts'
 

@@ -1,10 +1,11 @@
 // From a job that is due to the slots to fire. Ordinarily one slot; after a hold-up what the misfire rule says.
 // Pure but for ids and lanes, which are handed in.
-import { type LateRuns, lateAfterMs, planLate, type SkippedSlots } from '../domain/misfire.ts'
+
 import { countRuns, nthRun } from '../domain/schedule/count-runs.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { isExcluded, nextSlot, previousSlot, slotsBetween } from '../domain/schedule/next-run.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import { type LateRuns, lateAfterMs, planLate, type SkippedSlots } from '../domain/scheduling/misfire.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import { type Entry, moveEveryMs } from './entry.ts'
 import { planAfterCompletion } from './plan-after-completion.ts'
 import { moveTo, type Plan, type PlannedSlot, plain, setCount } from './planned-slot.ts'

@@ -1,8 +1,8 @@
 // A slot as it is planned, from the job it belongs to.
-import { runIdOfOwnSlot, runIdOfSlot } from '../domain/graph-run.ts'
+import { runIdOfOwnSlot, runIdOfSlot } from '../domain/graphs/graph-run.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { previousSlot } from '../domain/schedule/next-run.ts'
-import type { EpochMs } from '../lib/epoch.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
 import type { CursorMove, SlotToFire } from '../ports/slots.ts'
 import type { Entry } from './entry.ts'
 

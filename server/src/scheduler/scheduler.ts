@@ -1,17 +1,17 @@
 // A scheduler: partitions, window, wheel and fire put together. Its steps are called by loops, or by a simulator.
-import { LaneChooser } from '../domain/lane.ts'
+import { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Taker } from '../ports/direct-dispatch.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Partitions } from '../ports/partitions.ts'
 import type { Slots } from '../ports/slots.ts'
-import type { Taker } from '../ports/taker.ts'
+import { TimerWheel } from './due-queue.ts'
+import { findOverdue, type LoadDeps, loadWindow, takeChanges } from './fill-window.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
+import { Pressure } from './herd-backpressure.ts'
 import { PartitionLease } from './hold-partitions.ts'
-import { HoldUps } from './hold-ups.ts'
-import { findOverdue, type LoadDeps, loadWindow, takeChanges } from './load-window.ts'
-import { Pressure } from './pressure.ts'
-import { TimerWheel } from './timer-wheel.ts'
-import { Window } from './window.ts'
+import { Window } from './load-window.ts'
+import { HoldUps } from './outage-detector.ts'
 
 export interface SchedulerDeps {
   clock: Clock

@@ -1,6 +1,6 @@
 // The metrics of the engine: what fired, how late, how it ended. Fed by events, one observation an attempt.
 import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
-import type { Outcome } from '../domain/execution.ts'
+import type { Outcome } from '../domain/queue/execution.ts'
 import * as events from './events.ts'
 import { type RecentCounts, RecentRatio, ratioOf } from './recent-ratio.ts'
 

@@ -1,7 +1,8 @@
 // Every event of the program, in the order of a process's life.
-import type { ExecutionKind, Outcome } from '../domain/execution.ts'
-import type { RunStatus } from '../domain/graph-run.ts'
-import type { Executor } from '../domain/job.ts'
+
+import type { RunStatus } from '../domain/graphs/graph-run.ts'
+import type { Executor } from '../domain/jobs/job.ts'
+import type { ExecutionKind, Outcome } from '../domain/queue/execution.ts'
 import type { LoopFailure } from '../lib/loop.ts'
 import { defineEvent } from './event.ts'
 

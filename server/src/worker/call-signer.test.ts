@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
 import test from 'node:test'
-import { readAttemptToken } from '../domain/attempt-token.ts'
-import { epochMs } from '../lib/epoch.ts'
+import { readAttemptToken } from '../domain/queue/attempt-token.ts'
 import { HmacSha256 } from '../lib/hmac.ts'
+import { epochMs } from '../lib/time/epoch.ts'
 import { CallSigner } from './call-signer.ts'
 
 const tokenKey = Buffer.alloc(32, 9)

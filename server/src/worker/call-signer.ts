@@ -1,8 +1,8 @@
 // What callbacks are signed with, and the tokens of their attempts. The keys of a tenant are fetched with the first claim
 // of something of it and then anew every minute, so that a new key is used soon and a call costs no question.
 import assert from 'node:assert/strict'
-import { type AttemptOfTenant, attemptTokenOf } from '../domain/attempt-token.ts'
-import { signWebhook } from '../domain/webhook-signature.ts'
+import { type AttemptOfTenant, attemptTokenOf } from '../domain/queue/attempt-token.ts'
+import { signWebhook } from '../domain/queue/webhook-signature.ts'
 import { HmacSha256 } from '../lib/hmac.ts'
 import type { Secrets } from '../ports/secrets.ts'
 

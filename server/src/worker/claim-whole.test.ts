@@ -3,14 +3,14 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { routeOf } from '../domain/route.ts'
+import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { routeOf } from '../domain/queue/route.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { Claimed, ClaimOrder } from '../ports/queue.ts'
-import { createMemoryStore } from '../store/memory/create-memory-store.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
-import { Hand } from './hand.ts'
+import { Hand } from './in-flight.ts'
 
 const execution = { type: 'worker', handler: 'h', labels: [], timeout_seconds: 30 } as const
 

@@ -1,17 +1,17 @@
 // Takes executions off the queue: as many as there is room for, shared fairly among tenants, oldest rank first.
-import { batchExecutionsMax, runsAfterOthers } from '../domain/execution.ts'
-import { FairShare, type LaneShare } from '../domain/fair-share.ts'
-import { sharedLane } from '../domain/lane.ts'
-import { serverRoute, suspectHost } from '../domain/route.ts'
+import { batchExecutionsMax, runsAfterOthers } from '../domain/queue/execution.ts'
+import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
+import { sharedLane } from '../domain/queue/lane.ts'
+import { serverRoute, suspectHost } from '../domain/queue/route.ts'
 import type { Clock } from '../ports/clock.ts'
+import type { Taker, Taking } from '../ports/direct-dispatch.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedLive, ClaimOrder, Queue } from '../ports/queue.ts'
-import type { Taker, Taking } from '../ports/taker.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
-import type { Hand } from './hand.ts'
-import type { Task } from './task.ts'
-import { keysOf, tenantsCalled, toTasks } from './to-tasks.ts'
+import type { Task } from './held-execution.ts'
+import type { Hand } from './in-flight.ts'
+import { keysOf, tenantsCalled, toTasks } from './to-held-executions.ts'
 
 export interface ClaimDeps {
   clock: Clock

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { makeLocalTask } from '../../test/local-task.ts'
-import type { AttemptEnd } from '../domain/attempt.ts'
-import { epochMs } from '../lib/epoch.ts'
+import type { AttemptEnd } from '../domain/queue/attempt.ts'
+import { epochMs } from '../lib/time/epoch.ts'
 import { endingOf, endingUnstarted, runningOf } from './ending.ts'
 import type { Prepared } from './prepare.ts'
 

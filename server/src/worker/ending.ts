@@ -1,9 +1,9 @@
 // What a worker says to the store of an execution that leaves its hands.
-import { suspectHost } from '../domain/route.ts'
-import { epochMs } from '../lib/epoch.ts'
+import { suspectHost } from '../domain/queue/route.ts'
+import { epochMs } from '../lib/time/epoch.ts'
 import type { Ending, FinishedLive } from '../ports/queue.ts'
+import type { Task } from './held-execution.ts'
 import { noHost } from './prepare.ts'
-import type { Task } from './task.ts'
 
 /** Workers keep the time themselves; upkeep ends what is so much over its time. */
 const netMs = 60_000

@@ -3,12 +3,12 @@
 import type { Clock } from '../ports/clock.ts'
 import type { FinishAnswer, FinishedBatch, FinishedLive, OwnAttempt, Queue } from '../ports/queue.ts'
 import { historyWriteFailed } from '../telemetry/events.ts'
-import type { CallNotes } from './call-notes.ts'
+import type { CallNotes } from './attempt-updates.ts'
+import { type After, nothingAfter, tell } from './emit-attempt-finished.ts'
 import { endingOf, endingUnstarted, runningOf } from './ending.ts'
-import type { Hand } from './hand.ts'
-import type { LateResults } from './late-results.ts'
-import type { BatchInHand, Task } from './task.ts'
-import { type After, nothingAfter, tell } from './tell.ts'
+import type { BatchInHand, Task } from './held-execution.ts'
+import type { Hand } from './in-flight.ts'
+import type { LateResults } from './rejected-results.ts'
 
 export interface FinishDeps {
   clock: Clock

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { MemoryWorkers } from '../store/memory/workers.ts'
+import { MemoryWorkers } from '../../testing/memory-store/workers.ts'
 import { workerLeaseLost } from '../telemetry/events.ts'
 import { type LeaseOptions, WorkerLease } from './hold-lease.ts'
 

@@ -1,7 +1,7 @@
 // A worker's right to act: registered under a fresh id, kept by a beat every few seconds, given back at the end.
 // A worker that finds itself declared dead goes on as a new incarnation; what the old one held is not its own.
 import { hostname } from 'node:os'
-import { type Worker, type WorkerStatus, workerLeaseMs } from '../domain/worker.ts'
+import { type Worker, type WorkerStatus, workerLeaseMs } from '../domain/queue/worker.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Leases } from '../ports/leases.ts'

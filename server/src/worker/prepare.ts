@@ -1,6 +1,6 @@
 // What every attempt of one job version shares, prepared once.
-import type { Execution, Executor } from '../domain/job.ts'
-import type { RetryPolicy } from '../domain/retry.ts'
+import type { Execution, Executor } from '../domain/jobs/job.ts'
+import type { RetryPolicy } from '../domain/queue/retry.ts'
 import type { HttpTarget } from '../ports/http.ts'
 import type { Definition } from '../ports/queue.ts'
 import { prepareHttp } from './executors/http.ts'

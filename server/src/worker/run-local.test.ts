@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { jobId, makeLocalTask, slot } from '../../test/local-task.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import type { ShellExecution } from '../domain/job.ts'
-import type { RetryPolicy } from '../domain/retry.ts'
-import { epochMs } from '../lib/epoch.ts'
+import type { ShellExecution } from '../domain/jobs/job.ts'
+import type { RetryPolicy } from '../domain/queue/retry.ts'
+import { epochMs } from '../lib/time/epoch.ts'
 import type { CallContext, CallWord, LocalCall } from '../ports/executor.ts'
+import type { Task } from './held-execution.ts'
 import { runLocal, stopMsMax } from './run-local.ts'
-import type { Task } from './task.ts'
 
 interface Given {
   task?: Partial<Task>

@@ -1,21 +1,21 @@
 // An attempt that runs on this machine: by a handler, a command or an artifact. The executor only runs and stops; here
 // the time is kept, and whatever it was stopped for decides what is said of the attempt.
 import assert from 'node:assert/strict'
-import { type AttemptEnd, type AttemptError, endAttempt, messageLengthMax } from '../domain/attempt.ts'
-import { idempotencyKeyOf } from '../domain/execution.ts'
-import type { Executor } from '../domain/job.ts'
-import { type EpochMs, epochMs } from '../lib/epoch.ts'
+import type { Executor } from '../domain/jobs/job.ts'
+import { type AttemptEnd, type AttemptError, endAttempt, messageLengthMax } from '../domain/queue/attempt.ts'
+import { idempotencyKeyOf } from '../domain/queue/execution.ts'
 import { jsonOrText } from '../lib/json-or-text.ts'
 import type { StopSignal } from '../lib/stop.ts'
 import { storable } from '../lib/storable.ts'
+import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CallWord, LocalCall, LocalExecutor } from '../ports/executor.ts'
 import type { Random } from '../ports/random.ts'
 import type { Timer, Timers } from '../ports/timers.ts'
-import type { CallNotes } from './call-notes.ts'
-import type { Ran } from './hand.ts'
+import type { CallNotes } from './attempt-updates.ts'
+import { endCancelled, type Task, timeoutMsOf } from './held-execution.ts'
+import type { Ran } from './in-flight.ts'
 import type { PreparedLocal } from './prepare.ts'
-import { endCancelled, type Task, timeoutMsOf } from './task.ts'
 
 export type LocalExecutors = Partial<Record<Exclude<Executor, 'http'>, LocalExecutor>>
 

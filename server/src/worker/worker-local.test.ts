@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setupWorker } from '../../test/worker-scene.ts'
-import { defaultTenantId } from '../domain/tenant.ts'
+import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import { createRouteFinder } from './find-routes.ts'
 
 const exited = { error: { type: 'EXIT_CODE', message: 'Exited with code 3' } } as const

@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { mkdir, rmdir, statfs } from 'node:fs/promises'
 import { promisify } from 'node:util'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Guard } from './guard.ts'
 
 const run = promisify(execFile)

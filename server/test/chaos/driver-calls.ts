@@ -1,6 +1,6 @@
 // One call to the API: a line in the history before it is sent and one after its answer. What is not answered in time, or by
 // a server that gives up, may have been done: it is said again elsewhere with the same key, and is never taken for refused.
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Ending, HistoryLine, SentCall } from './history.ts'
 
 export interface CallerOptions {

@@ -1,6 +1,6 @@
 // What people do to jobs and executions while a run goes on. A job of which it is not known how a change went is left alone
 // until all is well: then its state says it, and nobody has changed it since.
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Dice } from '../fuzz/dice.ts'
 import type { ApiAnswer, Caller } from './driver-calls.ts'
 import {

@@ -1,7 +1,7 @@
 // Drives a run: makes the jobs of its workload and does to them what people do, at the rate and by the seed that it is
 // given. Never waits for an answer before it goes on; what is under way at once is bounded. Every call is in the history.
 import { join } from 'node:path'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { Dice } from '../fuzz/dice.ts'
 import { Caller } from './driver-calls.ts'
 import { Deeds } from './driver-deeds.ts'

@@ -1,6 +1,6 @@
 // Faults of PostgreSQL: killed, hanging, out of space or connections, held back by an old transaction.
-import { sendSignal } from '../../src/engines/embedded/leash.ts'
-import { realTimers } from '../../src/lib/timers.ts'
+import { sendSignal } from '../../src/embedded-postgres/leash.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Dice } from '../fuzz/dice.ts'
 import { type ReceiverLine, readLines } from './history.ts'
 import type { Rig } from './rig.ts'

@@ -1,5 +1,5 @@
 // Faults of processes: killed, paused, restarted, started with a wrong clock or as an earlier version.
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Dice } from '../fuzz/dice.ts'
 import { type ChaosNode, NODE_ROLES, type StartOptions } from './chaos-node.ts'
 import { startNode } from './cluster.ts'

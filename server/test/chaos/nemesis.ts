@@ -1,6 +1,6 @@
 // Strikes the faults of a run one after the other, in the order its seed draws, now and then two at once, with calm in
 // between. The first round has every kind once, so that a run of some length misses none.
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { Dice } from '../fuzz/dice.ts'
 import { KINDS, type Kind, type KindName } from './faults.ts'
 import type { Rig } from './rig.ts'

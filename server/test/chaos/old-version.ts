@@ -8,6 +8,8 @@ import { promisify } from 'node:util'
 import { checkoutDir } from '../../src/config/read.ts'
 
 const run = promisify(execFile)
+/** Where migrations are, and where they were before they moved: with both, git sees the move and not new files. */
+const migrations = ['server/src/postgres/schema/migrations', 'server/src/store/migrations']
 const workspaces = ['cli', 'contract', 'dashboard', 'sdk', 'server']
 
 export interface OldVersion {
@@ -30,7 +32,7 @@ export async function takeOldVersion(dir: string): Promise<OldVersion> {
 async function findCommit(): Promise<string> {
   const tag = await git('describe', '--tags', '--abbrev=0', 'HEAD^').catch(() => '')
   if (tag !== '') return tag
-  const added = await git('log', '-1', '--diff-filter=A', '--format=%h', '--', 'server/src/store/migrations')
+  const added = await git('log', '-1', '--diff-filter=A', '--format=%h', '--', ...migrations)
   if (added === '') throw new Error('this checkout has no history to take an earlier version from')
   return git('rev-parse', '--short', `${added}^`)
 }

@@ -5,17 +5,17 @@ import { mkdir, readdir, readFile, readlink, realpath, writeFile } from 'node:fs
 import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import pg from 'pg'
-import { type Binaries, embeddedPackageName, prepareBinaries } from '../../src/engines/embedded/binaries.ts'
-import { ensureInitialised } from '../../src/engines/embedded/data-directory.ts'
-import { isAlive, type Leash, sendSignal } from '../../src/engines/embedded/leash.ts'
+import { type Binaries, embeddedPackageName, prepareBinaries } from '../../src/embedded-postgres/binaries.ts'
+import { ensureInitialised } from '../../src/embedded-postgres/data-directory.ts'
+import { isAlive, type Leash, sendSignal } from '../../src/embedded-postgres/leash.ts'
 import {
   findPostmaster,
   removeStaleLocks,
   startPostgres,
   stopPostgres,
-} from '../../src/engines/embedded/postmaster.ts'
-import { chooseUser, type SystemUser } from '../../src/engines/embedded/system-user.ts'
-import { realTimers } from '../../src/lib/timers.ts'
+} from '../../src/embedded-postgres/postmaster.ts'
+import { chooseUser, type SystemUser } from '../../src/embedded-postgres/system-user.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 
 export const databaseName = 'carillon'
 /** Whom the servers connect as. */

@@ -4,7 +4,7 @@ import { hash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { FILES, LineWriter, type ReceiverLine, type SeenCall } from './history.ts'
 import { type Answer, answerTo } from './receiver-answers.ts'
 

@@ -1,7 +1,7 @@
 // What a fault is given: the cluster, its own dice, and the list that it goes down in. A fault holds the servers it is
 // done to, so that two at once are never done to one.
 import { join } from 'node:path'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Dice } from '../fuzz/dice.ts'
 import type { ChaosNode } from './chaos-node.ts'
 import type { Cluster } from './cluster.ts'

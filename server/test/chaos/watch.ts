@@ -2,7 +2,7 @@
 // While PostgreSQL does not answer there is nothing to see, and the next line says what was found afterwards.
 import { join } from 'node:path'
 import type pg from 'pg'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { FILES, LineWriter, type WatchLine } from './history.ts'
 import type { ChaosPostgres } from './postgres.ts'
 

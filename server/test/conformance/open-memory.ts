@@ -1,5 +1,5 @@
 // The store in memory as the suites see it: its clock moves when a suite says so.
-import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
 import type { StoreBundle } from './stores.ts'
 

@@ -1,6 +1,6 @@
 // What a simulation does to the store: every call of every port, in the order in which the calls were carried out, with
 // the time and the arguments. What a callback was asked and said is kept with it: ids and dice are drawn in there.
-import type { EpochMs } from '../../src/lib/epoch.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { FaultRates } from '../simulation/faults.ts'
 import { startWorkload } from '../simulation/workload.ts'
 import { Simulation, type Tables } from '../simulation/world.ts'

@@ -2,8 +2,8 @@
 // in their tables in the end and every so often before.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { EpochMs } from '../../src/lib/epoch.ts'
-import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
+import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import type { PostgresVersion } from '../database.ts'
 import { openClockedPostgres } from './clocked-postgres.ts'
 import type { Operation } from './history.ts'

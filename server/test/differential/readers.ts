@@ -1,7 +1,7 @@
 // People who look and repeat: lists, single executions, ledgers; retries, and letters edited, thrown away or redriven. No
 // stage of a simulation does all that, and both stores must agree on it all the same.
-import { sharedLane } from '../../src/domain/lane.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { ExecutionQuery } from '../../src/ports/history.ts'
 import { Dice } from '../fuzz/dice.ts'
 import type { Simulation } from '../simulation/world.ts'

@@ -1,7 +1,7 @@
 // Carries one operation of a history out on a store. Callbacks say what they said when the history was recorded; what
 // they are asked must be what they were asked then.
 import assert from 'node:assert/strict'
-import { type KeyCounts, planRelease, type WaitingJob } from '../../src/domain/release.ts'
+import { type KeyCounts, planRelease, type WaitingJob } from '../../src/domain/queue/release.ts'
 import { type Call, Consulted, isStores, type Operation, type Ports } from './history.ts'
 import { answerLine, lineOf } from './lines.ts'
 

@@ -1,14 +1,14 @@
 // The tables of both stores in one form: a list of lines for each table, one line a row, sorted. What only one of them
 // keeps, because it can be told from the rest, is left out, and said here.
 import type pg from 'pg'
-import { executionIdAt } from '../../src/domain/execution.ts'
-import { hasOwnRows, searchTextOf } from '../../src/domain/job.ts'
-import { routeOf } from '../../src/domain/route.ts'
+import { hasOwnRows, searchTextOf } from '../../src/domain/jobs/job.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
+import { routeOf } from '../../src/domain/queue/route.ts'
 import { calendarNames } from '../../src/domain/schedule/exclusions.ts'
-import { toDependsOn } from '../../src/store/job-row.ts'
-import type { JobRow } from '../../src/store/memory/rows.ts'
-import type { MemoryStore } from '../../src/store/memory/store.ts'
-import { toEdgeParts, toLetters, toRoleLetters } from '../../src/store/run-row.ts'
+import { toEdgeParts, toLetters, toRoleLetters } from '../../src/postgres/graphs/rows.ts'
+import { toDependsOn } from '../../src/postgres/jobs/job-row.ts'
+import type { JobRow } from '../../testing/memory-store/rows.ts'
+import type { MemoryStore } from '../../testing/memory-store/store.ts'
 import { lineOf } from './lines.ts'
 
 export type Tables = Map<string, readonly string[]>

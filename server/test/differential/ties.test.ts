@@ -1,10 +1,10 @@
 // What is due at the very same moment. A real clock hardly ever makes two so; the one of a simulation does.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { defaultTenantId } from '../../src/domain/tenant.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
+import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { Operations } from '../../src/ports/operations.ts'
-import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
 import { openClockedPostgres } from './clocked-postgres.ts'
 

@@ -1,6 +1,6 @@
 // The API of a running program, called as a user would; and waits for outcomes.
 import assert from 'node:assert/strict'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 
 export interface Api {
   post<T>(path: string, body: object, status?: number): Promise<T>

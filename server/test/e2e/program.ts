@@ -7,8 +7,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { checkoutDir } from '../../src/config/read.ts'
-import { isAlive } from '../../src/engines/embedded/leash.ts'
-import { realTimers } from '../../src/lib/timers.ts'
+import { isAlive } from '../../src/embedded-postgres/leash.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { cleanUp } from '../cleanup.ts'
 
 export interface ProgramOptions {

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import { loopFailed, schedulerExpelled, workerReclaimed } from '../../src/telemetry/events.ts'
 import { until } from '../e2e/api.ts'

@@ -3,8 +3,8 @@
 import { once } from 'node:events'
 import { realRandom } from '../../src/lib/random.ts'
 import { sql } from '../../src/lib/sql.ts'
-import { realTimers } from '../../src/lib/timers.ts'
-import { Database } from '../../src/store/database.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
+import { Database } from '../../src/postgres/connection/database.ts'
 
 const changeAll = sql('changeAll')`UPDATE cursors SET runs = 77`
 

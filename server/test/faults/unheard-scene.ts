@@ -1,5 +1,5 @@
 // What the kinds of writes whose answers are lost have in common: how they are repeated, and what is looked at then.
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { placesOf } from '../races/invariants.ts'
 import type { Race, Session } from '../races/sessions.ts'

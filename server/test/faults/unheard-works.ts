@@ -1,8 +1,8 @@
 // What schedulers, workers and upkeep write, with their way to repeat it, and what must be there in the end.
 import assert from 'node:assert/strict'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../src/domain/queue/route.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
 import { notHeld } from '../conformance/scenario.ts'
 import { placesOf } from '../races/invariants.ts'

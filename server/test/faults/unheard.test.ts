@@ -48,8 +48,10 @@ const elsewhere: Record<string, readonly string[]> = {
     'moveRoots',
     'noteSuperseded',
   ],
-  'folds one day after the other in one transaction with its mark: store/history.test.ts': ['foldStats'],
-  'folds what was recorded in one transaction with its mark: store/rollups.test.ts': [
+  'folds one day after the other in one transaction with its mark: postgres/history/history.test.ts': [
+    'foldStats',
+  ],
+  'folds what was recorded in one transaction with its mark: postgres/history/rollups.test.ts': [
     'foldDays',
     'foldJobs',
     'foldSkips',
@@ -87,9 +89,9 @@ for (const [name, work] of Object.entries({ ...works, ...orders })) {
 }
 
 test('every statement that writes was committed unheard, or is named', async () => {
-  const dir = join(checkoutDir, 'server/src/store')
+  const dir = join(checkoutDir, 'server/src/postgres')
   const written: string[] = []
-  for (const file of (await readdir(dir)).filter((one) => one.endsWith('.sql.ts'))) {
+  for (const file of (await readdir(dir, { recursive: true })).filter((one) => one.endsWith('.sql.ts'))) {
     const statements = Object.values(await import(join(dir, file))) as Partial<Sql>[]
     for (const one of statements) if (one?.text !== undefined && isWrite(one as Sql)) written.push(one.name!)
   }

@@ -5,7 +5,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import type { FastifyInstance } from 'fastify'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { operatorKey, setupApp } from '../app.ts'
 import { cleanUp } from '../cleanup.ts'
 import { Checker, type FuzzAnswer } from './check.ts'

@@ -1,7 +1,7 @@
 // A request for an operation of the document: most of them good, so that there is something to find; the others
 // with one part spoiled, or several.
 import { gzipSync } from 'node:zlib'
-import { defaultTenantId } from '../../src/domain/tenant.ts'
+import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import type { Dice } from './dice.ts'
 import {
   examplesOf,

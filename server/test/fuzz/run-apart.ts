@@ -1,10 +1,10 @@
 // The thread of one fuzz: a whole server with all its roles, as `npm start` has it, and the requests to it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { readConfig } from '../../src/config/read.ts'
-import { defaultTenantId } from '../../src/domain/tenant.ts'
-import type { DatabaseAddress } from '../../src/store/database.ts'
+import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
+import type { DatabaseAddress } from '../../src/postgres/connection/database.ts'
 import { requestFailed } from '../../src/telemetry/events.ts'
-import { startServer } from '../../src/wire.ts'
+import { startServer } from '../../src/wiring/server.ts'
 import { connectTo, tokensOf } from '../attempt-tokens.ts'
 import { type FuzzOptions, runFuzz } from './run.ts'
 

@@ -2,7 +2,7 @@
 // however often their workers die; and a failed run is resumed to its good end.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import type { NodeState } from '../../src/domain/graph-run.ts'
+import type { NodeState } from '../../src/domain/graphs/graph-run.ts'
 import type { RunView } from '../../src/ports/graph-runs.ts'
 import { Dice } from '../fuzz/dice.ts'
 import { GraphDrive, type NodeScript, type Track } from './graph-drive.ts'

@@ -1,6 +1,6 @@
 // What must become of a run, in the words of the rules and without any of the code that does it: look again and again
 // for a node all of whose parents have ended, until there is none.
-import type { NodeState } from '../../src/domain/graph-run.ts'
+import type { NodeState } from '../../src/domain/graphs/graph-run.ts'
 import type { Shape } from './random-graph.ts'
 
 /** How each node would end if it went: an outcome, or why it is skipped although its turn came. */

@@ -13,7 +13,7 @@ const sound = '?sound'
 const judge = /\/test\/simulation\/check[^/]*\.ts$/
 
 const bug = findBug(process.env[plantedVariable] ?? '')
-const bugUrl = sourceUrl + bug.file
+const bugUrl = new URL(bug.file, sourceUrl).href
 
 registerHooks({
   resolve(specifier, context, nextResolve) {

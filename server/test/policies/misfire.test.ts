@@ -1,7 +1,7 @@
 // Each misfire policy after each kind of hold-up: the records are the same, whatever held the slots up.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { MisfirePolicy } from '../../src/domain/job.ts'
+import type { MisfirePolicy } from '../../src/domain/jobs/job.ts'
 import { openScene, type Scene, timeOf } from './scene.ts'
 
 /** From 10:00:30 to 10:10:30 nothing fires. */

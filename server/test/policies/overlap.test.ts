@@ -1,7 +1,7 @@
 // Each overlap policy with the same job: a slot every 10 seconds, each execution takes 24.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { OverlapPolicy } from '../../src/domain/job.ts'
+import type { OverlapPolicy } from '../../src/domain/jobs/job.ts'
 import { openScene } from './scene.ts'
 
 /** Slots at 10:00:00 to 10:00:50. */

@@ -1,10 +1,10 @@
 // What a schedule says beside its times: pauses, jitter, max_runs, after_completion.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { listSlots, SkipSchedules } from '../../src/api/skipped-slots.ts'
+import { listSlots, SkipSchedules } from '../../src/api/insights/skipped-slots.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
-import { change, pause, resume } from '../conformance/changes.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
+import { change, pause, resume } from '../conformance/jobs/changes.ts'
 import { openScene, timeOf } from './scene.ts'
 
 const from10 = { start_at: '2026-01-02T10:00:00Z' } as const

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { readConfig } from '../../src/config/read.ts'
-import { startServer } from '../../src/wire.ts'
+import { startServer } from '../../src/wiring/server.ts'
 import { cleanUp } from '../cleanup.ts'
 import { connect, createDatabase } from '../database.ts'
 

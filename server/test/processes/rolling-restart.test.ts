@@ -2,7 +2,7 @@
 // called twice, nothing is lost.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { cleanUp } from '../cleanup.ts'
 import { until } from '../e2e/api.ts'
 import { startReceiver } from '../e2e/receiver.ts'

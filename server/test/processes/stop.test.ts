@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test, { type TestContext } from 'node:test'
-import { realTimers } from '../../src/lib/timers.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import { until } from '../e2e/api.ts'
 import { startReceiver } from '../e2e/receiver.ts'
 import { createFleet, type Fleet, type Process, untilHeldBy, withTime } from './fleet.ts'

@@ -1,14 +1,19 @@
 // report×reclaim, note×reclaim, timeOut×note, timeOut×report, timeOut×finish, timeOut×cancel, timeOut×claim: upkeep ends
 // what nobody else ends, and only that.
 import assert from 'node:assert/strict'
-import { type AttemptEnd, endAttempt } from '../../src/domain/attempt.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
-import type { TimedOut } from '../../src/ports/upkeep.ts'
-import { noteBatched, noteLive, reportBatched, reportLive } from '../../src/store/attempts.sql.ts'
-import { cancelLiveById } from '../../src/store/cancel.sql.ts'
-import { claimWork, finishLive } from '../../src/store/queue.sql.ts'
-import { lockSilentWorker, reclaimBatches, reclaimLive, timeOutLive } from '../../src/store/upkeep.sql.ts'
-import { allTaken, holdLive, http } from '../conformance/held.ts'
+import { type AttemptEnd, endAttempt } from '../../src/domain/queue/attempt.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
+import type { TimedOut } from '../../src/ports/maintenance.ts'
+import { noteBatched, noteLive, reportBatched, reportLive } from '../../src/postgres/queue/attempts.sql.ts'
+import { cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'
+import {
+  lockSilentWorker,
+  reclaimBatches,
+  reclaimLive,
+  timeOutLive,
+} from '../../src/postgres/queue/maintenance.sql.ts'
+import { claimWork, finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { allTaken, holdLive, http } from '../conformance/queue/held.ts'
 import { notHeld } from '../conformance/scenario.ts'
 import { cancel, createAttempt, note, recordsOf, report, testRace } from './attempts-world.ts'
 import type { Race } from './sessions.ts'

@@ -1,11 +1,11 @@
 // Attempts in the hands of workers and targets, for the races of what is said of them.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { AttemptMark, AttemptNote, AttemptReport } from '../../src/ports/attempts.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
-import { holdAwaiting, holdBatch, holdLive } from '../conformance/held.ts'
+import { holdAwaiting, holdBatch, holdLive } from '../conformance/queue/held.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
 import { createRace, type Race, type Session } from './sessions.ts'

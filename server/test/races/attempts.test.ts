@@ -1,10 +1,10 @@
 // complete×finish, report×report, note×finish, report×cancel, note×cancel: what a target or an SDK worker says against what
 // our worker says, or somebody who cancels. Whoever comes first, an attempt ends once, and each is told what came of it.
 import assert from 'node:assert/strict'
-import { noteBatched, noteLive, reportBatched, reportLive } from '../../src/store/attempts.sql.ts'
-import { cancelBatchedById, cancelLiveById } from '../../src/store/cancel.sql.ts'
-import { finishBatches, finishLive } from '../../src/store/queue.sql.ts'
-import { allTaken } from '../conformance/held.ts'
+import { noteBatched, noteLive, reportBatched, reportLive } from '../../src/postgres/queue/attempts.sql.ts'
+import { cancelBatchedById, cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'
+import { finishBatches, finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { allTaken } from '../conformance/queue/held.ts'
 import { allHeld, notHeld } from '../conformance/scenario.ts'
 import { cancel, createAttempt, note, recordsOf, report, testRace } from './attempts-world.ts'
 

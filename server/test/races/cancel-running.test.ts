@@ -2,10 +2,10 @@
 // whoever comes first, a cancel that was answered is what stays, the end is recorded once and with the first message.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { deleteJob } from '../../src/domain/job-change.ts'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { deleteJob } from '../../src/domain/jobs/job-change.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../src/domain/queue/route.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
 import {
@@ -13,10 +13,10 @@ import {
   cancelBatchedOfJobs,
   cancelLiveById,
   cancelLiveOfJobs,
-} from '../../src/store/cancel.sql.ts'
-import { finishBatches, finishLive, returnBatches, returnLive } from '../../src/store/queue.sql.ts'
-import { reclaimBatches, reclaimLive } from '../../src/store/upkeep.sql.ts'
-import { change } from '../conformance/changes.ts'
+} from '../../src/postgres/queue/cancel.sql.ts'
+import { reclaimBatches, reclaimLive } from '../../src/postgres/queue/maintenance.sql.ts'
+import { finishBatches, finishLive, returnBatches, returnLive } from '../../src/postgres/queue/queue.sql.ts'
+import { change } from '../conformance/jobs/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'

@@ -2,10 +2,10 @@
 // at once, what runs is flagged or left alone, and its end is recorded once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { executionIdAt } from '../../src/domain/execution.ts'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../src/domain/queue/route.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { Sql } from '../../src/lib/sql.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Claimed } from '../../src/ports/queue.ts'
@@ -14,10 +14,10 @@ import {
   cancelBatchedOfJobs,
   cancelLiveById,
   cancelLiveOfJobs,
-} from '../../src/store/cancel.sql.ts'
-import { claimWork } from '../../src/store/queue.sql.ts'
-import { releaseWaiting, wakeRetries } from '../../src/store/upkeep.sql.ts'
-import { change, remove } from '../conformance/changes.ts'
+} from '../../src/postgres/queue/cancel.sql.ts'
+import { releaseWaiting, wakeRetries } from '../../src/postgres/queue/maintenance.sql.ts'
+import { claimWork } from '../../src/postgres/queue/queue.sql.ts'
+import { change, remove } from '../conformance/jobs/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'

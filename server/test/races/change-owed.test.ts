@@ -2,12 +2,20 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { lockJob, writeJob } from '../../src/store/change-job.sql.ts'
-import { fireSlots, lockCursors } from '../../src/store/slots.sql.ts'
-import { releaseWaiting } from '../../src/store/upkeep.sql.ts'
-import { change, type Decision, edit, editSchedule, pause, remove, resume } from '../conformance/changes.ts'
-import { ledgerOf } from '../conformance/ledger.ts'
+import { lockJob, writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
+import { releaseWaiting } from '../../src/postgres/queue/maintenance.sql.ts'
+import { fireSlots, lockCursors } from '../../src/postgres/scheduling/slots.sql.ts'
+import {
+  change,
+  type Decision,
+  edit,
+  editSchedule,
+  pause,
+  remove,
+  resume,
+} from '../conformance/jobs/changes.ts'
 import { missed, type Scenario } from '../conformance/scenario.ts'
+import { ledgerOf } from '../conformance/scheduling/ledger.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fateRunsOf, placesOf } from './invariants.ts'
 import { createRace, releaseAll, type Session } from './sessions.ts'

@@ -2,16 +2,24 @@
 // decided is decided about the job as it was committed before.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { partitionsCount } from '../../src/domain/job.ts'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { defaultTenantId } from '../../src/domain/tenant.ts'
+import { partitionsCount } from '../../src/domain/jobs/job.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { lockJob, selectState, writeJob } from '../../src/store/change-job.sql.ts'
-import { insertTriggers, lockFreeJobs } from '../../src/store/jobs.sql.ts'
-import { fireSlots } from '../../src/store/slots.sql.ts'
-import { change, type Decision, edit, editSchedule, pause, remove, resume } from '../conformance/changes.ts'
-import { ledgerOf } from '../conformance/ledger.ts'
+import { lockJob, selectState, writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
+import { insertTriggers, lockFreeJobs } from '../../src/postgres/jobs/jobs.sql.ts'
+import { fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
+import {
+  change,
+  type Decision,
+  edit,
+  editSchedule,
+  pause,
+  remove,
+  resume,
+} from '../conformance/jobs/changes.ts'
 import type { Scenario } from '../conformance/scenario.ts'
+import { ledgerOf } from '../conformance/scheduling/ledger.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fateRunsOf, placesOf } from './invariants.ts'
 import { createRace, type Session } from './sessions.ts'

@@ -1,14 +1,14 @@
 // claim×claim over sets of routes that have one in common: nothing is claimed twice, and what one looked at and did not take
 // is there for the other.
 import assert from 'node:assert/strict'
-import { executionIdAt } from '../../src/domain/execution.ts'
-import type { Execution } from '../../src/domain/job.ts'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { routeOf, suspectHost } from '../../src/domain/route.ts'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import type { Execution } from '../../src/domain/jobs/job.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { routeOf, suspectHost } from '../../src/domain/queue/route.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Claimed } from '../../src/ports/queue.ts'
-import { claimWork } from '../../src/store/queue.sql.ts'
+import { claimWork } from '../../src/postgres/queue/queue.sql.ts'
 import { testRace } from './attempts-world.ts'
 import type { Race } from './sessions.ts'
 

@@ -2,8 +2,8 @@
 // another's.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { toTriggerBatches } from '../../src/domain/trigger-batches.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { toTriggerBatches } from '../../src/domain/queue/trigger-batches.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Done, WriteStores } from '../../src/ports/requests.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'

@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { defaultTenantId } from '../../src/domain/tenant.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
+import type { Transactions } from '../../src/postgres/connection/database.ts'
 import {
   letNodesGo,
   lockMembers,
@@ -13,15 +14,14 @@ import {
   selectNotes,
   skipNodes,
   writeRuns,
-} from '../../src/store/advance-runs.sql.ts'
-import { cancelLiveById } from '../../src/store/cancel.sql.ts'
-import type { Transactions } from '../../src/store/database.ts'
-import { insertTriggers } from '../../src/store/jobs.sql.ts'
-import { claimStarts, insertRuns } from '../../src/store/make-runs.sql.ts'
-import { finishLive } from '../../src/store/queue.sql.ts'
-import { reviveRun } from '../../src/store/resume-run.sql.ts'
-import { StoredRunSteps } from '../../src/store/run-steps.ts'
-import { type GraphScene, makeGraph } from '../conformance/graph-scenario.ts'
+} from '../../src/postgres/graphs/advance-runs.sql.ts'
+import { reviveRun } from '../../src/postgres/graphs/resume-run.sql.ts'
+import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { claimStarts, insertRuns } from '../../src/postgres/graphs/start-runs.sql.ts'
+import { insertTriggers } from '../../src/postgres/jobs/jobs.sql.ts'
+import { cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'
+import { finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { type GraphScene, makeGraph } from '../conformance/graphs/graph-scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
 import { createRace, type Race, type Session } from './sessions.ts'

@@ -2,11 +2,18 @@
 // release: every slot is fired or skipped under the version in force, once.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { OVERLAP_POLICIES } from '../../src/domain/job.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
-import { realTimers } from '../../src/lib/timers.ts'
+import { OVERLAP_POLICIES } from '../../src/domain/jobs/job.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
+import { realTimers } from '../../src/lib/time/timers.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { type Decision, edit, editSchedule, otherSchedule, pause, resume } from '../conformance/changes.ts'
+import {
+  type Decision,
+  edit,
+  editSchedule,
+  otherSchedule,
+  pause,
+  resume,
+} from '../conformance/jobs/changes.ts'
 import { assertWhole } from './invariants.ts'
 import {
   assertLedger,

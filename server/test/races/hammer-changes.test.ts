@@ -2,11 +2,11 @@
 // no error escapes, every slot of every version is fired or skipped, once, and every execution comes to its end.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { OVERLAP_POLICIES } from '../../src/domain/job.ts'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
+import { OVERLAP_POLICIES } from '../../src/domain/jobs/job.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../src/domain/queue/route.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Claimed, Ending } from '../../src/ports/queue.ts'
 import {
@@ -17,7 +17,7 @@ import {
   pause,
   remove,
   resume,
-} from '../conformance/changes.ts'
+} from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion } from '../database.ts'
 import { assertWhole } from './invariants.ts'
 import {

@@ -2,8 +2,8 @@
 // everything that must hold of the whole database holds.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { sharedLane } from '../../src/domain/lane.ts'
-import { serverRoute } from '../../src/domain/route.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { serverRoute } from '../../src/domain/queue/route.ts'
 import type { Claimed, Ending } from '../../src/ports/queue.ts'
 import { assertWhole } from './invariants.ts'
 import { createRace, hammer, openSession, releaseAll, type Session } from './sessions.ts'

@@ -1,7 +1,7 @@
 // What holds of the whole database at any moment, whatever raced.
 import assert from 'node:assert/strict'
 import type pg from 'pg'
-import { bufferMax } from '../../src/domain/job.ts'
+import { bufferMax } from '../../src/domain/jobs/job.ts'
 
 /** What ended an execution between attempts is none: a cancel, a skip, or the time of all attempts together. */
 const isAttempt = `NOT (a.started_at IS NULL

@@ -2,12 +2,17 @@
 // more hold it than its limit, whoever lets them go, and what ends makes room for the next.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { writeJob } from '../../src/store/change-job.sql.ts'
-import { finishLive } from '../../src/store/queue.sql.ts'
-import { countHeldKeys, lockKeys, reclaimLive, releaseWaiting } from '../../src/store/upkeep.sql.ts'
-import { change, edit } from '../conformance/changes.ts'
+import { writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
+import {
+  countHeldKeys,
+  lockKeys,
+  reclaimLive,
+  releaseWaiting,
+} from '../../src/postgres/queue/maintenance.sql.ts'
+import { finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { change, edit } from '../conformance/jobs/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'

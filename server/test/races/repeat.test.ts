@@ -2,15 +2,19 @@
 // is used once, as it was committed before, and nothing of a deleted job runs again.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { LaneChooser, sharedLane } from '../../src/domain/lane.ts'
-import { defaultTenantId as tenantId } from '../../src/domain/tenant.ts'
+import { LaneChooser, sharedLane } from '../../src/domain/queue/lane.ts'
+import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
+import { redriveDue } from '../../src/maintenance/redrive-due.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { lockJob, writeJob } from '../../src/store/change-job.sql.ts'
-import { insertRepeats } from '../../src/store/control.sql.ts'
-import { discardDeadLetter, editDeadLetter, takeDeadLetters } from '../../src/store/dead-letters.sql.ts'
-import { lockJobs } from '../../src/store/jobs.sql.ts'
-import { redriveDue } from '../../src/upkeep/redrive-due.ts'
-import { change, remove } from '../conformance/changes.ts'
+import {
+  discardDeadLetter,
+  editDeadLetter,
+  takeDeadLetters,
+} from '../../src/postgres/history/dead-letters.sql.ts'
+import { lockJob, writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
+import { lockJobs } from '../../src/postgres/jobs/jobs.sql.ts'
+import { insertRepeats } from '../../src/postgres/queue/control.sql.ts'
+import { change, remove } from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
 import { createRace, hammer, type Race, type Session } from './sessions.ts'

@@ -3,8 +3,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { fragment } from '../../src/lib/sql.ts'
-import { isUnderWay } from '../../src/store/fragments.ts'
-import { type GraphScene, makeGraph } from '../conformance/graph-scenario.ts'
+import { isUnderWay } from '../../src/postgres/sql/fragments.ts'
+import { type GraphScene, makeGraph } from '../conformance/graphs/graph-scenario.ts'
 import { createRace, type Race } from './sessions.ts'
 
 const names = (letter: string, count: number) => Array.from({ length: count }, (_, n) => `${letter}${n}`)

@@ -2,15 +2,22 @@
 // graph that it is no longer in, and nothing of a root goes beside a run that goes on, nor is left behind one that ended.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { sharedLane } from '../../src/domain/lane.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { writeRuns } from '../../src/store/advance-runs.sql.ts'
-import { writeGraph } from '../../src/store/job-graph.sql.ts'
-import { insertTriggers } from '../../src/store/jobs.sql.ts'
-import { dropNotes } from '../../src/store/make-runs.sql.ts'
-import { fireSlots } from '../../src/store/slots.sql.ts'
-import { noteSuperseded, releaseWaiting, selectReleasable } from '../../src/store/upkeep.sql.ts'
-import { createAfter, createPair, inRunOf, runOn, stepRuns, toolsOf } from '../conformance/run-scene.ts'
+import { writeRuns } from '../../src/postgres/graphs/advance-runs.sql.ts'
+import { writeGraph } from '../../src/postgres/graphs/job-graph.sql.ts'
+import { dropNotes } from '../../src/postgres/graphs/start-runs.sql.ts'
+import { insertTriggers } from '../../src/postgres/jobs/jobs.sql.ts'
+import { noteSuperseded, releaseWaiting, selectReleasable } from '../../src/postgres/queue/maintenance.sql.ts'
+import { fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
+import {
+  createAfter,
+  createPair,
+  inRunOf,
+  runOn,
+  stepRuns,
+  toolsOf,
+} from '../conformance/graphs/run-scene.ts'
 import { createScenario, type Scenario } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'

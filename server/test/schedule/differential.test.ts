@@ -7,7 +7,7 @@ import { parseCron } from '../../src/domain/schedule/cron.ts'
 import { compileCron } from '../../src/domain/schedule/cron-pattern.ts'
 import { nextSlot, previousSlot } from '../../src/domain/schedule/next-run.ts'
 import { findZone } from '../../src/domain/schedule/zone.ts'
-import { epochMs } from '../../src/lib/epoch.ts'
+import { epochMs } from '../../src/lib/time/epoch.ts'
 import { type OracleCase, type OracleInterval, oracleIntervalNext, oracleNext } from './oracle.ts'
 import { randomExpression, randomInstant, randomZone, seededRandom } from './random-case.ts'
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { compileSchedule, type ScheduleContext } from '../../src/domain/schedule/compile-schedule.ts'
 import { type CompiledSchedule, nextSlot, previousSlot } from '../../src/domain/schedule/next-run.ts'
 import type { ScheduleError } from '../../src/domain/schedule/schedule-error.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 
 export function at(text: string): EpochMs {
   return epochMs(Date.parse(text))

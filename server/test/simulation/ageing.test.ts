@@ -2,7 +2,7 @@
 // overtaken for ever.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { sharedLane } from '../../src/domain/lane.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { noFaults } from './faults.ts'
 import { QueueLoad } from './queue-load.ts'
 import { Simulation } from './world.ts'

@@ -1,10 +1,10 @@
 // The API as a target reaches it that was called and says later how it went: by the token it was called with, through
 // the code that ends attempts for the real one. It keeps nothing: a word whose answer was lost is said again.
 import assert from 'node:assert/strict'
-import { endAttempts } from '../../src/api/end-attempts.ts'
-import { KnownDefinitions } from '../../src/api/known-definitions.ts'
-import type { AttemptWord } from '../../src/domain/attempt.ts'
-import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/attempt-token.ts'
+import { endAttempts } from '../../src/api/executions/end-attempts.ts'
+import { KnownDefinitions } from '../../src/api/workers/definition-cache.ts'
+import type { AttemptWord } from '../../src/domain/queue/attempt.ts'
+import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/queue/attempt-token.ts'
 import { HmacSha256 } from '../../src/lib/hmac.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { HeldAttempt } from '../../src/ports/attempts.ts'
@@ -27,7 +27,7 @@ export interface Called {
   token: string
 }
 
-// As in `api/routes/attempt-words.ts`.
+// As in `api/executions/attempt-reports.ts`.
 const looksMax = 5
 const acceptedStatus = 202
 

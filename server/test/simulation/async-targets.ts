@@ -1,6 +1,6 @@
 // Targets that answer 202 and say later how it went: most in time, some when their time is over, some never; some say it
 // twice, some before their 202 has arrived, and some give signs of life in between.
-import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { HttpRequest } from '../../src/ports/http.ts'
 import type { Random } from '../../src/ports/random.ts'

@@ -1,7 +1,7 @@
 // People who change jobs all day: edits, pauses, resumes and deletes, most of them within milliseconds of a slot. What
 // they did is noted, so that the checker can compute by itself which slots there should have been.
-import { executionIdAt } from '../../src/domain/execution.ts'
-import type { JobStatus, JobVersion } from '../../src/domain/job.ts'
+
+import type { JobStatus, JobVersion } from '../../src/domain/jobs/job.ts'
 import {
   deleteJob,
   editJob,
@@ -10,15 +10,16 @@ import {
   type JobWrite,
   pauseJob,
   resumeJob,
-} from '../../src/domain/job-change.ts'
+} from '../../src/domain/jobs/job-change.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { nextSlot } from '../../src/domain/schedule/next-run.ts'
-import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Jobs } from '../../src/ports/jobs.ts'
 import type { Random } from '../../src/ports/random.ts'
-import { isRunning, type UnderWay, unendedOf } from '../../src/store/memory/cancel.ts'
-import type { JobRow } from '../../src/store/memory/rows.ts'
-import { versionAfter } from '../conformance/changes.ts'
+import { isRunning, type UnderWay, unendedOf } from '../../testing/memory-store/cancel.ts'
+import type { JobRow } from '../../testing/memory-store/rows.ts'
+import { versionAfter } from '../conformance/jobs/changes.ts'
 import { drawMs, drawWaitMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 

@@ -1,7 +1,7 @@
 // Every execution ends once; its attempts are numbered without a gap, come one after the other, and as its retry
 // policy says; one that ended in vain has one dead letter.
-import { lossesMax, type RetryPolicy } from '../../src/domain/retry.ts'
-import type { AttemptRow } from '../../src/store/memory/rows.ts'
+import { lossesMax, type RetryPolicy } from '../../src/domain/queue/retry.ts'
+import type { AttemptRow } from '../../testing/memory-store/rows.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
 
 /** A retry may start this much later than planned, when nothing goes wrong: polls, and hosts that are spared. */

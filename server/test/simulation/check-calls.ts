@@ -1,8 +1,9 @@
 // What the targets saw: never early, always with the same key, at least once for each attempt on record. Calls beyond
 // those on record are explained by something that went wrong at the server that made them.
-import { idempotencyKeyOf } from '../../src/domain/execution.ts'
-import { isLimited, type JobVersion } from '../../src/domain/job.ts'
-import { toRfc3339 } from '../../src/lib/epoch.ts'
+
+import { isLimited, type JobVersion } from '../../src/domain/jobs/job.ts'
+import { idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
+import { toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { isHeldBack } from './check-changes.ts'
 import {
   type Call,

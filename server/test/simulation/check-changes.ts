@@ -1,7 +1,7 @@
 // What people did to a job holds from the moment it was done: nothing fires while it is paused or after it was
 // deleted, every slot belongs to the schedule of its time, and what was skipped for a change is near that change.
-import type { SkipReason } from '../../src/domain/execution.ts'
-import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import type { SkipReason } from '../../src/domain/queue/execution.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import type { Change } from './changes.ts'
 import { nameOf } from './check-slots.ts'
 import { type CheckedJob, type Context, dueOf, isOfSlot, type RecordedExecution } from './checker.ts'

@@ -1,7 +1,7 @@
 // Jobs of graphs: their executions are recorded and called as those of others are; each that a root starts has its run;
 // and unless overlap is allowed, the runs of a root come one after the other.
-import { idempotencyKeyOf } from '../../src/domain/execution.ts'
-import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { checkAttempts } from './check-attempts.ts'
 import { checkCoverage, keptKeyOf } from './check-calls.ts'
 import type { CheckedRun } from './check-runs.ts'

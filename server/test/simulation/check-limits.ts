@@ -1,7 +1,7 @@
 // At no moment more executions of a job run than its limit says, nor more of all jobs with one key, each from its first
 // call to its end. What somebody superseded made way for a slot that came later.
-import { nameOfKey, supersededMessage } from '../../src/domain/release.ts'
-import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { nameOfKey, supersededMessage } from '../../src/domain/queue/release.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { isSuperseded } from './check-changes.ts'
 import { type CheckedJob, type Context, isOfSlot, type RecordedExecution } from './checker.ts'
 import { isReadTwice } from './clock-steps.ts'

@@ -1,7 +1,7 @@
 // Slots that nobody could fire in time follow the policy of their job: SKIP none, FIRE_ONCE the latest, FIRE_ALL every one
 // within its window. Only where nothing else can make a slot late: no overlap, no limit, no count of runs.
-import { isLimited } from '../../src/domain/job.ts'
-import { toRfc3339 } from '../../src/lib/epoch.ts'
+import { isLimited } from '../../src/domain/jobs/job.ts'
+import { toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { nameOf } from './check-slots.ts'
 import { type CheckedJob, type Context, dueOf, isOfSlot, type RecordedExecution } from './checker.ts'
 

@@ -1,7 +1,7 @@
 // What people asked for by hand: one request has one effect however often it was sent, what was answered is there, and
 // nothing is there that nobody asked for.
-import { executionIdAt } from '../../src/domain/execution.ts'
-import type { EpochMs } from '../../src/lib/epoch.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
 import { ORDER_KINDS, type Order } from './orders.ts'
 

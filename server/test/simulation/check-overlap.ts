@@ -1,6 +1,6 @@
 // Unless overlap is allowed the executions of a job run one after the other, each from its first call to its end, in the
 // order of their slots; where a slot may not wait for another, it is not even fired before that.
-import { toRfc3339 } from '../../src/lib/epoch.ts'
+import { toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { type CheckedJob, type Context, isOfSlot, type RecordedExecution } from './checker.ts'
 import { isReadTwice, latestReadBy } from './clock-steps.ts'
 

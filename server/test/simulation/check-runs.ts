@@ -1,8 +1,8 @@
 // Runs of graphs: every node ends once, each goes only when what it depends on has ended as it must, what is skipped has
 // a reason, and no run stays open.
-import type { NodeState, RunEdge, RunNode } from '../../src/domain/graph-run.ts'
-import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
-import type { GraphRunRow } from '../../src/store/memory/rows.ts'
+import type { NodeState, RunEdge, RunNode } from '../../src/domain/graphs/graph-run.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
+import type { GraphRunRow } from '../../testing/memory-store/rows.ts'
 import { isMetBy } from '../graphs/model.ts'
 import { isSuperseded, stopsOf } from './check-changes.ts'
 import type { CheckedJob, Context, Evidence, RecordedExecution } from './checker.ts'

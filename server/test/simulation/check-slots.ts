@@ -1,11 +1,12 @@
 // Every due slot has exactly one record, an execution or a skip, and nothing has a record that is no slot.
-import type { SkipReason } from '../../src/domain/execution.ts'
-import { isLimited } from '../../src/domain/job.ts'
-import type { SkippedRange } from '../../src/domain/job-change.ts'
-import { uncertaintyMsMax } from '../../src/domain/partition-share.ts'
+
+import { isLimited } from '../../src/domain/jobs/job.ts'
+import type { SkippedRange } from '../../src/domain/jobs/job-change.ts'
+import type { SkipReason } from '../../src/domain/queue/execution.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded } from '../../src/domain/schedule/next-run.ts'
-import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
+import { uncertaintyMsMax } from '../../src/domain/scheduling/partition-share.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { checkVersion, explainChange, isBeforeStep } from './check-changes.ts'
 import { type CheckedJob, type Context, dueOf } from './checker.ts'
 import { clockStepsOf } from './clock-steps.ts'

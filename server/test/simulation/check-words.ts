@@ -1,6 +1,6 @@
 // What targets said of attempts that they had taken: a word that was taken is on record as it was said, nothing is on
 // record that nobody said, and none is timed out before its time.
-import type { AttemptRow } from '../../src/store/memory/rows.ts'
+import type { AttemptRow } from '../../testing/memory-store/rows.ts'
 import type { Word } from './async-targets.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
 

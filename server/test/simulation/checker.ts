@@ -1,15 +1,16 @@
 // The independent checker: reads what the store recorded and what the targets saw, computes by itself which slots
 // there should have been, and says what does not fit. It knows nothing of how the stages work. The numbers of the
 // invariants are those of the reliability reference (docs/guarantees.md says them in words).
-import type { ExecutionKind, Outcome } from '../../src/domain/execution.ts'
-import type { NodeSkipReason } from '../../src/domain/graph-run.ts'
-import type { JobVersion } from '../../src/domain/job.ts'
+
+import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
+import type { JobVersion } from '../../src/domain/jobs/job.ts'
+import type { ExecutionKind, Outcome } from '../../src/domain/queue/execution.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { slotsBetween, slotsBetweenMax } from '../../src/domain/schedule/next-run.ts'
-import type { EpochMs } from '../../src/lib/epoch.ts'
-import type { AttemptRow, JobRow } from '../../src/store/memory/rows.ts'
-import type { MemoryStore } from '../../src/store/memory/store.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
+import type { AttemptRow, JobRow } from '../../testing/memory-store/rows.ts'
+import type { MemoryStore } from '../../testing/memory-store/store.ts'
 import type { VirtualHttp } from '../virtual-world.ts'
 import type { Word } from './async-targets.ts'
 import type { Change } from './changes.ts'

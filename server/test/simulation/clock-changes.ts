@@ -1,8 +1,8 @@
 // Where the clocks of a zone change while a simulation runs, and schedules whose slots lie there: at local times that
 // there are not, and at local times that there are twice.
-import { type EpochMs, epochMs } from '../../src/lib/epoch.ts'
+import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Random } from '../../src/ports/random.ts'
-import type { JobRow } from '../../src/store/memory/rows.ts'
+import type { JobRow } from '../../testing/memory-store/rows.ts'
 import { drawMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 

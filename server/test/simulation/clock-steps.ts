@@ -1,5 +1,5 @@
 // Steps of the store's clock, as what is on record shows them: by what it read.
-import type { EpochMs } from '../../src/lib/epoch.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Evidence } from './checker.ts'
 
 /** What the clock read just before the step and just after it. */

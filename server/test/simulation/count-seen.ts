@@ -1,6 +1,6 @@
 // What happened how often: a simulation that meets nothing proves nothing.
-import { SKIP_REASONS } from '../../src/domain/execution.ts'
-import type { AttemptRow, GraphRunRow } from '../../src/store/memory/rows.ts'
+import { SKIP_REASONS } from '../../src/domain/queue/execution.ts'
+import type { AttemptRow, GraphRunRow } from '../../testing/memory-store/rows.ts'
 import { isHeldBack, isSuperseded } from './check-changes.ts'
 import { isMisfired } from './check-misfires.ts'
 import { type CheckedJob, type Context, dueOf, type Evidence, isOfSlot } from './checker.ts'

@@ -2,8 +2,8 @@
 // gets its share by weight.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { batchExecutionsMax } from '../../src/domain/execution.ts'
-import { LaneChooser } from '../../src/domain/lane.ts'
+import { batchExecutionsMax } from '../../src/domain/queue/execution.ts'
+import { LaneChooser } from '../../src/domain/queue/lane.ts'
 import { noFaults } from './faults.ts'
 import { QueueLoad } from './queue-load.ts'
 import { Simulation } from './world.ts'

@@ -8,11 +8,11 @@ import {
   type JobWrite,
   pauseJob,
   resumeJob,
-} from '../../src/domain/job-change.ts'
-import { sharedLane } from '../../src/domain/lane.ts'
-import type { EpochMs } from '../../src/lib/epoch.ts'
-import type { GraphRunRow, JobRow } from '../../src/store/memory/rows.ts'
-import { versionAfter } from '../conformance/changes.ts'
+} from '../../src/domain/jobs/job-change.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
+import type { GraphRunRow, JobRow } from '../../testing/memory-store/rows.ts'
+import { versionAfter } from '../conformance/jobs/changes.ts'
 import { Dice } from '../fuzz/dice.ts'
 import { drawRule } from '../graphs/random-graph.ts'
 import type { Change } from './changes.ts'

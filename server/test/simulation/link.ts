@@ -39,7 +39,7 @@ const callMsMax = 20
 /** When within that time it is carried out: one timer does for the first two, which makes a day cheaper. */
 const ARRIVALS = ['at once', 'at the end', 'between'] as const
 const BREAKS = ['before', 'during', 'after'] as const
-/** As in `store/database.ts`: when our side gives up by itself; sooner on the connection of leases. */
+/** As in `postgres/connection/database.ts`: when our side gives up by itself; sooner on the connection of leases. */
 const giveUpMs = 7_000
 const giveUpLeaseMs = 4_000
 const onLeaseConnection = /^(leases\.|partitions\.(join|beat|leave)$|clock\.)/

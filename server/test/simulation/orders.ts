@@ -2,15 +2,15 @@
 // run past slots. Each request has a key; some are sent twice at once, and one that is not answered is sent again. What
 // was answered is noted for the checker.
 
-import { sharedLane } from '../../src/domain/lane.ts'
+import { sharedLane } from '../../src/domain/queue/lane.ts'
+import { toTriggerBatches } from '../../src/domain/queue/trigger-batches.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { isExcluded, previousSlot } from '../../src/domain/schedule/next-run.ts'
-import { toTriggerBatches } from '../../src/domain/trigger-batches.ts'
-import type { EpochMs } from '../../src/lib/epoch.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Ids } from '../../src/ports/ids.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
-import type { JobRow } from '../../src/store/memory/rows.ts'
+import type { JobRow } from '../../testing/memory-store/rows.ts'
 import { insist } from './async-targets.ts'
 import { msToSlot } from './changes.ts'
 import { drawMs, drawWaitMs } from './faults.ts'

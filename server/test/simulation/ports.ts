@@ -6,13 +6,13 @@ import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
 import type { Jobs } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Logs } from '../../src/ports/logs.ts'
+import type { Upkeep } from '../../src/ports/maintenance.ts'
 import type { Operations } from '../../src/ports/operations.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
 import type { Queue } from '../../src/ports/queue.ts'
 import type { Requests } from '../../src/ports/requests.ts'
 import type { Secrets } from '../../src/ports/secrets.ts'
 import type { Slots } from '../../src/ports/slots.ts'
-import type { Upkeep } from '../../src/ports/upkeep.ts'
 
 export interface StoredPorts {
   slots: Slots

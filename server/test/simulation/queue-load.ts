@@ -1,8 +1,8 @@
 // Work put straight into the queue, as fires would put it there: for simulations of who goes first.
-import { planJob } from '../../src/api/new-job.ts'
-import { batchExecutionsMax, executionIdAt } from '../../src/domain/execution.ts'
-import { serverRoute } from '../../src/domain/route.ts'
-import { unlimitedTier } from '../../src/domain/tenant.ts'
+import { planJob } from '../../src/api/jobs/plan-new-job.ts'
+import { batchExecutionsMax, executionIdAt } from '../../src/domain/queue/execution.ts'
+import { serverRoute } from '../../src/domain/queue/route.ts'
+import { unlimitedTier } from '../../src/domain/tenants/tenant.ts'
 import type { UuidV7 } from '../../src/lib/id.ts'
 import type { Simulation } from './world.ts'
 

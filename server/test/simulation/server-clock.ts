@@ -1,9 +1,9 @@
 // The clock of one simulated server: a monotonic clock with an origin and a drift of its own, and the real code that
 // follows the database's clock by samples over the same faulty way as every other call. It is the host's: a restart of
 // the server finds it as it was, but must measure anew.
-import { DatabaseClock } from '../../src/lib/clock.ts'
+import { DatabaseClock } from '../../src/lib/time/clock.ts'
 import type { Timer, Timers } from '../../src/ports/timers.ts'
-import type { Queries } from '../../src/store/database.ts'
+import type { Queries } from '../../src/postgres/connection/database.ts'
 import { type VirtualTimers, type VirtualWorld, waitOn } from '../virtual-world.ts'
 import type { Caller } from './ports.ts'
 
@@ -18,7 +18,7 @@ export function createServerClock(timers: VirtualTimers, { originMs, rate }: Hos
   return new DatabaseClock(() => originMs + timers.nowMs * rate)
 }
 
-/** What `store/clock-sync.ts` asks, by way of a link. */
+/** What `postgres/connection/clock-sync.ts` asks, by way of a link. */
 export function createClockQueries(world: VirtualWorld, call: Caller): Queries {
   const read = async () => ({ rows: [{ ms: world.clock.databaseNow() }], count: 1 })
   return { query: (() => call('clock.read', read, [])) as Queries['query'] }

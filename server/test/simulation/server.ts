@@ -1,20 +1,20 @@
 // One simulated server: the real clock, scheduler, worker and upkeep, wired to loops as `wire.ts`, `wire-scheduler.ts`
 // and `wire-worker.ts` do it. A restart is a new one of these: whatever the old one knew is gone with it.
-import { triggerNow } from '../../src/api/trigger-now.ts'
-import { workerBeatMs } from '../../src/domain/worker.ts'
-import type { DatabaseClock } from '../../src/lib/clock.ts'
-import { withDeadline } from '../../src/lib/deadline.ts'
+import { triggerNow } from '../../src/api/jobs/trigger-now.ts'
+import { workerBeatMs } from '../../src/domain/queue/worker.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { Loop, type LoopFailure, type Step } from '../../src/lib/loop.ts'
+import type { DatabaseClock } from '../../src/lib/time/clock.ts'
+import { withDeadline } from '../../src/lib/time/deadline.ts'
 import type { TriggerOrder, TriggerOutcome } from '../../src/ports/jobs.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import type { World } from '../../src/ports/world.ts'
+import { clockSyncMs, startClock, syncClock } from '../../src/postgres/connection/clock-sync.ts'
+import type { Queries } from '../../src/postgres/connection/database.ts'
+import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/scheduler/fill-window.ts'
 import { fireEveryMs, firesAtOnce } from '../../src/scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../../src/scheduler/hold-partitions.ts'
-import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/scheduler/load-window.ts'
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
-import { clockSyncMs, startClock, syncClock } from '../../src/store/clock-sync.ts'
-import type { Queries } from '../../src/store/database.ts'
 import { refreshKeysEveryMs } from '../../src/worker/call-signer.ts'
 import { claimEveryMs } from '../../src/worker/claim.ts'
 import { lookForCancelsEveryMs, Worker } from '../../src/worker/worker.ts'
@@ -22,7 +22,7 @@ import { SeededRandom, type VirtualWorld } from '../virtual-world.ts'
 import { type Gate, GatedHttp, GatedTimers } from './gate.ts'
 import type { StoredPorts } from './ports.ts'
 import { createServerClock, type HostClock, HostTimers } from './server-clock.ts'
-import { startChores, startUpkeep } from './server-upkeep.ts'
+import { startChores, startUpkeep } from './server-maintenance.ts'
 
 export type ServerRole = 'scheduler' | 'worker'
 
@@ -66,7 +66,7 @@ const tendIdleMs = 1_000
 const finishIdleMs = 1_000
 const drainLookMs = 10
 const farewellMsMax = 500
-// As in `store/wakeup.ts`.
+// As in `postgres/connection/wakeup.ts`.
 const coalesceMs = 20
 /** Whoever looks at leases more rarely than that takes himself for one who stood still. */
 const watchFactorMax = 2

@@ -1,14 +1,15 @@
 // Looks on while the simulation runs, and says at once what must never be: an execution in two places or back after its
 // end, a slot before its time, more at once than a limit says, a partition held by one that is gone. It sees every
 // change of the store; what takes a look at everything is done now and then.
-import { executionIdAt } from '../../src/domain/execution.ts'
-import type { JobVersion } from '../../src/domain/job.ts'
-import { nameOfKey } from '../../src/domain/release.ts'
+
+import type { JobVersion } from '../../src/domain/jobs/job.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
+import { nameOfKey } from '../../src/domain/queue/release.ts'
+import { workerLeaseMs } from '../../src/domain/queue/worker.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
-import { workerLeaseMs } from '../../src/domain/worker.ts'
-import { type EpochMs, toRfc3339 } from '../../src/lib/epoch.ts'
-import type { JobRow, LiveRow } from '../../src/store/memory/rows.ts'
-import type { MemoryStore } from '../../src/store/memory/store.ts'
+import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
+import type { JobRow, LiveRow } from '../../testing/memory-store/rows.ts'
+import type { MemoryStore } from '../../testing/memory-store/store.ts'
 import type { Violation } from './checker.ts'
 import type { Simulation } from './world.ts'
 

@@ -1,13 +1,13 @@
 // The simulator: several servers with the real stages in them, one store in memory, virtual targets and a virtual
 // clock. Everything that happens, faults included, follows from the seed.
 import { createHash, type Hash } from 'node:crypto'
-import type { JobStatus } from '../../src/domain/job.ts'
+import type { JobStatus } from '../../src/domain/jobs/job.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import type { LoopFailure } from '../../src/lib/loop.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
-import { createMemoryStore } from '../../src/store/memory/create-memory-store.ts'
+import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import { createVirtualWorld, SeededRandom, type VirtualWorld } from '../virtual-world.ts'
 import { SimulatedApi } from './api.ts'
 import type { Word } from './async-targets.ts'

@@ -1,6 +1,6 @@
 // `after_completion`: an interval that counts from the end of the last execution instead of from a grid.
-import type { EpochMs } from '../../lib/epoch.ts'
-import type { StoredSchedule } from '../job.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { StoredSchedule } from '../jobs/job.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import { nextSlot } from './next-run.ts'
 

@@ -1,11 +1,11 @@
 // The front door: whatever a user sent as `schedule` (a text, or the object of spec section 2) becomes a compiled
 // schedule and the definition to store, or a refusal. Equal cron texts in one zone share one compiled form.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
-import type { EpochMs } from '../../lib/epoch.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { CalendarPattern } from './calendar-pattern.ts'
 import { cronTextMax, parseCron } from './cron.ts'
 import { type CronPattern, compileCron, DST_FOLDS, DST_GAPS } from './cron-pattern.ts'
-import { parseEnglish } from './english.ts'
+import { parseEnglish } from './english/english.ts'
 import { type Calendars, compileExclusions } from './exclusions.ts'
 import { instantOfLocal, readInstant } from './instant.ts'
 import { type Duration, parseInterval } from './interval.ts'

@@ -1,6 +1,6 @@
 // How many slots of a range run, and which one is the n-th: without walking over them, for there may be millions.
 import assert from 'node:assert/strict'
-import type { EpochMs } from '../../lib/epoch.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
 import { type CompiledSchedule, countExcluded, countSlots } from './next-run.ts'
 
 interface SlotRange {

@@ -1,6 +1,6 @@
 // Jitter spreads jobs that are due at one instant. The same job and slot always wait equally long, so a failover
 // neither repeats nor reorders anything.
-import type { EpochMs } from '../../lib/epoch.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
 import { hash32 } from './hash.ts'
 
 export const jitterSecondsMax = 86_400

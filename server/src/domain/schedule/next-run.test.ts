@@ -7,7 +7,7 @@ import {
   randomZone,
   seededRandom,
 } from '../../../test/schedule/random-case.ts'
-import { type EpochMs, epochMs } from '../../lib/epoch.ts'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import {
   type CompiledSchedule,

@@ -2,7 +2,7 @@
 // the schedule yields; a run is a slot outside every exclusion. Pure: the same question has the same answer on
 // every server, whatever its clock and its own zone.
 import assert from 'node:assert/strict'
-import type { EpochMs } from '../../lib/epoch.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
 import { LAST_SECOND } from './civil.ts'
 import type { SlotBounds } from './slot-bounds.ts'
 import { countInZone, type LocalPattern, nextInZone, previousInZone } from './zone-search.ts'

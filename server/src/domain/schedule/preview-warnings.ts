@@ -1,6 +1,6 @@
 // Warnings: schedules that are valid and yet probably not what was meant. Each says what to do instead.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { monthLength } from './civil.ts'
 import { lostToGap } from './clock-change.ts'
 import type { CronFields } from './cron.ts'

@@ -1,7 +1,7 @@
 // What a user sees before saving: the sentence, the next slots in local time and UTC, what a clock change or an
 // exclusion does to each, and warnings. The route and the command both call previewSchedule.
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { formatLocal } from './civil.ts'
 import { type ClockChange, clockChangeAt, isMovedByGap } from './clock-change.ts'
 import { compileSchedule, type ScheduleAnswer } from './compile-schedule.ts'

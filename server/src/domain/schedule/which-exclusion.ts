@@ -1,6 +1,6 @@
 // Which of its exclusions skips a slot, in words.
-import type { EpochMs } from '../../lib/epoch.ts'
-import type { StoredSchedule } from '../job.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { StoredSchedule } from '../jobs/job.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import type { Calendars } from './exclusions.ts'
 import { isExcluded } from './next-run.ts'

@@ -7,8 +7,8 @@ import test, { type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { packTar } from '../../../test/bundle.ts'
 import { cleanUp } from '../../../test/cleanup.ts'
-import { epochMs } from '../../lib/epoch.ts'
-import { TarError } from '../../lib/read-tar.ts'
+import { TarError } from '../../lib/tar/read-tar.ts'
+import { epochMs } from '../../lib/time/epoch.ts'
 import { BundleCache } from './bundle-cache.ts'
 
 async function setup(t: TestContext) {

@@ -4,8 +4,8 @@ import { hash } from 'node:crypto'
 import { mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeDirectory } from '../../lib/make-directory.ts'
-import { TarError } from '../../lib/read-tar.ts'
-import { unpackTar } from '../../lib/unpack-tar.ts'
+import { TarError } from '../../lib/tar/read-tar.ts'
+import { unpackTar } from '../../lib/tar/unpack-tar.ts'
 import type { Clock } from '../../ports/clock.ts'
 
 export interface BundleCacheOptions {

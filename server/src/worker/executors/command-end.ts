@@ -1,5 +1,5 @@
 // How the end of a command reads as the end of an attempt.
-import { messageLengthMax } from '../../domain/attempt.ts'
+import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import type { CallWord } from '../../ports/executor.ts'
 import type { CommandEnd } from './command-process.ts'
 

@@ -3,9 +3,9 @@
 // that a grandchild holds.
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
-import { withDeadline } from '../../lib/deadline.ts'
 import { LineReader } from '../../lib/line-reader.ts'
 import { groupLives, killGroup } from '../../lib/process-groups.ts'
+import { withDeadline } from '../../lib/time/deadline.ts'
 import type { Timers } from '../../ports/timers.ts'
 
 export interface Groups {

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { startScriptedApi } from '../../../../sdk/test/scripted-api.ts'
 import { cleanUp } from '../../../test/cleanup.ts'
-import { epochMs } from '../../lib/epoch.ts'
+import { epochMs } from '../../lib/time/epoch.ts'
 import type { LocalCall } from '../../ports/executor.ts'
 import { loadHandlers, putHandlerJobs } from './handlers.ts'
 

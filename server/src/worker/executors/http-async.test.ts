@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { executionId, origin, setup } from '../../../test/http-attempt.ts'
-import { epochMs } from '../../lib/epoch.ts'
+import { epochMs } from '../../lib/time/epoch.ts'
 
 const taken = { status: 202, headers: { 'x-carillon-async': 'true' } }
 

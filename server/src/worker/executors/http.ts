@@ -1,20 +1,20 @@
 // The HTTP executor: what is the same for every attempt of a job version is prepared once; an attempt adds its own
 // headers and makes one call. 2xx succeeds.
 import { STATUS_CODES } from 'node:http'
-import { type AttemptEnd, endAttempt, messageLengthMax, previewBytesMax } from '../../domain/attempt.ts'
-import { idempotencyKeyOf } from '../../domain/execution.ts'
-import type { HttpExecution } from '../../domain/job.ts'
-import { isOwnHeader } from '../../domain/own-headers.ts'
-import type { ErrorType } from '../../domain/retry.ts'
-import { type EpochMs, epochMs, toRfc3339 } from '../../lib/epoch.ts'
+import type { HttpExecution } from '../../domain/jobs/job.ts'
+import { type AttemptEnd, endAttempt, messageLengthMax, previewBytesMax } from '../../domain/queue/attempt.ts'
+import { idempotencyKeyOf } from '../../domain/queue/execution.ts'
+import { isOwnHeader } from '../../domain/queue/own-headers.ts'
+import type { ErrorType } from '../../domain/queue/retry.ts'
 import type { StopSignal } from '../../lib/stop.ts'
 import { storable } from '../../lib/storable.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
 import type { Random } from '../../ports/random.ts'
 import type { CallSigner } from '../call-signer.ts'
+import { endCancelled, type Task, timeoutMsOf } from '../held-execution.ts'
 import type { PreparedAny, PreparedHttp } from '../prepare.ts'
-import { endCancelled, type Task, timeoutMsOf } from '../task.ts'
 
 export interface HttpExecutorDeps {
   clock: Clock

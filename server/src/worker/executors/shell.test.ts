@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { cleanUp } from '../../../test/cleanup.ts'
 import { callOf, createListener, membersOf, setupCommands } from '../../../test/commands.ts'
-import { logBytesMax } from '../../domain/log.ts'
+import { logBytesMax } from '../../domain/history/log.ts'
 import type { LocalCall } from '../../ports/executor.ts'
 import { createShellExecutor } from './shell.ts'
 

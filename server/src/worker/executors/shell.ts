@@ -2,11 +2,11 @@
 // arguments reach the program as they are.
 import { constants } from 'node:fs'
 import { access, realpath } from 'node:fs/promises'
-import type { ShellExecution } from '../../domain/job.ts'
+import type { ShellExecution } from '../../domain/jobs/job.ts'
 import type { CallContext, CallWord, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 import { notStarted, wordOf } from './command-end.ts'
+import { CommandWords, environmentOf } from './command-output.ts'
 import { startCommand } from './command-process.ts'
-import { CommandWords, environmentOf } from './command-words.ts'
 import { type DirectoryDeps, withDirectory } from './own-directory.ts'
 
 export interface ShellDeps extends DirectoryDeps {

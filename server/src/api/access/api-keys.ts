@@ -1,0 +1,264 @@
+// /api/v1/api-keys: who may call in the name of the tenant. A key is in the answer to the call that made it and
+// nowhere else; its hash is in no answer at all.
+import {
+  ApiKey,
+  ApiKeyChange,
+  ApiKeyList,
+  ApiKeyListQuery,
+  ApiKeyRequest,
+  CreatedApiKey,
+} from '@carillon/contract/api-key.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { apiKeyBytes, formatApiKey, hashKey, lackedScopes, prefixOf } from '../../domain/access/api-key.ts'
+import { readInstant } from '../../domain/schedule/instant.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { ApiKeyChanges, ApiKeys, KeyOwner, ApiKey as StoredKey } from '../../ports/api-keys.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { Random } from '../../ports/random.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { readId } from '../http/path-id.ts'
+import {
+  answerWrite,
+  emptyInDryRun,
+  inDryRun,
+  type WriteDeps,
+  writeHeaders,
+  writeQuery,
+} from '../http/write.ts'
+import type { Caller } from './auth.ts'
+import type { KnownKeys } from './key-cache.ts'
+
+export interface ApiKeyDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+  random: Random
+  apiKeys: ApiKeys
+  knownKeys: KnownKeys
+}
+
+const tags = ['operations']
+const config = { scope: 'admin' } as const
+type KeyParams = { key_id: string }
+
+export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
+  const { clock, ids, random, apiKeys, knownKeys } = deps
+  /** The keys of requests that are being answered: what is kept for a repetition must not have them. */
+  const madeKeys = new WeakMap<FastifyRequest, string>()
+  // After the commit, before the answer: whoever hears of the change is under it.
+  const forget = async ({ params }: FastifyRequest<{ Params: KeyParams }>, reply: FastifyReply) => {
+    if (reply.statusCode < 300) knownKeys.forgetKey(params.key_id.toLowerCase())
+  }
+
+  app.post<{ Body: ApiKeyRequest }>(
+    '/api-keys',
+    {
+      config,
+      onSend: async (request, reply, payload) => {
+        const key = madeKeys.get(request)
+        return key === undefined || reply.statusCode !== 201 ? payload : addKey(String(payload), key)
+      },
+      schema: {
+        tags,
+        security,
+        summary: 'Make an API key',
+        description:
+          'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: ApiKeyRequest,
+        response: { 200: inDryRun(CreatedApiKey), 201: CreatedApiKey, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { caller, body } = request
+      const { name, scopes, operator = false, expires_at: expires } = body
+      const tenantId = ownerFor(caller, operator)
+      const [lacked] = lackedScopes(caller.scopes, scopes)
+      if (lacked !== undefined) {
+        throw new ApiError('SCOPE_MISSING', `The API key lacks the scope ${lacked}, so it cannot grant it.`)
+      }
+      const expiresAt = expires === undefined ? null : readExpiry(expires, clock)
+      return answerWrite<CreatedApiKey>(deps, request, reply, async (stores) => {
+        const key = formatApiKey(random.bytes(apiKeyBytes))
+        const made = await stores.apiKeys.create({
+          keyId: ids.next(),
+          tenantId,
+          name,
+          prefix: prefixOf(key),
+          hash: hashKey(key),
+          scopes,
+          createdBy: caller.name,
+          expiresAt,
+        })
+        if (made === 'too_many') {
+          throw new ApiError('TOO_MANY_API_KEYS', 'There are 1,000 keys that are not revoked.')
+        }
+        madeKeys.set(request, key)
+        const headers = { location: `/api/v1/api-keys/${made.keyId}` }
+        return { status: 201, headers, body: toApiKey(made) }
+      })
+    },
+  )
+
+  app.get<{ Querystring: ApiKeyListQuery }>(
+    '/api-keys',
+    {
+      config,
+      schema: {
+        tags,
+        security,
+        summary: 'The API keys of the tenant, newest first',
+        description: 'Revoked and expired ones too.',
+        querystring: ApiKeyListQuery,
+        response: { 200: ApiKeyList, ...problemResponses },
+      },
+    },
+    async ({ caller, query }): Promise<ApiKeyList> => {
+      const limit = limitOf(query)
+      const tenantId = ownerFor(caller, query.operator ?? false)
+      const page = await apiKeys.list({ tenantId, before: readIdCursor('api_keys', query), limit })
+      const last = page.keys.at(-1)
+      const nextCursor = page.more && last !== undefined ? writeCursor('api_keys', last.keyId) : null
+      return {
+        api_keys: page.keys.map(toApiKey),
+        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+      }
+    },
+  )
+
+  app.get<{ Params: KeyParams }>(
+    '/api-keys/:key_id',
+    {
+      config,
+      schema: {
+        tags,
+        security,
+        summary: 'One API key, without the key itself',
+        response: { 200: ApiKey, ...problemResponses },
+      },
+    },
+    async ({ caller, params }): Promise<ApiKey> => {
+      const keyId = readKeyId(params)
+      const key = await apiKeys.get(ownersFor(caller), keyId)
+      if (key === null) throw notFound(keyId)
+      return toApiKey(key)
+    },
+  )
+
+  app.patch<{ Params: KeyParams; Body: ApiKeyChange }>(
+    '/api-keys/:key_id',
+    {
+      config,
+      onSend: forget,
+      schema: {
+        tags,
+        security,
+        summary: 'Rename an API key, or set when it expires',
+        description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
+        querystring: writeQuery(),
+        body: ApiKeyChange,
+        response: { 200: ApiKey, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const keyId = readKeyId(request.params)
+      const changes = readChanges(request.body, clock)
+      return answerWrite<ApiKey>(deps, request, reply, async (stores) => {
+        const key = await stores.apiKeys.change(ownersFor(request.caller), keyId, changes)
+        if (key === null) throw notFound(keyId)
+        return { status: 200, body: toApiKey(key) }
+      })
+    },
+  )
+
+  app.delete<{ Params: KeyParams }>(
+    '/api-keys/:key_id',
+    {
+      config,
+      onSend: forget,
+      schema: {
+        tags,
+        security,
+        summary: 'Revoke an API key',
+        description: 'For good. On this server at once, on others within 5 s.',
+        querystring: writeQuery(),
+        response: {
+          200: emptyInDryRun,
+          204: { type: 'null', description: 'It is revoked.' },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const keyId = readKeyId(request.params)
+      return answerWrite<null>(deps, request, reply, async (stores) => {
+        const outcome = await stores.apiKeys.revoke(ownersFor(request.caller), keyId)
+        if (outcome === 'not_found') throw notFound(keyId)
+        return { status: 204, body: null }
+      })
+    },
+  )
+}
+
+/** Into the answer that is sent, not into the one that is kept. */
+function addKey(json: string, key: string): string {
+  return JSON.stringify({ ...JSON.parse(json), key })
+}
+
+function readKeyId({ key_id: given }: KeyParams): string {
+  const keyId = readId(given)
+  if (keyId === null) throw notFound(given)
+  return keyId
+}
+
+/** Whose keys are made or listed. */
+function ownerFor(caller: Caller, operator: boolean): KeyOwner {
+  if (!operator) return caller.tenantId
+  if (!caller.operator) throw new ApiError('OPERATOR_ONLY', 'The keys of operators are for operators.')
+  return null
+}
+
+/** Whose keys can be reached by their ids. */
+function ownersFor({ tenantId, operator }: Caller): KeyOwner[] {
+  return operator ? [tenantId, null] : [tenantId]
+}
+
+function readChanges({ name, expires_at: expires }: ApiKeyChange, clock: Clock): ApiKeyChanges {
+  return {
+    ...(name !== undefined && { name }),
+    ...(expires !== undefined && { expiresAt: expires === null ? null : readExpiry(expires, clock) }),
+  }
+}
+
+function readExpiry(text: string, clock: Clock): EpochMs {
+  const instant = readInstant(text, 'expires_at', null)
+  const at = instant.ok ? epochMs(instant.value * 1_000) : null
+  if (at !== null && at > clock.databaseNow()) return at
+  const detail = 'must be an instant in the future, such as 2030-01-31T09:00:00Z'
+  throw new ApiError('INVALID_REQUEST', `/expires_at ${detail}.`, [{ pointer: '/expires_at', detail }])
+}
+
+function notFound(given: string): ApiError {
+  // Somebody may have sent a key where its id belongs; an answer may end up in a log.
+  const shown = given.startsWith('crl_') ? 'of this id' : given.slice(0, 64)
+  return new ApiError('API_KEY_NOT_FOUND', `There is no API key ${shown}.`)
+}
+
+function toApiKey(key: StoredKey): ApiKey {
+  const instantOf = (at: EpochMs | null) => (at === null ? null : toRfc3339(at))
+  return {
+    key_id: key.keyId,
+    tenant_id: key.tenantId,
+    name: key.name,
+    prefix: key.prefix,
+    scopes: [...key.scopes],
+    created_at: toRfc3339(key.createdAt),
+    created_by: key.createdBy,
+    expires_at: instantOf(key.expiresAt),
+    revoked_at: instantOf(key.revokedAt),
+    last_used_at: instantOf(key.lastUsedAt),
+  }
+}

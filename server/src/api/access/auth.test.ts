@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import type { FastifyRequest } from 'fastify'
+import { addKey, addTenant, bearer, strangeKey } from '../../../test/access.ts'
+import { type Answer, assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
+import { defaultTenantId } from '../../domain/tenants/tenant.ts'
+import { type Caller, requireKey } from './auth.ts'
+import { KnownKeys, knownKeysMax } from './key-cache.ts'
+import { KnownSessions } from './session-cache.ts'
+
+const nobody = '0192abcd-ef01-7000-8000-000000000001'
+
+async function setup(t: TestContext) {
+  const parts = await setupApp(t)
+  const { call, memory, world } = parts
+  const tenantId = await addTenant(call, 'sales')
+  const asked = t.mock.method(memory.apiKeys, 'findByHash').mock
+  const ask = (headers: Record<string, string>, path = `/tenants/${tenantId}`) =>
+    call('GET', path, undefined, headers)
+  const authenticate = requireKey({
+    clock: world.clock,
+    knownKeys: new KnownKeys({ clock: world.clock, ...memory }),
+    knownSessions: new KnownSessions({ clock: world.clock, random: world.random, ...memory }),
+    operatorKey,
+    publicUrl: null,
+  })
+  /** Who the API takes the caller for. */
+  const askAs = async (headers: Record<string, string>): Promise<Caller> => {
+    const request = { headers } as unknown as FastifyRequest
+    await authenticate(request)
+    assert.equal(request.tenantId, request.caller.tenantId)
+    return request.caller
+  }
+  return { ...parts, tenantId, asked, ask, askAs }
+}
+
+function assertRefused(answer: Answer, why: RegExp): void {
+  assertProblem(answer, 'UNAUTHENTICATED')
+  assert.match(JSON.parse(answer.body).detail, why)
+}
+
+test('a key is taken for what it was made as', async (t) => {
+  const { call, tenantId, askAs } = await setup(t)
+  const { headers } = await addKey(call, tenantId, { name: 'deploy', scopes: ['write', 'read'] })
+  const caller = await askAs(headers)
+  assert.deepEqual([caller.tenantId, caller.operator, caller.name], [tenantId, false, 'deploy'])
+  assert.deepEqual([...caller.scopes], ['write', 'read'])
+  assert.equal(caller.tier.tier, 'unlimited')
+})
+
+test('a key with a wrong checksum, or of another form, never reaches the store', async (t) => {
+  const { call, tenantId, asked, ask } = await setup(t)
+  const { key } = await addKey(call, tenantId)
+  const damaged = key.slice(0, -1) + (key.endsWith('0') ? '1' : '0')
+  assertRefused(await ask(bearer(damaged)), /damaged/)
+  assertRefused(await ask(bearer(key.slice(0, -1))), /damaged/)
+  assertRefused(await ask(bearer(`crl_${'z'.repeat(10_000)}`)), /damaged/)
+  assertRefused(await ask(bearer('hello')), /not known/)
+  assert.equal(asked.callCount(), 0)
+})
+
+test('a key that nobody made is refused, and asking again soon does not ask the store again', async (t) => {
+  const { asked, ask } = await setup(t)
+  for (let i = 0; i < 3; i++) assertRefused(await ask(bearer(strangeKey())), /not known/)
+  assert.equal(asked.callCount(), 1)
+})
+
+test('a key works until it expires, also while it is remembered', async (t) => {
+  const { call, world, tenantId, ask } = await setup(t)
+  const { headers } = await addKey(call, tenantId, { expires_at: '2026-01-01T00:00:02Z' })
+  await world.advance(1_999)
+  assert.equal((await ask(headers)).statusCode, 200)
+  await world.advance(1)
+  assertRefused(await ask(headers), /expired at 2026-01-01T00:00:02Z/)
+})
+
+test('a key revoked here stops at once, one revoked elsewhere within 5 s', async (t) => {
+  const { call, memory, world, tenantId, ask } = await setup(t)
+  const here = await addKey(call, tenantId)
+  const elsewhere = await addKey(call, tenantId)
+  assert.equal((await ask(here.headers)).statusCode, 200)
+  assert.equal((await ask(elsewhere.headers)).statusCode, 200)
+  await call('DELETE', `/api-keys/${here.keyId}`, undefined, { 'x-tenant-id': tenantId })
+  await memory.apiKeys.revoke([tenantId], elsewhere.keyId)
+  assertRefused(await ask(here.headers), /revoked at 2026-01-01T00:00:00Z/)
+  await world.advance(4_999)
+  assert.equal((await ask(elsewhere.headers)).statusCode, 200)
+  await world.advance(1)
+  assertRefused(await ask(elsewhere.headers), /revoked/)
+})
+
+test('an expiry that is set here counts at once', async (t) => {
+  const { call, world, tenantId, ask } = await setup(t)
+  const { keyId, headers } = await addKey(call, tenantId)
+  assert.equal((await ask(headers)).statusCode, 200)
+  const change = { expires_at: '2026-01-01T00:00:01Z' }
+  await call('PATCH', `/api-keys/${keyId}`, change, { 'x-tenant-id': tenantId })
+  await world.advance(1_000)
+  assertRefused(await ask(headers), /expired/)
+})
+
+test('a thousand requests with one key ask the store once, also when they come at once', async (t) => {
+  const { call, tenantId, asked, ask } = await setup(t)
+  const { headers } = await addKey(call, tenantId)
+  await Promise.all(Array.from({ length: 500 }, () => ask(headers)))
+  await Promise.all(Array.from({ length: 500 }, () => ask(headers)))
+  assert.equal(asked.callCount(), 1)
+})
+
+test('of ten thousand remembered keys the oldest makes room', async (t) => {
+  const { call, tenantId, asked, askAs } = await setup(t)
+  const first = await addKey(call, tenantId)
+  const second = await addKey(call, tenantId)
+  for (const { headers } of [first, second]) await askAs(headers)
+  const rest = { name: 'any', scopes: [], expiresAt: null, revokedAt: null, tenant: null }
+  asked.mockImplementation(async () => ({ keyId: nobody, ...rest }))
+  for (let i = 0; i < knownKeysMax - 1; i++) await askAs(bearer(strangeKey(i + 100)))
+  const before = asked.callCount()
+  await askAs(second.headers)
+  assert.equal(asked.callCount(), before)
+  await askAs(first.headers)
+  assert.equal(asked.callCount(), before + 1)
+})
+
+test('a tenant may name itself, and no other', async (t) => {
+  const { call, tenantId, ask } = await setup(t)
+  const { headers } = await addKey(call, tenantId)
+  const naming = (id: string) => ask({ ...headers, 'x-tenant-id': id })
+  assert.equal((await naming(tenantId)).statusCode, 200)
+  assert.equal((await naming(tenantId.toUpperCase())).statusCode, 200)
+  for (const other of [defaultTenantId, nobody, 'nonsense', '', `${tenantId}, ${tenantId}`]) {
+    assertProblem(await naming(other), 'TENANT_MISMATCH')
+  }
+})
+
+test('an operator acts for the tenant it names, or else for the default one', async (t) => {
+  const { call, tenantId, ask, askAs } = await setup(t)
+  const made = await addKey(call, tenantId, { name: 'night shift', scopes: ['read'], operator: true })
+  for (const [headers, name] of [
+    [bearer(operatorKey), 'operator'],
+    [made.headers, 'night shift'],
+  ] as const) {
+    const plain = await askAs(headers)
+    assert.deepEqual([plain.tenantId, plain.operator, plain.name], [defaultTenantId, true, name])
+    const acting = await askAs({ ...headers, 'x-tenant-id': tenantId.toUpperCase() })
+    assert.deepEqual([acting.tenantId, acting.operator], [tenantId, true])
+    for (const unknown of [nobody, 'nonsense', '', `${tenantId},${tenantId}`]) {
+      assertProblem(await ask({ ...headers, 'x-tenant-id': unknown }), 'TENANT_NOT_FOUND')
+    }
+  }
+})
+
+test("what an operator makes for a tenant is the tenant's", async (t) => {
+  const { call, tenantId } = await setup(t)
+  const { headers } = await addKey(call, tenantId)
+  const other = await addKey(call, defaultTenantId)
+  const job = { name: 'a', schedule: '@daily', execution: { callback_url: 'http://127.0.0.1:7420/echo' } }
+  const made = await call('POST', '/jobs', job, { 'x-tenant-id': tenantId })
+  assert.equal(made.statusCode, 201, made.body)
+  const path = `/jobs/${made.json().job_id}`
+  assert.equal((await call('GET', path, undefined, headers)).statusCode, 200)
+  assertProblem(await call('GET', path, undefined, other.headers), 'JOB_NOT_FOUND')
+  assertProblem(await call('GET', path), 'JOB_NOT_FOUND')
+})
+
+test('the last use of a key is noted once a minute, and no request waits for it or fails with it', async (t) => {
+  const { call, memory, world, tenantId, ask } = await setup(t)
+  const { headers } = await addKey(call, tenantId)
+  const never = new Promise<void>(() => {})
+  const noted = t.mock.method(memory.apiKeys, 'noteUse', () => never).mock
+  for (let i = 0; i < 3; i++) assert.equal((await ask(headers)).statusCode, 200)
+  assert.equal(noted.callCount(), 1)
+  await world.advance(59_999)
+  await ask(headers)
+  assert.equal(noted.callCount(), 1)
+  noted.mockImplementation(() => Promise.reject(new Error('the database is away')))
+  await world.advance(1)
+  assert.equal((await ask(headers)).statusCode, 200)
+  assert.equal(noted.callCount(), 2)
+})
+
+test('a refused key is refused before its body is read', async (t) => {
+  const { call, tenantId } = await setup(t)
+  const { headers } = await addKey(call, tenantId, { scopes: ['read'] })
+  assertProblem(await call('POST', '/jobs', '{"no json', headers), 'SCOPE_MISSING')
+  assertProblem(await call('POST', '/jobs', '{"no json', bearer('hello')), 'UNAUTHENTICATED')
+})

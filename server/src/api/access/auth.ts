@@ -1,0 +1,164 @@
+// Bearer keys, sessions that stand for one, and the tenant that a key acts for. Only hashes are compared, the operator key's in constant time, so
+// neither memory nor timing gives a key away.
+import { timingSafeEqual } from 'node:crypto'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { expandScopes, hashKey, isWholeApiKey, SCOPES, type Scope } from '../../domain/access/api-key.ts'
+import { defaultTenantId, type Tier } from '../../domain/tenants/tenant.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import type { FoundKey } from '../../ports/api-keys.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { ApiError } from '../http/api-error.ts'
+import { readId } from '../http/path-id.ts'
+import type { KnownKeys } from './key-cache.ts'
+import type { KnownSessions } from './session-cache.ts'
+import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
+
+/** Who calls, for whom, and what it may do. */
+export interface Caller {
+  tenantId: string
+  /** Of that tenant. */
+  tier: Tier
+  scopes: ReadonlySet<Scope>
+  /** May act for any tenant, and operate the installation. */
+  operator: boolean
+  /** Of the key. */
+  name: string
+  /** Null: the operator key of the installation. */
+  keyId: string | null
+}
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whose jobs the request is about. Set by its key and by nothing else. */
+    tenantId: string
+    caller: Caller
+  }
+}
+
+export function decorateCaller(app: FastifyInstance): void {
+  app.decorateRequest('tenantId', '')
+  app.decorateRequest('caller')
+}
+
+export interface AuthDeps {
+  clock: Clock
+  knownKeys: KnownKeys
+  knownSessions: KnownSessions
+  /** The bootstrap key: any text. It works before there is any other, and cannot be revoked. */
+  operatorKey: string
+  /** Where browsers reach the API; null: where they say so. */
+  publicUrl: string | null
+}
+
+export type Authenticate = (request: FastifyRequest) => Promise<void>
+
+export function requireKey(deps: AuthDeps): Authenticate {
+  const { knownKeys, knownSessions, publicUrl } = deps
+  const callerOfHash = identifyKeys(deps)
+  const operatorHash = hashKey(deps.operatorKey)
+  return async (request) => {
+    const cookie = request.headers.authorization === undefined ? readSessionCookie(request) : null
+    if (cookie === null) {
+      const key = readBearer(request)
+      const keyHash = hashKey(key)
+      // What is no key at all is refused without asking anybody.
+      if (!timingSafeEqual(keyHash, operatorHash)) requireWhole(key)
+      request.caller = await callerOfHash(request, keyHash)
+    } else {
+      requireOwnPage(request, publicUrl)
+      const keyHash = await knownSessions.findKeyHash(cookie)
+      if (keyHash === null) throw unauthenticated('The session has ended. Log in again.')
+      request.caller = await callerOfHash(request, keyHash)
+    }
+    if (request.caller.keyId !== null) knownKeys.noteUse(request.caller.keyId)
+    request.tenantId = request.caller.tenantId
+  }
+}
+
+export type IdentifyKey = (request: FastifyRequest, keyHash: Uint8Array) => Promise<Caller>
+
+/** By the hash of a key, who calls. */
+export function identifyKeys({
+  clock,
+  knownKeys,
+  operatorKey,
+}: Omit<AuthDeps, 'knownSessions' | 'publicUrl'>): IdentifyKey {
+  const operatorHash = hashKey(operatorKey)
+  return async (request, keyHash) => {
+    if (timingSafeEqual(keyHash, operatorHash)) {
+      return actForTenant(request, knownKeys, { name: 'operator', scopes: SCOPES, keyId: null })
+    }
+    const found = await knownKeys.findKey(keyHash)
+    if (found === null) throw unauthenticated('The API key is not known.')
+    return callerOf(request, knownKeys, requireUsable(found, clock))
+  }
+}
+
+/** A tenant's key may name its own tenant, and no other. */
+export function checkTenant({ headers, caller }: FastifyRequest): void {
+  const named = headers['x-tenant-id']
+  if (named === undefined || String(named).toLowerCase() === caller.tenantId) return
+  throw new ApiError('TENANT_MISMATCH', 'X-Tenant-ID names another tenant than that of the API key.')
+}
+
+function readBearer(request: FastifyRequest): string {
+  const { authorization } = request.headers
+  if (authorization === undefined) throw unauthenticated('The Authorization header is missing.')
+  const [scheme, key, ...more] = authorization.split(' ')
+  if (scheme!.toLowerCase() !== 'bearer' || key === undefined || key === '' || more.length > 0) {
+    throw unauthenticated('The Authorization header is not of the form `Bearer KEY`.')
+  }
+  return key
+}
+
+export function requireWhole(key: string): void {
+  if (isWholeApiKey(key)) return
+  const ours = key.startsWith('crl_')
+  throw unauthenticated(
+    ours ? 'The API key is damaged: its checksum does not fit.' : 'The API key is not known.',
+  )
+}
+
+function requireUsable(key: FoundKey, clock: Clock): FoundKey {
+  const { revokedAt, expiresAt } = key
+  if (revokedAt !== null) throw unauthenticated(`The API key was revoked at ${toRfc3339(revokedAt)}.`)
+  // On the clock and not in the lookup: a remembered key expires in time too.
+  if (expiresAt !== null && expiresAt <= clock.databaseNow()) {
+    throw unauthenticated(`The API key expired at ${toRfc3339(expiresAt)}.`)
+  }
+  return key
+}
+
+async function callerOf(request: FastifyRequest, knownKeys: KnownKeys, key: FoundKey): Promise<Caller> {
+  const { tenant, name, scopes, keyId } = key
+  if (tenant === null) return actForTenant(request, knownKeys, key)
+  return { ...tenant, scopes: expandScopes(scopes), operator: false, name, keyId }
+}
+
+/** An operator acts for the tenant it names, or else for the default one. */
+async function actForTenant(
+  { headers }: FastifyRequest,
+  knownKeys: KnownKeys,
+  { name, scopes, keyId }: Pick<FoundKey, 'name' | 'scopes'> & Pick<Caller, 'keyId'>,
+): Promise<Caller> {
+  const named = String(headers['x-tenant-id'] ?? defaultTenantId)
+  const tenantId = readId(named)
+  const tenant = tenantId === null ? null : await knownKeys.findTenant(tenantId)
+  if (tenant === null) throw tenantNotFound(named)
+  return {
+    tenantId: tenant.tenantId,
+    tier: tenant.tier,
+    scopes: expandScopes(scopes),
+    operator: true,
+    name,
+    keyId,
+  }
+}
+
+export function tenantNotFound(given: string): ApiError {
+  return new ApiError('TENANT_NOT_FOUND', `There is no tenant ${given.slice(0, 64)}.`)
+}
+
+export function unauthenticated(detail: string): ApiError {
+  return new ApiError('UNAUTHENTICATED', detail)
+}

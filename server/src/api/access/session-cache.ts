@@ -1,0 +1,62 @@
+// Sessions as they were a moment ago, as keys are: one that was closed on another server ends here within 5 s, one that was
+// closed on this server at once.
+import { hashKey } from '../../domain/access/api-key.ts'
+import { formatSecret, sessionBytes, sessionMs } from '../../domain/access/session.ts'
+import { RecentLookups } from '../../lib/recent-lookups.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Random } from '../../ports/random.ts'
+import type { FoundSession, Sessions } from '../../ports/sessions.ts'
+
+export interface KnownSessionsDeps {
+  clock: Clock
+  random: Random
+  sessions: Sessions
+}
+
+const lookups = { ageMsMax: 5_000, absentAgeMsMax: 5_000, entriesMax: 10_000 }
+
+interface KnownSession extends FoundSession {
+  hash: string
+}
+
+export class KnownSessions {
+  readonly #deps: KnownSessionsDeps
+  readonly #sessions: RecentLookups<KnownSession>
+
+  constructor(deps: KnownSessionsDeps) {
+    this.#deps = deps
+    this.#sessions = new RecentLookups(deps.clock, lookups)
+  }
+
+  /** Of a session that is open, the hash of its key. */
+  async findKeyHash(cookie: string): Promise<Uint8Array | null> {
+    const hash = hashKey(cookie)
+    const id = hash.toHex()
+    const found = await this.#sessions.get(id, async () => {
+      const session = await this.#deps.sessions.find(hash)
+      return session === null ? null : { ...session, hash: id }
+    })
+    // On the clock and not in the lookup: a remembered one expires in time too.
+    if (found === null || found.expiresAt <= this.#deps.clock.databaseNow()) return null
+    return found.keyHash
+  }
+
+  /** Returns what the browser is to keep. */
+  async open(keyHash: Uint8Array): Promise<string> {
+    const cookie = formatSecret(this.#deps.random.bytes(sessionBytes))
+    await this.#deps.sessions.open({ hash: hashKey(cookie), keyHash, forMs: sessionMs })
+    return cookie
+  }
+
+  async close(cookie: string): Promise<void> {
+    const hash = hashKey(cookie)
+    await this.#deps.sessions.close(hash)
+    const id = hash.toHex()
+    this.#sessions.forget((session) => session.hash === id)
+  }
+
+  /** Of a code that was not used yet, the hash of its key. */
+  useCode(code: string): Promise<Uint8Array | null> {
+    return this.#deps.sessions.useCode(hashKey(code))
+  }
+}

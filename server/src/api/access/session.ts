@@ -1,0 +1,143 @@
+// /api/v1/session: log in with a key or with the code of a one-time link, see who one is, log out. A key comes in once and
+// goes out never: the browser keeps a cookie that no script can read.
+import { Session, SessionRequest } from '@carillon/contract/session.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
+import { sessionMs } from '../../domain/access/session.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { refuseDeleteBody } from '../http/problem.ts'
+import { TokenBuckets } from '../http/rate-limit.ts'
+import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
+import type { KnownKeys } from './key-cache.ts'
+import {
+  readSessionCookie,
+  refuseForeignOrigin,
+  requireOwnPage,
+  writeSessionCookie,
+} from './session-cookie.ts'
+
+const tags = ['operations']
+/** Tries to log in from one address, right or wrong, and twice as many at once. */
+const triesPerSecondMax = 5
+
+/** Log in and out: without a key. */
+export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
+  const { clock, knownSessions, publicUrl } = deps
+  const identify = identifyKeys(deps)
+  const limitTries = limitByAddress(clock)
+  app.addHook('onRequest', async (_request, reply) => {
+    reply.header('cache-control', 'no-store')
+  })
+  app.addHook('preValidation', refuseDeleteBody)
+
+  app.post<{ Body: SessionRequest }>(
+    '/session',
+    {
+      onRequest: async (request) => {
+        refuseForeignOrigin(request, publicUrl)
+        limitTries(request)
+      },
+      schema: {
+        tags,
+        summary: 'Log in: a cookie instead of a key',
+        description:
+          'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and counts only together with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
+        querystring: noParameters,
+        body: SessionRequest,
+        response: { 200: Session, ...problemResponses },
+      },
+    },
+    async (request, reply): Promise<Session> => {
+      const keyHash = await keyHashOf(deps, request.body)
+      const caller = await identify(request, keyHash)
+      const former = readSessionCookie(request)
+      if (former !== null) await knownSessions.close(former)
+      reply.header('set-cookie', writeSessionCookie(request, await knownSessions.open(keyHash), sessionMs))
+      return toSession(deps.knownKeys, caller)
+    },
+  )
+
+  app.delete(
+    '/session',
+    {
+      schema: {
+        tags,
+        summary: 'Log out',
+        description: 'The session ends, and the cookie goes. Also when there was none.',
+        querystring: noParameters,
+        response: {
+          204: { type: 'null', description: 'There is no session any more.' },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const cookie = readSessionCookie(request)
+      if (cookie !== null) {
+        requireOwnPage(request, publicUrl)
+        await knownSessions.close(cookie)
+      }
+      return reply
+        .code(204)
+        .header('set-cookie', writeSessionCookie(request, '', 0))
+        .send(null)
+    },
+  )
+}
+
+export function sessionRoutes(app: FastifyInstance, deps: { knownKeys: KnownKeys }): void {
+  app.get(
+    '/session',
+    {
+      config: { scope: 'any' },
+      schema: {
+        tags,
+        security,
+        summary: 'Who calls, for which tenant, and what it may do',
+        description: 'For a session and for every key.',
+        querystring: noParameters,
+        response: { 200: Session, ...problemResponses },
+      },
+    },
+    ({ caller }) => toSession(deps.knownKeys, caller),
+  )
+}
+
+async function keyHashOf(
+  { knownSessions, operatorKey }: AuthDeps,
+  { key, code }: SessionRequest,
+): Promise<Uint8Array> {
+  if (key !== undefined) {
+    // In constant time where it matters: who is asked next compares hashes.
+    if (!hashKey(key).equals(hashKey(operatorKey))) requireWhole(key)
+    return hashKey(key)
+  }
+  const keyHash = await knownSessions.useCode(code!)
+  if (keyHash === null)
+    throw unauthenticated('The link was used already, or is older than 15 minutes. Log in with a key.')
+  return keyHash
+}
+
+function limitByAddress(clock: Clock): (request: FastifyRequest) => void {
+  const buckets = new TokenBuckets()
+  return ({ ip }) => {
+    const rate = { perSecond: triesPerSecondMax, nowMs: clock.monotonicMs() }
+    const { taken, waitSeconds } = buckets.take(ip, rate)
+    if (taken) return
+    const detail = `From one address, ${triesPerSecondMax} tries to log in are taken a second.`
+    throw new ApiError('RATE_LIMITED', detail, [], { retryAfterSeconds: waitSeconds })
+  }
+}
+
+async function toSession(knownKeys: KnownKeys, caller: Caller): Promise<Session> {
+  const { tenantId, operator, scopes, name, keyId } = caller
+  const tenant = await knownKeys.findTenant(tenantId)
+  return {
+    tenant: { tenant_id: tenantId, name: tenant?.name ?? '' },
+    operator,
+    scopes: SCOPES.filter((scope) => scopes.has(scope)),
+    key_name: keyId === null ? null : name,
+  }
+}

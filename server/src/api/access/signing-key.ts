@@ -1,0 +1,86 @@
+// /api/v1/signing-key: what the callbacks of a tenant are signed with, so that receivers can verify them.
+import { RotateRequest } from '@carillon/contract/signing-key.ts'
+import { SigningKey } from '@carillon/contract/worker.ts'
+import type { FastifyInstance } from 'fastify'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Random } from '../../ports/random.ts'
+import type { Secrets } from '../../ports/secrets.ts'
+import type { Wakeup } from '../../ports/wakeup.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { takeNoBody } from '../http/json-body.ts'
+
+export interface SigningKeyDeps {
+  clock: Clock
+  random: Random
+  secrets: Pick<Secrets, 'signingKeys' | 'rotateSigningKey'>
+  wakeup: Wakeup
+}
+
+const tags = ['operations']
+const keyBytes = 32
+/** How long receivers have to learn the new key. */
+const bothMs = 86_400_000
+
+export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): void {
+  const { clock, random, secrets, wakeup } = deps
+  app.get(
+    '/signing-key',
+    {
+      config: { scope: 'admin' },
+      schema: {
+        tags,
+        security,
+        summary: 'The key that callbacks are signed with',
+        querystring: noParameters,
+        response: { 200: SigningKey, ...problemResponses },
+      },
+    },
+    async ({ tenantId }): Promise<SigningKey> => readKey(secrets, tenantId, clock.databaseNow()),
+  )
+
+  app.post<{ Body: RotateRequest }>(
+    '/signing-key/rotate',
+    {
+      config: { scope: 'admin' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Sign callbacks with a new key',
+        description:
+          'Within moments, a minute at the latest, they are signed with both, for a day. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
+        querystring: noParameters,
+        body: RotateRequest,
+        response: { 200: SigningKey, ...problemResponses },
+      },
+    },
+    async ({ tenantId, body }): Promise<SigningKey> => {
+      const now = clock.databaseNow()
+      const { previous_until: until } = await readKey(secrets, tenantId, now)
+      if (until !== null && body.force !== true) {
+        throw new ApiError('SIGNING_KEY_NEW', `The key before is used until ${until}.`)
+      }
+      const previousUntil = epochMs(now + bothMs)
+      await secrets.rotateSigningKey({ tenantId, key: random.bytes(keyBytes), previousUntil })
+      wakeup.send('keys')
+      return readKey(secrets, tenantId, now)
+    },
+  )
+}
+
+async function readKey(
+  secrets: Pick<Secrets, 'signingKeys'>,
+  tenantId: string,
+  now: EpochMs,
+): Promise<SigningKey> {
+  const [found] = await secrets.signingKeys([tenantId])
+  const { keys, createdAt, previousUntil } = found!
+  const isOver = previousUntil === null || previousUntil <= now
+  return {
+    key: `whsec_${Buffer.from(keys[0]!).toString('base64')}`,
+    created_at: toRfc3339(createdAt),
+    previous_until: isOver ? null : toRfc3339(previousUntil),
+  }
+}

@@ -1,0 +1,167 @@
+// /api/v1/tenants: who owns jobs, and on which tier. For operators; a tenant may look at itself.
+import {
+  Tenant,
+  TenantChange,
+  TenantList,
+  TenantListQuery,
+  TenantRequest,
+  tierDefault,
+} from '@carillon/contract/tenant.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type * as domain from '../../domain/tenants/tenant.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { TenantOutcome, Tenants } from '../../ports/tenants.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { readId } from '../http/path-id.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { tenantNotFound } from './auth.ts'
+import type { KnownKeys } from './key-cache.ts'
+
+export interface TenantDeps extends WriteDeps {
+  ids: Ids
+  tenants: Tenants
+  knownKeys: KnownKeys
+}
+
+const tags = ['operations']
+type TenantParams = { tenant_id: string }
+
+export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
+  const { ids, tenants, knownKeys } = deps
+
+  app.post<{ Body: TenantRequest }>(
+    '/tenants',
+    {
+      config: { scope: 'operator' },
+      schema: {
+        tags,
+        security,
+        summary: 'Create a tenant',
+        description: 'Only for operators.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: TenantRequest,
+        response: { 200: inDryRun(Tenant), 201: Tenant, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { name, tier = tierDefault } = request.body
+      return answerWrite<Tenant>(deps, request, reply, async (stores) => {
+        const outcome = await stores.tenants.create({ tenantId: ids.next(), name, tier })
+        const tenant = requireWritten(outcome, { name, tier })
+        const headers = { location: `/api/v1/tenants/${tenant.tenantId}` }
+        return { status: 201, headers, body: toTenant(tenant) }
+      })
+    },
+  )
+
+  app.get<{ Querystring: TenantListQuery }>(
+    '/tenants',
+    {
+      config: { scope: 'operator' },
+      schema: {
+        tags,
+        security,
+        summary: 'The tenants, newest first',
+        description: 'Only for operators.',
+        querystring: TenantListQuery,
+        response: { 200: TenantList, ...problemResponses },
+      },
+    },
+    async ({ query }): Promise<TenantList> => {
+      const limit = limitOf(query)
+      const page = await tenants.list({ before: readIdCursor('tenants', query), limit })
+      const last = page.tenants.at(-1)
+      const nextCursor = page.more && last !== undefined ? writeCursor('tenants', last.tenantId) : null
+      return {
+        tenants: page.tenants.map(toTenant),
+        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+      }
+    },
+  )
+
+  app.get<{ Params: TenantParams }>(
+    '/tenants/:tenant_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'One tenant, with the limits of its tier',
+        description: 'A tenant sees itself; operators see all.',
+        response: { 200: Tenant, ...problemResponses },
+      },
+    },
+    async ({ caller, params }): Promise<Tenant> => {
+      const tenantId = readId(params.tenant_id)
+      const visible = tenantId !== null && (caller.operator || tenantId === caller.tenantId)
+      const tenant = visible ? await tenants.get(tenantId) : null
+      if (tenant === null) throw tenantNotFound(params.tenant_id)
+      return toTenant(tenant)
+    },
+  )
+
+  app.patch<{ Params: TenantParams; Body: TenantChange }>(
+    '/tenants/:tenant_id',
+    {
+      config: { scope: 'operator' },
+      // After the commit, before the answer: whoever hears of the change is under it.
+      onSend: async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
+        if (reply.statusCode === 200) knownKeys.forgetTenant(params.tenant_id.toLowerCase())
+      },
+      schema: {
+        tags,
+        security,
+        summary: 'Rename a tenant, or move it to another tier',
+        description: 'Only for operators. Other servers see it within 5 s.',
+        querystring: writeQuery(),
+        body: TenantChange,
+        response: { 200: Tenant, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { params, body } = request
+      const tenantId = readId(params.tenant_id)
+      if (tenantId === null) throw tenantNotFound(params.tenant_id)
+      return answerWrite<Tenant>(deps, request, reply, async (stores) => {
+        const outcome = await stores.tenants.change(tenantId, body)
+        if (outcome === 'not_found') throw tenantNotFound(tenantId)
+        return { status: 200, body: toTenant(requireWritten(outcome, body)) }
+      })
+    },
+  )
+}
+
+function requireWritten(outcome: TenantOutcome, { name, tier }: TenantChange): domain.Tenant {
+  if (outcome === 'name_taken') {
+    const detail = 'is the name of another tenant'
+    throw new ApiError('TENANT_NAME_TAKEN', `"${name}" ${detail}.`, [{ pointer: '/name', detail }])
+  }
+  if (outcome === 'unknown_tier') {
+    const detail = 'must be the name of a tier'
+    throw new ApiError('INVALID_REQUEST', `There is no tier "${tier}".`, [{ pointer: '/tier', detail }])
+  }
+  return outcome
+}
+
+function toTenant({ tenantId, name, tier, createdAt }: domain.Tenant): Tenant {
+  return {
+    tenant_id: tenantId,
+    name,
+    tier: {
+      name: tier.tier,
+      weight: tier.weight,
+      history_days: tier.historyDays,
+      payload_bytes_max: tier.payloadBytesMax,
+      retries_max: tier.retriesMax,
+      interval_seconds_min: tier.intervalSecondsMin,
+      priority_best: tier.priorityBest,
+      dead_letters: tier.deadLetters,
+      requests_per_second: tier.requestsPerSecond,
+    },
+    created_at: toRfc3339(createdAt),
+  }
+}

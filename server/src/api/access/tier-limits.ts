@@ -1,0 +1,85 @@
+// What the tier of the tenant allows. What lies beyond it is refused, never made smaller behind the client's back.
+import { type JobRequest, jobDefaults, payloadBytesMax } from '@carillon/contract/job.ts'
+import type { FastifyRequest } from 'fastify'
+import type { Execution, JobVersion } from '../../domain/jobs/job.ts'
+import type { CompiledSchedule } from '../../domain/schedule/next-run.ts'
+import { shortestGapSeconds } from '../../domain/schedule/shortest-gap.ts'
+import type { Tier } from '../../domain/tenants/tenant.ts'
+import { ApiError } from '../http/api-error.ts'
+import { refuseField } from '../http/problem.ts'
+
+/** What a field is when it is left out: the usual value, or the nearest that the tier allows. */
+export function defaultsOf({ priorityBest, retriesMax }: Tier) {
+  return {
+    ...jobDefaults,
+    priority: Math.max(jobDefaults.priority, priorityBest),
+    max_retries: Math.min(jobDefaults.max_retries, retriesMax),
+  }
+}
+
+export interface PayloadContext {
+  /** Where the payload stands in the body. */
+  pointer: string
+  /** Null: it is not called over HTTP, or of several jobs, which may differ. */
+  method: string | null
+  tier: Tier
+}
+
+/** Of a job, or of whatever brings its own. Returns it as JSON. */
+export function checkPayload(payload: unknown, { pointer, method, tier }: PayloadContext): string {
+  if (method === 'GET') throw refuseField(pointer, 'cannot be sent with GET, which has no body')
+  const json = JSON.stringify(payload)
+  const bytes = Buffer.byteLength(json)
+  if (bytes > payloadBytesMax) {
+    throw refuseField(pointer, `has ${bytes} bytes as JSON; at most ${payloadBytesMax} are taken`)
+  }
+  if (bytes > tier.payloadBytesMax) {
+    throw refuseTier(tier, pointer, `has ${bytes} bytes as JSON; at most ${tier.payloadBytesMax} are allowed`)
+  }
+  return json
+}
+
+/** Null: it is not called over HTTP, or there is no such job. */
+export function methodOf(execution: Execution | undefined): string | null {
+  return execution?.type === 'http' ? execution.method : null
+}
+
+/** Of a job that is about to be stored. */
+export function checkTier(
+  tier: Tier,
+  job: { request: JobRequest; definition: JobVersion; compiled: CompiledSchedule | null },
+): void {
+  const { retryPolicy, priority } = job.definition
+  if (retryPolicy.max_retries > tier.retriesMax) {
+    throw refuseTier(tier, '/retry_policy/max_retries', `must be at most ${tier.retriesMax}`)
+  }
+  if (priority < tier.priorityBest) {
+    throw refuseTier(tier, '/priority', `must be ${tier.priorityBest} or a larger number`)
+  }
+  if (job.compiled === null) return
+  const gap = shortestGapSeconds(job.compiled)
+  if (gap < tier.intervalSecondsMin) {
+    const detail = `has slots ${gap} s apart; at least ${tier.intervalSecondsMin} s are needed`
+    throw refuseTier(tier, pointerToPace(job.request), detail)
+  }
+}
+
+/** A hook: whether the tenant gets to see its dead letters. They are kept either way. */
+export async function requireDeadLetters({ caller }: FastifyRequest): Promise<void> {
+  if (caller.tier.deadLetters) return
+  const detail = 'Dead letters are kept, and are not shown'
+  throw new ApiError('TIER_LIMIT', `${detail} on the tier ${caller.tier.tier}.`)
+}
+
+function refuseTier({ tier }: Tier, pointer: string, detail: string): ApiError {
+  return new ApiError('TIER_LIMIT', `${pointer} ${detail} on the tier ${tier}.`, [{ pointer, detail }])
+}
+
+/** The field that says how often. */
+function pointerToPace({ schedule }: JobRequest): string {
+  if (typeof schedule !== 'object') return '/schedule'
+  const field = (['cron_expression', 'every_seconds', 'interval'] as const).find((name) =>
+    Object.hasOwn(schedule, name),
+  )
+  return field === undefined ? '/schedule' : `/schedule/${field}`
+}

@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { gunzipSync } from 'node:zlib'
+import { ERRORS } from '@carillon/contract/errors.ts'
+import { setupApp } from '../../../test/app.ts'
+import { addressOf } from './guide-html.ts'
+import { readGuide } from './guide-pages.ts'
+
+test('the reference shows every operation of the document and every error, without a key', async (t) => {
+  const { get } = await setupApp(t)
+  const answer = await get('/docs/api')
+  assert.equal(answer.statusCode, 200)
+  assert.match(String(answer.headers['content-type']), /^text\/html; charset=utf-8/)
+  const shown = answer.body.replace(/<wbr>/g, '').replace(/<[^>]*>/g, ' ')
+  const { paths } = (await get('/openapi.json')).json()
+  for (const [path, item] of Object.entries<Record<string, { summary: string }>>(paths)) {
+    assert(shown.includes(path), path)
+    for (const { summary } of Object.values(item)) {
+      assert(shown.includes(summary.replaceAll("'", '&#39;').replaceAll('"', '&quot;')), summary)
+    }
+  }
+  for (const code of Object.keys(ERRORS)) assert(shown.includes(code), code)
+  assert(!paths['/docs'], 'the page is no part of the API')
+})
+
+test('every link on it leads to a place on it or to this server', async (t) => {
+  const { get } = await setupApp(t)
+  const { body } = await get('/docs/api')
+  const ids = [...body.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]!)
+  assert.equal(new Set(ids).size, ids.length, 'an id stands twice')
+  const links = [...body.matchAll(/ (?:href|src)="([^"]+)"/g)].map((match) => match[1]!)
+  assert(links.length > 20)
+  for (const link of new Set(links)) {
+    if (link.startsWith('#')) assert(ids.includes(link.slice(1)), link)
+    else if (link !== 'data:,') assert.equal((await get(link)).statusCode, 200, link)
+  }
+})
+
+test('nothing on it comes from elsewhere, and no script but its own can run', async (t) => {
+  const { get } = await setupApp(t)
+  for (const path of [
+    '/docs/api',
+    '/docs/page.css',
+    '/docs/page.js',
+    '/docs',
+    '/docs/guide.css',
+    '/docs/guide.js',
+  ]) {
+    const { statusCode, headers, body } = await get(path)
+    assert.equal(statusCode, 200, path)
+    const policy = String(headers['content-security-policy'])
+    assert.match(policy, /default-src 'none'; script-src 'self'; style-src 'self'/)
+    assert.doesNotMatch(policy, /unsafe|https?:|\*/)
+    assert.equal(headers['x-content-type-options'], 'nosniff')
+    assert.doesNotMatch(body, /<script>|<script [^>]*>[^<]|<style|\son\w+="|\sstyle="/)
+    assert.doesNotMatch(body, /src="https?:|<link[^>]* href="https?:|url\(|@import|fetch\(|XMLHttpRequest/)
+  }
+})
+
+test('who can unpack it gets it packed, and who cannot does not', async (t) => {
+  const { app, get } = await setupApp(t)
+  const plain = await get('/docs/api')
+  assert.equal(plain.headers['content-encoding'], undefined)
+  const packed = await app.inject({ url: '/docs/api', headers: { 'accept-encoding': 'gzip, br' } })
+  assert.equal(packed.headers['content-encoding'], 'gzip')
+  assert.equal(gunzipSync(packed.rawPayload).toString(), plain.body)
+  assert(packed.rawPayload.length < plain.rawPayload.length / 4)
+  const refused = await get('/docs/api', { 'accept-encoding': 'gzip;q=0' })
+  assert.equal(refused.headers['content-encoding'], undefined)
+})
+
+const pages = readGuide().flatMap((section) => section.pages)
+
+test('every page of docs/ is served as HTML and as Markdown, and is in the index for programs', async (t) => {
+  const { get } = await setupApp(t)
+  const index = (await get('/llms.txt')).body
+  for (const file of ['docs/README.md', 'docs/quickstart.md', 'docs/schedules.md', 'docs/comparison.md'])
+    assert(
+      pages.some((page) => page.file === file),
+      file,
+    )
+  for (const page of pages) {
+    const answer = await get(addressOf(page))
+    assert.equal(answer.statusCode, 200, page.file)
+    assert.match(String(answer.headers['content-type']), /^text\/html/)
+    const twin = /<link rel="alternate" type="text\/markdown" href="([^"]+)">/.exec(answer.body)![1]!
+    const markdown = await get(twin)
+    assert.match(String(markdown.headers['content-type']), /^text\/markdown/)
+    assert.equal(markdown.body, page.text)
+    assert(index.includes(`(${twin})`), twin)
+  }
+  assert.equal((await get('/docs/api.md')).body, pages.find(({ file }) => file === 'docs/api.md')!.text)
+})
+
+test('every link within the docs leads to a page, and its fragment to a place on it', async (t) => {
+  const { get } = await setupApp(t)
+  const bodies = new Map<string, string>()
+  const read = async (path: string) => {
+    if (!bodies.has(path)) {
+      const { statusCode, body } = await get(path)
+      assert.equal(statusCode, 200, path)
+      bodies.set(path, body)
+    }
+    return bodies.get(path)!
+  }
+  for (const page of pages) {
+    const address = addressOf(page)
+    const body = await read(address)
+    const ids = [...body.matchAll(/ id="([^"]+)"/g)].map((match) => match[1]!)
+    assert.equal(new Set(ids).size, ids.length, `an id stands twice on ${address}`)
+    for (const [, link] of body.matchAll(/ (?:href|src)="([^"]+)"/g)) {
+      if (/^(https?:|mailto:|data:)/.test(link!) || link === '/') continue
+      const [path, fragment] = link!.split('#', 2)
+      const target = await read(path === '' ? address : path!)
+      if (fragment) assert(target.includes(` id="${fragment}"`), `${page.file} links to ${link}`)
+    }
+  }
+})
+
+test('what is not in the docs is not there, however it is asked for', async (t) => {
+  const { get } = await setupApp(t)
+  for (const path of [
+    '/docs/nothing',
+    '/docs/..%2fpackage.json',
+    '/docs/images/..%2f..%2fREADME.md',
+    '/docs/images/x.png',
+  ])
+    assert.equal((await get(path)).statusCode, 404, path)
+})

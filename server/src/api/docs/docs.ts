@@ -1,0 +1,114 @@
+// /docs: the pages of docs/ for people, their Markdown for programs, and the API reference that is made from the OpenAPI
+// document, with the styles and scripts beside them. Nothing comes from elsewhere, and everything can be read without a key.
+import { readFileSync } from 'node:fs'
+import { gzipSync } from 'node:zlib'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { renderDocsPage } from './docs-page.ts'
+import type { Document } from './docs-page-document.ts'
+import { addressOf, renderGuidePage, renderLlmsText } from './guide-html.ts'
+import { type GuidePage, readGuide, readImage } from './guide-pages.ts'
+
+/** No inline script or style, nothing from another server, no framing, no calls. */
+const policy =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+const types = {
+  html: 'text/html; charset=utf-8',
+  css: 'text/css; charset=utf-8',
+  js: 'text/javascript; charset=utf-8',
+  markdown: 'text/markdown; charset=utf-8',
+  text: 'text/plain; charset=utf-8',
+}
+
+interface Page {
+  type: string
+  make: () => string
+  /** Made when it is first asked for, and kept: it does not change while the server runs. */
+  made: { plain: Buffer; packed: Buffer } | null
+}
+
+/** By their addresses; read when the first of them is asked for, once in a process. */
+let guide: Map<string, Page> | null = null
+
+export function docsRoutes(app: FastifyInstance, readDocument: () => object): void {
+  const schema = { hide: true }
+  const reference = pageOf(types.html, () => renderDocsPage(readDocument() as Document))
+  const answer = (request: FastifyRequest, reply: FastifyReply, path: string) => {
+    guide ??= listPages()
+    // A package without the docs has the reference still.
+    const page = guide.get(path) ?? (path === '/docs' ? reference : null)
+    return page === null ? reply.callNotFound() : send(request, reply, page)
+  }
+  app.get('/docs/api', { schema }, async (request, reply) => send(request, reply, reference))
+  app.get('/docs', { schema }, async (request, reply) => answer(request, reply, '/docs'))
+  app.get('/llms.txt', { schema }, async (request, reply) => answer(request, reply, '/llms.txt'))
+  app.get<{ Params: { '*': string } }>('/docs/*', { schema }, async (request, reply) =>
+    answer(request, reply, `/docs/${request.params['*']}`),
+  )
+  app.get<{ Params: { name: string } }>('/docs/images/:name', { schema }, async ({ params }, reply) => {
+    const image = readImage(params.name)
+    if (image === null) return reply.callNotFound()
+    return withHeaders(reply.type('image/png')).send(image)
+  })
+}
+
+function listPages(): Map<string, Page> {
+  const sections = readGuide()
+  const found = new Map<string, Page>()
+  for (const page of sections.flatMap(({ pages }) => pages)) {
+    const html = pageOf(types.html, () => renderGuidePage(sections, page))
+    found.set(addressOf(page), html)
+    const twin = pageOf(types.markdown, () => page.text)
+    for (const name of twinsOf(page)) found.set(`/docs/${name}.md`, twin)
+  }
+  for (const name of ['page', 'guide'] as const) {
+    const file = name === 'page' ? 'docs-page' : name
+    found.set(
+      `/docs/${name}.css`,
+      pageOf(types.css, () => readBeside(`${file}.css`)),
+    )
+    found.set(
+      `/docs/${name}.js`,
+      pageOf(types.js, () => readBeside(`${file}.js`)),
+    )
+  }
+  return found.set(
+    '/llms.txt',
+    pageOf(types.text, () => renderLlmsText(sections)),
+  )
+}
+
+function pageOf(type: string, make: () => string): Page {
+  return { type, make, made: null }
+}
+
+/** Under the name of the page, and under that of its file. */
+function twinsOf({ name, file }: GuidePage): Set<string> {
+  const stem = file.startsWith('docs/') ? file.slice('docs/'.length, -'.md'.length) : name
+  return new Set([name === '' ? 'README' : name, stem])
+}
+
+function send(request: FastifyRequest, reply: FastifyReply, page: Page): FastifyReply {
+  if (page.made === null) {
+    const plain = Buffer.from(page.make())
+    page.made = { plain, packed: gzipSync(plain) }
+  }
+  const { plain, packed } = page.made
+  withHeaders(reply.type(page.type))
+  const takesPacked = /\bgzip\b(?!\s*;\s*q=0(?:\.0*)?(?:,|\s|$))/.test(
+    String(request.headers['accept-encoding'] ?? ''),
+  )
+  return takesPacked ? reply.header('content-encoding', 'gzip').send(packed) : reply.send(plain)
+}
+
+function withHeaders(reply: FastifyReply): FastifyReply {
+  return reply
+    .header('content-security-policy', policy)
+    .header('referrer-policy', 'no-referrer')
+    .header('cache-control', 'no-cache')
+    .header('vary', 'accept-encoding')
+}
+
+function readBeside(name: string): string {
+  return readFileSync(new URL(`./${name}`, import.meta.url), 'utf8')
+}

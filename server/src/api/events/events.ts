@@ -1,0 +1,68 @@
+// GET /api/v1/events: what happens in a tenant, as server-sent events. A browser reads it by fetch, which can send our header.
+import { EVENTS, EventsQuery } from '@carillon/contract/event.ts'
+import type { FastifyInstance } from 'fastify'
+import type { History } from '../../ports/history.ts'
+import type { Authenticate } from '../access/auth.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { executionNotFound } from '../http/path-id.ts'
+import type { EventHub } from './event-hub.ts'
+
+export interface EventDeps {
+  hub: EventHub
+  authenticate: Authenticate
+  history: Pick<History, 'getExecution'>
+}
+
+export function eventRoutes(app: FastifyInstance, { hub, authenticate, history }: EventDeps): void {
+  app.get<{ Querystring: EventsQuery }>(
+    '/events',
+    {
+      config: { scope: 'read' },
+      exposeHeadRoute: false,
+      schema: {
+        tags: ['executions'],
+        security,
+        summary: 'What happens, as it happens',
+        description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second what changed, and a \`pulse\`. Each event has an \`id\`: send the last one in \`Last-Event-ID\`, within a minute, and nothing is missed; else a \`reset\` says that you have to load again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows what each carries. At most 10 streams for a key.`,
+        querystring: EventsQuery,
+        produces: ['text/event-stream'],
+        response: {
+          200: {
+            description: 'The stream. It ends when the server stops or the key does.',
+            content: { 'text/event-stream': { schema: { type: 'string' } } },
+          },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, headers, query } = request
+      if (!/\btext\/event-stream\b/.test(headers.accept ?? ''))
+        throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
+      const watch = query.watch?.toLowerCase() ?? null
+      if (watch !== null && (await history.getExecution(tenantId, watch)) === null)
+        throw executionNotFound(watch)
+      hub.requireRoom(caller.keyId)
+      reply.hijack()
+      const response = reply.raw
+      for (const [name, value] of Object.entries(reply.getHeaders())) {
+        if (value !== undefined) response.setHeader(name, value)
+      }
+      response.writeHead(200, {
+        'content-type': 'text/event-stream; charset=utf-8',
+        // A proxy that gathers what it passes on would hold events back.
+        'x-accel-buffering': 'no',
+      })
+      const lastEventId = headers['last-event-id']
+      hub.open({
+        response,
+        tenantId,
+        keyId: caller.keyId,
+        watch,
+        lastEventId: lastEventId === undefined ? null : String(lastEventId),
+        check: () => authenticate(request),
+      })
+    },
+  )
+}

@@ -1,0 +1,218 @@
+// POST /api/v1/executions/{execution_id}/complete, /heartbeat, /logs: what a target says of an attempt that it was called
+// for, with the token of that attempt. An execution may be on its way from one place to another when it is looked for,
+// so it is looked for a few times before the word is refused.
+import {
+  CompleteReply,
+  CompleteRequest,
+  HeartbeatReply,
+  HeartbeatRequest,
+  type LogPartGiven,
+  LogsRequest,
+} from '@carillon/contract/worker.ts'
+import type { FastifyInstance } from 'fastify'
+import type { AttemptOfTenant } from '../../domain/queue/attempt-token.ts'
+import { type ExecutionStatus, statusOfOutcome } from '../../domain/queue/execution.ts'
+import type { Attempts, HeldAttempt } from '../../ports/attempts.ts'
+import type { ExecutionView, History } from '../../ports/history.ts'
+import type { Logs } from '../../ports/logs.ts'
+import { noParameters, problemResponses, tokenSecurity } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { takeNoBody } from '../http/json-body.ts'
+import { executionNotFound } from '../http/path-id.ts'
+import { checkCheckpoint, checkEnd, findSaid, toWord } from './attempt-report.ts'
+import { type EndDeps, endAttempts } from './end-attempts.ts'
+import { toLogPart } from './log-lines.ts'
+import { noteRefused } from './rejected-results.ts'
+
+export interface AttemptWordDeps extends EndDeps {
+  attempts: Attempts
+  history: Pick<History, 'getExecution'>
+  logs: Pick<Logs, 'append'>
+}
+
+const tags = ['attempts']
+const looksMax = 5
+/** What the target answered to the call; else it would not be the one to say how it ended. */
+const acceptedStatus = 202
+/** Its word came too late. */
+const lateCodes: readonly string[] = ['ATTEMPT_OVER', 'EXECUTION_FINISHED']
+
+export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): void {
+  const { clock, attempts, logs } = deps
+
+  app.post<{ Body: CompleteRequest }>(
+    '/executions/:execution_id/complete',
+    {
+      schema: {
+        tags,
+        security: tokenSecurity,
+        summary: 'Say how an attempt ended',
+        description:
+          'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer.',
+        querystring: noParameters,
+        body: CompleteRequest,
+        response: { 200: CompleteReply, ...problemResponses },
+      },
+    },
+    async ({ attemptOf, body }): Promise<CompleteReply> => {
+      checkEnd(body, '')
+      try {
+        return { execution_id: attemptOf.executionId, status: await complete(deps, attemptOf, body) }
+      } catch (error) {
+        const isLate = error instanceof ApiError && lateCodes.includes(error.code)
+        if (isLate) await noteRefused(deps, [{ ...attemptOf, workerId: null, status: body.status }])
+        throw error
+      }
+    },
+  )
+
+  app.post<{ Body: HeartbeatRequest }>(
+    '/executions/:execution_id/heartbeat',
+    {
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security: tokenSecurity,
+        summary: 'Say that an attempt lives, and how far it is',
+        description: 'The answer tells whether to go on.',
+        querystring: noParameters,
+        body: HeartbeatRequest,
+        response: { 200: HeartbeatReply, ...problemResponses },
+      },
+    },
+    async ({ attemptOf, body }): Promise<HeartbeatReply> => {
+      checkCheckpoint(body.checkpoint, '/checkpoint')
+      for (let looks = 0; looks < looksMax; looks++) {
+        const held = await findHeld(attempts, attemptOf)
+        if (held === null) {
+          await refuseIfOver(deps, attemptOf)
+          continue
+        }
+        const [answer] = await attempts.note([{ ...markOf(held), alive: true, ...body }])
+        if (answer === undefined || answer.state === 'gone') continue
+        const checkpoint = body.checkpoint === undefined ? held.checkpoint : body.checkpoint
+        return {
+          execution_id: held.executionId,
+          status: answer.state === 'cancelled' ? 'CANCELLING' : 'RUNNING',
+          ...(checkpoint === undefined ? {} : { checkpoint }),
+        }
+      }
+      throw attemptOver(attemptOf)
+    },
+  )
+
+  app.post<{ Body: LogPartGiven }>(
+    '/executions/:execution_id/logs',
+    {
+      schema: {
+        tags,
+        security: tokenSecurity,
+        summary: 'Add lines to the log of an attempt',
+        description: 'Before it is completed. May be repeated: a line that is there is not written again.',
+        querystring: noParameters,
+        body: LogsRequest,
+        response: { 204: { type: 'null', description: 'They are kept.' }, ...problemResponses },
+      },
+    },
+    async ({ attemptOf, body }, reply) => {
+      const { tenantId, executionId, attempt } = attemptOf
+      const of = { tenantId, executionId, attempt }
+      const part = toLogPart(body, of, { now: clock.databaseNow(), place: '' })
+      for (let looks = 0; looks < looksMax; looks++) {
+        if ((await findHeld(attempts, attemptOf)) !== null) {
+          await logs.append([part])
+          return reply.code(204).send()
+        }
+        await refuseIfOver(deps, attemptOf)
+      }
+      throw attemptOver(attemptOf)
+    },
+  )
+}
+
+async function complete(
+  deps: AttemptWordDeps,
+  attemptOf: AttemptOfTenant,
+  body: CompleteRequest,
+): Promise<ExecutionStatus> {
+  for (let looks = 0; looks < looksMax; looks++) {
+    const held = await findHeld(deps.attempts, attemptOf)
+    const status = held === null ? await statusSaid(deps, attemptOf, body) : await end(deps, held, body)
+    if (status !== null) return status
+  }
+  throw attemptOver(attemptOf)
+}
+
+/** Null: this attempt is not under way, or is just moving. Refused: it is, under a later claim than the token's. */
+async function findHeld(
+  attempts: Pick<Attempts, 'find'>,
+  attemptOf: AttemptOfTenant,
+): Promise<HeldAttempt | null> {
+  const { tenantId, executionId, attempt, fence } = attemptOf
+  const [held] = await attempts.find([executionId])
+  if (held?.attempt !== attempt || held.tenantId !== tenantId) return null
+  if (held.fence !== fence) throw attemptOver(attemptOf)
+  return held
+}
+
+function markOf({ executionId, jobId, attempt, fence }: HeldAttempt) {
+  return { executionId, jobId, attempt, fence, workerId: null }
+}
+
+/** Null: it was moved or ended by somebody else just now. */
+async function end(
+  deps: AttemptWordDeps,
+  held: HeldAttempt,
+  body: CompleteRequest,
+): Promise<ExecutionStatus | null> {
+  const now = deps.clock.databaseNow()
+  const times = { now, durationMs: null, startedAt: held.startedAt }
+  const word = toWord(body, { ...times, httpStatus: acceptedStatus })
+  const { refused, cancelled, ends } = await endAttempts(deps, [{ held, workerId: null, word }])
+  if (refused.length > 0) return null
+  if (cancelled.length > 0) return 'CANCELLED'
+  const { retryAt, outcome } = ends.get(held.executionId)!
+  return retryAt === null ? statusOfOutcome(outcome) : 'RETRYING'
+}
+
+/** The status of the execution when this was said before; null: nothing is known of the attempt yet. */
+async function statusSaid(
+  deps: AttemptWordDeps,
+  attemptOf: AttemptOfTenant,
+  { status }: CompleteRequest,
+): Promise<ExecutionStatus | null> {
+  const execution = await findExecution(deps, attemptOf)
+  if (findSaid(execution, { attempt: attemptOf.attempt, status }) !== null) return execution.status
+  refuseEnded(execution, attemptOf)
+  return null
+}
+
+async function refuseIfOver(deps: AttemptWordDeps, attemptOf: AttemptOfTenant): Promise<void> {
+  refuseEnded(await findExecution(deps, attemptOf), attemptOf)
+}
+
+async function findExecution(
+  { history }: AttemptWordDeps,
+  { tenantId, executionId }: AttemptOfTenant,
+): Promise<ExecutionView> {
+  const execution = await history.getExecution(tenantId, executionId)
+  if (execution === null) throw executionNotFound(executionId)
+  return execution
+}
+
+const ended: readonly ExecutionStatus[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED']
+
+/** Returns when the attempt may still be under way. */
+function refuseEnded({ status, attempt, attempts }: ExecutionView, attemptOf: AttemptOfTenant): void {
+  const { executionId } = attemptOf
+  if (ended.includes(status) && attempt === attemptOf.attempt) {
+    const detail = `The execution ${executionId} is ${status} already.`
+    throw new ApiError('EXECUTION_FINISHED', detail, [], { executionStatus: status })
+  }
+  const isRecorded = attempts.some((one) => one.attempt === attemptOf.attempt)
+  if (isRecorded || attempt > attemptOf.attempt || ended.includes(status)) throw attemptOver(attemptOf)
+}
+
+function attemptOver({ executionId, attempt }: AttemptOfTenant): ApiError {
+  return new ApiError('ATTEMPT_OVER', `Attempt ${attempt} of the execution ${executionId} is over.`)
+}

@@ -1,0 +1,76 @@
+// Who has the token of an attempt may speak for it, without an API key. The token is checked before the body is read; how
+// often one execution speaks, and how many speak at once, is bounded.
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import { type AttemptOfTenant, readAttemptToken } from '../../domain/queue/attempt-token.ts'
+import { HmacSha256 } from '../../lib/hmac.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Secrets } from '../../ports/secrets.ts'
+import { ApiError } from '../http/api-error.ts'
+import { readId } from '../http/path-id.ts'
+import { TokenBuckets } from '../http/rate-limit.ts'
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Set by its token and by nothing else. */
+    attemptOf: AttemptOfTenant
+  }
+}
+
+export interface TokenGuardDeps {
+  clock: Pick<Clock, 'monotonicMs'>
+  secrets: Pick<Secrets, 'tokenKey'>
+}
+
+/** Of one execution. */
+const perSecondMax = 20
+/** Of all executions, in this process. */
+const underWayMax = 1_000
+const tokenHeader = 'X-Carillon-Token'
+
+export function guardByToken(app: FastifyInstance, { clock, secrets }: TokenGuardDeps): void {
+  const buckets = new TokenBuckets()
+  const findKey = once(async () => new HmacSha256(await secrets.tokenKey()))
+  let underWay = 0
+  app.decorateRequest('attemptOf')
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('cache-control', 'no-store')
+    if (underWay >= underWayMax) {
+      throw new ApiError('UNAVAILABLE', 'Too many attempts speak at once.', [], { retryAfterSeconds: 1 })
+    }
+    underWay += 1
+    reply.raw.once('close', () => {
+      underWay -= 1
+    })
+    request.attemptOf = readToken(request, await findKey())
+    const nowMs = clock.monotonicMs()
+    const { taken, waitSeconds } = buckets.take(request.attemptOf.executionId, {
+      perSecond: perSecondMax,
+      nowMs,
+    })
+    if (taken) return
+    throw new ApiError('RATE_LIMITED', `An execution may speak ${perSecondMax} times a second.`, [], {
+      retryAfterSeconds: waitSeconds,
+    })
+  })
+}
+
+function readToken({ headers, params }: FastifyRequest, key: HmacSha256): AttemptOfTenant {
+  const executionId = readId((params as { execution_id: string }).execution_id)
+  const given = headers[tokenHeader.toLowerCase()] ?? /^bearer (\S+)$/i.exec(headers.authorization ?? '')?.[1]
+  if (given === undefined) throw new ApiError('INVALID_TOKEN', `The ${tokenHeader} header is missing.`)
+  const attempt = executionId === null ? null : readAttemptToken(key, executionId, String(given))
+  if (attempt === null) throw new ApiError('INVALID_TOKEN', 'The token is not one of this execution.')
+  return attempt
+}
+
+/** The answer of the first call that succeeded. */
+function once<T>(find: () => Promise<T>): () => Promise<T> {
+  let found: Promise<T> | null = null
+  return () => {
+    found ??= find().catch((error) => {
+      found = null
+      throw error
+    })
+    return found
+  }
+}

@@ -1,0 +1,68 @@
+// POST /api/v1/executions/cancel: do none of these.
+import { CancelManyRequest, Operation } from '@carillon/contract/operation.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { Clock } from '../../ports/clock.ts'
+import { totalMax } from '../../ports/history.ts'
+import type { Ids } from '../../ports/ids.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { refuseField } from '../http/problem.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { toExecutionFilter } from '../jobs/job-filter.ts'
+import { startOperation } from '../jobs/operation-view.ts'
+
+export interface CancelManyDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+}
+
+export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): void {
+  const { clock, ids } = deps
+
+  app.post<{ Body: CancelManyRequest }>(
+    '/executions/cancel',
+    {
+      config: { scope: 'operate' },
+      preValidation: demandCondition,
+      schema: {
+        tags: ['bulk'],
+        security,
+        summary: 'Cancel many executions',
+        description:
+          'All that match, have not ended and were made before; the conditions are those of the search. An operation does it step by step, the newest first.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: CancelManyRequest,
+        response: { 200: inDryRun(Operation), 202: Operation, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const filter = toExecutionFilter(body.filter)
+      return answerWrite<Operation>(deps, request, reply, async (stores) => {
+        const all = { tenantId, ...filter, deadLetter: null, before: null, limit: totalMax }
+        const { executionIds, next } = await stores.control.findUnended(all)
+        return startOperation(stores.operations, {
+          operationId: ids.next(),
+          tenantId,
+          kind: 'cancel',
+          filter,
+          options: {},
+          createdBy: caller.name,
+          createdAt: clock.databaseNow(),
+          total: executionIds.length,
+          totalCapped: next !== null,
+        })
+      })
+    },
+  )
+}
+
+/** Everything that is under way is not cancelled by an empty filter: who means that can say so by a status. */
+async function demandCondition({ body }: FastifyRequest): Promise<void> {
+  const filter = (body as Partial<CancelManyRequest> | null | undefined)?.filter as unknown
+  if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) return
+  if (Object.keys(filter).length > 0) return
+  throw refuseField('/filter', `needs a condition: ${conditions.join(', ')}`)
+}
+
+const conditions = Object.keys(CancelManyRequest.properties.filter.properties)

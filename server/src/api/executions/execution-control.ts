@@ -1,0 +1,145 @@
+// POST /api/v1/executions/{execution_id}/retry: do it again. POST …/cancel: do not do it.
+import { CancelReply, RetryReply, RetryRequest } from '@carillon/contract/execution.ts'
+import type { FastifyInstance } from 'fastify'
+import type { LaneChooser } from '../../domain/queue/lane.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/control.ts'
+import type { History } from '../../ports/history.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { Jobs } from '../../ports/jobs.ts'
+import { queueTopics } from '../../ports/wakeup.ts'
+import { checkPayload, methodOf } from '../access/tier-limits.ts'
+import { noFields, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { takeNoBody } from '../http/json-body.ts'
+import { executionNotFound, readExecutionId } from '../http/path-id.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { toScheduledTime } from './execution-view.ts'
+
+export interface ExecutionControlDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+  jobs: Pick<Jobs, 'get'>
+  history: Pick<History, 'getExecution'>
+}
+
+const tags = ['executions']
+
+export function executionControlRoutes(app: FastifyInstance, deps: ExecutionControlDeps): void {
+  const { clock, ids, lanes } = deps
+
+  app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
+    '/executions/:execution_id/retry',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Run an execution again that has ended',
+        description:
+          'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: RetryRequest,
+        response: { 200: inDryRun(RetryReply), 202: RetryReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const executionId = readExecutionId(request.params)
+      const payload = body.payload_override
+      if (payload !== undefined) {
+        const method = await findMethod(deps, tenantId, executionId)
+        checkPayload(payload, { pointer: '/payload_override', method, tier: caller.tier })
+      }
+      return answerWrite<RetryReply>(deps, request, reply, async ({ control }) => {
+        const newExecutionId = ids.next()
+        const lane = lanes.choose(tenantId, clock.monotonicMs())
+        const order: RetryOrder = { tenantId, executionId, newExecutionId, lane }
+        if (payload !== undefined) order.payloadOverride = payload
+        const { jobId, slot } = requireRetried(await control.retry(order), executionId)
+        return {
+          status: 202,
+          body: {
+            execution_id: newExecutionId,
+            retry_of: executionId,
+            job_id: jobId,
+            status: 'PENDING',
+            scheduled_time: toScheduledTime(slot),
+          },
+          wake: [...queueTopics(lane), 'waiting'],
+        }
+      })
+    },
+  )
+
+  app.post<{ Params: { execution_id: string } }>(
+    '/executions/:execution_id/cancel',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Cancel an execution',
+        description:
+          'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: noFields,
+        response: { 200: CancelReply, 202: CancelReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller } = request
+      const executionId = readExecutionId(request.params)
+      const message = `Cancelled by ${caller.name}.`
+      return answerWrite<CancelReply>(deps, request, reply, async ({ control }) => {
+        const { kind, jobId } = requireCancelled(
+          await control.cancel({ tenantId, executionId, message }),
+          executionId,
+        )
+        const body = { execution_id: executionId, job_id: jobId }
+        // What waited behind it may go, if it is over; else its worker is to hear of it.
+        return kind === 'cancelled'
+          ? { status: 200, body: { ...body, status: 'CANCELLED' }, wake: ['waiting'], cancelled: 1 }
+          : { status: 202, body: { ...body, status: 'CANCELLING' }, wake: ['waiting', 'cancels'] }
+      })
+    },
+  )
+}
+
+async function findMethod(
+  { jobs, history }: ExecutionControlDeps,
+  tenantId: string,
+  executionId: string,
+): Promise<string | null> {
+  const execution = await history.getExecution(tenantId, executionId)
+  if (execution === null) throw executionNotFound(executionId)
+  return methodOf((await jobs.get(tenantId, execution.jobId))?.execution)
+}
+
+function requireRetried(outcome: RetryOutcome, executionId: string) {
+  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'job_deleted') {
+    throw new ApiError('JOB_DELETED', `The job of the execution ${executionId} is deleted.`)
+  }
+  if (outcome.kind === 'not_finished') {
+    const { status: executionStatus } = outcome
+    const detail = `The execution ${executionId} is ${executionStatus}.`
+    throw new ApiError('EXECUTION_NOT_FINISHED', detail, [], { executionStatus })
+  }
+  return outcome
+}
+
+function requireCancelled(outcome: CancelOutcome, executionId: string) {
+  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'finished') {
+    const { status: executionStatus } = outcome
+    const detail = `The execution ${executionId} is ${executionStatus} already.`
+    throw new ApiError('EXECUTION_FINISHED', detail, [], { executionStatus })
+  }
+  return outcome
+}

@@ -1,0 +1,186 @@
+// GET /api/v1/jobs/{job_id}/executions: the history of a job. GET /api/v1/executions: that of all jobs, searched.
+// GET /api/v1/executions/{execution_id}: one execution with its attempts.
+import {
+  Execution,
+  ExecutionList,
+  ExecutionListQuery,
+  ExecutionSearch,
+  ExecutionSearchQuery,
+} from '@carillon/contract/execution.ts'
+import type { FastifyInstance } from 'fastify'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { GraphRuns } from '../../ports/graph-runs.ts'
+import { type ExecutionQuery, type History, totalMax } from '../../ports/history.ts'
+import type { Jobs } from '../../ports/jobs.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { limitOf, paginationOf, readIdCursor, readInstantCursor, writeCursor } from '../http/cursor.ts'
+import { readDateRange } from '../http/date-range.ts'
+import { executionNotFound, jobNotFound, readExecutionId, readJobId } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
+import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../insights/skipped-slots.ts'
+import { toExecution, toExecutionItem, toFoundExecution } from './execution-view.ts'
+
+export interface ExecutionDeps {
+  clock: Clock
+  history: History
+  jobs: Pick<Jobs, 'get'>
+  graphRuns: Pick<GraphRuns, 'parentsOf'>
+}
+
+/** A query of one job, whose id is known to be one. */
+interface JobQuery {
+  tenantId: string
+  jobId: string
+  query: ExecutionListQuery
+}
+
+const tags = ['executions']
+/** How far back skipped slots are listed when no start is given. */
+const skipsMsDefault = 30 * 86_400_000
+
+export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
+  const { history, graphRuns } = deps
+
+  app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
+    '/jobs/:job_id/executions',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'The executions of a job, newest first',
+        description:
+          'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
+        querystring: ExecutionListQuery,
+        response: { 200: ExecutionList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params, query }): Promise<ExecutionList> => {
+      const jobId = readJobId(params)
+      const isOfSlots = query.status === 'SKIPPED' && (await hasSlots(deps, { tenantId, jobId }))
+      const list = isOfSlots ? listSkipped : listExecutions
+      const page = await list(deps, { tenantId, jobId, query })
+      if (page === null) throw jobNotFound(jobId)
+      return page
+    },
+  )
+
+  app.get<{ Querystring: ExecutionSearchQuery }>(
+    '/executions',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'Search the executions of all jobs, newest first',
+        description: 'Every condition that is given holds. Skipped slots are listed by job.',
+        querystring: ExecutionSearchQuery,
+        response: { 200: ExecutionSearch, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<ExecutionSearch> => {
+      if (query.status === 'SKIPPED') {
+        throw refuseField('status', 'cannot be SKIPPED here: ask per job, at /jobs/{job_id}/executions')
+      }
+      const { job_id: jobId, tag = null, q = null } = query
+      const of = { tenantId, jobId: jobId?.toLowerCase() ?? null, tag, q }
+      // Without a job there is no list that could be missing; with one that is not there, nothing is found.
+      const page = await history.listExecutions({ ...of, ...conditionsOf(query) })
+      return {
+        executions: page?.executions.map(toFoundExecution) ?? [],
+        pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
+      }
+    },
+  )
+
+  app.get<{ Params: { execution_id: string } }>(
+    '/executions/:execution_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'One execution with its attempts',
+        querystring: noParameters,
+        response: { 200: Execution, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params }): Promise<Execution> => {
+      const executionId = readExecutionId(params)
+      const found = await history.getExecution(tenantId, executionId)
+      if (found === null) throw executionNotFound(executionId)
+      if (found.runId === null) return toExecution(found, [])
+      const parents = await graphRuns.parentsOf([executionId], found.runId)
+      return toExecution(found, parents.get(executionId) ?? [])
+    },
+  )
+}
+
+/** What runs after others is skipped as an execution. */
+async function hasSlots(
+  { jobs }: ExecutionDeps,
+  { tenantId, jobId }: { tenantId: string; jobId: string },
+): Promise<boolean> {
+  return (await jobs.get(tenantId, jobId))?.dependsOn.length === 0
+}
+
+async function listExecutions(
+  { history }: ExecutionDeps,
+  { tenantId, jobId, query }: JobQuery,
+): Promise<ExecutionList | null> {
+  const page = await history.listExecutions({ tenantId, jobId, tag: null, q: null, ...conditionsOf(query) })
+  if (page === null) return null
+  return {
+    executions: page.executions.map(toExecutionItem),
+    pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
+  }
+}
+
+/** What both lists can be asked. */
+function conditionsOf(query: ExecutionListQuery): Omit<ExecutionQuery, 'tenantId' | 'jobId' | 'tag' | 'q'> {
+  return {
+    status: query.status ?? null,
+    kind: query.kind ?? null,
+    errorType: query.error_type ?? null,
+    deadLetter: query.dead_letter ?? null,
+    ...readDateRange(query),
+    before: readIdCursor('executions', query),
+    limit: limitOf(query),
+  }
+}
+
+function totalOf(page: { total: number; capped: boolean; next: string | null } | null) {
+  if (page === null) return { total: 0, capped: false, nextCursor: null }
+  const { total, capped, next } = page
+  return { total, capped, nextCursor: next === null ? null : writeCursor('executions', next) }
+}
+
+async function listSkipped(
+  { clock, history }: ExecutionDeps,
+  { tenantId, jobId, query }: JobQuery,
+): Promise<ExecutionList | null> {
+  for (const name of ['kind', 'error_type', 'dead_letter'] as const) {
+    if (query[name] !== undefined) throw refuseField(name, 'cannot be asked of skipped slots')
+  }
+  const range = readDateRange(query)
+  const limit = limitOf(query)
+  const before = readInstantCursor('skips', query)
+  const to = range.to === null ? clock.databaseNow() : epochMs(range.to - 1)
+  const window = { from: range.from ?? epochMs(to - skipsMsDefault), to }
+  const rest = { ...window, to: before === null ? to : (Math.min(to, before - 1) as EpochMs) }
+  const key = { tenantId, jobId }
+  const [all, ranges] = await Promise.all([
+    history.listSkips({ ...key, ...window, limit: totalMax + 1 }),
+    // One slot and more for each slot of the page, and two that only reach over an end of the window.
+    history.listSkips({ ...key, ...rest, limit: limit + 3 }),
+  ])
+  if (all === null || ranges === null) return null
+  const schedules = new SkipSchedules(jobId)
+  const { slots, more } = listSlots(schedules, ranges, { window: rest, limit })
+  const nextCursor = more ? writeCursor('skips', slots.at(-1)!.at) : null
+  return {
+    executions: slots.map(toSkippedSlot),
+    pagination: paginationOf({ limit, total: countSkipped(schedules, all, window), nextCursor }),
+  }
+}

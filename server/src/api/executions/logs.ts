@@ -1,0 +1,65 @@
+// GET /api/v1/executions/{execution_id}/logs: what its attempts said, while they run and afterwards.
+import { LogListQuery, logPageDefault } from '@carillon/contract/log.ts'
+import { LogList } from '@carillon/contract/worker.ts'
+import type { FastifyInstance } from 'fastify'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import type { ExecutionView, History } from '../../ports/history.ts'
+import type { LogEntry, LogQuery, Logs } from '../../ports/logs.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { readNameCursor, writeCursor } from '../http/cursor.ts'
+import { executionNotFound, readExecutionId } from '../http/path-id.ts'
+
+export interface LogDeps {
+  history: Pick<History, 'getExecution'>
+  logs: Pick<Logs, 'read'>
+}
+
+export function logRoutes(app: FastifyInstance, { history, logs }: LogDeps): void {
+  app.get<{ Params: { execution_id: string }; Querystring: LogListQuery }>(
+    '/executions/:execution_id/logs',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['executions'],
+        security,
+        summary: 'The log of an execution',
+        description:
+          'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
+        querystring: LogListQuery,
+        response: { 200: LogList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params, query }): Promise<LogList> => {
+      const executionId = readExecutionId(params)
+      const { attempt = null, limit = logPageDefault } = query
+      const after = readPlace(query)
+      // First the execution, then its lines: what has ended by then has all of them written.
+      const execution = await history.getExecution(tenantId, executionId)
+      if (execution === null) throw executionNotFound(executionId)
+      const lines = await logs.read({ tenantId, executionId, attempt, after, limit })
+      const isAll = lines.length < limit && hasEnded(execution, attempt)
+      return { logs: lines.map(toLine), next_cursor: isAll ? null : writePlace(lines.at(-1) ?? after) }
+    },
+  )
+}
+
+const place = /^(\d{1,5})\.(\d{1,8})$/
+
+function readPlace(query: LogListQuery): LogQuery['after'] {
+  const match = place.exec(readNameCursor('logs', query, place) ?? '')
+  return match === null ? null : { attempt: Number(match[1]), line: Number(match[2]) }
+}
+
+function writePlace(after: { attempt: number; line: number } | null): string {
+  return writeCursor('logs', after === null ? '0.0' : `${after.attempt}.${after.line}`)
+}
+
+/** Nothing more comes, of the attempt that is asked for or of any. */
+function hasEnded({ status, attempts }: ExecutionView, attempt: number | null): boolean {
+  const isUnderWay = ['PENDING', 'RUNNING', 'RETRYING', 'CANCELLING'].includes(status)
+  return !isUnderWay || (attempt !== null && attempts.some((one) => one.attempt === attempt))
+}
+
+function toLine({ attempt, line, at, level, message }: LogEntry): LogList['logs'][number] {
+  return { attempt_number: attempt, line, at: toRfc3339(at), level, message }
+}

@@ -1,0 +1,14 @@
+// What an execution ran after, in the form of the wire.
+import type { Parent } from '@carillon/contract/graph-run.ts'
+import { jsonOrText } from '../../lib/json-or-text.ts'
+import type { ParentResult } from '../../ports/graph-runs.ts'
+
+export function toParents(parents: readonly ParentResult[]): Parent[] {
+  return parents.map(({ jobId, jobKey, executionId, status, result }) => ({
+    job_id: jobId,
+    job_key: jobKey,
+    execution_id: executionId,
+    status,
+    ...(result === null ? {} : { result: jsonOrText(result) }),
+  }))
+}

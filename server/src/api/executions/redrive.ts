@@ -1,0 +1,134 @@
+// POST /api/v1/dead-letters/redrive: run dead letters again, these at once or all that match at a rate.
+import { RedriveReply, RedriveRequest, redriveRateDefault } from '@carillon/contract/dead-letter.ts'
+import { Operation } from '@carillon/contract/operation.ts'
+import type { FastifyInstance, FastifyRequest } from 'fastify'
+import type { LetterFilter, NewOperation } from '../../domain/jobs/operation.ts'
+import type { LaneChooser } from '../../domain/queue/lane.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { totalMax } from '../../ports/history.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { WriteStores } from '../../ports/requests.ts'
+import type { Caller } from '../access/auth.ts'
+import { requireDeadLetters } from '../access/tier-limits.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { refuseField } from '../http/problem.ts'
+import {
+  answerWrite,
+  inDryRun,
+  type WriteAnswer,
+  type WriteDeps,
+  writeHeaders,
+  writeQuery,
+} from '../http/write.ts'
+import { toLetterFilter } from '../jobs/job-filter.ts'
+import { startOperation } from '../jobs/operation-view.ts'
+
+export interface RedriveDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+}
+
+const reply = {
+  anyOf: [RedriveReply, Operation],
+  description: 'By ids: what was done with each. By filter: the operation that does it.',
+}
+
+export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
+  app.post<{ Body: RedriveRequest }>(
+    '/dead-letters/redrive',
+    {
+      config: { scope: 'operate' },
+      preValidation: checkForm,
+      preHandler: requireDeadLetters,
+      schema: {
+        tags: ['dead letters'],
+        security,
+        summary: 'Run dead letters again',
+        description: 'Each becomes a new execution with the idempotency key of the one that it repeats.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: RedriveRequest,
+        response: { 200: inDryRun(reply), 202: reply, ...problemResponses },
+      },
+    },
+    async (request, answer) => {
+      const { caller, body } = request
+      const { execution_ids: ids, filter: given, rate_per_second: ratePerSecond = redriveRateDefault } = body
+      if (ids !== undefined) {
+        return answerWrite(deps, request, answer, (stores) => redriveThese(deps, { caller, ids, stores }))
+      }
+      const filter = toLetterFilter(given ?? {}, '/filter/')
+      return answerWrite(deps, request, answer, (stores) =>
+        redriveAll(deps, { caller, filter, ratePerSecond, stores }),
+      )
+    },
+  )
+}
+
+/** Before validation, which could only say that something is missing. */
+async function checkForm({ body }: FastifyRequest): Promise<void> {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return
+  const has = (name: keyof RedriveRequest) => Object.hasOwn(body, name)
+  if (has('execution_ids') && has('filter'))
+    throw refuseField('/filter', 'cannot be given with execution_ids')
+  if (!has('execution_ids') && !has('filter')) throw refuseField('/execution_ids', 'or filter is required')
+  if (has('rate_per_second') && !has('filter')) throw refuseField('/rate_per_second', 'is only for a filter')
+}
+
+interface TheseOrder {
+  caller: Caller
+  ids: readonly string[]
+  stores: WriteStores
+}
+
+async function redriveThese(
+  { clock, ids, lanes }: RedriveDeps,
+  { caller, ids: given, stores }: TheseOrder,
+): Promise<WriteAnswer<RedriveReply>> {
+  const { tenantId } = caller
+  const wanted = [...new Set(given.map((id) => id.toLowerCase()))]
+  const letters = wanted.map((executionId) => ({
+    executionId,
+    newExecutionId: ids.next(),
+    lane: lanes.choose(tenantId, clock.monotonicMs()),
+  }))
+  const { redriven, jobDeleted } = await stores.deadLetters.redrive({ tenantId, letters })
+  const found = new Set([...redriven.map(({ executionId }) => executionId), ...jobDeleted])
+  return {
+    status: 202,
+    body: {
+      redriven: redriven.map(({ executionId, newExecutionId }) => ({
+        execution_id: executionId,
+        new_execution_id: newExecutionId,
+      })),
+      not_found: wanted.filter((id) => !found.has(id)),
+      job_deleted: jobDeleted,
+    },
+    wake: redriven.length === 0 ? [] : ['waiting', 'queue'],
+  }
+}
+
+interface AllOrder {
+  caller: Caller
+  filter: LetterFilter
+  ratePerSecond: number
+  stores: WriteStores
+}
+
+async function redriveAll({ clock, ids }: RedriveDeps, { caller, filter, ratePerSecond, stores }: AllOrder) {
+  const { tenantId, name: createdBy } = caller
+  const { total } = await stores.deadLetters.list({ tenantId, filter, before: null, limit: 1 })
+  const operation: NewOperation = {
+    operationId: ids.next(),
+    tenantId,
+    kind: 'redrive',
+    filter,
+    options: { ratePerSecond },
+    createdBy,
+    createdAt: clock.databaseNow(),
+    total: Math.min(total, totalMax),
+    totalCapped: total > totalMax,
+  }
+  return startOperation(stores.operations, operation)
+}

@@ -1,0 +1,33 @@
+// Results that came too late, from those who run attempts outside our own workers: recorded as refused, as an event and in
+// the log of the execution. That never changes the answer, and one claim has one line, however often it is said.
+import { lineOfRefused } from '../../domain/history/log.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Logs } from '../../ports/logs.ts'
+import { attemptRefused } from '../../telemetry/events.ts'
+
+export interface RefusedDeps {
+  clock: Pick<Clock, 'databaseNow'>
+  logs: Pick<Logs, 'append'>
+}
+
+/** Only of attempts that were this worker's, or this token's: nobody writes into the logs of others. */
+export interface LateResult {
+  tenantId: string
+  executionId: string
+  attempt: number
+  fence: number
+  /** Null: whoever has the token. */
+  workerId: string | null
+  status: 'succeeded' | 'failed'
+}
+
+export async function noteRefused({ clock, logs }: RefusedDeps, late: readonly LateResult[]): Promise<void> {
+  if (late.length === 0) return
+  const at = clock.databaseNow()
+  const parts = late.map(({ tenantId, executionId, attempt, fence, workerId, status }) => {
+    attemptRefused.emit({ executionId, attempt, workerId: workerId ?? 'token' })
+    const line = lineOfRefused({ attempt, fence, workerId, said: status.toUpperCase() }, at)
+    return { tenantId, executionId, attempt, ...line }
+  })
+  await logs.append(parts).catch(() => {})
+}

@@ -1,0 +1,243 @@
+// GET /api/v1/graph-runs: runs of jobs that run after each other, and POST …/cancel and …/resume of one.
+// GET /api/v1/jobs/{job_id}/graph: which job runs after which.
+import {
+  GraphRun,
+  GraphRunCancelReply,
+  GraphRunList,
+  GraphRunListQuery,
+  GraphRunResumeReply,
+  JobGraph,
+} from '@carillon/contract/graph-run.ts'
+import type { FastifyInstance } from 'fastify'
+import type { LaneChooser } from '../../domain/queue/lane.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { CancelRunOutcome, GraphRuns, ResumeOutcome, RunView } from '../../ports/graph-runs.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { Timers } from '../../ports/timers.ts'
+import { noFields, noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { readDateRange } from '../http/date-range.ts'
+import { takeNoBody } from '../http/json-body.ts'
+import { jobNotFound, readId, readJobId } from '../http/path-id.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { toJobGraph, toRun, toRunItem } from './graph-run-view.ts'
+
+export interface GraphRunDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+  timers: Timers
+  graphRuns: Pick<GraphRuns, 'get' | 'isStarting' | 'list' | 'graphOf'>
+}
+
+type CancelledKind = Exclude<CancelRunOutcome['kind'], 'finished' | 'not_found'>
+type RunParams = { graph_run_id: string }
+
+const tags = ['graph runs']
+/** A run is made a moment after its root was enqueued: who asks for it meanwhile waits. */
+const startLookMs = 25
+const startLooksMax = 80
+
+export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
+  const { graphRuns } = deps
+
+  app.get<{ Querystring: GraphRunListQuery }>(
+    '/graph-runs',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'The runs of graphs, newest first',
+        description:
+          'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
+        querystring: GraphRunListQuery,
+        response: { 200: GraphRunList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<GraphRunList> => {
+      const limit = limitOf(query)
+      const before = readIdCursor('graph_runs', query)
+      const { status = null, job_id: jobId } = query
+      const of = { tenantId, status, jobId: jobId?.toLowerCase() ?? null, ...readDateRange(query) }
+      const { runs, next } = await graphRuns.list({ ...of, before, limit })
+      const nextCursor = next === null ? null : writeCursor('graph_runs', next)
+      const capped = before !== null || next !== null
+      return {
+        graph_runs: runs.map(toRunItem),
+        pagination: paginationOf({ limit, total: runs.length, capped, nextCursor }),
+      }
+    },
+  )
+
+  app.get<{ Params: RunParams }>(
+    '/graph-runs/:graph_run_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'One run with all its jobs',
+        querystring: noParameters,
+        response: { 200: GraphRun, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params }): Promise<GraphRun> => {
+      const runId = readRunId(params)
+      const run = await getStarted(deps, tenantId, runId)
+      if (run === null) throw runNotFound(runId)
+      return toRun(run)
+    },
+  )
+
+  app.post<{ Params: RunParams }>(
+    '/graph-runs/:graph_run_id/cancel',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Cancel a run',
+        description:
+          'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: noFields,
+        response: { 200: GraphRunCancelReply, 202: GraphRunCancelReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller } = request
+      const runId = readRunId(request.params)
+      const message = `Cancelled by ${caller.name}.`
+      return answerWrite<GraphRunCancelReply>(deps, request, reply, async (stores) => {
+        const kind = requireCancelled(await stores.graphRuns.cancel({ tenantId, runId, message }), runId)
+        // What waits behind the run may go, if it is over; else the workers are to hear of it.
+        if (kind === 'cancelling')
+          return {
+            status: 202,
+            body: { graph_run_id: runId, status: 'CANCELLING' },
+            wake: ['waiting', 'cancels'],
+          }
+        const runsOver = kind === 'cancelled' ? (['CANCELLED'] as const) : []
+        return {
+          status: 200,
+          body: { graph_run_id: runId, status: 'CANCELLED' },
+          wake: ['waiting'],
+          runsOver,
+        }
+      })
+    },
+  )
+
+  app.post<{ Params: RunParams }>(
+    '/graph-runs/:graph_run_id/resume',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Go on with a run that did not succeed',
+        description:
+          'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: noFields,
+        response: { 200: inDryRun(GraphRunResumeReply), 202: GraphRunResumeReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId } = request
+      const runId = readRunId(request.params)
+      const { clock, ids, lanes } = deps
+      const tools = {
+        newExecutionId: () => ids.nextBatch(),
+        laneOf: (ofTenant: string) => lanes.choose(ofTenant, clock.monotonicMs()),
+      }
+      return answerWrite<GraphRunResumeReply>(deps, request, reply, async (stores) => {
+        const outcome = await stores.graphRuns.resume({ tenantId, runId, ...tools })
+        const executionIds = requireResumed(outcome, runId)
+        return {
+          status: 202,
+          body: { graph_run_id: runId, status: 'RUNNING', execution_ids: executionIds },
+          wake: ['queue', 'waiting'],
+        }
+      })
+    },
+  )
+
+  app.get<{ Params: { job_id: string } }>(
+    '/jobs/:job_id/graph',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'Which job runs after which',
+        description: 'As it is now; a run keeps the graph that it started with.',
+        querystring: noParameters,
+        response: { 200: JobGraph, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params }): Promise<JobGraph> => {
+      const jobId = readJobId(params)
+      const graph = await graphRuns.graphOf(tenantId, jobId)
+      if (graph === null) throw jobNotFound(jobId)
+      return toJobGraph(graph)
+    },
+  )
+}
+
+async function getStarted(
+  { graphRuns, timers }: Pick<GraphRunDeps, 'graphRuns' | 'timers'>,
+  tenantId: string,
+  runId: string,
+): Promise<RunView | null> {
+  for (let looks = 0; looks < startLooksMax; looks++) {
+    const run = await graphRuns.get(tenantId, runId)
+    if (run !== null) return run
+    if (!(await graphRuns.isStarting(tenantId, runId))) break
+    await timers.wait(startLookMs)
+  }
+  // It may have been made between the two looks.
+  return graphRuns.get(tenantId, runId)
+}
+
+function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledKind {
+  if (outcome.kind === 'not_found') throw runNotFound(runId)
+  if (outcome.kind === 'finished') {
+    throw new ApiError('GRAPH_RUN_FINISHED', `The graph run ${runId} is ${outcome.status} already.`)
+  }
+  return outcome.kind
+}
+
+function requireResumed(outcome: ResumeOutcome, runId: string): string[] {
+  const of = `The graph run ${runId}`
+  if (outcome.kind === 'resumed') return outcome.executionIds
+  if (outcome.kind === 'not_found') throw runNotFound(runId)
+  if (outcome.kind === 'not_finished')
+    throw new ApiError('GRAPH_RUN_NOT_FINISHED', `${of} is ${outcome.status}.`)
+  if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} left nothing to do again.`)
+  if (outcome.kind === 'too_often')
+    throw new ApiError('RESUMED_TOO_OFTEN', `${of} was resumed as often as it may be.`)
+  const detail = `${of} cannot go on: of its root, the job ${outcome.jobId}, ${inTheWay(outcome)}.`
+  throw new ApiError('GRAPH_RUN_OVERLAP', detail)
+}
+
+function inTheWay({ runId, executionId }: Extract<ResumeOutcome, { kind: 'overlap' }>): string {
+  if (runId !== null) return `the graph run ${runId} is under way`
+  return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is under way`
+}
+
+function runNotFound(given: string): ApiError {
+  return new ApiError('GRAPH_RUN_NOT_FOUND', `There is no graph run ${given.slice(0, 64)}.`)
+}
+
+function readRunId({ graph_run_id: given }: RunParams): string {
+  const runId = readId(given)
+  if (runId === null) throw runNotFound(given)
+  return runId
+}

@@ -1,0 +1,116 @@
+// Cursors: where the next page of a list begins. Opaque to clients, and checked like anything else they send. A
+// cursor says which list it belongs to: one of another list would silently begin at a wrong place.
+import { type Pagination, pagedItemsMax, pageLimitDefault } from '@carillon/contract/pagination.ts'
+import { totalMax } from '../../ports/history.ts'
+import { ApiError } from './api-error.ts'
+import { readId } from './path-id.ts'
+import { refuseField } from './problem.ts'
+
+type List =
+  | 'jobs'
+  | 'executions'
+  | 'dead_letters'
+  | 'skips'
+  | 'slots'
+  | 'operations'
+  | 'tenants'
+  | 'api_keys'
+  | 'calendars'
+  | 'artifacts'
+  | 'logs'
+  | 'graph_runs'
+  | 'versions'
+
+export interface PageQuery {
+  limit?: number
+  cursor?: string
+  page?: number
+}
+
+/** What `before` is: the id or the name of the last item, or for slots an instant. */
+export function writeCursor(list: List, before: string | number): string {
+  return Buffer.from(JSON.stringify([list, before])).toString('base64url')
+}
+
+/** The id that the page lies behind; null for the first page. */
+export function readIdCursor(list: List, { cursor }: PageQuery): string | null {
+  if (cursor === undefined) return null
+  const before = readCursor(list, cursor)
+  return (typeof before === 'string' ? readId(before) : null) ?? refuseCursor()
+}
+
+/** The name that the page lies behind; null for the first page. */
+export function readNameCursor(list: List, { cursor }: PageQuery, pattern: RegExp): string | null {
+  if (cursor === undefined) return null
+  const before = readCursor(list, cursor)
+  return typeof before === 'string' && pattern.test(before) ? before : refuseCursor()
+}
+
+/** The instant that the page lies behind; null for the first page. */
+export function readInstantCursor(list: List, { cursor }: PageQuery): number | null {
+  if (cursor === undefined) return null
+  const before = readCursor(list, cursor)
+  const isInstant =
+    Number.isSafeInteger(before) && (before as number) >= 0 && (before as number) <= instantMsMax
+  return isInstant ? (before as number) : refuseCursor()
+}
+
+/** The year 9999. Slots lie between 1970 and 2199; what lies far outside, a database cannot write. */
+const instantMsMax = 253_402_300_799_000
+
+export function limitOf({ limit = pageLimitDefault }: PageQuery): number {
+  return limit
+}
+
+/** How many items to pass over for the page that was asked for by number. */
+export function offsetOf(query: PageQuery): number {
+  const { page, cursor } = query
+  if (page === undefined) return 0
+  if (cursor !== undefined) throw refuseField('page', 'cannot be given together with cursor')
+  const limit = limitOf(query)
+  if (page * limit > pagedItemsMax) {
+    throw refuseField('page', `times limit must be at most ${pagedItemsMax}; a cursor leads further`)
+  }
+  return (page - 1) * limit
+}
+
+interface PageFacts {
+  limit: number
+  /** Of the whole list. More than `totalMax` stands for more. */
+  total: number
+  /** Counting has stopped early: there are at least `total`. */
+  capped?: boolean
+  nextCursor: string | null
+  /** As asked for. */
+  page?: number | undefined
+}
+
+export function paginationOf({ limit, total, capped = false, nextCursor, page }: PageFacts): Pagination {
+  return {
+    limit,
+    ...(page === undefined ? {} : { page }),
+    total: Math.min(total, totalMax),
+    total_capped: capped || total > totalMax,
+    next_cursor: nextCursor,
+  }
+}
+
+/** Of a page whose last item leads to the next one, if there is one. */
+export function cursorBehind(list: List, more: boolean, lastId: string | undefined): string | null {
+  return more && lastId !== undefined ? writeCursor(list, lastId) : null
+}
+
+function readCursor(list: List, cursor: string): unknown {
+  let value: unknown
+  try {
+    value = JSON.parse(Buffer.from(cursor, 'base64url').toString())
+  } catch {
+    return refuseCursor()
+  }
+  return Array.isArray(value) && value.length === 2 && value[0] === list ? value[1] : refuseCursor()
+}
+
+function refuseCursor(): never {
+  const detail = 'is not a cursor of this list'
+  throw new ApiError('INVALID_CURSOR', `cursor ${detail}.`, [{ pointer: 'cursor', detail }])
+}

@@ -1,0 +1,42 @@
+// /echo: a target to try jobs on. Answers with what it was sent; on request it is slow or fails, so that retries
+// and timeouts can be watched without writing a receiver.
+
+import { Echo, EchoQuery } from '@carillon/contract/echo.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { Timers } from '../../ports/timers.ts'
+import { problemResponses } from '../docs/openapi.ts'
+
+export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers }): Promise<void> {
+  // In here every body is bytes, whatever it says it is.
+  app.removeAllContentTypeParsers()
+  app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
+
+  app.route<{ Querystring: EchoQuery }>({
+    method: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
+    url: '/echo',
+    schema: {
+      tags: ['health'],
+      summary: 'A target to try jobs on: answers with what it was sent',
+      querystring: EchoQuery,
+      response: { 200: Echo, ...problemResponses },
+    },
+    async handler(request, reply) {
+      const { status = 200, delay_ms: delayMs = 0 } = request.query
+      if (delayMs > 0) await deps.timers.wait(delayMs, closeSignal(reply))
+      const body = Buffer.isBuffer(request.body) ? request.body.toString() : ''
+      const echo = { method: request.method, path: request.url, headers: headersOf(request), body }
+      return reply.code(status).type('application/json').serializer(JSON.stringify).send(echo)
+    },
+  })
+}
+
+// Of the response, not of its connection, which may serve many more.
+function closeSignal(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController()
+  reply.raw.once('close', () => closed.abort())
+  return closed.signal
+}
+
+function headersOf(request: FastifyRequest): Record<string, string> {
+  return Object.fromEntries(Object.entries(request.headers).map(([name, value]) => [name, String(value)]))
+}

@@ -1,0 +1,168 @@
+// Every answer that is not a success is a problem document, whichever door it leaves by: an error in a handler,
+// a path nobody serves, a URL Fastify cannot read, bytes Node cannot read.
+import type { ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Duplex } from 'node:stream'
+import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
+import type { FieldError, Problem } from '@carillon/contract/problem.ts'
+import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify'
+import { Unavailable } from '../../lib/unavailable.ts'
+import { requestFailed } from '../../telemetry/events.ts'
+import { ApiError } from './api-error.ts'
+
+const contentType = 'application/problem+json; charset=utf-8'
+const unavailableS = 1
+const fieldErrorsMax = 20
+
+export function sendProblem(error: Error, request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const refusal = toApiError(error)
+  const { status } = ERRORS[refusal.code]
+  if (status === 500) requestFailed.emit({ method: request.method, url: request.url, error })
+  if (status === 401) reply.header('www-authenticate', 'Bearer realm="carillon"')
+  const retryAfterS = refusal.retryAfterSeconds ?? (status === 503 ? unavailableS : null)
+  if (retryAfterS !== null) reply.header('retry-after', String(retryAfterS))
+  return (
+    reply
+      .code(status)
+      .header('content-type', contentType)
+      // Also before a route is found, where the hook that adds it to all answers does not run.
+      .header('x-content-type-options', 'nosniff')
+      .serializer(JSON.stringify)
+      .send(problemOf(refusal))
+  )
+}
+
+export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
+  const path = request.url.split('?')[0]!.slice(0, 200)
+  return sendProblem(
+    new ApiError('ROUTE_NOT_FOUND', `Nothing answers ${request.method} ${path}.`),
+    request,
+    reply,
+  )
+}
+
+/** What would be ignored is refused: who sends `{"dry_run":true}` with a DELETE means something by it. */
+export async function refuseDeleteBody({ method, body }: FastifyRequest): Promise<void> {
+  if (method !== 'DELETE' || body === undefined) return
+  const detail = 'must be absent: DELETE takes none'
+  throw new ApiError('INVALID_REQUEST', `The body ${detail}.`, [{ pointer: '', detail }])
+}
+
+/** What Node's HTTP parser refuses never becomes a request; the answer is written by hand. */
+export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  endWithProblem(socket, parserRefusal(error.code ?? ''))
+}
+
+/** CONNECT asks for a tunnel, which we are not. */
+export function refuseTunnel(_request: unknown, socket: Duplex): void {
+  endWithProblem(socket, new ApiError('MALFORMED_REQUEST', 'CONNECT is not supported.'))
+}
+
+export function refuseExpectation(_request: unknown, response: ServerResponse): void {
+  const refusal = new ApiError('MALFORMED_REQUEST', 'Of the Expect header only 100-continue is known.')
+  const body = JSON.stringify(problemOf(refusal))
+  const headers = {
+    'content-type': contentType,
+    'content-length': Buffer.byteLength(body),
+    connection: 'close',
+  }
+  response.writeHead(ERRORS[refusal.code].status, headers).end(body)
+}
+
+function endWithProblem(socket: Duplex, refusal: ApiError): void {
+  const body = JSON.stringify(problemOf(refusal))
+  const { status, title } = ERRORS[refusal.code]
+  socket.end(
+    `HTTP/1.1 ${status} ${title}\r\ncontent-type: ${contentType}\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n${body}`,
+  )
+}
+
+function parserRefusal(code: string): ApiError {
+  if (code === 'HPE_HEADER_OVERFLOW')
+    return new ApiError('HEADERS_TOO_LARGE', 'The headers are longer than 16 KiB.')
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return new ApiError('REQUEST_TIMEOUT', 'The request was not complete in time.')
+  return new ApiError('MALFORMED_REQUEST', 'This is not an HTTP/1.1 request.')
+}
+
+function problemOf({ code, message, errors, executionStatus }: ApiError): Problem {
+  const { status, title, help } = ERRORS[code]
+  const problem: Problem = { type: `urn:carillon:error:${code}`, title, status, code, detail: message, help }
+  if (errors.length > 0) problem.errors = errors.slice(0, fieldErrorsMax)
+  if (executionStatus !== null) problem.execution_status = executionStatus
+  return problem
+}
+
+/** Codes of Fastify that mean the client is wrong. Whatever is not here, and no error of ours, is our bug. */
+const fastifyCodes: Record<string, ErrorCode> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'BODY_TOO_LARGE',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'MALFORMED_REQUEST',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'MALFORMED_JSON',
+  FST_ERR_BAD_URL: 'MALFORMED_REQUEST',
+  FST_ERR_MAX_PARAM_LENGTH: 'URL_TOO_LONG',
+}
+
+function toApiError(error: Error): ApiError {
+  if (error instanceof ApiError) return error
+  if (error instanceof Unavailable) return new ApiError('UNAVAILABLE', `${capitalised(error.message)}.`)
+  const { validation, validationContext, code } = error as FastifyError
+  if (validation !== undefined) return invalidRequest(validation, validationContext ?? 'body')
+  const known = fastifyCodes[code]
+  if (known !== undefined) return new ApiError(known, error.message)
+  const { statusCode = 500 } = error as FastifyError
+  if (/^FST_ERR_/.test(code ?? '') && statusCode < 500)
+    return new ApiError('MALFORMED_REQUEST', error.message)
+  if (code === 'ECONNRESET')
+    return new ApiError('MALFORMED_REQUEST', 'The request ended before its body did.')
+  return new ApiError('INTERNAL_ERROR', 'An unexpected error; nothing more is said here for safety.')
+}
+
+export function invalidRequest(
+  validation: readonly FastifySchemaValidationError[],
+  context: string,
+): ApiError {
+  const errors = validation.map((one) => fieldError(one, context))
+  const { pointer, detail } = errors[0]!
+  return new ApiError(
+    'INVALID_REQUEST',
+    pointer === '' ? `The ${context} ${detail}.` : `${pointer} ${detail}.`,
+    errors,
+  )
+}
+
+function fieldError(one: FastifySchemaValidationError, context: string): FieldError {
+  const { instancePath, params, keyword, message = 'is not valid' } = one
+  const child = params['missingProperty'] ?? params['additionalProperty'] ?? params['unevaluatedProperty']
+  const pointer = child === undefined ? instancePath : `${instancePath}/${escapePointer(String(child))}`
+  return {
+    pointer: context === 'body' ? pointer : pointer.slice(1),
+    detail: detailOf(keyword, params, message),
+  }
+}
+
+/** One field that a schema cannot judge. */
+export function refuseField(pointer: string, detail: string): ApiError {
+  return new ApiError('INVALID_REQUEST', `${pointer} ${detail}.`, [{ pointer, detail }])
+}
+
+function detailOf(keyword: string, params: Record<string, unknown>, message: string): string {
+  if (keyword === 'required') return 'is required'
+  if (keyword === 'additionalProperties' || keyword === 'unevaluatedProperties') return 'is not a known field'
+  if (keyword === 'enum') return `must be one of ${(params['allowedValues'] as unknown[]).join(', ')}`
+  if (keyword === 'const') return `must be ${JSON.stringify(params['allowedValue'])}`
+  return message
+}
+
+export function escapePointer(key: string): string {
+  return key.replaceAll('~', '~0').replaceAll('/', '~1')
+}
+
+function capitalised(text: string): string {
+  return text[0]!.toUpperCase() + text.slice(1)
+}

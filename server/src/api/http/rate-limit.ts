@@ -1,0 +1,103 @@
+// Requests a second of each tenant, as its tier allows: a bucket that holds two seconds' worth. Counted by each
+// process for itself. Operators are not counted: whoever mends a tenant neither uses up its share nor is locked out.
+// The worker protocol is counted apart, each of its calls for itself: nothing else a tenant sends may cost it a lease.
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Clock } from '../../ports/clock.ts'
+import { ApiError } from './api-error.ts'
+
+const bucketsMax = 10_000
+/** What a bucket holds. One that was left alone for so long is full: it needs no memory. */
+const burstSeconds = 2
+
+interface Bucket {
+  tokens: number
+  countedMs: number
+}
+
+interface Rate {
+  perSecond: number
+  nowMs: number
+}
+
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** 'apart': a call of the worker protocol. */
+    counted?: 'apart'
+  }
+}
+
+/** Of each call of the worker protocol, whatever the tier: enough for 1,000 workers. */
+const workerCallsPerSecond = 500
+
+/** A hook behind authentication. */
+export function limitRate(clock: Clock): (request: FastifyRequest, reply: FastifyReply) => void {
+  const buckets = new TokenBuckets()
+  return ({ caller, routeOptions }, reply) => {
+    const { requestsPerSecond } = caller.tier
+    if (caller.operator || requestsPerSecond === null) return
+    const isApart = routeOptions.config.counted === 'apart'
+    const perSecond = isApart ? workerCallsPerSecond : requestsPerSecond
+    const key = isApart ? `${caller.tenantId} ${routeOptions.url}` : caller.tenantId
+    const { taken, left, waitSeconds, fullSeconds } = buckets.take(key, {
+      perSecond,
+      nowMs: clock.monotonicMs(),
+    })
+    const name = isApart ? 'workers' : 'api'
+    reply.header('ratelimit-policy', `"${name}";q=${perSecond};w=1`)
+    reply.header('ratelimit', `"${name}";r=${left};t=${fullSeconds}`)
+    if (taken) return
+    const detail = isApart
+      ? `The workers of a tenant may send ${perSecond} of these a second.`
+      : `The tier of the tenant allows ${perSecond} requests a second.`
+    throw new ApiError('RATE_LIMITED', detail, [], { retryAfterSeconds: waitSeconds })
+  }
+}
+
+/**
+ * In two generations, each of two seconds at least: what was not used since the older one began is full, and goes with it. Not
+ * moved to the end of one Map at each use, which keeps what was deleted ([m] 28 µs a request with 9,000 tenants; now 0.2).
+ */
+export class TokenBuckets {
+  #recent = new Map<string, Bucket>()
+  #older = new Map<string, Bucket>()
+  #sinceMs = Number.NEGATIVE_INFINITY
+
+  /** One that is both recent and older counts twice. */
+  get size(): number {
+    return this.#recent.size + this.#older.size
+  }
+
+  take(key: string, rate: Rate) {
+    const { perSecond, nowMs } = rate
+    this.#makeRoom(nowMs)
+    const tokens = this.#refilled(key, rate)
+    const taken = tokens >= 1
+    const rest = taken ? tokens - 1 : tokens
+    this.#recent.set(key, { tokens: rest, countedMs: nowMs })
+    return {
+      taken,
+      left: Math.floor(rest),
+      /** Until the next one, at least 1. */
+      waitSeconds: Math.max(1, Math.ceil((1 - rest) / perSecond)),
+      /** Until as many are left as can be, at least 1. */
+      fullSeconds: Math.max(1, Math.ceil(burstSeconds - rest / perSecond)),
+    }
+  }
+
+  // By the present rate: a tenant that has changed its tier has the new one's at once.
+  #refilled(key: string, { perSecond, nowMs }: Rate): number {
+    const tokensMax = perSecond * burstSeconds
+    const bucket = this.#recent.get(key) ?? this.#older.get(key)
+    if (bucket === undefined) return tokensMax
+    return Math.min(tokensMax, bucket.tokens + ((nowMs - bucket.countedMs) * perSecond) / 1_000)
+  }
+
+  #makeRoom(nowMs: number): void {
+    const isOver = nowMs - this.#sinceMs >= burstSeconds * 1_000
+    // Of more than we count, those that asked longest ago get a full bucket for nothing.
+    if (!isOver && this.#recent.size < bucketsMax / 2) return
+    this.#older = this.#recent
+    this.#recent = new Map()
+    this.#sinceMs = nowMs
+  }
+}

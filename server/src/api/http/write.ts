@@ -1,0 +1,161 @@
+// Every write is answered through here: idempotency keys, dry runs and wake-ups are in one place, so that no route
+// can forget one. The effect and the answer that a repetition gets are written together.
+import { hash } from 'node:crypto'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RunStatus } from '../../domain/graphs/graph-run.ts'
+import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../ports/requests.ts'
+import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
+import { executionsCancelled, graphRunFinished } from '../../telemetry/events.ts'
+import { ApiError } from './api-error.ts'
+
+export interface WriteDeps {
+  requests: Pick<Requests, 'run'>
+  wakeup: Wakeup
+}
+
+export interface WriteAnswer<Body> {
+  /** The route has a schema for it. */
+  status: 200 | 201 | 202 | 204
+  /** `etag` and `location`. */
+  headers?: Readonly<Record<string, string>>
+  /** Null: none, with status 204. */
+  body: Body
+  /** Sent after the commit. */
+  wake?: readonly WakeupTopic[]
+  /** Executions that this ended; told after the commit. */
+  cancelled?: number
+  /** Runs of graphs that this ended, by how; told after the commit. */
+  runsOver?: readonly RunStatus[]
+}
+
+/**
+ * `gather`: the work creates or triggers and nothing else, so it may be committed together with others.
+ * `work` may be called again, and what it did may be undone: everything it does goes through the stores it is given.
+ */
+export async function answerWrite<Body>(
+  deps: WriteDeps,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: (stores: WriteStores) => Promise<WriteAnswer<Body>>,
+  { gather }: Pick<RequestTerms, 'gather'> = {},
+): Promise<FastifyReply> {
+  const dryRun = (request.query as { dry_run?: boolean }).dry_run === true
+  const terms = { once: dryRun ? null : readOnce(request), dryRun, ...(gather !== undefined && { gather }) }
+  const outcome = await deps.requests.run<ApiError | Written>(terms, async (stores) => {
+    const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
+    if (done instanceof ApiError) return { value: done, reply: null }
+    const { wake = [], cancelled = 0, runsOver = [], ...answer } = done
+    const written = toReply(answer, reply)
+    return { value: { wake, cancelled, runsOver, written }, reply: written }
+  })
+  if (outcome.kind === 'in_flight') {
+    const errors = [{ pointer: keyHeader, detail: 'is that of a request that is under way' }]
+    const detail = 'The first request with this Idempotency-Key is not answered yet.'
+    throw new ApiError('IDEMPOTENCY_KEY_IN_USE', detail, errors, { retryAfterSeconds: 1 })
+  }
+  if (outcome.kind === 'other_request') {
+    const errors = [{ pointer: keyHeader, detail: 'was sent with another request before' }]
+    throw new ApiError('IDEMPOTENCY_KEY_REUSED', 'The Idempotency-Key belongs to another request.', errors)
+  }
+  if (outcome.kind === 'repeated') return send(reply.header('idempotency-replayed', 'true'), outcome.reply)
+  if (outcome.value instanceof ApiError) throw outcome.value
+  const { wake, cancelled, runsOver, written } = outcome.value
+  if (dryRun) return send(reply.header('x-dry-run', 'true'), asIfDone(written))
+  for (const topic of wake) deps.wakeup.send(topic)
+  if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
+  for (const status of runsOver) graphRunFinished.emit({ status })
+  return send(reply, written)
+}
+
+interface Written {
+  wake: readonly WakeupTopic[]
+  cancelled: number
+  runsOver: readonly RunStatus[]
+  written: Reply
+}
+
+/** Gathered work that is refused has written nothing. Thrown, it would undo those that it is gathered with. */
+async function refusalOf<T>(work: Promise<T>): Promise<T | ApiError> {
+  try {
+    return await work
+  } catch (error) {
+    if (error instanceof ApiError) return error
+    throw error
+  }
+}
+
+function toReply(
+  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled' | 'runsOver'>,
+  reply: FastifyReply,
+): Reply {
+  if (status === 204) return { status, headers, body: '' }
+  const text = reply.serializeInput(body as Record<string, unknown>, String(status)) as string
+  return { status, headers, body: text }
+}
+
+/** Nothing was created, so nothing is where a Location would lead. */
+function asIfDone({ headers, body }: Reply): Reply {
+  const { location: _location, ...rest } = headers
+  return { status: 200, headers: rest, body: body === '' ? '{}' : body }
+}
+
+function send(reply: FastifyReply, { status, headers, body }: Reply): FastifyReply {
+  reply.code(status).headers(headers)
+  return body === '' ? reply.send() : reply.type('application/json; charset=utf-8').send(body)
+}
+
+const keyHeader = 'Idempotency-Key'
+/** As the user's design calls it. */
+const keyAlias = 'X-Idempotency-Key'
+
+/** The form of the key is the schema's to check. Only POST makes something anew when it is repeated. */
+function readOnce(request: FastifyRequest): Once | null {
+  if (request.method !== 'POST') return null
+  const { headers, tenantId } = request
+  const given = headers[keyHeader.toLowerCase()]
+  const alias = headers[keyAlias.toLowerCase()]
+  if (given !== undefined && alias !== undefined && given !== alias) {
+    const detail = `is another key than that of ${keyHeader}`
+    throw new ApiError('INVALID_REQUEST', `${keyAlias} ${detail}.`, [{ pointer: keyAlias, detail }])
+  }
+  const key = given ?? alias
+  return key === undefined ? null : { tenantId, key: String(key), fingerprint: fingerprintOf(request) }
+}
+
+/** The body as it was read: other spaces are no other request. */
+function fingerprintOf({ method, url, body }: FastifyRequest): Uint8Array {
+  return hash('sha256', `${method} ${url}\n${JSON.stringify(body) ?? ''}`, 'buffer')
+}
+
+const key = { type: 'string', pattern: '^[!-~]{1,255}$' } as const
+
+/** The headers of a POST. */
+export const writeHeaders = {
+  type: 'object',
+  properties: {
+    [keyHeader]: {
+      ...key,
+      description:
+        'Yours, fresh for each new request, kept for a day: the same request with the same key is done once, and its answer repeated.',
+    },
+    [keyAlias]: { ...key, description: `Another name for ${keyHeader}.` },
+  },
+}
+
+const dryRun = {
+  type: 'boolean',
+  description: 'true: nothing is done; the answer is what it would have been, with status 200.',
+} as const
+
+/** The query string of a write, with parameters of its own if it has any. */
+export function writeQuery(properties: Readonly<Record<string, object>> = {}) {
+  return { type: 'object', properties: { ...properties, dry_run: dryRun }, additionalProperties: false }
+}
+
+/** The 200 of a write that otherwise answers with another status. */
+export function inDryRun(schema: object) {
+  return { ...schema, description: 'With `dry_run`: what the answer would have been; nothing was done.' }
+}
+
+/** The same where there is no body otherwise. */
+export const emptyInDryRun = inDryRun({ type: 'object', properties: {}, additionalProperties: false })

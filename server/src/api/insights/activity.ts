@@ -1,0 +1,86 @@
+// GET /api/v1/activity: what was recorded in each minute, hour or day.
+import {
+  type ActivityItem,
+  ActivityList,
+  ActivityQuery,
+  activityHoursMax,
+} from '@carillon/contract/activity.ts'
+import type { FastifyInstance } from 'fastify'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { readSpan } from '../http/date-range.ts'
+import { jobNotFound } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
+
+export interface ActivityDeps {
+  clock: Clock
+  activity: Activity
+}
+
+const hourMs = 3_600_000
+const stepMs: Readonly<Record<ActivityStep, number>> = { minute: 60_000, hour: hourMs, day: 24 * hourMs }
+const hoursDefault: Readonly<Record<ActivityStep, number>> = { minute: 1, hour: 168, day: 8_760 }
+
+export function activityRoutes(app: FastifyInstance, { clock, activity }: ActivityDeps): void {
+  app.get<{ Querystring: ActivityQuery }>(
+    '/activity',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['dashboards'],
+        security,
+        summary: 'What was recorded in each minute, hour or day',
+        description:
+          'Minutes are kept for 2 days, hours for 60 days, days for 400 days. An answer reaches over 24 hours by minute, 60 days by hour, 400 days by day, at most.',
+        querystring: ActivityQuery,
+        response: { 200: ActivityList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<ActivityList> => {
+      const { step, job_id: jobId } = query
+      const span = readActivitySpan(query, clock.databaseNow())
+      if (jobId === undefined) return toList(await activity.ofTenant({ tenantId, step, ...span }))
+      if (step === 'minute') throw refuseField('step', 'must be hour or day for one job')
+      const page = await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span })
+      if (page === null) throw jobNotFound(jobId)
+      return toList(page)
+    },
+  )
+}
+
+function readActivitySpan(query: ActivityQuery, now: EpochMs): { from: EpochMs; to: EpochMs } {
+  const { step } = query
+  const to = query.to === undefined ? now : readSpan(query.to, 'to').first
+  const given =
+    query.from === undefined ? to - hoursDefault[step] * hourMs : readSpan(query.from, 'from').first
+  if (given >= to) throw refuseField('from', 'must lie before `to`')
+  if (to - given > activityHoursMax[step] * hourMs) {
+    throw refuseField('from', `lies more than ${activityHoursMax[step]} hours before \`to\``)
+  }
+  return { from: epochMs(Math.floor(given / stepMs[step]) * stepMs[step]), to }
+}
+
+function toList({ asOf, buckets }: ActivityPage): ActivityList {
+  return { as_of: toRfc3339(asOf), activity: buckets.map(toItem) }
+}
+
+function toItem(bucket: ActivityBucket): ActivityItem {
+  return {
+    at: toRfc3339(bucket.at),
+    succeeded: bucket.succeeded,
+    failed: bucket.failed,
+    timed_out: bucket.timedOut,
+    cancelled: bucket.cancelled,
+    skipped: bucket.skipped,
+    retries: bucket.retries,
+    dead_letters: bucket.deadLetters,
+    duration_ms_sum: bucket.durationMsSum,
+    duration_ms_max: bucket.durationMsMax,
+    started: bucket.started,
+    within_1s: bucket.within1s,
+    within_5s: bucket.within5s,
+    late_ms_max: bucket.lateMsMax,
+  }
+}

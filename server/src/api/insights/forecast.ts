@@ -1,0 +1,43 @@
+// GET /api/v1/forecast: how many slots are to come, and when most of them.
+import { ForecastQuery, ForecastReply, forecastStepSeconds } from '@carillon/contract/forecast.ts'
+import type { FastifyInstance } from 'fastify'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { Forecaster, type ForecasterDeps } from './forecaster.ts'
+
+const hoursDefault = 24
+
+export function forecastRoutes(app: FastifyInstance, deps: ForecasterDeps): void {
+  const forecaster = new Forecaster(deps)
+  app.get<{ Querystring: ForecastQuery }>(
+    '/forecast',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['dashboards'],
+        security,
+        summary: 'How many slots are to come, and when most of them',
+        description:
+          'What runs after other jobs has no slots of its own, and of a job that counts from the end of its last execution only the next one is known.',
+        querystring: ForecastQuery,
+        response: { 200: ForecastReply, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<ForecastReply> => {
+      const made = await forecaster.forecast(tenantId, query.hours ?? hoursDefault)
+      return {
+        from: toRfc3339(made.from),
+        step_seconds: forecastStepSeconds,
+        counts: [...made.counts],
+        peaks: made.peaks.map(({ at, count, jobs }) => ({
+          at: toRfc3339(at),
+          count,
+          jobs: jobs.map(({ jobId, name }) => ({ job_id: jobId, name })),
+        })),
+        jobs_seen: made.jobsSeen,
+        complete: made.complete,
+        as_of: toRfc3339(made.asOf),
+      }
+    },
+  )
+}

@@ -1,0 +1,71 @@
+// GET /api/v1/jobs/{job_id}/slots: the slot ledger, what became of every slot of a job.
+import { type SlotItem, SlotList, SlotListQuery } from '@carillon/contract/slot.ts'
+import type { FastifyInstance } from 'fastify'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Jobs } from '../../ports/jobs.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { toScheduledTime } from '../executions/execution-view.ts'
+import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
+import { readSpan } from '../http/date-range.ts'
+import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
+import { type LedgerDeps, type LedgerSlot, SlotLedger } from './slot-ledger.ts'
+
+export interface JobSlotDeps extends LedgerDeps {
+  clock: Clock
+  jobs: Pick<Jobs, 'get'>
+}
+
+const dayMs = 86_400_000
+const daysMax = 366
+
+export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
+  app.get<{ Params: { job_id: string }; Querystring: SlotListQuery }>(
+    '/jobs/:job_id/slots',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['executions'],
+        security,
+        summary: 'What became of every slot of a job, oldest first',
+        description:
+          'Each slot stands once: with its execution, or SKIPPED with a reason, or PENDING while it is not decided; what is to come is SCHEDULED. Triggers, retries, redrives and backfills are no slots.',
+        querystring: SlotListQuery,
+        response: { 200: SlotList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params, query }): Promise<SlotList> => {
+      const jobId = readJobId(params)
+      const now = deps.clock.databaseNow()
+      const window = readWindow(query, now)
+      const limit = limitOf(query)
+      const after = readInstantCursor('slots', query)
+      const job = await deps.jobs.get(tenantId, jobId)
+      if (job === null) throw jobNotFound(jobId)
+      const ledger = await SlotLedger.open(deps, job, now)
+      const from = epochMs(Math.max(window.from, (after ?? -1) + 1))
+      const page = await ledger.list({ window: { ...window, from }, limit, order: 'asc' })
+      const total = await ledger.count(window, page.facts)
+      const nextCursor = page.next === null ? null : writeCursor('slots', page.next)
+      return { slots: page.slots.map(toItem), pagination: paginationOf({ limit, ...total, nextCursor }) }
+    },
+  )
+}
+
+function readWindow({ from, to }: SlotListQuery, now: EpochMs): { from: EpochMs; to: EpochMs } {
+  const last = to === undefined ? now : readSpan(to, 'to').last
+  const first = from === undefined ? epochMs(last - dayMs) : readSpan(from, 'from').first
+  if (last < first) throw refuseField('to', 'lies before from')
+  if (last - first > daysMax * dayMs) throw refuseField('from', `must be at most ${daysMax} days before to`)
+  return { from: first, to: last }
+}
+
+function toItem({ slot, status, reason, executionId }: LedgerSlot): SlotItem {
+  return {
+    scheduled_time: toScheduledTime(slot),
+    status,
+    ...(reason === null ? {} : { reason }),
+    ...(executionId === null ? {} : { execution_id: executionId }),
+  }
+}

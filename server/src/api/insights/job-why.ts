@@ -1,0 +1,262 @@
+// GET /api/v1/jobs/{job_id}/why: one sentence why it ran or did not, then or now. Gathers the facts; the words are in
+// domain/why/why.ts and domain/why/why-slot.ts.
+import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
+import type { FastifyInstance } from 'fastify'
+import type { JobView } from '../../domain/jobs/job.ts'
+import { readInstant } from '../../domain/schedule/instant.ts'
+import { dueAtOf } from '../../domain/schedule/jitter.ts'
+import { nextRun } from '../../domain/schedule/next-run.ts'
+import { lateAfterMs } from '../../domain/scheduling/misfire.ts'
+import { type Answer, awaitsEnd, firstOf, type NowFacts, whyNow, whyUnended } from '../../domain/why/why.ts'
+import { noTurnText } from '../../domain/why/why-graph.ts'
+import { whyNoSlot, whySlot } from '../../domain/why/why-slot.ts'
+import { canRun } from '../../domain/why/why-worker.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { ExecutionView, History, UnderWay } from '../../ports/history.ts'
+import type { Jobs } from '../../ports/jobs.ts'
+import type { Workers } from '../../ports/workers.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { toScheduledTime } from '../executions/execution-view.ts'
+import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
+import {
+  findAgain,
+  findAt,
+  findGraph,
+  findOpenRun,
+  findRunAhead,
+  type GraphFactsDeps,
+} from './graph-facts.ts'
+import { type LedgerDeps, type LedgerSlot, SlotLedger } from './slot-ledger.ts'
+
+export interface JobWhyDeps extends LedgerDeps, GraphFactsDeps {
+  clock: Clock
+  jobs: Pick<Jobs, 'get'>
+  history: Pick<
+    History,
+    'listSlots' | 'listSkips' | 'countSlots' | 'getExecution' | 'listExecutions' | 'underWay'
+  >
+  workers: Pick<Workers, 'list'>
+}
+
+interface Question {
+  ledger: SlotLedger
+  at: EpochMs
+  /** Somebody asks about an instant, be it this one. */
+  isNamed: boolean
+  now: EpochMs
+}
+
+const reachMs = 366 * 86_400_000
+
+export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
+  app.get<{ Params: { job_id: string }; Querystring: WhyQuery }>(
+    '/jobs/:job_id/why',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['executions'],
+        security,
+        summary: 'Why it ran or did not, in one sentence',
+        description:
+          'Of an instant in the past: what became of the slot at that second. Without `at`: why it does not run right now.',
+        querystring: WhyQuery,
+        response: { 200: WhyReply, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params, query }): Promise<WhyReply> => {
+      const jobId = readJobId(params)
+      const now = deps.clock.databaseNow()
+      const at = query.at === undefined ? now : readAt(query.at)
+      const job = await deps.jobs.get(tenantId, jobId)
+      if (job === null) throw jobNotFound(jobId)
+      const ledger = await SlotLedger.open(deps, job, now)
+      return toReply(jobId, at, await answerTo(deps, { ledger, at, isNamed: query.at !== undefined, now }))
+    },
+  )
+}
+
+function readAt(text: string): EpochMs {
+  const instant = readInstant(text, 'at', null)
+  if (instant.ok) return epochMs(Math.floor(instant.value * 1_000))
+  const hint = / \d\d:?\d\d$/.test(text) ? ', with + written as %2B' : ''
+  throw refuseField('at', `must be an instant such as 2026-01-31T09:00:00Z${hint}`)
+}
+
+async function answerTo(deps: JobWhyDeps, question: Question): Promise<Answer> {
+  const { ledger, at, now } = question
+  const second = epochMs(Math.floor(at / 1_000) * 1_000)
+  const isToCome = second > now
+  // Of a job that fires no more, or not for now, that is the answer.
+  if (!question.isNamed || (isToCome && ledger.job.status !== 'ACTIVE'))
+    return whyNow(await factsOfNow(deps, question))
+  const window = { from: second, to: epochMs(second + 999) }
+  const [slot] = (await ledger.list({ window, limit: 1, order: 'asc' })).slots
+  if (slot !== undefined) return answerSlot(deps, question, slot)
+  if (ledger.job.dependsOn.length > 0) return answerTurn(deps, question, second)
+  const [before, after] = await Promise.all([
+    findBefore(ledger, second),
+    findAfter(ledger, epochMs(second + 999)),
+  ])
+  return whyNoSlot(second, { before, after })
+}
+
+async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlot): Promise<Answer> {
+  const { ledger } = question
+  const { job } = ledger
+  const { slot, executionId, range } = found
+  const execution = executionId === null ? null : await deps.history.getExecution(job.tenantId, executionId)
+  const waiting = await answerWaiting(deps, question, execution)
+  if (waiting !== null) return waiting
+  return whySlot({
+    ...found,
+    job,
+    dueAt: dueAtOf(job, slot),
+    execution,
+    version: range?.version ?? null,
+    blocker: found.reason === 'overlap' ? await findBlocker(deps, ledger, slot) : null,
+    instead: found.reason === 'misfire' ? await findInstead(deps, ledger, range!.to) : null,
+    exclusion: found.reason === 'exclusion' ? ledger.nameExclusion(slot, range) : null,
+    again: execution === null ? null : await findAgain(deps, job, execution),
+  })
+}
+
+/** What a job with dependencies did in the graph run of that second. */
+async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs): Promise<Answer> {
+  const { job } = question.ledger
+  const found = await findAt(deps, job, second)
+  const execution = found === null ? null : await deps.history.getExecution(job.tenantId, found.executionId)
+  if (execution === null) {
+    const text = noTurnText(second, (await findGraph(deps, job))!)
+    return { text, status: 'NO_SLOT', reason: 'dependency', slot: null, executionId: null }
+  }
+  const waiting = await answerWaiting(deps, question, execution)
+  if (waiting !== null) return waiting
+  const { slot, status, executionId } = execution
+  const nothing = { reason: null, version: null, blocker: null, instead: null, exclusion: null }
+  const again = await findAgain(deps, job, execution)
+  return whySlot({ ...nothing, job, slot, status, dueAt: slot, executionId, execution, again })
+}
+
+/** What an execution waits for is known of now only; null: it does not wait. */
+async function answerWaiting(
+  deps: JobWhyDeps,
+  question: Question,
+  execution: ExecutionView | null,
+): Promise<Answer | null> {
+  if (execution?.status !== 'PENDING' && execution?.status !== 'WAITING_DEPENDENCIES') return null
+  const facts = await factsOfNow(deps, question, execution.executionId)
+  const one = facts.underWay.executions.find(({ executionId }) => executionId === execution.executionId)
+  return one === undefined ? null : whyUnended(facts, one)
+}
+
+/** The execution of an earlier slot that was under way when this one came, or its graph run that was. */
+async function findBlocker(
+  { history, graphRuns }: JobWhyDeps,
+  ledger: SlotLedger,
+  slot: EpochMs,
+): Promise<string | null> {
+  const { tenantId, jobId } = ledger.job
+  const window = { from: epochMs(Math.max(0, slot - reachMs)), to: epochMs(slot - 1) }
+  const query = { tenantId, jobId, ...window, limit: 1, order: 'desc', lateMs: ledger.lateMs() } as const
+  const executionId = (await history.listSlots(query))?.executions[0]?.executionId
+  const one = executionId === undefined ? null : await history.getExecution(tenantId, executionId)
+  if (one === null) return null
+  const isOver = one.finishedAt !== null && one.finishedAt <= slot && one.retryAt === null
+  if (!isOver) return `the execution ${one.executionId}`
+  const run = one.runId === null ? null : await graphRuns.get(tenantId, one.runId)
+  const wasUnderWay = run !== null && (run.finishedAt === null || run.finishedAt > slot)
+  return wasUnderWay ? `the graph run ${run.runId}` : null
+}
+
+/** The slot behind a range of misfires, if it was among those that were missed. */
+async function findInstead(deps: JobWhyDeps, ledger: SlotLedger, to: EpochMs): Promise<EpochMs | null> {
+  const next = await findAfter(ledger, to)
+  if (next === null || next.executionId === null) return null
+  const one = await deps.history.getExecution(ledger.job.tenantId, next.executionId)
+  const [first] = one?.attempts ?? []
+  const madeAt = first?.enqueuedAt ?? one?.enqueuedAt ?? next.slot
+  return madeAt - dueAtOf(ledger.job, next.slot) >= lateAfterMs ? next.slot : null
+}
+
+async function findBefore(ledger: SlotLedger, at: EpochMs): Promise<LedgerSlot | null> {
+  const window = { from: epochMs(Math.max(0, at - reachMs)), to: epochMs(at - 1) }
+  return (await ledger.list({ window, limit: 1, order: 'desc' })).slots[0] ?? null
+}
+
+async function findAfter(ledger: SlotLedger, at: EpochMs): Promise<LedgerSlot | null> {
+  const window = { from: epochMs(at + 1), to: epochMs(at + reachMs) }
+  return (await ledger.list({ window, limit: 1, order: 'asc' })).slots[0] ?? null
+}
+
+/** `about`: the execution that is asked about; by default the first that there is to tell of. */
+async function factsOfNow(
+  deps: JobWhyDeps,
+  { ledger, now }: Question,
+  about: string | null = null,
+): Promise<NowFacts> {
+  const { job, schedule } = ledger
+  const [underWay, graph, workers, last, after] = await Promise.all([
+    deps.history.underWay(job.tenantId, job.jobId),
+    findGraph(deps, job),
+    deps.workers.list({ tenantId: null }),
+    findBefore(ledger, epochMs(now + 1)),
+    findAfter(ledger, now),
+  ])
+  // With its jitter the latest slot may not be due yet.
+  const next = last?.status === 'SCHEDULED' ? last : after
+  if (underWay === null) throw new Error(`the job ${job.jobId} is gone`)
+  const active = workers.filter((one) => one.status === 'ACTIVE' && canRun(one, job))
+  const free = active.reduce((sum, one) => sum + Math.max(0, one.capacity - one.currentLoad), 0)
+  const run = schedule === null || next === null ? null : nextRun(schedule, epochMs(next.slot - 1))
+  const isOut = next?.reason === 'exclusion'
+  return {
+    job,
+    now,
+    underWay,
+    workers: { count: active.length, free },
+    last,
+    next:
+      next === null
+        ? null
+        : {
+            slot: next.slot,
+            dueAt: dueAtOf(job, next.slot),
+            exclusion: isOut ? (ledger.nameExclusion(next.slot, null) ?? 'by its schedule') : null,
+          },
+    nextRunAt: run === null ? null : dueAtOf(job, run),
+    graph,
+    ...(await factsOfRuns(deps, job, underWay, about)),
+  }
+}
+
+async function factsOfRuns(
+  deps: JobWhyDeps,
+  job: JobView,
+  underWay: UnderWay,
+  about: string | null,
+): Promise<Pick<NowFacts, 'run' | 'runAhead'>> {
+  const { executions } = underWay
+  const one = about === null ? firstOf(underWay) : executions.find((other) => other.executionId === about)
+  const waiting = new Set(
+    executions.filter(({ state }) => state === 'waiting').map(({ executionId }) => executionId),
+  )
+  const isHeld = one?.state === 'waiting' || (one === undefined && awaitsEnd(job))
+  return {
+    run: one?.state === 'blocked' ? await findOpenRun(deps, job, one.executionId) : null,
+    runAhead: isHeld ? await findRunAhead(deps, job, waiting) : null,
+  }
+}
+
+function toReply(jobId: string, at: EpochMs, { text, status, reason, slot, executionId }: Answer): WhyReply {
+  return {
+    answer: text,
+    at: toRfc3339(epochMs(Math.floor(at / 1_000) * 1_000)),
+    job_id: jobId,
+    status,
+    ...(reason === null ? {} : { reason }),
+    ...(slot === null ? {} : { scheduled_time: toScheduledTime(slot) }),
+    ...(executionId === null ? {} : { execution_id: executionId }),
+  }
+}

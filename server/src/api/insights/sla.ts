@@ -1,0 +1,161 @@
+// GET /api/v1/sla: whether everything is on time, from what is counted already and from bounded looks.
+import { Sla, SlaQuery } from '@carillon/contract/sla.ts'
+import type { FastifyInstance } from 'fastify'
+import type { WorkerView } from '../../domain/queue/worker.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Workers } from '../../ports/workers.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+
+export interface SlaDeps {
+  clock: Clock
+  activity: Activity
+  workers: Workers
+}
+
+const minuteMs = 60_000
+const hourMs = 60 * minuteMs
+/** How long each is, and what it is added up from. */
+const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }>> = {
+  '1h': { ms: hourMs, step: 'minute' },
+  '24h': { ms: 24 * hourMs, step: 'minute' },
+  '7d': { ms: 7 * 24 * hourMs, step: 'hour' },
+  '30d': { ms: 30 * 24 * hourMs, step: 'hour' },
+}
+
+export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: SlaDeps): void {
+  app.get<{ Querystring: SlaQuery }>(
+    '/sla',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['dashboards'],
+        security,
+        summary: 'Whether everything is on time',
+        description:
+          'Starts, throughput and rates are of the tenant. Queue, workers and history are of the whole installation for operators, and the own part otherwise.',
+        querystring: SlaQuery,
+        response: { 200: Sla, ...problemResponses },
+      },
+    },
+    async ({ tenantId, caller, query }): Promise<Sla> => {
+      const { window = '24h' } = query
+      const { ms, step } = windows[window]
+      const now = clock.databaseNow()
+      const of = { tenantId: caller.operator ? null : tenantId }
+      const span = { tenantId, to: epochMs(now + hourMs) }
+      // One after the other: a person waits for it, and others need the connections.
+      const past = await activity.ofTenant({ ...span, step, from: epochMs(now - ms) })
+      const latest = await activity.ofTenant({ ...span, step: 'minute', from: epochMs(now - 3 * minuteMs) })
+      const queue = await activity.queue(of)
+      const history = await activity.historySize(of)
+      const sum = addUp(past.buckets)
+      const ended = endedIn(sum)
+      return {
+        window,
+        as_of: toRfc3339(past.asOf),
+        starts: {
+          count: sum.started,
+          within_1s: shareOf(sum.within1s, sum.started),
+          within_5s: shareOf(sum.within5s, sum.started),
+          late_ms_max: sum.lateMsMax,
+        },
+        throughput: throughputOf(latest, sum.peak),
+        queue: {
+          depth: queue.depth,
+          depth_capped: queue.capped,
+          oldest_seconds: queue.oldestAt === null ? null : Math.max(0, now - queue.oldestAt) / 1_000,
+        },
+        rates: {
+          success: shareOf(sum.succeeded, ended),
+          retry: shareOf(sum.retries, sum.attempts),
+          dead_letter: shareOf(sum.deadLetters, ended),
+          timeout: shareOf(sum.timedOut, ended),
+        },
+        workers: countWorkers(await workers.list(of)),
+        history: [
+          {
+            tier: 'hot',
+            bytes: history.bytes,
+            attempts_estimate: history.attempts,
+            oldest_at: history.oldestAt === null ? null : toRfc3339(history.oldestAt),
+          },
+        ],
+      }
+    },
+  )
+}
+
+const nothing: ActivityBucket = {
+  ...{
+    at: epochMs(0),
+    succeeded: 0,
+    failed: 0,
+    timedOut: 0,
+    cancelled: 0,
+    skipped: 0,
+    attempts: 0,
+    retries: 0,
+  },
+  ...{
+    deadLetters: 0,
+    durationMsSum: 0,
+    durationMsMax: 0,
+    started: 0,
+    within1s: 0,
+    within5s: 0,
+    lateMsMax: 0,
+  },
+  peak: null,
+}
+
+function addUp(buckets: readonly ActivityBucket[]): ActivityBucket {
+  return buckets.reduce(
+    (sum, one) => ({
+      ...nothing,
+      succeeded: sum.succeeded + one.succeeded,
+      failed: sum.failed + one.failed,
+      timedOut: sum.timedOut + one.timedOut,
+      attempts: sum.attempts + one.attempts,
+      retries: sum.retries + one.retries,
+      deadLetters: sum.deadLetters + one.deadLetters,
+      started: sum.started + one.started,
+      within1s: sum.within1s + one.within1s,
+      within5s: sum.within5s + one.within5s,
+      lateMsMax: Math.max(sum.lateMsMax, one.lateMsMax),
+      peak: one.peak !== null && one.peak.count > (sum.peak?.count ?? 0) ? one.peak : sum.peak,
+    }),
+    nothing,
+  )
+}
+
+function endedIn({ succeeded, failed, timedOut }: ActivityBucket): number {
+  return succeeded + failed + timedOut
+}
+
+function shareOf(part: number, whole: number): number | null {
+  return whole === 0 ? null : part / whole
+}
+
+/** Of the minute that is not over and the one before: as long as is counted of them. */
+function throughputOf({ asOf, buckets }: ActivityPage, peak: ActivityBucket['peak']): Sla['throughput'] {
+  const from = epochMs(Math.floor(asOf / minuteMs) * minuteMs - minuteMs)
+  const ended = endedIn(addUp(buckets.filter(({ at }) => at >= from)))
+  return {
+    now_per_second: perSecond(ended, asOf - from),
+    peak_per_second: perSecond(peak?.count ?? 0, minuteMs),
+    peak_at: peak === null ? null : toRfc3339(peak.at as EpochMs),
+  }
+}
+
+function perSecond(count: number, ms: number): number {
+  return Math.round((count / ms) * 1_000 * 1_000) / 1_000
+}
+
+function countWorkers(all: readonly WorkerView[]): Sla['workers'] {
+  const alive = all.filter(({ status }) => status !== 'DEAD')
+  const capacity = alive.reduce((sum, one) => sum + one.capacity, 0)
+  const running = alive.reduce((sum, one) => sum + one.currentLoad, 0)
+  return { count: alive.length, capacity, running, utilisation: shareOf(running, capacity) }
+}

@@ -1,0 +1,92 @@
+// GET /api/v1/failures and /late: what failed, grouped, and what was not on time.
+import { type Failure, FailureList, FailureQuery } from '@carillon/contract/failure.ts'
+import { type LateItem, LateList, LateQuery } from '@carillon/contract/late.ts'
+import type { FastifyInstance } from 'fastify'
+import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Activity, FailureGroup, LateSlot } from '../../ports/activity.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+
+export interface TroubleDeps {
+  clock: Clock
+  activity: Activity
+}
+
+const tags = ['dashboards']
+const minuteMs = 60_000
+const minutesDefault = 60
+const failuresDefault = 20
+const lateDefault = 50
+
+export function troubleRoutes(app: FastifyInstance, { clock, activity }: TroubleDeps): void {
+  const since = (minutes: number) => epochMs(clock.databaseNow() - minutes * minuteMs)
+
+  app.get<{ Querystring: FailureQuery }>(
+    '/failures',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'What fails, by job and kind of error',
+        description:
+          'Attempts that failed, timed out or were lost, seconds after that. Kept for 14 days; of one tenant 1,000 different ones in ten minutes, the most frequent.',
+        querystring: FailureQuery,
+        response: { 200: FailureList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<FailureList> => {
+      const { minutes = minutesDefault, limit = failuresDefault } = query
+      const failures = await activity.failures({ tenantId, from: since(minutes), limit })
+      return { failures: failures.map(toFailure) }
+    },
+  )
+
+  app.get<{ Querystring: LateQuery }>(
+    '/late',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'Slots that began late, were skipped, or still wait',
+        description:
+          'What began late is known when its attempt has ended. What waits is looked for among the first of the queue.',
+        querystring: LateQuery,
+        response: { 200: LateList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<LateList> => {
+      const { minutes = minutesDefault, limit = lateDefault } = query
+      const late = await activity.late({ tenantId, from: since(minutes), limit })
+      return { late: late.map(toLate) }
+    },
+  )
+}
+
+function toFailure(group: FailureGroup): Failure {
+  return {
+    job_id: group.jobId,
+    job_name: group.jobName,
+    error_type: group.errorType,
+    message: group.message,
+    http_status: group.httpStatus,
+    count: group.count,
+    first_seen_at: toRfc3339(group.firstAt),
+    last_seen_at: toRfc3339(group.lastAt),
+    last_execution_id: group.lastExecutionId,
+  }
+}
+
+function toLate(slot: LateSlot): LateItem {
+  return {
+    job_id: slot.jobId,
+    job_name: slot.jobName,
+    scheduled_time: toRfc3339(slot.slot),
+    kind: slot.kind,
+    late_ms: slot.lateMs,
+    reason: slot.reason,
+    slot_count: slot.slotCount,
+    execution_id: slot.executionId,
+  }
+}

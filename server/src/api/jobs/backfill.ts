@@ -1,0 +1,150 @@
+// POST /api/v1/jobs/{job_id}/backfill: run the slots of a past range, whatever became of them then.
+import { BackfillRequest, Operation } from '@carillon/contract/operation.ts'
+import type { FastifyInstance } from 'fastify'
+import type { JobView } from '../../domain/jobs/job.ts'
+import { type BackfillFilter, backfillSlotsMax, type NewOperation } from '../../domain/jobs/operation.ts'
+import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
+import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
+import { countRuns } from '../../domain/schedule/count-runs.ts'
+import { calendarNames, emptyCalendars } from '../../domain/schedule/exclusions.ts'
+import { readInstant } from '../../domain/schedule/instant.ts'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import type { Calendars } from '../../ports/calendars.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { GraphRuns } from '../../ports/graph-runs.ts'
+import type { Ids } from '../../ports/ids.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { startOperation } from './operation-view.ts'
+import { rootsOf } from './validate-dependencies.ts'
+
+export interface BackfillDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+}
+
+/** Roots named in an answer. */
+const rootsNamedMax = 10
+
+/** Both included. */
+type Range = Pick<BackfillFilter, 'from' | 'to'>
+
+export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
+  const { clock, ids } = deps
+
+  app.post<{ Params: { job_id: string }; Body: BackfillRequest }>(
+    '/jobs/:job_id/backfill',
+    {
+      config: { scope: 'operate' },
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Run the slots of a past range',
+        description:
+          'An execution of kind backfill for each slot that the present schedule has there and does not exclude, also where one ran already. An operation makes them one after the other. They wait for what is under way, and what comes meanwhile waits for them or is skipped, as the overlap policy says.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: BackfillRequest,
+        response: { 200: inDryRun(Operation), 202: Operation, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const jobId = readJobId(request.params)
+      const now = clock.databaseNow()
+      const range = readRange(body, now)
+      const { order = 'asc', max_concurrent: maxConcurrent = 1 } = body
+      return answerWrite<Operation>(deps, request, reply, async (stores) => {
+        const { jobs, calendars, operations } = stores
+        const job = requireUndeleted(await jobs.get(tenantId, jobId), jobId)
+        if (job.dependsOn.length > 0) throw await refuseDependent(stores.graphRuns, job)
+        requireGrid(job)
+        const total = requireSome(await countSlots(calendars, job, range))
+        const { schedule, anchorAt } = job
+        const operation: NewOperation = {
+          operationId: ids.next(),
+          tenantId,
+          kind: 'backfill',
+          filter: { jobId, ...range },
+          options: { backfill: { order, maxConcurrent, schedule, anchorAt } },
+          createdBy: caller.name,
+          createdAt: now,
+          total,
+          totalCapped: false,
+        }
+        return startOperation(operations, operation)
+      })
+    },
+  )
+}
+
+function readRange(body: BackfillRequest, now: EpochMs): Range {
+  const from = epochMs(Math.ceil(readBound(body.from, 'from')))
+  const to = epochMs(Math.floor(readBound(body.to, 'to')))
+  if (to > now) throw refuseField('/to', 'must not lie in the future')
+  if (from > to) throw refuseField('/to', 'lies before from')
+  return { from, to }
+}
+
+/** Milliseconds; may carry a fraction. */
+function readBound(text: string, name: 'from' | 'to'): number {
+  const instant = readInstant(text, name, null)
+  if (!instant.ok) throw refuseField(`/${name}`, 'must be an instant such as 2026-01-31T09:00:00Z')
+  return instant.value * 1_000
+}
+
+function requireUndeleted(job: JobView | null, jobId: string): JobView {
+  if (job === null) throw jobNotFound(jobId)
+  if (job.status === 'DELETED') throw jobDeleted(jobId)
+  return job
+}
+
+/** A job whose slots lie where its schedule says, whenever one asks. */
+function requireGrid({ jobId, schedule }: JobView): void {
+  if (schedule.type === 'IMMEDIATE')
+    throw new ApiError('BACKFILL_NOT_POSSIBLE', `The job ${jobId} ran once, when it was created.`)
+  if (isAfterCompletion(schedule)) {
+    const detail = `The slots of the job ${jobId} count from the end of its last execution.`
+    throw new ApiError('BACKFILL_NOT_POSSIBLE', detail)
+  }
+}
+
+/** It runs again when that runs again which it runs after. */
+async function refuseDependent(
+  graphRuns: Pick<GraphRuns, 'graphOf'>,
+  { tenantId, jobId }: JobView,
+): Promise<ApiError> {
+  const graph = await graphRuns.graphOf(tenantId, jobId)
+  const roots = graph === null ? [] : rootsOf(graph, jobId)
+  const named = roots.slice(0, rootsNamedMax).map((root) => `${root.name} (${root.jobId})`)
+  const more = roots.length > rootsNamedMax ? ` and ${roots.length - rootsNamedMax} more` : ''
+  const detail = `The job ${jobId} runs after others and has no slots of its own. Backfill where its runs start: ${named.join(', ')}${more}.`
+  return new ApiError('BACKFILL_NOT_POSSIBLE', detail)
+}
+
+/** Slots that the exclusions, as they are now, do not skip. */
+async function countSlots(
+  stores: Pick<Calendars, 'resolve'>,
+  { jobId, tenantId, schedule, anchorAt }: JobView,
+  { from, to }: Range,
+): Promise<number> {
+  const names = calendarNames(schedule) ?? []
+  const found = names.length > 0 ? await stores.resolve(tenantId, names) : {}
+  const calendars = { ...emptyCalendars([schedule]), ...found }
+  const compiled = compileSchedule(schedule, { createdAt: anchorAt, jobId, calendars })
+  // One that cannot be read any more yields nothing, here as when it fires.
+  return compiled.ok ? countRuns(compiled.value.compiled, { from, to: epochMs(to + 1) }) : 0
+}
+
+function requireSome(slots: number): number {
+  if (slots === 0) throw refuseField('/from', 'begins a range in which the schedule runs no slot')
+  if (slots > backfillSlotsMax) {
+    const [found, most] = [slots, backfillSlotsMax].map((count) => count.toLocaleString('en-US'))
+    const detail = `begins a range of ${found} slots; a backfill runs at most ${most}`
+    throw new ApiError('BACKFILL_TOO_LARGE', `/from ${detail}.`, [{ pointer: '/from', detail }])
+  }
+  return slots
+}

@@ -1,0 +1,177 @@
+// /api/v1/calendars: days and windows under a name, which schedules exclude. A change holds for every job that names it.
+import {
+  Calendar,
+  CalendarList,
+  CalendarListQuery,
+  CalendarRequest,
+  calendarNamePattern,
+} from '@carillon/contract/calendar.ts'
+import type { FastifyInstance } from 'fastify'
+import type * as domain from '../../domain/jobs/calendar.ts'
+import { checkEntries, type DayOrWindow } from '../../domain/schedule/exclusions.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Calendars } from '../../ports/calendars.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+
+export interface CalendarDeps extends WriteDeps {
+  calendars: Calendars
+}
+
+const tags = ['schedules']
+const namePattern = new RegExp(calendarNamePattern)
+type CalendarParams = { name: string }
+
+export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
+  const { calendars } = deps
+
+  app.get<{ Querystring: CalendarListQuery }>(
+    '/calendars',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'The calendars, by name',
+        querystring: CalendarListQuery,
+        response: { 200: CalendarList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<CalendarList> => {
+      const limit = limitOf(query)
+      const page = await calendars.list({
+        tenantId,
+        after: readNameCursor('calendars', query, namePattern),
+        limit,
+      })
+      const nextCursor = cursorBehind('calendars', page.more, page.calendars.at(-1)?.name)
+      return {
+        calendars: page.calendars.map(toCalendar),
+        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+      }
+    },
+  )
+
+  app.get<{ Params: CalendarParams }>(
+    '/calendars/:name',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'One calendar',
+        querystring: noParameters,
+        response: { 200: Calendar, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params }): Promise<Calendar> => {
+      const name = readName(params)
+      const calendar = await calendars.get(tenantId, name)
+      if (calendar === null) throw calendarNotFound(name)
+      return toCalendar(calendar)
+    },
+  )
+
+  app.put<{ Params: CalendarParams; Body: CalendarRequest }>(
+    '/calendars/:name',
+    {
+      config: { scope: 'write' },
+      schema: {
+        tags,
+        security,
+        summary: 'Create or replace a calendar',
+        description: 'It holds for the slots that come from now on, of every job that names it.',
+        params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
+        querystring: writeQuery(),
+        body: CalendarRequest,
+        response: {
+          200: { ...Calendar, description: 'It was there; this is how it is now.' },
+          201: { ...Calendar, description: 'It was created.' },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, params, body } = request
+      const order = {
+        tenantId,
+        name: params.name,
+        description: body.description ?? null,
+        entries: requireEntries(body.entries),
+        by: caller.name,
+      }
+      return answerWrite<Calendar>(deps, request, reply, async (stores) => {
+        const outcome = await stores.calendars.put(order)
+        if (outcome.kind === 'too_many') {
+          throw new ApiError('TOO_MANY_CALENDARS', 'The tenant has as many calendars as it may have.')
+        }
+        const answer = { body: toCalendar(outcome.calendar), wake: ['changes'] as const }
+        if (outcome.kind === 'replaced') return { status: 200, ...answer }
+        return { status: 201, headers: { location: `/api/v1/calendars/${params.name}` }, ...answer }
+      })
+    },
+  )
+
+  app.delete<{ Params: CalendarParams }>(
+    '/calendars/:name',
+    {
+      config: { scope: 'write' },
+      schema: {
+        tags,
+        security,
+        summary: 'Delete a calendar',
+        description: 'Not while a job that is not deleted names it.',
+        querystring: writeQuery(),
+        response: {
+          200: emptyInDryRun,
+          204: { type: 'null', description: 'It is gone.' },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const name = readName(request.params)
+      return answerWrite<null>(deps, request, reply, async (stores) => {
+        const outcome = await stores.calendars.delete(request.tenantId, name)
+        if (outcome === 'not_found') throw calendarNotFound(name)
+        if (outcome === 'in_use') throw new ApiError('CALENDAR_IN_USE', `A job names the calendar ${name}.`)
+        return { status: 204, body: null }
+      })
+    },
+  )
+}
+
+/** What no calendar can be called names nothing; it never reaches the store. */
+function readName({ name }: CalendarParams): string {
+  if (!namePattern.test(name)) throw calendarNotFound(name)
+  return name
+}
+
+function calendarNotFound(name: string): ApiError {
+  return new ApiError('CALENDAR_NOT_FOUND', `There is no calendar ${name.slice(0, 128)}.`)
+}
+
+/** Which keys go together, and whether the days exist, is the schedule engine's to say. */
+function requireEntries(entries: CalendarRequest['entries']): DayOrWindow[] {
+  const error = checkEntries(entries)
+  if (error === null) return entries as DayOrWindow[]
+  const { code, message: detail, allowed } = error
+  throw new ApiError('INVALID_REQUEST', detail, [
+    { pointer: `/${error.field}`, detail, code, ...(allowed === null ? {} : { allowed }) },
+  ])
+}
+
+function toCalendar(calendar: domain.Calendar): Calendar {
+  return {
+    name: calendar.name,
+    description: calendar.description,
+    entries: calendar.entries.map((entry) => ({ ...entry })),
+    revision: calendar.revision,
+    created_at: toRfc3339(calendar.createdAt),
+    created_by: calendar.createdBy,
+    updated_at: toRfc3339(calendar.updatedAt),
+    updated_by: calendar.updatedBy,
+  }
+}

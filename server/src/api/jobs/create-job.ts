@@ -1,0 +1,64 @@
+// A job is created, by POST or by PUT.
+import type { CreatedJob, JobRequest } from '@carillon/contract/job.ts'
+import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import { isLimited } from '../../domain/jobs/job.ts'
+import type { LaneChooser } from '../../domain/queue/lane.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { NewJob } from '../../ports/jobs.ts'
+import type { WriteStores } from '../../ports/requests.ts'
+import { queueTopics, type WakeupTopic } from '../../ports/wakeup.ts'
+import type { Caller } from '../access/auth.ts'
+import { refuseGraph } from '../graphs/graph-refusal.ts'
+import { ApiError } from '../http/api-error.ts'
+import { tagOf } from '../http/if-match.ts'
+import type { WriteAnswer } from '../http/write.ts'
+import { toJob, viewOf } from './job-view.ts'
+import { calendarsNamed } from './named-calendars.ts'
+import { planJob } from './plan-new-job.ts'
+import { warningsOf } from './validate-dependencies.ts'
+
+export interface CreateDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+}
+
+export interface CreateOrder {
+  caller: Caller
+  request: JobRequest
+  stores: Pick<WriteStores, 'jobs' | 'calendars' | 'graphRuns'>
+}
+
+export async function createJob(
+  { clock, ids, lanes }: CreateDeps,
+  { caller, request, stores }: CreateOrder,
+): Promise<WriteAnswer<CreatedJob> | 'key_taken'> {
+  const { tenantId, tier, name: by } = caller
+  const calendars = await calendarsNamed(stores.calendars, tenantId, request.schedule)
+  const now = clock.databaseNow()
+  const enqueue = () => ({ executionId: ids.nextBatch(), lane: lanes.choose(tenantId, clock.monotonicMs()) })
+  const job = planJob(request, { jobId: ids.next(), tenantId, tier, by, now, enqueue, calendars })
+  const created = await stores.jobs.create(job)
+  if (created === 'key_taken') return 'key_taken'
+  if (isGraphRefusal(created)) throw refuseGraph(created, job.dependsOn)
+  // A new job has no dependents, so of most there is nothing to look at.
+  const warnings = job.dependsOn.length > 0 ? await warningsOf(stores.graphRuns, job) : {}
+  const body = { ...toJob(viewOf(job), { now, calendars }), ...warnings }
+  return {
+    status: 201,
+    headers: { etag: tagOf(job.version), location: `/api/v1/jobs/${job.jobId}` },
+    body: job.immediate === null ? body : { ...body, execution_id: job.immediate.executionId },
+    wake: wokenBy(job),
+  }
+}
+
+function wokenBy(job: NewJob): WakeupTopic[] {
+  if (job.immediate === null) return ['changes']
+  return isLimited(job) ? ['waiting'] : queueTopics(job.immediate.lane)
+}
+
+export function keyTaken(key: string | undefined): ApiError {
+  const errors = [{ pointer: '/key', detail: 'is the key of another job' }]
+  return new ApiError('JOB_KEY_TAKEN', `Another job has the key ${key}.`, errors)
+}

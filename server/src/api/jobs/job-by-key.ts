@@ -1,0 +1,133 @@
+// PUT /api/v1/jobs/by-key/{key}: the job of this key shall be so. Creates it or replaces it, whichever it takes.
+import { CreatedJob, JobRequest, jobKeyPattern } from '@carillon/contract/job.ts'
+import type { FastifyInstance } from 'fastify'
+import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import type { WriteStores } from '../../ports/requests.ts'
+import type { Caller } from '../access/auth.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { refuseGraph } from '../graphs/graph-refusal.ts'
+import { ApiError } from '../http/api-error.ts'
+import {
+  checkVersion,
+  type Precondition,
+  putHeaders,
+  readIfMatch,
+  readIfNoneMatch,
+  tagOf,
+} from '../http/if-match.ts'
+import { refuseJobOptions } from '../http/not-supported.ts'
+import { refuseField } from '../http/problem.ts'
+import { answerWrite, type WriteAnswer, type WriteDeps, writeQuery } from '../http/write.ts'
+import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { toJob } from './job-view.ts'
+import { calendarsNamed, calendarsOf } from './named-calendars.ts'
+import { planEdit } from './plan-edit.ts'
+import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
+
+export interface JobByKeyDeps extends CreateDeps, WriteDeps {}
+
+interface PutOrder {
+  caller: Caller
+  request: JobRequest & { key: string }
+  ifMatch: Precondition
+  ifNoneMatch: '*' | null
+}
+
+/** Others may create and delete the job while we look. */
+const triesMax = 3
+
+export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
+  app.put<{ Params: { key: string }; Body: JobRequest }>(
+    '/jobs/by-key/:key',
+    {
+      config: { scope: 'write' },
+      preValidation: refuseJobOptions,
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Create or replace the job of a key',
+        description:
+          'What the body leaves out gets its default. A job that is so already keeps its version. A header value of `***` keeps the stored one.',
+        params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
+        headers: putHeaders,
+        querystring: writeQuery(),
+        body: JobRequest,
+        response: {
+          200: { ...CreatedJob, description: 'It was there; this is how it is now.' },
+          201: { ...CreatedJob, description: 'It was created.' },
+          ...problemResponses,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { params, body, caller } = request
+      const { key } = params
+      if (body.key !== undefined && body.key !== key)
+        throw refuseField('/key', `must be ${key}, as in the path`)
+      const order = {
+        caller,
+        request: { ...body, key },
+        ifMatch: readIfMatch(request),
+        ifNoneMatch: readIfNoneMatch(request),
+      }
+      return answerWrite<CreatedJob>(deps, request, reply, async (stores) => putJob(deps, order, stores))
+    },
+  )
+}
+
+async function putJob(
+  deps: JobByKeyDeps,
+  order: PutOrder,
+  stores: WriteStores,
+): Promise<WriteAnswer<CreatedJob>> {
+  const { caller, request } = order
+  for (let tries = 0; tries < triesMax; tries++) {
+    const found = await stores.jobs.getByKey(caller.tenantId, request.key)
+    const answer =
+      found === null
+        ? await create(deps, order, stores)
+        : await replace(deps, order, { stores, jobId: found.jobId })
+    if (answer !== 'changed_meanwhile') return answer
+  }
+  throw keyTaken(request.key)
+}
+
+async function create(deps: JobByKeyDeps, { caller, request, ifMatch }: PutOrder, stores: WriteStores) {
+  if (ifMatch !== null) throw refuseCondition('If-Match', `There is no job with the key ${request.key}.`)
+  const created = await createJob(deps, { caller, request, stores })
+  return created === 'key_taken' ? 'changed_meanwhile' : created
+}
+
+async function replace(
+  { clock }: JobByKeyDeps,
+  { caller, request, ifMatch, ifNoneMatch }: PutOrder,
+  { stores, jobId }: { stores: WriteStores; jobId: string },
+): Promise<WriteAnswer<CreatedJob> | 'changed_meanwhile'> {
+  if (ifNoneMatch === '*') throw refuseCondition('If-None-Match', `${jobId} has the key ${request.key}.`)
+  const { tenantId, tier, name: by } = caller
+  const { jobs, calendars, graphRuns } = stores
+  const dependsOn = dependenciesOf(request.depends_on)
+  const named = await calendarsNamed(calendars, tenantId, request.schedule)
+  let isStill = true
+  const job = await jobs.change({ tenantId, jobId, dependsOn }, (state) => {
+    isStill = state.status !== 'DELETED' && state.key === request.key
+    if (!isStill) return null
+    checkVersion(ifMatch, state)
+    return planEdit(state, request, { by, tier, calendars: named })
+  })
+  if (job === 'not_found' || job === 'key_taken' || !isStill) return 'changed_meanwhile'
+  if (isGraphRefusal(job)) throw refuseGraph(job, dependsOn)
+  return {
+    status: 200,
+    headers: { etag: tagOf(job.version) },
+    body: {
+      ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
+      ...(await warningsOf(graphRuns, job)),
+    },
+    wake: ['changes'],
+  }
+}
+
+function refuseCondition(pointer: string, detail: string): ApiError {
+  return new ApiError('VERSION_STALE', detail, [{ pointer, detail: 'does not hold' }])
+}

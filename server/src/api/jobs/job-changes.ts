@@ -1,0 +1,97 @@
+// PATCH /api/v1/jobs/{job_id}: change any part of a job. What comes of the patch is judged as a whole, by the rules by
+// which a job is created.
+import { ChangedJob, JobPatch, JobRequest } from '@carillon/contract/job.ts'
+import type { FastifyInstance } from 'fastify'
+import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { refuseGraph } from '../graphs/graph-refusal.ts'
+import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
+import { parseJsonBody } from '../http/json-body.ts'
+import { refuseJobOptions } from '../http/not-supported.ts'
+import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { invalidRequest } from '../http/problem.ts'
+import { answerWrite, type WriteDeps, writeQuery } from '../http/write.ts'
+import { keyTaken } from './create-job.ts'
+import { applyPatch } from './job-patch.ts'
+import { toJob } from './job-view.ts'
+import { calendarsNamed, calendarsOf } from './named-calendars.ts'
+import { planEdit } from './plan-edit.ts'
+import { dependenciesOf, warningsOf } from './validate-dependencies.ts'
+
+export interface JobChangeDeps extends WriteDeps {
+  clock: Clock
+}
+
+const mergePatch = 'application/merge-patch+json'
+
+/** In a scope of its own: no other call takes a merge patch. */
+export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps): Promise<void> {
+  const { clock } = deps
+  app.addContentTypeParser<Buffer>(mergePatch, { parseAs: 'buffer' }, parseJsonBody)
+  const requireJob = createJudge(app)
+
+  app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
+    '/jobs/:job_id',
+    {
+      config: { scope: 'write' },
+      preValidation: [requireIfMatch, refuseJobOptions],
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Change a job',
+        description:
+          'Executions that were fired before run as they were; a new schedule counts from now on. A header value of `***` keeps the stored one. The answer is the job; its version is the same if nothing has changed.',
+        headers: ifMatchRequired,
+        querystring: writeQuery(),
+        consumes: ['application/json', mergePatch],
+        body: JobPatch,
+        response: { 200: ChangedJob, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body: patch } = request
+      const jobId = readJobId(request.params)
+      const precondition = readIfMatch(request)
+      const given = patch['depends_on'] as JobRequest['depends_on'] | null
+      const dependencies = given === undefined ? {} : { dependsOn: dependenciesOf(given) }
+      return answerWrite<ChangedJob>(deps, request, reply, async ({ jobs, calendars, graphRuns }) => {
+        const named = await calendarsNamed(calendars, tenantId, patch['schedule'] as JobRequest['schedule'])
+        let key: string | undefined
+        const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
+          if (state.status === 'DELETED') throw jobDeleted(jobId)
+          checkVersion(precondition, state)
+          const wanted = requireJob(applyPatch(state, patch))
+          key = wanted.key
+          return planEdit(state, wanted, { by: caller.name, tier: caller.tier, calendars: named })
+        })
+        if (job === 'not_found') throw jobNotFound(jobId)
+        if (job === 'key_taken') throw keyTaken(key)
+        if (isGraphRefusal(job)) throw refuseGraph(job, dependencies.dependsOn)
+        return {
+          status: 200,
+          headers: { etag: tagOf(job.version) },
+          body: {
+            ...toJob(job, { calendars: await calendarsOf(calendars, [job]), now: clock.databaseNow() }),
+            ...(await warningsOf(graphRuns, job)),
+          },
+          wake: ['changes'],
+        }
+      })
+    },
+  )
+}
+
+/** The schema by which POST judges. */
+function createJudge(app: FastifyInstance): (value: unknown) => JobRequest {
+  const validate = app.validatorCompiler!({
+    schema: JobRequest,
+    method: 'POST',
+    url: '/jobs',
+    httpPart: 'body',
+  })
+  return (value) => {
+    if (validate(value) !== true) throw invalidRequest(validate.errors ?? [], 'body')
+    return value as JobRequest
+  }
+}

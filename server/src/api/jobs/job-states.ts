@@ -1,0 +1,154 @@
+// PATCH /api/v1/jobs/{job_id}/pause and /resume, DELETE /api/v1/jobs/{job_id}: whether a job fires.
+import { JobState, PauseRequest } from '@carillon/contract/job.ts'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { isGraphRefusal } from '../../domain/graphs/graph.ts'
+import {
+  type ChangeRefusal,
+  deleteJob,
+  type JobWrite,
+  type JobState as LockedJob,
+  pauseJob,
+  resumeJob,
+} from '../../domain/jobs/job-change.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { ChangeTarget } from '../../ports/jobs.ts'
+import type { WakeupTopic } from '../../ports/wakeup.ts'
+import { noFields, problemResponses, security } from '../docs/openapi.ts'
+import { refuseGraph } from '../graphs/graph-refusal.ts'
+import { ApiError } from '../http/api-error.ts'
+import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../http/if-match.ts'
+import { takeNoBody } from '../http/json-body.ts'
+import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { answerWrite, type WriteDeps, writeQuery } from '../http/write.ts'
+import { toJobState } from './job-view.ts'
+import { calendarsOf } from './named-calendars.ts'
+import { readUntil } from './pause-until.ts'
+
+export interface JobStateDeps extends WriteDeps {
+  clock: Clock
+}
+
+interface StateChange {
+  decide: (job: LockedJob) => JobWrite | ChangeRefusal | null
+  /** Absent: what it runs after stays as it is. */
+  dependencies?: Pick<ChangeTarget, 'dependsOn'>
+  wake?: readonly WakeupTopic[]
+}
+type JobParams = { job_id: string }
+
+const tags = ['jobs']
+const response = { 200: JobState, ...problemResponses }
+
+export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
+  app.patch<{ Params: JobParams; Body: PauseRequest }>(
+    '/jobs/:job_id/pause',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Pause a job',
+        description:
+          'It fires no slot any more; what was fired goes on, and it can be triggered. Of a paused job the reason and the end are replaced.',
+        headers: ifMatchHeader,
+        querystring: writeQuery(),
+        body: PauseRequest,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { body, caller } = request
+      const until = body.until === undefined ? null : readUntil(body.until, deps.clock.databaseNow())
+      const pause = { by: caller.name, reason: body.reason ?? null, until }
+      return answerChange(deps, request, reply, { decide: (job) => pauseJob(job, pause) })
+    },
+  )
+
+  app.patch<{ Params: JobParams }>(
+    '/jobs/:job_id/resume',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags,
+        security,
+        summary: 'Resume a job',
+        description: 'It fires from its next slot on. The slots of the pause are skipped.',
+        headers: ifMatchHeader,
+        querystring: writeQuery(),
+        body: noFields,
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { name: by } = request.caller
+      return answerChange(deps, request, reply, { decide: (job) => resumeJob(job, { by, at: null }) })
+    },
+  )
+
+  app.delete<{ Params: JobParams; Querystring: { cancel_running?: boolean } }>(
+    '/jobs/:job_id',
+    {
+      config: { scope: 'write' },
+      schema: {
+        tags,
+        security,
+        summary: 'Delete a job',
+        description:
+          'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id. Refused while other jobs run after it.',
+        headers: ifMatchHeader,
+        querystring: writeQuery({
+          cancel_running: { type: 'boolean', description: 'true: what runs is cancelled too.' },
+        }),
+        response,
+      },
+    },
+    async (request, reply) => {
+      const { name: by } = request.caller
+      const { cancel_running: cancelRunning = false } = request.query
+      // Also the runs of graphs that it was to run in.
+      const wake: WakeupTopic[] = ['changes', 'waiting', ...(cancelRunning ? (['cancels'] as const) : [])]
+      return answerChange(deps, request, reply, {
+        decide: (job) => deleteJob(job, { by, cancelRunning }),
+        // What is gone runs after nothing.
+        dependencies: { dependsOn: [] },
+        wake,
+      })
+    },
+  )
+}
+
+function answerChange(
+  deps: JobStateDeps,
+  request: FastifyRequest<{ Params: JobParams }>,
+  reply: FastifyReply,
+  { decide, dependencies = {}, wake = ['changes'] }: StateChange,
+): Promise<FastifyReply> {
+  const { tenantId } = request
+  const jobId = readJobId(request.params)
+  const precondition = readIfMatch(request)
+  return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
+    const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
+      checkVersion(precondition, state)
+      return requireChangeable(decide(state), jobId)
+    })
+    if (job === 'not_found' || job === 'key_taken') throw jobNotFound(jobId)
+    if (isGraphRefusal(job)) throw refuseGraph(job)
+    return {
+      status: 200,
+      headers: { etag: tagOf(job.version) },
+      body: toJobState(job, {
+        calendars: await calendarsOf(calendars, [job]),
+        now: deps.clock.databaseNow(),
+      }),
+      wake,
+    }
+  })
+}
+
+function requireChangeable(decision: JobWrite | ChangeRefusal | null, jobId: string): JobWrite | null {
+  if (decision === 'deleted') throw jobDeleted(jobId)
+  if (decision === 'completed') throw new ApiError('JOB_COMPLETED', `The job ${jobId} has no slot left.`)
+  return decision
+}

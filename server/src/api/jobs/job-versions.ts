@@ -1,0 +1,45 @@
+// GET /api/v1/jobs/{job_id}/versions: what the job was before each change, and who made it so.
+import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-version.ts'
+import type { FastifyInstance } from 'fastify'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import type { JobVersions } from '../../ports/job-versions.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
+import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { toDefinition } from './job-view.ts'
+
+export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVersions: JobVersions }): void {
+  app.get<{ Params: { job_id: string }; Querystring: JobVersionListQuery }>(
+    '/jobs/:job_id/versions',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'The versions of a job, the latest first',
+        description:
+          'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
+        querystring: JobVersionListQuery,
+        response: { 200: JobVersionList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params, query }): Promise<JobVersionList> => {
+      const jobId = readJobId(params)
+      const limit = limitOf(query)
+      const before = readInstantCursor('versions', query)
+      const page = await jobVersions.list({ tenantId, jobId, before, limit })
+      if (page === null) throw jobNotFound(jobId)
+      const last = page.versions.at(-1)?.job.version
+      const nextCursor = page.more && last !== undefined ? writeCursor('versions', last) : null
+      return {
+        versions: page.versions.map(({ job, createdAt, createdBy }) => ({
+          version: job.version,
+          created_at: createdAt === null ? null : toRfc3339(createdAt),
+          created_by: createdBy,
+          job: toDefinition(job),
+        })),
+        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+      }
+    },
+  )
+}

@@ -1,0 +1,148 @@
+// A job as clients see it. Values of headers and of the environment are left out: they are secrets more often than not.
+import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
+import type { JobVersionList } from '@carillon/contract/job-version.ts'
+import { type Execution, hasSchedule, type JobVersion, type JobView } from '../../domain/jobs/job.ts'
+import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
+import { compileSchedule } from '../../domain/schedule/compile-schedule.ts'
+import type { Calendars } from '../../domain/schedule/exclusions.ts'
+import { dueAtOf } from '../../domain/schedule/jitter.ts'
+import { type CompiledSchedule, isExcluded, nextRun } from '../../domain/schedule/next-run.ts'
+import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { JobStats } from '../../ports/history.ts'
+import type { NewJob } from '../../ports/jobs.ts'
+
+/** Shown instead of the value of a header or a variable, and taken for it when a job is changed. */
+export const hiddenValue = '***'
+
+export interface ShapeContext {
+  now: EpochMs
+  /** What the calendars hold that the job names. */
+  calendars: Calendars
+}
+
+export function toJob(job: JobView, context: ShapeContext): Job {
+  return {
+    job_id: job.jobId,
+    key: job.key,
+    status: job.status,
+    pause: pauseOf(job),
+    ...toDefinition(job),
+    schedule: hasSchedule(job) ? showSchedule(job, context) : null,
+    version: job.version,
+    created_at: toRfc3339(job.createdAt),
+    created_by: job.createdBy,
+    updated_at: toRfc3339(job.updatedAt),
+    updated_by: job.updatedBy,
+  }
+}
+
+/** A version of a job: what a request could have said to make it so. */
+export function toDefinition(job: JobVersion): JobVersionList['versions'][number]['job'] {
+  return {
+    name: job.name,
+    description: job.description,
+    schedule: hasSchedule(job) ? { ...job.schedule } : null,
+    depends_on: job.dependsOn.map(({ jobId, on }) => ({ job_id: jobId, on })),
+    execution: showExecution(job.execution),
+    retry_policy: { ...job.retryPolicy },
+    priority: job.priority,
+    tags: [...job.tags],
+    overlap_policy: job.overlapPolicy,
+    misfire_policy: job.misfirePolicy,
+    misfire_window_seconds: job.misfireWindowSeconds,
+    jitter_seconds: job.jitterSeconds,
+    concurrency_limit: job.concurrencyLimit,
+    concurrency_key: job.concurrencyKey === null ? null : { ...job.concurrencyKey },
+    metadata: { ...job.metadata },
+  }
+}
+
+function showSchedule(job: JobView, context: ShapeContext): Job['schedule'] {
+  const { schedule } = job
+  return {
+    ...schedule,
+    ...(schedule.max_runs === undefined ? {} : { runs: job.runs }),
+    next_run_at: instantOf(nextRunAt(job, context)),
+    last_run_at: instantOf(job.lastRunAt),
+  }
+}
+
+function showExecution(execution: Execution): Job['execution'] {
+  const shown = { ...execution } as Job['execution']
+  if (execution.type === 'http') shown.headers = hideValues(execution.headers)
+  if (execution.type === 'shell') shown.env = hideValues(execution.env)
+  return shown
+}
+
+function hideValues(texts: Readonly<Record<string, string>>): Record<string, string> {
+  return Object.fromEntries(Object.keys(texts).map((name) => [name, hiddenValue]))
+}
+
+export function toJobDetails(job: JobView, stats: JobStats, context: ShapeContext): JobDetails {
+  const { succeeded, failed, timedOut, averageDurationMs, lastStatus } = stats
+  const runs = succeeded + failed + timedOut
+  return {
+    ...toJob(job, context),
+    stats: {
+      total_runs: runs,
+      success_rate: runs === 0 ? null : succeeded / runs,
+      avg_duration_ms: averageDurationMs === null ? null : Math.round(averageDurationMs),
+      last_status: lastStatus,
+    },
+  }
+}
+
+/** The answer to pause, resume and delete. */
+export function toJobState(job: JobView, context: ShapeContext): JobState {
+  return {
+    job_id: job.jobId,
+    status: job.status,
+    pause: pauseOf(job),
+    next_run_at: instantOf(nextRunAt(job, context)),
+    version: job.version,
+    updated_at: toRfc3339(job.updatedAt),
+  }
+}
+
+/** What the store would answer about a job that it has just taken. */
+export function viewOf(job: NewJob): JobView {
+  const { createdAt: updatedAt, createdBy: updatedBy } = job
+  const lastRunAt = job.immediate?.slot ?? null
+  return { ...job, pause: null, runs: 0, lastRunAt, updatedAt, updatedBy }
+}
+
+/** The schedule of a stored job. Null when it cannot be read any more, as when its zone has left the zone data. */
+export function scheduleOf(
+  { schedule, anchorAt, jobId }: Pick<JobView, 'schedule' | 'anchorAt' | 'jobId'>,
+  calendars?: Calendars,
+): CompiledSchedule | null {
+  const context = { createdAt: anchorAt, jobId, ...(calendars === undefined ? {} : { calendars }) }
+  const answer = compileSchedule(schedule, context)
+  return answer.ok ? answer.value.compiled : null
+}
+
+function pauseOf({ pause }: JobView): Job['pause'] {
+  if (pause === null) return null
+  const { since, reason, by, until } = pause
+  return { since: toRfc3339(since), reason, by, until: instantOf(until) }
+}
+
+function nextRunAt(job: JobView, { now, calendars }: ShapeContext): EpochMs | null {
+  const { slotAt } = job
+  if (job.status !== 'ACTIVE' || slotAt === null) return null
+  // It has one slot at a time, and the one after it is not known before its end.
+  if (isAfterCompletion(job.schedule)) return dueAtOf(job, slotAt)
+  const schedule = scheduleOf(job, calendars)
+  if (schedule === null) return null
+  // A single slot that is late has not run yet: it is still what comes next.
+  if (schedule.kind === 'once') return isExcluded(schedule, slotAt) ? null : dueAtOf(job, slotAt)
+  // The stored slot may lag behind, and after a change it may lie far ahead. With jitter a slot that is over may still
+  // be due.
+  let slot = nextRun(schedule, Math.max(now - job.jitterSeconds * 1_000, slotAt - 1) as EpochMs)
+  while (slot !== null && dueAtOf(job, slot) <= now) slot = nextRun(schedule, slot)
+  return slot === null ? null : dueAtOf(job, slot)
+}
+
+function instantOf(at: EpochMs | null): string | null {
+  return at === null ? null : toRfc3339(at)
+}

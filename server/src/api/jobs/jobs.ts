@@ -1,0 +1,117 @@
+// POST /api/v1/jobs: create. GET /api/v1/jobs/{job_id}: what it is, when it runs and how it went. GET /api/v1/jobs:
+// the list.
+import { CreatedJob, JobDetails, JobList, JobListQuery, JobRequest } from '@carillon/contract/job.ts'
+import type { FastifyInstance } from 'fastify'
+import type { Calendars } from '../../ports/calendars.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { History } from '../../ports/history.ts'
+import type { Jobs } from '../../ports/jobs.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { limitOf, offsetOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { tagVersion } from '../http/if-match.ts'
+import { refuseJobOptions } from '../http/not-supported.ts'
+import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
+import { toJobFilter } from './job-filter.ts'
+import { toJob, toJobDetails } from './job-view.ts'
+import { calendarsOf } from './named-calendars.ts'
+
+export interface JobDeps extends CreateDeps, WriteDeps {
+  clock: Clock
+  jobs: Jobs
+  history: Pick<History, 'stats'>
+  calendars: Pick<Calendars, 'resolve'>
+}
+
+const tags = ['jobs']
+
+export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
+  const { clock, jobs, history, calendars } = deps
+
+  app.post<{ Body: JobRequest }>(
+    '/jobs',
+    {
+      config: { scope: 'write' },
+      preValidation: refuseJobOptions,
+      schema: {
+        tags,
+        security,
+        summary: 'Create a job',
+        description:
+          'It runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after those jobs.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: JobRequest,
+        response: { 200: inDryRun(CreatedJob), 201: CreatedJob, ...problemResponses },
+      },
+    },
+    async (request, reply) =>
+      answerWrite<CreatedJob>(
+        deps,
+        request,
+        reply,
+        async (stores) => {
+          const { caller, body } = request
+          const created = await createJob(deps, { caller, request: body, stores })
+          if (created === 'key_taken') throw keyTaken(body.key)
+          return created
+        },
+        // What runs after others changes their graph too, under a lock of the tenant that nobody else should wait for.
+        (request.body.depends_on ?? []).length > 0 ? {} : { gather: { jobId: null } },
+      ),
+  )
+
+  app.get<{ Querystring: JobListQuery }>(
+    '/jobs',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'The jobs, newest first',
+        description: 'By cursor through all of them, or by page number through the first 10,000.',
+        querystring: JobListQuery,
+        response: { 200: JobList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, query }): Promise<JobList> => {
+      const limit = limitOf(query)
+      const offset = offsetOf(query)
+      const before = readIdCursor('jobs', query)
+      const filter = toJobFilter(query)
+      const [page, { total, capped }] = await Promise.all([
+        jobs.list({ tenantId, filter, before, offset, limit }),
+        jobs.count(tenantId, filter),
+      ])
+      const context = { calendars: await calendarsOf(calendars, page.jobs), now: clock.databaseNow() }
+      const nextCursor = page.next === null ? null : writeCursor('jobs', page.next)
+      return {
+        jobs: page.jobs.map((job) => toJob(job, context)),
+        pagination: paginationOf({ limit, page: query.page, total, capped, nextCursor }),
+      }
+    },
+  )
+
+  app.get<{ Params: { job_id: string } }>(
+    '/jobs/:job_id',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        security,
+        summary: 'A job, when it runs next, and how it went',
+        querystring: noParameters,
+        response: { 200: JobDetails, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params }, reply): Promise<JobDetails> => {
+      const jobId = readJobId(params)
+      const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), history.stats(tenantId, jobId)])
+      if (job === null || stats === null) throw jobNotFound(jobId)
+      tagVersion(reply, job.version)
+      const held = await calendarsOf(calendars, [job])
+      return toJobDetails(job, stats, { calendars: held, now: clock.databaseNow() })
+    },
+  )
+}

@@ -1,0 +1,91 @@
+// From a request to a changed job: its next version, or nothing if it says what the job says already. Decided while
+// the job is locked.
+import { isDeepStrictEqual } from 'node:util'
+import type { JobRequest } from '@carillon/contract/job.ts'
+import type { JobVersion, StoredSchedule } from '../../domain/jobs/job.ts'
+import { editJob, isSameSchedule, type JobState, type JobWrite } from '../../domain/jobs/job-change.ts'
+import { isAfterCompletion } from '../../domain/schedule/after-completion.ts'
+import type { Calendars } from '../../domain/schedule/exclusions.ts'
+import { emptyCalendars } from '../../domain/schedule/exclusions.ts'
+import { nextSlot } from '../../domain/schedule/next-run.ts'
+import type { Tier } from '../../domain/tenants/tenant.ts'
+import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { ApiError } from '../http/api-error.ts'
+import { revealValues } from './job-patch.ts'
+import { scheduleOf } from './job-view.ts'
+import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
+
+export interface EditContext {
+  /** Whose key it is. */
+  by: string
+  tier: Tier
+  /** Those that the request may name. What the job names already it may go on naming. */
+  calendars: Calendars
+}
+
+/** Null: nothing changes. Throws what is wrong with the request. */
+export function planEdit(state: JobState, given: JobRequest, context: EditContext): JobWrite | null {
+  const request = revealValues(given, state.execution)
+  const defined = defineAnew(state, request, context)
+  const { definition } = defined
+  const key = request.key ?? null
+  if (key === state.key && isSameDefinition(state, definition)) return null
+  if (!isSameSchedule(state, definition)) checkNewSchedule(state, request, defined)
+  return editJob(state, { by: context.by, key, version: definition })
+}
+
+/** A new interval counts from now on; any other edit keeps the grid. */
+function defineAnew(
+  state: JobState,
+  request: JobRequest,
+  { tier, calendars: given }: EditContext,
+): DefinedJob {
+  const { jobId, tenantId, anchorAt, now } = state
+  const calendars = { ...emptyCalendars([state.schedule]), ...given }
+  const context = { jobId, tenantId, tier, version: state.version + 1, calendars }
+  const kept = defineJob(request, { ...context, anchorAt })
+  if (!hasNewInterval(state.schedule, kept.definition.schedule)) return kept
+  return defineJob(request, { ...context, anchorAt: now })
+}
+
+function hasNewInterval(before: StoredSchedule, after: StoredSchedule): boolean {
+  if (after.type !== 'INTERVAL') return false
+  const names = ['type', 'interval', 'every_seconds'] as const
+  const hasNew = names.some((name) => before[name] !== after[name])
+  return hasNew || isAfterCompletion(before) !== isAfterCompletion(after)
+}
+
+function isSameDefinition(state: JobState, definition: JobVersion): boolean {
+  const { version: _version, ...rest } = definition
+  return Object.entries(rest).every(([name, value]) =>
+    isDeepStrictEqual(value, state[name as keyof JobVersion]),
+  )
+}
+
+function checkNewSchedule(state: JobState, request: JobRequest, { definition, compiled }: DefinedJob): void {
+  if (compiled === null) return
+  const { type } = definition.schedule
+  if (type === 'IMMEDIATE')
+    throw refuseChange('/schedule', 'cannot become IMMEDIATE: the job is there already')
+  if (type !== 'ONE_TIME') {
+    if (nextSlot(compiled, state.now) === null) throw refuseOver(request)
+    return
+  }
+  const slot = nextSlot(compiled, beforeAll)
+  if (slot === null) throw refuseOver(request)
+  if (slot <= state.now && slot !== storedTime(state)) {
+    throw refuseChange(pointerToTime(request), `is ${toRfc3339(slot)}, which is over`)
+  }
+}
+
+/** The time of a ONE_TIME job as it is. */
+function storedTime(state: JobState): EpochMs | null {
+  const stored = state.schedule.type === 'ONE_TIME' ? scheduleOf(state) : null
+  return stored === null ? null : nextSlot(stored, beforeAll)
+}
+
+const beforeAll = -1 as EpochMs
+
+function refuseChange(pointer: string, detail: string): ApiError {
+  return new ApiError('SCHEDULE_NOT_CHANGEABLE', `${pointer} ${detail}.`, [{ pointer, detail }])
+}

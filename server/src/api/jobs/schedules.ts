@@ -1,0 +1,43 @@
+// POST /api/v1/schedules/preview: what a schedule means and when it would run, before anything is saved.
+import {
+  SchedulePreviewReplySchema,
+  type SchedulePreviewRequest,
+  SchedulePreviewRequestSchema,
+} from '@carillon/contract/schedule.ts'
+import type { FastifyInstance } from 'fastify'
+import { previewSchedule } from '../../domain/schedule/preview.ts'
+import type { Calendars } from '../../ports/calendars.ts'
+import type { Clock } from '../../ports/clock.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { calendarsNamed } from './named-calendars.ts'
+import { refuseSchedule } from './schedule-refusal.ts'
+
+export interface ScheduleDeps {
+  clock: Clock
+  calendars: Pick<Calendars, 'resolve'>
+}
+
+export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
+  app.post<{ Body: SchedulePreviewRequest }>(
+    '/schedules/preview',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags: ['schedules'],
+        summary: 'What a schedule means and when it would run next',
+        security,
+        querystring: noParameters,
+        body: SchedulePreviewRequestSchema,
+        response: { 200: SchedulePreviewReplySchema, ...problemResponses },
+      },
+    },
+    async ({ body, caller, tenantId }) => {
+      const calendars = await calendarsNamed(deps.calendars, tenantId, body.schedule)
+      // As the tier of who asks would judge it, unless another interval is asked about.
+      const asked = { min_interval_seconds: caller.tier.intervalSecondsMin, ...body }
+      const preview = previewSchedule(asked, { now: deps.clock.databaseNow(), calendars })
+      if (!preview.ok) throw refuseSchedule(preview.error, body)
+      return preview.value
+    },
+  )
+}

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type { Taker } from '../../ports/direct-dispatch.ts'
+import type { Jobs, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
+import type { Claimed, ClaimedLive } from '../../ports/queue.ts'
+import { triggerNow } from './trigger-now.ts'
+
+const order: TriggerOrder = { tenantId: 't', jobId: 'j', executionId: 'e', lane: 'shared' }
+const name = { workerId: 'w', route: 'server' }
+const taken = { executionId: 'e' } as ClaimedLive
+
+function setup(answer: () => Promise<TriggerOutcome>, { hasRoom = true } = {}) {
+  const orders: TriggerOrder[] = []
+  const ended: (Claimed | null)[] = []
+  const jobs = {
+    trigger(given: TriggerOrder) {
+      orders.push(given)
+      return answer()
+    },
+  } as Jobs
+  const taker: Taker = {
+    begin: (count) => (hasRoom && count === 1 ? { ...name, end: (claimed) => ended.push(claimed) } : null),
+  }
+  return { stores: { jobs, taker }, orders, ended }
+}
+
+const triggered = async (claimed: ClaimedLive | null): Promise<TriggerOutcome> => ({
+  ...{ kind: 'triggered', enqueuedAt: 0 as never, runId: null, claimed },
+})
+
+test('what the worker beside us has taken is told to it once it is committed', async () => {
+  const { stores, orders, ended } = setup(() => triggered(taken))
+  await triggerNow(stores, order)
+  assert.deepEqual(orders, [{ ...order, taker: name }])
+  assert.deepEqual(ended, [{ batches: [], live: [taken] }])
+})
+
+test('a trigger that it did not take, or that was refused, leaves nothing in doubt', async () => {
+  for (const answer of [() => triggered(null), async () => ({ kind: 'not_found' }) as const]) {
+    const { stores, ended } = setup(answer)
+    await triggerNow(stores, order)
+    assert.deepEqual(ended, [{ batches: [], live: [] }])
+  }
+})
+
+test('when nobody knows what was committed, the worker is told that', async () => {
+  const { stores, ended } = setup(() => Promise.reject(new Error('no answer')))
+  await assert.rejects(triggerNow(stores, order), /no answer/)
+  assert.deepEqual(ended, [null])
+})
+
+test('a job that somebody has locked is waited for without room in a hand', async () => {
+  const answers: TriggerOutcome[] = [{ kind: 'held_up' }, await triggered(null)]
+  const { stores, orders, ended } = setup(async () => answers.shift()!)
+  assert.equal((await triggerNow(stores, order)).kind, 'triggered')
+  assert.deepEqual(orders, [{ ...order, taker: name }, order])
+  assert.deepEqual(ended, [{ batches: [], live: [] }])
+})
+
+test('what is in a lane of its own is not for a worker to take', async () => {
+  const { stores, orders } = setup(() => triggered(null))
+  const own = { ...order, lane: 't' }
+  await triggerNow(stores, own)
+  assert.deepEqual(orders, [own])
+})
+
+test('without a worker, or room in its hand, it is a trigger like any other', async () => {
+  const { stores, orders, ended } = setup(() => triggered(null), { hasRoom: false })
+  await triggerNow(stores, order)
+  await triggerNow({ jobs: stores.jobs }, order)
+  assert.deepEqual(orders, [order, order])
+  assert.deepEqual(ended, [])
+})

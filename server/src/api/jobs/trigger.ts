@@ -1,0 +1,161 @@
+// POST /api/v1/jobs/{job_id}/trigger and /triggers: run it now, once or many times.
+import {
+  TriggerManyReply,
+  TriggerManyRequest,
+  TriggerReply,
+  TriggerRequest,
+} from '@carillon/contract/trigger.ts'
+import type { FastifyInstance } from 'fastify'
+import type { LaneChooser } from '../../domain/queue/lane.ts'
+import { listTriggers, toTriggerBatches, triggersWaitingMax } from '../../domain/queue/trigger-batches.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { TriggerManyOutcome, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
+import { queueTopics } from '../../ports/wakeup.ts'
+import { checkPayload, methodOf } from '../access/tier-limits.ts'
+import { problemResponses, security } from '../docs/openapi.ts'
+import { toScheduledTime } from '../executions/execution-view.ts'
+import { ApiError } from '../http/api-error.ts'
+import { takeNoBody } from '../http/json-body.ts'
+import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { refuseField } from '../http/problem.ts'
+import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { triggerNow } from './trigger-now.ts'
+
+export interface TriggerDeps extends WriteDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+}
+
+export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
+  const { clock, ids, lanes } = deps
+
+  app.post<{ Params: { job_id: string }; Body: TriggerRequest }>(
+    '/jobs/:job_id/trigger',
+    {
+      config: { scope: 'operate' },
+      preValidation: takeNoBody,
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Run a job now',
+        description:
+          'Never skipped: behind an execution under way it waits, unless overlap is allowed. What runs after the job follows in a graph run; a job that itself runs after others runs alone.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: TriggerRequest,
+        response: { 200: inDryRun(TriggerReply), 202: TriggerReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const jobId = readJobId(request.params)
+      return answerWrite<TriggerReply>(
+        deps,
+        request,
+        reply,
+        async (stores) => {
+          const executionId = ids.next()
+          const lane = lanes.choose(tenantId, clock.monotonicMs())
+          const order: TriggerOrder = { tenantId, jobId, executionId, lane }
+          if (body.payload_override !== undefined) {
+            order.payloadOverride = body.payload_override
+            const method = methodOf((await stores.jobs.get(tenantId, jobId))?.execution)
+            checkPayload(body.payload_override, { pointer: '/payload_override', method, tier: caller.tier })
+          }
+          const outcome = requireTriggered(await triggerNow(stores, order), jobId)
+          return {
+            status: 202,
+            body: {
+              execution_id: executionId,
+              job_id: jobId,
+              status: 'PENDING',
+              scheduled_time: toScheduledTime(outcome.enqueuedAt),
+              graph_run_id: outcome.runId,
+            },
+            // Nobody waits for what is in hand.
+            wake: outcome.claimed === null ? [...queueTopics(lane), 'waiting'] : [],
+          }
+        },
+        { gather: { jobId } },
+      )
+    },
+  )
+
+  app.post<{ Params: { job_id: string }; Body: TriggerManyRequest }>(
+    '/jobs/:job_id/triggers',
+    {
+      config: { scope: 'operate' },
+      schema: {
+        tags: ['jobs'],
+        security,
+        summary: 'Run a job many times, now',
+        description:
+          'All of them are made, or none. Each is a trigger like any other. Of a job that allows overlaps, and has no limits nor others that run after it, a thousand cost little more than one.',
+        headers: writeHeaders,
+        querystring: writeQuery(),
+        body: TriggerManyRequest,
+        response: { 200: inDryRun(TriggerManyReply), 202: TriggerManyReply, ...problemResponses },
+      },
+    },
+    async (request, reply) => {
+      const { tenantId, caller, body } = request
+      const jobId = readJobId(request.params)
+      const { payload_overrides: overrides } = body
+      const count = readCount(body)
+      return answerWrite<TriggerManyReply>(
+        deps,
+        request,
+        reply,
+        async ({ jobs }) => {
+          const job = overrides === undefined ? null : await jobs.get(tenantId, jobId)
+          const method = methodOf(job?.execution)
+          const payloads =
+            overrides?.map((one, at) =>
+              checkPayload(one, { pointer: `/payload_overrides/${at}`, method, tier: caller.tier }),
+            ) ?? null
+          const batches = toTriggerBatches({ count, payloads }, () => ids.nextBatch())
+          const lane = lanes.choose(tenantId, clock.monotonicMs(), count)
+          const outcome = await jobs.triggerMany({ tenantId, jobId, lane, batches })
+          const { enqueuedAt, runIds } = requireTriggered(outcome, jobId)
+          return {
+            status: 202,
+            body: {
+              job_id: jobId,
+              status: 'PENDING',
+              scheduled_time: toScheduledTime(enqueuedAt),
+              execution_ids: listTriggers(batches).map(({ executionId }) => executionId),
+              graph_run_ids: runIds,
+            },
+            wake: [...queueTopics(lane), 'waiting'],
+          }
+        },
+        { gather: { jobId, executions: count } },
+      )
+    },
+  )
+}
+
+/** How many are asked for: in one of two ways. */
+function readCount({ payload_overrides: overrides, count }: TriggerManyRequest): number {
+  if (overrides !== undefined && count !== undefined)
+    throw refuseField('/count', 'cannot be given with /payload_overrides, which says how many')
+  if (overrides === undefined && count === undefined)
+    throw refuseField('/payload_overrides', 'or /count must be given')
+  return overrides?.length ?? count!
+}
+
+function requireTriggered<Outcome extends TriggerOutcome | TriggerManyOutcome>(
+  outcome: Outcome,
+  jobId: string,
+): Extract<Outcome, { kind: 'triggered' }> {
+  if (outcome.kind === 'not_found') throw jobNotFound(jobId)
+  if (outcome.kind === 'deleted') throw jobDeleted(jobId)
+  if (outcome.kind === 'too_many') {
+    const most = triggersWaitingMax.toLocaleString('en')
+    const detail = `Job ${jobId} would have more than ${most} executions that have not ended.`
+    throw new ApiError('TOO_MANY_WAITING', detail, [], { retryAfterSeconds: 1 })
+  }
+  return outcome as Extract<Outcome, { kind: 'triggered' }>
+}

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { createVirtualWorld } from '../../../test/virtual-world.ts'
+import { handlerRoutePrefix, suspectHost } from '../../domain/queue/route.ts'
+import { epochMs } from '../../lib/time/epoch.ts'
+import type { HeldAttempt } from '../../ports/attempts.ts'
+import type { Claimed, ClaimOrder } from '../../ports/queue.ts'
+import { ClaimDesk, type ClaimWish, parkedMax } from './long-poll-claims.ts'
+
+const tenantId = '00000000-0000-7000-8000-000000000001'
+const routeOf = (handler: string, labels = '') => `${handlerRoutePrefix(tenantId, handler)}${labels}`
+
+/** A store of counters: how many wait on each route, and on which of them suspects do. */
+function setup() {
+  const world = createVirtualWorld()
+  const waiting = new Map<string, number>()
+  const suspects: string[] = []
+  const orders: ClaimOrder[] = []
+  const asked = { routes: 0, waiting: 0 }
+  const held = new Map<string, string>()
+  let wake = () => {}
+  let stopping = false
+  let made = 0
+  const take = (suspect: boolean, workerId: string) => {
+    const executionId = `execution-${++made}`
+    held.set(executionId, workerId)
+    const times = { slot: epochMs(0), enqueuedAt: epochMs(0), rank: epochMs(made) }
+    const job = { jobId: 'j', version: 1, kind: 'trigger', lane: 'shared' } as const
+    const rest = { attempt: 1, losses: 0, fence: 1, idempotencyKey: null, totalDeadline: null }
+    return { executionId, ...times, ...job, ...rest, suspect, runId: null }
+  }
+  const deps = {
+    clock: world.clock,
+    timers: world.timers,
+    isStopping: () => stopping,
+    wakeup: {
+      on: (_topic: string, listener: () => void) => {
+        wake = listener
+      },
+    },
+    routes: {
+      findWaiting: async (prefixes: readonly string[]) => {
+        asked.routes += 1
+        const routes = new Set([...waiting.keys(), ...suspects])
+        return [...routes].filter((route) => prefixes.some((prefix) => route.startsWith(prefix)))
+      },
+    },
+    attempts: {
+      find: async ([id]: readonly string[]) => {
+        const workerId = held.get(id!)
+        return workerId === undefined ? [] : [{ executionId: id, workerId } as HeldAttempt]
+      },
+    },
+    queue: {
+      waiting: async (routes: readonly string[]) => {
+        asked.waiting += 1
+        const some = routes.some((route) => (waiting.get(route) ?? 0) > 0)
+        return {
+          lanes: some ? [{ lane: 'shared', weight: 1 }] : [],
+          hosts: suspects.some((route) => routes.includes(route)) ? [suspectHost] : [],
+        }
+      },
+      claim: async (order: ClaimOrder): Promise<Claimed> => {
+        orders.push(order)
+        const live: Claimed['live'] = []
+        let room = order.lanes.reduce((sum, { count }) => sum + count, 0)
+        for (const route of order.routes) {
+          const count = Math.min(room, waiting.get(route) ?? 0)
+          room -= count
+          if (count > 0) waiting.set(route, waiting.get(route)! - count)
+          for (let i = 0; i < count; i++) live.push(take(false, order.workerId))
+        }
+        for (const { host, count } of order.hosts) {
+          const at = suspects.findIndex((route) => order.routes.includes(route))
+          if (host !== suspectHost || count === 0 || at === -1) continue
+          suspects.splice(at, 1)
+          live.push(take(true, order.workerId))
+        }
+        return { batches: [], live }
+      },
+    },
+  }
+  const desk = new ClaimDesk(deps)
+  const unclaimed: Claimed[] = []
+  const claim = (workerId: string, { handlers = ['a'], labels = [] as string[], ...rest }: Wish = {}) =>
+    desk.claim({
+      worker: { workerId, tenantId, handlers, labels },
+      limit: 10,
+      waitMs: 20_000,
+      signal: new AbortController().signal,
+      onUnclaimed: (claimed) => void unclaimed.push(claimed),
+      ...rest,
+    })
+  const enqueue = (route: string, count = 1) => {
+    waiting.set(route, (waiting.get(route) ?? 0) + count)
+    wake()
+  }
+  const stop = () => {
+    stopping = true
+  }
+  return {
+    world,
+    deps,
+    desk,
+    claim,
+    enqueue,
+    waiting,
+    suspects,
+    held,
+    orders,
+    asked,
+    unclaimed,
+    stop,
+    wake: () => wake(),
+  }
+}
+
+type Wish = Partial<Omit<ClaimWish, 'worker'>> & { handlers?: string[]; labels?: string[] }
+const sizeOf = ({ live }: Claimed) => live.length
+
+test('what waits already is claimed at once', async () => {
+  const { claim, waiting, desk } = setup()
+  waiting.set(routeOf('a'), 3)
+  assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 3)
+  assert.equal(desk.parked, 0)
+})
+
+test('without time to wait, nothing is answered at once', async () => {
+  const { claim, asked } = setup()
+  assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 0)
+  assert.equal(asked.routes, 1)
+})
+
+test('a claim waits for a hint, or for the floor poll when the hint was lost', async () => {
+  const { claim, enqueue, waiting, world } = setup()
+  const hinted = claim('w')
+  await world.advance(10)
+  enqueue(routeOf('a'))
+  assert.equal(sizeOf(await hinted), 1)
+  let size = -1
+  const polled = claim('w').then((claimed) => {
+    size = sizeOf(claimed)
+  })
+  await world.advance(500)
+  waiting.set(routeOf('a'), 1)
+  assert.equal(size, -1)
+  await world.advance(500)
+  await polled
+  assert.equal(size, 1)
+})
+
+test('a claim is answered with nothing when its time is over, after a last look', async () => {
+  const { claim, world, desk } = setup()
+  let done = false
+  const waiting = claim('w', { waitMs: 2_500 }).then((claimed) => {
+    done = true
+    return claimed
+  })
+  await world.advance(2_499)
+  assert.deepEqual([done, desk.parked], [false, 1])
+  await world.advance(1)
+  assert.equal(sizeOf(await waiting), 0)
+  assert.deepEqual([desk.parked, world.timers.pending], [0, 0])
+})
+
+test('a worker claims from the routes of its handlers whose labels it has, and no others', async () => {
+  const { claim, waiting, orders } = setup()
+  for (const route of [routeOf('a'), routeOf('a', 'eu,gpu'), routeOf('a', 'gpu'), routeOf('b'), routeOf('c')])
+    waiting.set(route, 1)
+  await claim('w', { waitMs: 0, handlers: ['a', 'c'], labels: ['gpu'] })
+  assert.deepEqual(orders[0]!.routes.toSorted(), [routeOf('a'), routeOf('a', 'gpu'), routeOf('c')])
+})
+
+test('who came first is served first, and one look serves all', async () => {
+  const { claim, enqueue, world, asked } = setup()
+  const answers: string[] = []
+  const ask = (name: string) =>
+    claim(name, { limit: 1 }).then((claimed) => answers.push(`${name} ${sizeOf(claimed)}`))
+  const all = ['v', 'w', 'x'].map(ask)
+  await world.advance(0)
+  asked.routes = 0
+  enqueue(routeOf('a'), 2)
+  await world.advance(0)
+  assert.deepEqual(answers, ['v 1', 'w 1'])
+  assert.equal(asked.routes, 1)
+  enqueue(routeOf('a'))
+  await Promise.all(all)
+  assert.deepEqual(answers, ['v 1', 'w 1', 'x 1'])
+})
+
+test('a hundred workers of one handler do not all ask when there is one execution', async () => {
+  const { claim, enqueue, world, asked } = setup()
+  for (let n = 0; n < 100; n++) void claim(`w${n}`)
+  await world.advance(0)
+  asked.waiting = 0
+  enqueue(routeOf('a'))
+  await world.advance(0)
+  // Four at a time: those who look at once, and once more to see that nothing is left.
+  assert(asked.waiting <= 8, `asked ${asked.waiting} times`)
+})
+
+test('nothing is claimed for who has gone; what was claimed meanwhile is given back', async () => {
+  const { claim, enqueue, world, deps, unclaimed, orders, desk } = setup()
+  const gone = new AbortController()
+  const early = claim('w', { signal: gone.signal })
+  gone.abort()
+  enqueue(routeOf('a'))
+  assert.equal(sizeOf(await early), 0)
+  await world.advance(0)
+  assert.deepEqual([orders.length, desk.parked], [0, 0])
+  const late = new AbortController()
+  const { claim: take } = deps.queue
+  deps.queue.claim = async (order) => {
+    const claimed = await take(order)
+    late.abort()
+    return claimed
+  }
+  assert.equal(sizeOf(await claim('w', { signal: late.signal })), 0)
+  await world.advance(0)
+  assert.deepEqual(unclaimed.map(sizeOf), [1])
+})
+
+test('a worker has one suspect at a time, however many claims it has under way', async () => {
+  const { claim, suspects, held, enqueue, world } = setup()
+  const both = [claim('w', { limit: 2 }), claim('w', { limit: 2 })]
+  await world.advance(0)
+  suspects.push(routeOf('a'), routeOf('a'), routeOf('a'))
+  enqueue(routeOf('a'), 5)
+  const taken = (await Promise.all(both)).flatMap(({ live }) => live)
+  assert.equal(taken.filter((one) => one.suspect).length, 1)
+  const again = async (workerId: string) =>
+    (await claim(workerId, { waitMs: 0 })).live.filter((one) => one.suspect).length
+  assert.equal(await again('w'), 0)
+  assert.equal(await again('other'), 1)
+  held.delete(taken.find((one) => one.suspect)!.executionId)
+  assert.equal(await again('w'), 1)
+})
+
+test('a database that is away is told to all that wait, and the next claim is served', async () => {
+  const { claim, deps, waiting, desk } = setup()
+  const { findWaiting } = deps.routes
+  deps.routes.findWaiting = async () => {
+    throw new Error('away')
+  }
+  await Promise.all([assert.rejects(claim('v'), /away/), assert.rejects(claim('w'), /away/)])
+  assert.equal(desk.parked, 0)
+  deps.routes.findWaiting = findWaiting
+  waiting.set(routeOf('a'), 1)
+  assert.equal(sizeOf(await claim('w')), 1)
+})
+
+test('a claim that fails is told to its worker alone', async () => {
+  const { claim, deps, waiting } = setup()
+  waiting.set(routeOf('a'), 1)
+  const { claim: take } = deps.queue
+  deps.queue.claim = async (order) => {
+    if (order.workerId === 'dead') throw new Error('no such worker')
+    return take(order)
+  }
+  const [dead, alive] = await Promise.allSettled([claim('dead'), claim('alive')])
+  assert.deepEqual([dead.status, alive.status], ['rejected', 'fulfilled'])
+})
+
+test('a stopping server sends all away with nothing, and so does a closed desk', async () => {
+  const { claim, stop, world, enqueue, desk } = setup()
+  const parked = claim('w')
+  await world.advance(10)
+  stop()
+  enqueue(routeOf('a'))
+  assert.equal(sizeOf(await parked), 0)
+  const second = setup()
+  const waiting = second.claim('w')
+  second.desk.close()
+  assert.equal(sizeOf(await waiting), 0)
+  assert.equal(sizeOf(await second.claim('w')), 0)
+  assert.equal(desk.parked, 0)
+})
+
+test('more claims than it has room for are refused for a moment', async () => {
+  const { claim, desk } = setup()
+  for (let n = 0; n < parkedMax; n++) void claim(`w${n}`)
+  assert.throws(() => claim('one more'), { code: 'UNAVAILABLE', retryAfterSeconds: 1 })
+  desk.close()
+})

@@ -1,0 +1,140 @@
+// POST /api/v1/workers/claim: executions for a worker of the user's own, now or as soon as there are any.
+import { ClaimReply, ClaimRequest } from '@carillon/contract/worker.ts'
+import type { FastifyInstance, FastifyReply } from 'fastify'
+import { Unavailable } from '../../lib/unavailable.ts'
+import type { Attempts } from '../../ports/attempts.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { GraphRuns } from '../../ports/graph-runs.ts'
+import type { Claimed, Queue } from '../../ports/queue.ts'
+import type { Wakeup } from '../../ports/wakeup.ts'
+import type { Workers } from '../../ports/workers.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { fillAnswer } from './claim-answer.ts'
+import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from './claimed-executions.ts'
+import type { KnownDefinitions } from './definition-cache.ts'
+import { type OwnWorker, requireWorker } from './find-worker.ts'
+import type { ClaimDesk } from './long-poll-claims.ts'
+
+export interface ClaimRouteDeps {
+  clock: Clock
+  workers: Pick<Workers, 'find'>
+  queue: Pick<Queue, 'returnUnknown'>
+  attempts: Pick<Attempts, 'report'>
+  graphRuns: Pick<GraphRuns, 'parentsOf'>
+  definitions: KnownDefinitions
+  desk: ClaimDesk
+  wakeup: Wakeup
+}
+
+const limitDefault = 50
+
+export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): void {
+  const { clock, workers, graphRuns, definitions, desk } = deps
+  app.addHook('preClose', async () => desk.close())
+
+  app.post<{ Body: ClaimRequest }>(
+    '/workers/claim',
+    {
+      config: { scope: 'operate', counted: 'apart' },
+      schema: {
+        tags: ['workers'],
+        security,
+        summary: 'Claim executions to run',
+        description:
+          'What is claimed is the worker’s until it reports or dies. Not to be repeated blindly: after a lost answer send `running`.',
+        querystring: noParameters,
+        body: ClaimRequest,
+        response: { 200: ClaimReply, ...problemResponses },
+      },
+    },
+    async ({ tenantId, body }, reply): Promise<ClaimReply> => {
+      const worker = await requireWorker(workers, tenantId, body.worker_id)
+      const limit = await roomOf(deps, worker, body)
+      if (worker.status === 'DRAINING' || limit <= 0) return { executions: [] }
+      const handBack = (claimed: readonly OneClaimed[]) => void returnThese(deps, worker, claimed)
+      const signal = closeSignal(reply)
+      const claimed = await claim(deps, worker, {
+        limit,
+        waitMs: (body.wait_seconds ?? 0) * 1_000,
+        signal,
+        onUnclaimed: (late) => handBack(listClaimed(late)),
+      })
+      const all = listClaimed(claimed)
+      try {
+        const definitionOf = await definitions.load(all)
+        const { taken, left, parents } = await fillAnswer(graphRuns, all, definitionOf)
+        if (signal.aborted) {
+          handBack(all)
+          return { executions: [] }
+        }
+        handBack(left)
+        // The answer is on its way; whoever asked may be gone before it arrives.
+        let isSent = false
+        reply.raw.once('finish', () => {
+          isSent = true
+        })
+        reply.raw.once('close', () => {
+          if (!isSent) handBack(taken)
+        })
+        const now = clock.databaseNow()
+        const executions = taken.map((one) =>
+          toClaimedExecution(one, {
+            definition: definitionOf(one)!,
+            parents: parents.get(one.executionId),
+            now,
+          }),
+        )
+        return { executions }
+      } catch (error) {
+        handBack(all)
+        throw error
+      }
+    },
+  )
+}
+
+/** How many it may take; what it is thought to hold and does not know of goes back first. */
+async function roomOf(
+  { queue, wakeup }: ClaimRouteDeps,
+  { workerId, capacity }: OwnWorker,
+  { limit = limitDefault, running }: ClaimRequest,
+): Promise<number> {
+  if (running === undefined) return Math.min(limit, capacity)
+  const executionIds = [...new Set(running.map((id) => id.toLowerCase()))]
+  if ((await queue.returnUnknown(workerId, executionIds)) > 0) wakeup.send('queue')
+  return Math.min(limit, capacity - executionIds.length)
+}
+
+async function claim(
+  { desk, workers }: ClaimRouteDeps,
+  worker: OwnWorker,
+  wish: Omit<Parameters<ClaimDesk['claim']>[0], 'worker'>,
+): Promise<Claimed> {
+  try {
+    return await desk.claim({ ...wish, worker })
+  } catch (error) {
+    if (error instanceof ApiError || error instanceof Unavailable) throw error
+    // A worker that was declared dead while it waited cannot hold anything: the store refuses its name.
+    await requireWorker(workers, worker.tenantId, worker.workerId)
+    throw error
+  }
+}
+
+/** When this fails too they are the worker's until it dies, or until it says what it holds. */
+async function returnThese(
+  { attempts, wakeup }: ClaimRouteDeps,
+  { workerId }: OwnWorker,
+  claimed: readonly OneClaimed[],
+): Promise<void> {
+  if (claimed.length === 0) return
+  await attempts.report(toHandBack(workerId, claimed)).catch(() => {})
+  wakeup.send('queue')
+}
+
+/** Of the response, not of its connection, which may serve many more. */
+function closeSignal(reply: FastifyReply): AbortSignal {
+  const closed = new AbortController()
+  reply.raw.once('close', () => closed.abort())
+  return closed.signal
+}

@@ -1,0 +1,150 @@
+// /api/v1/workers: who runs attempts. POST registers a worker of the user's own, DELETE lets it leave.
+import { GoodbyeReply, Registered, RegisterRequest, WorkerList } from '@carillon/contract/worker.ts'
+import type { FastifyInstance } from 'fastify'
+import { type WorkerView, workerBeatMs, workerLeaseMs } from '../../domain/queue/worker.ts'
+import { toRfc3339 } from '../../lib/time/epoch.ts'
+import { Unavailable } from '../../lib/unavailable.ts'
+import type { Ids } from '../../ports/ids.ts'
+import type { Leases } from '../../ports/leases.ts'
+import type { Queue } from '../../ports/queue.ts'
+import type { Wakeup } from '../../ports/wakeup.ts'
+import type { Workers } from '../../ports/workers.ts'
+import { workerRegistered } from '../../telemetry/events.ts'
+import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { ApiError } from '../http/api-error.ts'
+import { requireWorker } from './find-worker.ts'
+
+export interface WorkerDeps {
+  ids: Ids
+  workers: Workers
+  leases: Leases
+  queue: Pick<Queue, 'returnUnknown'>
+  wakeup: Wakeup
+}
+
+const tags = ['workers']
+/** Of one tenant: upkeep watches over a bounded number of all. */
+const workersPerTenantMax = 1_000
+const capacityDefault = 50
+const leaveTriesMax = 3
+
+export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
+  const { ids, workers, leases, wakeup } = deps
+
+  app.get(
+    '/workers',
+    {
+      config: { scope: 'read' },
+      schema: {
+        tags,
+        summary: 'The workers, oldest registration first',
+        description: 'Operators see all of them, a tenant its own.',
+        security,
+        querystring: noParameters,
+        response: { 200: WorkerList, ...problemResponses },
+      },
+    },
+    async ({ tenantId, caller }): Promise<WorkerList> => {
+      const found = await workers.list({ tenantId: caller.operator ? null : tenantId })
+      return { workers: found.map(toItem) }
+    },
+  )
+
+  app.post<{ Body: RegisterRequest }>(
+    '/workers',
+    {
+      config: { scope: 'operate', counted: 'apart' },
+      schema: {
+        tags,
+        security,
+        summary: 'Register a worker',
+        description:
+          'It may then claim executions of its handlers. Each start of a program registers anew; without heartbeats the registration is over by itself.',
+        querystring: noParameters,
+        body: RegisterRequest,
+        response: { 201: Registered, ...problemResponses },
+      },
+    },
+    async ({ tenantId, body, ip }, reply): Promise<Registered> => {
+      if ((await workers.list({ tenantId })).length >= workersPerTenantMax) {
+        throw new ApiError('TOO_MANY_WORKERS', `The tenant has ${workersPerTenantMax} workers already.`)
+      }
+      const workerId = ids.next()
+      await leases.register({
+        workerId,
+        tenantId,
+        host: body.host ?? ip,
+        version: body.version ?? 'unknown',
+        labels: sortedOnce(body.labels ?? []),
+        executors: ['worker'],
+        handlers: sortedOnce(body.handlers),
+        capacity: body.capacity ?? capacityDefault,
+      })
+      workerRegistered.emit({ workerId })
+      reply.code(201)
+      return {
+        worker_id: workerId,
+        heartbeat_seconds: workerBeatMs / 1_000,
+        lease_seconds: workerLeaseMs / 1_000,
+      }
+    },
+  )
+
+  app.delete<{ Params: { worker_id: string } }>(
+    '/workers/:worker_id',
+    {
+      config: { scope: 'operate', counted: 'apart' },
+      schema: {
+        tags,
+        security,
+        summary: 'Let a worker leave',
+        description: 'What it still holds is handed back without an attempt spent, and runs elsewhere.',
+        querystring: noParameters,
+        response: { 200: GoodbyeReply, ...problemResponses },
+      },
+    },
+    async ({ tenantId, params }): Promise<GoodbyeReply> => {
+      const { workerId } = await requireWorker(workers, tenantId, params.worker_id)
+      // From here on no claim is begun for it.
+      await leases.beat(workerId, { status: 'DRAINING', currentLoad: 0 })
+      const returned = await letGo(deps, workerId)
+      if (returned > 0) wakeup.send('queue')
+      return { returned }
+    },
+  )
+}
+
+/** A claim that was under way may come in between: then the store does not forget the worker that holds something. */
+async function letGo({ leases, queue }: WorkerDeps, workerId: string): Promise<number> {
+  let returned = 0
+  for (let tries = 1; ; tries++) {
+    returned += await queue.returnUnknown(workerId, [])
+    try {
+      await leases.unregister(workerId)
+      return returned
+    } catch (error) {
+      if (tries === leaveTriesMax || error instanceof Unavailable) throw error
+    }
+  }
+}
+
+function sortedOnce(texts: readonly string[]): string[] {
+  return [...new Set(texts)].toSorted()
+}
+
+function toItem(worker: WorkerView): WorkerList['workers'][number] {
+  return {
+    worker_id: worker.workerId,
+    tenant_id: worker.tenantId,
+    host: worker.host,
+    version: worker.version,
+    labels: [...worker.labels],
+    executors: [...worker.executors],
+    handlers: [...worker.handlers],
+    status: worker.status,
+    capacity: worker.capacity,
+    current_load: worker.currentLoad,
+    registered_at: toRfc3339(worker.registeredAt),
+    last_heartbeat: toRfc3339(worker.beatAt),
+  }
+}

@@ -1,0 +1,240 @@
+// What becomes of a run, held against the rules in words over random graphs, whatever the order in which its news come.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { Dice } from '../../../test/fuzz/dice.ts'
+import { type Fate, foretell, isMetBy } from '../../../test/graphs/model.ts'
+import { randomShape, type Shape } from '../../../test/graphs/random-graph.ts'
+import type { JobStatus } from '../jobs/job.ts'
+import {
+  isNodeEnded,
+  type NodeState,
+  type RunEdge,
+  RunGraph,
+  type RunNode,
+  type RunStatus,
+  resumableOf,
+  skipMessageOf,
+  stepRun,
+} from './graph-run.ts'
+
+interface Case {
+  graph: RunGraph
+  shape: Shape
+  /** Of roots and inner ones. */
+  fates: Fate[]
+  before: NodeState[]
+  outside: Set<number>
+}
+
+const statusOfFate: Partial<Record<Fate, JobStatus>> = { paused: 'PAUSED', deleted: 'DELETED' }
+
+/** Some of its roots are outside, and have ended before or not at all. */
+function drawCase(dice: Dice): Case {
+  const roots = dice.chance(0.5) ? 1 : dice.between(2, 5)
+  const shape = randomShape(dice, 60, roots)
+  const failing = dice.pick([0, 0.1, 0.4])
+  const drawEnd = (): Fate =>
+    dice.chance(failing) ? dice.pick(['failed', 'timed_out', 'cancelled']) : 'succeeded'
+  const outside = new Set<number>()
+  const fates = Array.from({ length: shape.nodes }, (_, place): Fate => {
+    if (place >= roots) return dice.chance(failing / 4) ? dice.pick(['paused', 'deleted']) : drawEnd()
+    if (place > 0 && dice.chance(0.3)) outside.add(place)
+    if (outside.has(place)) return dice.chance(0.2) ? 'absent' : drawEnd()
+    return place > 0 && dice.chance(0.2) ? 'unrun' : drawEnd()
+  })
+  const before = fates.map((fate, place): NodeState => {
+    if (outside.has(place)) return fate
+    return place < roots ? 'unfired' : 'blocked'
+  })
+  const nodes = before.map((_, place): RunNode => {
+    const role = outside.has(place) ? 'outside' : place < roots ? 'root' : 'inner'
+    return { jobId: `job ${place}`, version: 1, role, executionId: null }
+  })
+  const edges: readonly RunEdge[] = shape.edges
+  return { graph: new RunGraph({ nodes, edges }), shape, fates, before, outside }
+}
+
+/** Plays a run to its end: what goes ends as its fate says, in any order, and the news come in batches of any size. */
+class Played {
+  readonly #case: Case
+  readonly #dice: Dice
+  readonly went: number[] = []
+  readonly skipped: number[] = []
+  states: NodeState[]
+  over: RunStatus | null = null
+  #pending: { place: number; state: NodeState }[] = []
+
+  constructor(drawn: Case, dice: Dice) {
+    this.#case = drawn
+    this.#dice = dice
+    this.states = drawn.before
+  }
+
+  /** `look`: blocked ones that are looked at besides. */
+  play(started: readonly number[], look: readonly number[]): void {
+    for (const place of started) this.#tell(place)
+    this.#step(new Map(), look)
+    while (this.#pending.length > 0) this.#step(this.#draw(), [])
+  }
+
+  #tell(place: number): void {
+    const state = this.#case.fates[place]!
+    if (state !== 'unrun' && this.#dice.chance(0.5)) this.#pending.push({ place, state: 'going' })
+    this.#pending.push({ place, state })
+    // Some news come twice, and late.
+    if (this.#dice.chance(0.1))
+      this.#pending.push({ place, state: this.#dice.pick(['going', 'failed', state]) })
+  }
+
+  /** The news of one node stay in their order. */
+  #draw(): Map<number, NodeState> {
+    const changes = new Map<number, NodeState>()
+    const many = this.#dice.pick([1, 1, 3, this.#pending.length])
+    for (let i = 0; i < many && this.#pending.length > 0; i++) {
+      const { place } = this.#dice.pick(this.#pending)
+      const at = this.#pending.findIndex((news) => news.place === place)
+      const [news] = this.#pending.splice(at, 1)
+      if (!isNodeEnded(changes.get(place) ?? 'going')) changes.set(place, news!.state)
+    }
+    return changes
+  }
+
+  #step(changes: ReadonlyMap<number, NodeState>, look: readonly number[]): void {
+    const { graph, fates, shape } = this.#case
+    const before = this.states
+    const statusOf = (jobId: string) => statusOfFate[fates[Number(jobId.slice(4))]!]
+    const step = stepRun(graph, before, { changes, look, isCancelled: false, statusOf })
+    for (const [place, state] of before.entries())
+      if (isNodeEnded(state)) assert.equal(step.states[place], state, 'what has ended stays as it is')
+    for (const place of step.go) {
+      const parents = shape.edges.filter(({ child }) => child === place)
+      assert.ok(
+        parents.every(({ parent, on }) => isMetBy(on, step.states[parent]!)),
+        `${place} went too early`,
+      )
+      assert.equal(before[place], 'blocked')
+      this.went.push(place)
+      this.#tell(place)
+    }
+    for (const place of step.skip) {
+      assert.match(
+        skipMessageOf(graph, step.states, place, (id) => id),
+        /^(It runs on |The job was )/,
+      )
+      this.skipped.push(place)
+    }
+    if (this.over !== null) assert.equal(step.over, this.over, 'it is over once')
+    this.states = step.states
+    this.over = step.over
+  }
+}
+
+function startsOf({ before }: Case): number[] {
+  return [...before.keys()].filter((place) => before[place] === 'unfired')
+}
+
+function assertOnce(places: readonly number[]): void {
+  assert.equal(new Set(places).size, places.length, `${places} has one twice`)
+}
+
+function playToEnd(drawn: Case, dice: Dice): Played {
+  const played = new Played(drawn, dice)
+  // Nodes whose parents are all outside are looked at when the run is made.
+  const blocked = [...drawn.before.keys()].filter((place) => drawn.before[place] === 'blocked')
+  played.play(startsOf(drawn), blocked)
+  assertOnce(played.went)
+  assertOnce(played.skipped)
+  return played
+}
+
+test('each node ends once and as the rules say, in whatever order and batches the news come', () => {
+  const seen = new Map<string, number>()
+  for (let seed = 1; seed <= 1_500; seed++) {
+    const drawn = drawCase(new Dice(seed))
+    const told = foretell(drawn.shape, drawn.fates, { outside: drawn.outside })
+    for (const order of [1, 2]) {
+      const played = playToEnd(drawn, new Dice(seed * 10 + order))
+      assert.deepEqual(played.states, told.states, `seed ${seed}`)
+      assert.equal(played.over, told.status, `seed ${seed}`)
+    }
+    for (const state of [...told.states, told.status]) seen.set(state, (seen.get(state) ?? 0) + 1)
+  }
+  const all = [
+    'succeeded',
+    'failed',
+    'timed_out',
+    'cancelled',
+    'dependency',
+    'paused',
+    'deleted',
+    'unrun',
+    'absent',
+  ]
+  for (const what of [...all, 'SUCCEEDED', 'FAILED', 'CANCELLED'])
+    assert.ok((seen.get(what) ?? 0) > 20, `hardly met: ${what}`)
+})
+
+test('a resumed run does again what did not succeed and what hangs on that, and nothing else', () => {
+  let again = 0
+  for (let seed = 1; seed <= 500; seed++) {
+    const dice = new Dice(seed)
+    const drawn = drawCase(dice)
+    const { states } = foretell(drawn.shape, drawn.fates, { outside: drawn.outside })
+    const places = resumableOf(drawn.graph, states)
+    assert.deepEqual(new Set(places), resumableInWords(drawn, states), `seed ${seed}`)
+    again += places.length
+    const isAgain = new Set(places)
+    const isRoot = (place: number) => drawn.before[place] === 'unfired'
+    const before = states.map((state, place): NodeState => {
+      if (!isAgain.has(place)) return state
+      return isRoot(place) ? 'going' : 'blocked'
+    })
+    const fates = drawn.fates.map((fate, place): Fate => {
+      if (!isAgain.has(place)) return fate
+      return dice.chance(0.2) ? 'failed' : 'succeeded'
+    })
+    const resumed: Case = { ...drawn, fates, before }
+    const kept = new Map(before.entries().filter(([, state]) => isNodeEnded(state)))
+    const told = foretell(drawn.shape, fates, { kept, outside: drawn.outside })
+    const played = new Played(resumed, dice)
+    played.play(places.filter(isRoot), places)
+    assertOnce(played.went)
+    assert.deepEqual(played.states, told.states, `seed ${seed}`)
+    assert.equal(played.over, told.status, `seed ${seed}`)
+  }
+  assert.ok(again > 1_000, `only ${again} were done again`)
+})
+
+/** Whatever did not succeed, and whatever has such a one above it; of what was skipped for its parents only that. */
+function resumableInWords({ shape, outside }: Case, states: readonly NodeState[]): Set<number> {
+  const again = new Set<number>()
+  // Parents come first, so one pass in order does.
+  for (const [place, state] of states.entries()) {
+    if (outside.has(place)) continue
+    const hangsOn = shape.edges.some(({ child, parent }) => child === place && again.has(parent))
+    const isWell = state === 'succeeded' || state === 'dependency'
+    if (!isWell || hangsOn) again.add(place)
+  }
+  return again
+}
+
+test('of a cancelled run nothing goes any more, and it is over when what went has ended', () => {
+  for (let seed = 1; seed <= 200; seed++) {
+    const dice = new Dice(seed)
+    const { graph, before } = drawCase(dice)
+    const going = before.map(
+      (state): NodeState => (state === 'unfired' && dice.chance(0.5) ? 'going' : state),
+    )
+    // Roots that have not fired are not waited for.
+    const isLeft = (state: NodeState) => !isNodeEnded(state) && state !== 'unfired'
+    const left = dice.shuffle([...going.keys()].filter((place) => isLeft(going[place]!)))
+    let states: readonly NodeState[] = going
+    for (const [index, place] of left.entries()) {
+      const end = states[place] === 'going' ? dice.pick(['succeeded', 'cancelled'] as const) : 'cancelled'
+      const step = stepRun(graph, states, { changes: new Map([[place, end]]), look: left, isCancelled: true })
+      assert.deepEqual([step.go, step.skip], [[], []])
+      assert.equal(step.over, index === left.length - 1 ? 'CANCELLED' : null)
+      states = step.states
+    }
+  }
+})

@@ -1,0 +1,369 @@
+// A run of a graph: each of its jobs once, in an order that its dependencies allow. Nodes and edges are pinned at its
+// start. Pure: what becomes of a run is decided while it is locked, from what happened to its executions since. Also in the
+// SDK's test kit, and so under Node 20: without Map.groupBy and the like.
+import { createHash } from 'node:crypto'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { JobStatus, JobVersion } from '../jobs/job.ts'
+import type { ExecutionStatus, Outcome } from '../queue/execution.ts'
+import { isAfterCompletion } from '../schedule/after-completion.ts'
+import type { DependencyRule, Edge } from './graph.ts'
+
+export const RUN_STATUSES = ['RUNNING', 'CANCELLING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** What started it: a slot of its roots, or one root that was triggered or backfilled. */
+export const RUN_KINDS = ['slot', 'trigger', 'backfill'] as const
+export type RunKind = (typeof RUN_KINDS)[number]
+
+/** outside: it is not reached by what started the run, and counts by the latest execution of it that had ended then. */
+export type NodeRole = 'root' | 'inner' | 'outside'
+
+/** Why the execution of a node ended without having been let go. */
+export const NODE_SKIP_REASONS = ['dependency', 'paused', 'deleted'] as const
+export type NodeSkipReason = (typeof NODE_SKIP_REASONS)[number]
+
+/**
+ * unfired: a root whose slot is still to come; blocked: its dependencies are not met yet; going: it was let go and has not
+ * ended. unrun: a root whose slot was skipped. absent: outside, and nothing of it has ended yet.
+ */
+export type NodeState =
+  | 'unfired'
+  | 'blocked'
+  | 'going'
+  | 'succeeded'
+  | 'failed'
+  | 'timed_out'
+  | 'cancelled'
+  | NodeSkipReason
+  | 'unrun'
+  | 'absent'
+
+/** As they are stored. */
+export const NODE_LETTERS: Readonly<Record<NodeState, string>> = {
+  unfired: 'u',
+  blocked: 'b',
+  going: 'g',
+  succeeded: 's',
+  failed: 'f',
+  timed_out: 't',
+  cancelled: 'c',
+  dependency: 'd',
+  paused: 'p',
+  deleted: 'x',
+  unrun: 'o',
+  absent: 'n',
+}
+export const ROLE_LETTERS: Readonly<Record<NodeRole, string>> = { root: 'r', inner: 'i', outside: 'o' }
+
+export interface RunNode {
+  jobId: string
+  /** Of an outside one: that which ended. 0: none did. */
+  version: number
+  role: NodeRole
+  /** Null: a root that has not fired, or nothing of it has ended yet. */
+  executionId: string | null
+}
+
+/** By place in the list of nodes. */
+export interface RunEdge {
+  parent: number
+  child: number
+  on: DependencyRule
+}
+
+export interface RunPlan {
+  nodes: readonly RunNode[]
+  edges: readonly RunEdge[]
+}
+
+/** The run of roots that fire for one slot: the same whoever fires, and sorted by the slot. */
+export function runIdOfSlot(graphId: string, slot: EpochMs): string {
+  const time = slot.toString(16).padStart(12, '0')
+  const mixed = createHash('sha256').update(`${graphId}:${slot}`).digest('hex')
+  const variant = ((Number.parseInt(mixed[3]!, 16) & 0x3) | 0x8).toString(16)
+  const tail = mixed.slice(7, 19)
+  return `${time.slice(0, 8)}-${time.slice(8)}-7${mixed.slice(0, 3)}-${variant}${mixed.slice(4, 7)}-${tail}`
+}
+
+/**
+ * Of a root that counts from its last end. It shares its runs with nobody: another that happens to have a slot then does
+ * not know of it.
+ */
+export function runIdOfOwnSlot(graphId: string, jobId: string, slot: EpochMs): string {
+  return runIdOfSlot(`${graphId}:${jobId}`, slot)
+}
+
+/** The run that an execution of a root starts; null: its job is no root of a graph. */
+export function runIdOf(
+  graphId: string | null,
+  { kind, slot, executionId }: { kind: RunKind; slot: EpochMs; executionId: string },
+): string | null {
+  if (graphId === null) return null
+  return kind === 'slot' ? runIdOfSlot(graphId, slot) : executionId
+}
+
+/** A job of a graph as it is now. */
+export interface MemberJob extends Pick<JobVersion, 'jobId' | 'version' | 'name' | 'schedule' | 'anchorAt'> {
+  status: JobStatus
+}
+
+/** What belongs to a run, before its nodes have executions. */
+export interface RunDraft {
+  nodes: readonly Pick<RunNode, 'jobId' | 'version' | 'role'>[]
+  edges: readonly RunEdge[]
+}
+
+/** What a run starts with. */
+export interface RunStart {
+  rootId: string
+  kind: RunKind
+  /** It has the run for itself: it found no place in that of its slot. */
+  isAlone?: boolean
+  /** Whether a job has the slot of the run as well. */
+  hasSlot: (job: MemberJob) => boolean
+}
+
+/**
+ * All that the first root reaches; for a slot also what the roots reach that have this slot too, whatever others they
+ * have: they fire into the same run. Whatever these depend on besides is outside. The first root is one of the members,
+ * also when it is in no graph any more.
+ */
+export function draftRun(members: readonly MemberJob[], edges: readonly Edge[], start: RunStart): RunDraft {
+  const jobs = new Map(members.map((job) => [job.jobId, job]))
+  const dependent = new Set(edges.map(({ childId }) => childId))
+  // One that counts from its last end has its runs for itself: see `runIdOfOwnSlot`.
+  const isOwn = start.isAlone === true || isAfterCompletion(jobs.get(start.rootId)!.schedule)
+  const isShared = start.kind === 'slot' && !isOwn
+  const roots = members.filter((job) => {
+    if (job.jobId === start.rootId) return true
+    return isShared && !dependent.has(job.jobId) && start.hasSlot(job)
+  })
+  const children = new Map<string, string[]>(edges.map(({ parentId }) => [parentId, []]))
+  for (const { parentId, childId } of edges) children.get(parentId)!.push(childId)
+  const reached = new Set(roots.map(({ jobId }) => jobId))
+  for (const at of reached) for (const childId of children.get(at) ?? []) reached.add(childId)
+  const wanted = edges.filter(({ childId }) => reached.has(childId) && childId !== start.rootId)
+  const outside = new Set(wanted.map(({ parentId }) => parentId).filter((id) => !reached.has(id)))
+  const rootIds = new Set(roots.map(({ jobId }) => jobId))
+  const roleOf = (jobId: string): NodeRole =>
+    rootIds.has(jobId) ? 'root' : reached.has(jobId) ? 'inner' : 'outside'
+  // A parent may be missing only if an edge was read without its job: it counts as absent.
+  const nodes = [...reached, ...outside].map((jobId) => ({
+    jobId,
+    version: jobs.get(jobId)?.version ?? 0,
+    role: roleOf(jobId),
+  }))
+  const places = new Map(nodes.map(({ jobId }, place) => [jobId, place]))
+  return {
+    nodes,
+    edges: wanted.map(({ parentId, childId, on }) => ({
+      parent: places.get(parentId)!,
+      child: places.get(childId)!,
+      on,
+    })),
+  }
+}
+
+const ended: ReadonlySet<NodeState> = new Set<NodeState>([
+  'succeeded',
+  'failed',
+  'timed_out',
+  'cancelled',
+  'dependency',
+  'paused',
+  'deleted',
+  'unrun',
+  'absent',
+])
+
+export function isNodeEnded(state: NodeState): boolean {
+  return ended.has(state)
+}
+
+const meets: Readonly<Record<DependencyRule, ReadonlySet<NodeState>>> = {
+  success: new Set<NodeState>(['succeeded']),
+  failure: new Set<NodeState>(['failed', 'timed_out']),
+  completion: new Set<NodeState>(['succeeded', 'failed', 'timed_out']),
+}
+
+/** How a node ended whose execution had this outcome at last. */
+export function nodeStateOf(outcome: Outcome, skipReason: NodeSkipReason | null): NodeState {
+  if (outcome === 'skipped') return skipReason ?? 'dependency'
+  return outcome === 'lost' ? 'failed' : outcome
+}
+
+/** What a client sees of a node; of one that has not ended, its execution says more. */
+export function statusOfNode(state: NodeState): ExecutionStatus {
+  if (state === 'blocked' || state === 'unfired') return 'WAITING_DEPENDENCIES'
+  if (state === 'going') return 'PENDING'
+  if (state === 'succeeded') return 'SUCCEEDED'
+  if (state === 'failed') return 'FAILED'
+  if (state === 'timed_out') return 'TIMED_OUT'
+  return state === 'cancelled' ? 'CANCELLED' : 'SKIPPED'
+}
+
+/** Why a node was skipped, as a client sees it. slot: it is a root, and its slot was; absent: it is outside. */
+export type SkipReason = NodeSkipReason | 'slot' | 'absent'
+
+/** Null: it was not skipped. */
+export function skipReasonOf(state: NodeState): SkipReason | null {
+  if (state === 'unrun') return 'slot'
+  const isReason = state === 'dependency' || state === 'paused' || state === 'deleted' || state === 'absent'
+  return isReason ? state : null
+}
+
+/** A plan with its edges by node, for as long as it is in use. */
+export class RunGraph {
+  readonly plan: RunPlan
+  readonly #parents: readonly (readonly RunEdge[])[]
+  readonly #children: readonly (readonly RunEdge[])[]
+
+  constructor(plan: RunPlan) {
+    this.plan = plan
+    const parents: RunEdge[][] = plan.nodes.map(() => [])
+    const children: RunEdge[][] = plan.nodes.map(() => [])
+    for (const edge of plan.edges) {
+      parents[edge.child]!.push(edge)
+      children[edge.parent]!.push(edge)
+    }
+    this.#parents = parents
+    this.#children = children
+  }
+
+  parentsOf(place: number): readonly RunEdge[] {
+    return this.#parents[place]!
+  }
+
+  childrenOf(place: number): readonly RunEdge[] {
+    return this.#children[place]!
+  }
+}
+
+export interface RunStep {
+  states: NodeState[]
+  /** Nodes that go now. */
+  go: number[]
+  /** Nodes that will not run; their states say why. */
+  skip: number[]
+  /** The run ends with this; null: it goes on. */
+  over: RunStatus | null
+}
+
+export interface RunNews {
+  /** What became of nodes, by place. One that has ended keeps its state. */
+  changes: ReadonlyMap<number, NodeState>
+  /** Blocked nodes to look at besides those that depend on what changed. */
+  look: Iterable<number>
+  /** Nothing goes any more. */
+  isCancelled: boolean
+  /** Of jobs that may go; absent: it goes. A paused or deleted one is skipped. */
+  statusOf?: (jobId: string) => JobStatus | undefined
+}
+
+/** Each blocked node goes once all that it depends on has ended as it must, and is skipped once one has not. */
+export function stepRun(graph: RunGraph, before: readonly NodeState[], news: RunNews): RunStep {
+  const states = [...before]
+  const step: RunStep = { states, go: [], skip: [], over: null }
+  const look = new Set(news.look)
+  for (const [place, state] of news.changes) {
+    if (isNodeEnded(states[place]!)) continue
+    states[place] = state
+    for (const { child } of graph.childrenOf(place)) look.add(child)
+  }
+  // A cancelled run awaits nobody: a root may be held back by a run that waits for the end of this one.
+  if (news.isCancelled)
+    for (const [place, state] of states.entries()) if (state === 'unfired') states[place] = 'unrun'
+  // Grows while it is walked: who depends on what is skipped is looked at too.
+  for (const place of look) {
+    if (states[place] !== 'blocked' || news.isCancelled) continue
+    const next = judge(graph, states, place, news)
+    if (next === 'blocked') continue
+    states[place] = next
+    if (next === 'going') step.go.push(place)
+    else {
+      step.skip.push(place)
+      for (const { child } of graph.childrenOf(place)) {
+        // Once more, also if it was looked at before.
+        look.delete(child)
+        look.add(child)
+      }
+    }
+  }
+  step.over = statusOfRun(graph.plan, states, news.isCancelled)
+  return step
+}
+
+function judge(graph: RunGraph, states: readonly NodeState[], place: number, news: RunNews): NodeState {
+  let isMet = true
+  for (const { parent, on } of graph.parentsOf(place)) {
+    const state = states[parent]!
+    if (!isNodeEnded(state)) isMet = false
+    else if (!meets[on].has(state)) return 'dependency'
+  }
+  if (!isMet) return 'blocked'
+  const status = news.statusOf?.(graph.plan.nodes[place]!.jobId)
+  if (status === 'PAUSED') return 'paused'
+  return status === 'DELETED' ? 'deleted' : 'going'
+}
+
+/** Null: it has not ended. What was skipped alone makes no run fail: a branch that was not taken is skipped too. */
+function statusOfRun(
+  { nodes }: RunPlan,
+  states: readonly NodeState[],
+  isCancelled: boolean,
+): RunStatus | null {
+  const own = states.filter((_, place) => nodes[place]!.role !== 'outside')
+  if (!own.every(isNodeEnded)) return null
+  if (isCancelled) return 'CANCELLED'
+  if (own.some((state) => state === 'failed' || state === 'timed_out')) return 'FAILED'
+  return own.includes('cancelled') ? 'CANCELLED' : 'SUCCEEDED'
+}
+
+/** The first dependency of a node that cannot be met; undefined: it was not skipped for that. */
+export function unmetOf(
+  graph: RunGraph,
+  states: readonly NodeState[],
+  place: number,
+): (RunEdge & { parentId: string }) | undefined {
+  if (states[place] !== 'dependency') return undefined
+  const isUnmet = ({ parent, on }: RunEdge) => isNodeEnded(states[parent]!) && !meets[on].has(states[parent]!)
+  const edge = graph.parentsOf(place).find(isUnmet)!
+  return { ...edge, parentId: graph.plan.nodes[edge.parent]!.jobId }
+}
+
+/** What is on record of a node that was skipped. */
+export function skipMessageOf(
+  graph: RunGraph,
+  states: readonly NodeState[],
+  place: number,
+  nameOf: (jobId: string) => string,
+): string {
+  const unmet = unmetOf(graph, states, place)
+  if (unmet === undefined) return `The job was ${states[place]} when its turn came.`
+  const { parent, parentId, on } = unmet
+  return `It runs on ${on} of "${nameOf(parentId)}", ${endText(states[parent]!)}.`
+}
+
+function endText(state: NodeState): string {
+  if (state === 'absent') return 'of which no execution has ended'
+  const reason = skipReasonOf(state)
+  return reason === null ? `which ended ${statusOfNode(state)}` : `which was skipped (${reason})`
+}
+
+/**
+ * Nodes that get new executions when an ended run is resumed: what failed, was cancelled or never had its turn, and all
+ * that depends on it, also what ran because of how that ended: an alert is to come again should it fail again. What was
+ * skipped because of what stays as it is remains so. Empty: there is nothing to resume.
+ */
+export function resumableOf(graph: RunGraph, states: readonly NodeState[]): number[] {
+  const again = new Set<number>()
+  for (const [place, state] of states.entries()) {
+    if (graph.plan.nodes[place]!.role === 'outside') continue
+    if (state !== 'succeeded' && state !== 'dependency') again.add(place)
+  }
+  // Grows while it is walked.
+  for (const place of again) {
+    for (const { child } of graph.childrenOf(place)) again.add(child)
+  }
+  return [...again].toSorted((a, b) => a - b)
+}

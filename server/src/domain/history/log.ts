@@ -1,0 +1,81 @@
+// The log of an attempt: lines, as its runner sent them.
+import type { EpochMs } from '../../lib/time/epoch.ts'
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+export interface LogLine {
+  at: EpochMs
+  level: LogLevel
+  message: string
+}
+
+/** Of one attempt; what comes then is not kept, and the last line says so. */
+export const logBytesMax = 256 * 1024
+/** A longer line is cut. */
+export const logLineLengthMax = 8_192
+/** What a line costs besides its text, so that empty ones are bounded too. */
+export const logLineBytes = 32
+
+/** In one run of an attempt; 256 KB have no more. */
+const linesOfRunMax = 1_000_000
+const runsMax = 2_000
+
+/**
+ * Where the lines of a claim begin in the log of its attempt. An execution that was handed back while it ran is run
+ * again under the same number: its second log follows the first and is not taken for a repetition of it.
+ */
+export function firstLineOf({ attempt, fence }: { attempt: number; fence: number }): number {
+  return linesOfRunMax * Math.min(runsMax, Math.max(0, fence - attempt))
+}
+
+/** Of one attempt: one for each claim of it, and all of these behind every line of its own. */
+const refusedMax = 1_000
+
+export interface RefusedResult {
+  attempt: number
+  fence: number
+  /** Null: whoever has the token of the attempt. */
+  workerId: string | null
+  /** Such as `SUCCEEDED, HTTP 200`; null: it had not ended, and was stopped. */
+  said: string | null
+}
+
+/** What people read of a result that came too late, and where it stands in the log of its attempt. */
+export function lineOfRefused(
+  { attempt, fence, workerId, said }: RefusedResult,
+  at: EpochMs,
+): { firstLine: number; lines: LogLine[] } {
+  const who = workerId === null ? 'its target' : `worker ${workerId}`
+  const why = workerId === null ? 'the attempt was over' : 'the execution had been taken from it'
+  const message =
+    said === null
+      ? `Attempt ${attempt} was stopped at ${who}: ${why}.`
+      : `A late result of attempt ${attempt} (${said}) from ${who} was refused: ${why}.`
+  const firstLine = linesOfRunMax * (runsMax + 1) + Math.min(refusedMax, Math.max(0, fence - attempt))
+  return { firstLine, lines: [{ at, level: 'warn', message }] }
+}
+
+const logCutMessage = 'The log is cut here: of each attempt the first 256 KB are kept.'
+
+/** What is kept of lines that come behind so many bytes, and how many bytes there are then; after a cut more than may be. */
+export function keepLines(
+  lines: readonly LogLine[],
+  bytesBefore: number,
+): { lines: LogLine[]; bytes: number } {
+  const kept: LogLine[] = []
+  let bytes = bytesBefore
+  for (const { at, level, message: given } of lines) {
+    if (bytes > logBytesMax) break
+    const message = given.slice(0, logLineLengthMax)
+    const more = logLineBytes + Buffer.byteLength(message)
+    if (bytes + more > logBytesMax) {
+      kept.push({ at, level: 'warn', message: logCutMessage })
+      bytes = logBytesMax + 1
+    } else {
+      kept.push({ at, level, message })
+      bytes += more
+    }
+  }
+  return { lines: kept, bytes }
+}

@@ -1,0 +1,51 @@
+// Whether two jobs have the same slots, or one slot in common. The same words are not enough: an interval without a start counts from when its
+// job was made, and the H of a cron text is another one for each job.
+import { isDeepStrictEqual } from 'node:util'
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { isAfterCompletion } from '../schedule/after-completion.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
+import { type CompiledSchedule, nextSlot } from '../schedule/next-run.ts'
+import { SharedForms } from '../schedule/shared-forms.ts'
+import type { JobVersion } from './job.ts'
+
+type Scheduled = Pick<JobVersion, 'jobId' | 'schedule' | 'anchorAt'>
+
+export function haveSameSlots(a: Scheduled, b: Scheduled): boolean {
+  if (!isDeepStrictEqual(a.schedule, b.schedule) || isAfterCompletion(a.schedule)) return false
+  const [one, other] = [a, b].map(({ jobId, schedule, anchorAt }) =>
+    compileSchedule(schedule, { createdAt: anchorAt, jobId }),
+  )
+  // One that cannot be read has no slots to share.
+  return one!.ok && other!.ok && isDeepStrictEqual(one!.value.compiled, other!.value.compiled)
+}
+
+/** Whether the schedule of a job has this slot. What counts from an end has none of its own. */
+export function hasSlotAt(job: Scheduled, slot: EpochMs): boolean {
+  return isSlotOf(compile(job), slot)
+}
+
+/** The same for the same jobs again and again: what the schedule of a version means is read once. */
+export class KnownSchedules {
+  readonly #compiled = new SharedForms<CompiledSchedule | null>(2_000)
+
+  hasSlotAt(job: Scheduled & Pick<JobVersion, 'version'>, slot: EpochMs): boolean {
+    const key = `${job.jobId} ${job.version}`
+    let compiled = this.#compiled.get(key)
+    if (compiled === undefined) {
+      compiled = compile(job)
+      this.#compiled.set(key, compiled)
+    }
+    return isSlotOf(compiled, slot)
+  }
+}
+
+/** Null: it has no slots of its own. */
+function compile({ jobId, schedule, anchorAt }: Scheduled): CompiledSchedule | null {
+  if (isAfterCompletion(schedule)) return null
+  const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId })
+  return answer.ok ? answer.value.compiled : null
+}
+
+function isSlotOf(compiled: CompiledSchedule | null, slot: EpochMs): boolean {
+  return compiled !== null && nextSlot(compiled, epochMs(slot - 1)) === slot
+}

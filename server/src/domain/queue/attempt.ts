@@ -1,0 +1,100 @@
+// How an attempt ended, and what follows from it: nothing, another attempt, or a dead letter. Pure: the clock and
+// randomness are handed in, so workers, the API and upkeep decide alike.
+import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
+
+/** What happened to one attempt. Times are those of the database's clock. */
+export interface AttemptEnd {
+  /**
+   * cancelled: it was stopped because somebody cancelled it. lost: its own worker gave it up, and nobody can say how it
+   * would have ended; it costs no retry.
+   */
+  outcome: 'succeeded' | 'failed' | 'timed_out' | 'cancelled' | 'lost'
+  /** Null: nobody can say any more. */
+  startedAt: EpochMs | null
+  finishedAt: EpochMs
+  durationMs: number | null
+  httpStatus: number | null
+  error: AttemptError | null
+  /** Head of the response, or of the result as JSON. */
+  preview: string | null
+  /** When the next attempt may start; null: this was the last one. */
+  retryAt: EpochMs | null
+  /** Why it goes to the dead letters; null: it does not. */
+  deadReason: DeadReason | null
+}
+
+export interface AttemptError {
+  type: ErrorType
+  message: string
+}
+
+export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const
+export type DeadReason = (typeof DEAD_REASONS)[number]
+
+export const previewBytesMax = 4_096
+export const messageLengthMax = 1_024
+export const checkpointBytesMax = 64 * 1024
+export const progressTextLengthMax = 255
+
+/** What the runner of an attempt says of it. */
+export interface AttemptWord {
+  startedAt: EpochMs | null
+  finishedAt: EpochMs
+  durationMs: number | null
+  httpStatus: number | null
+  preview: string | null
+  /** Null: it succeeded. */
+  error: AttemptError | null
+  /** The runner says that trying again is no use. */
+  isFinal?: boolean
+  /** No next attempt before so long. */
+  retryAfterMs?: number | null
+}
+
+export interface AttemptPlace {
+  attempt: number
+  losses: number
+  retryPolicy: RetryPolicy
+  /** When the time of all attempts together is over; null: it is not limited. */
+  totalDeadline: EpochMs | null
+  now: EpochMs
+  /** Uniform in [0, 1). */
+  random: number
+}
+
+export function endAttempt(word: AttemptWord, place: AttemptPlace): AttemptEnd {
+  const { startedAt, finishedAt, durationMs, httpStatus, preview, error } = word
+  const end: AttemptEnd = {
+    outcome: 'succeeded',
+    startedAt,
+    finishedAt,
+    durationMs,
+    httpStatus,
+    error,
+    preview,
+    retryAt: null,
+    deadReason: null,
+  }
+  if (error === null) return end
+  end.outcome = isTimeout(error.type) ? 'timed_out' : 'failed'
+  const { retryPolicy, now, random, totalDeadline } = place
+  const attempt = place.attempt - place.losses
+  if (word.isFinal === true || !isRetried(error.type, httpStatus)) end.deadReason = 'NOT_RETRYABLE'
+  else if (attempt > retryPolicy.max_retries) end.deadReason = 'MAX_RETRIES_EXCEEDED'
+  else {
+    const delayMs = retryDelayMs(retryPolicy, { attempt, random, retryAfterMs: word.retryAfterMs ?? null })
+    const retryAt = epochMs(now + delayMs)
+    if (totalDeadline === null || retryAt < totalDeadline) end.retryAt = retryAt
+    // No time is left for another one: it ends here, and not later with nothing done.
+    else {
+      end.outcome = 'timed_out'
+      end.deadReason = 'TOTAL_TIMEOUT'
+    }
+  }
+  return end
+}
+
+function isTimeout(type: ErrorType): boolean {
+  return type === 'TIMEOUT' || type === 'HEARTBEAT_TIMEOUT'
+}

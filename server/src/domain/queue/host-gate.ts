@@ -1,0 +1,191 @@
+// How many calls a worker may have at one target host: a share of its capacity, and nearly none while the host keeps
+// failing (the circuit breaker). Asked before and told after every call, so it allocates nothing on that path:
+// what is known of a host is dropped when it is idle and well, and its record is used again for the next one.
+import assert from 'node:assert'
+import type { HttpOutcome } from '../../ports/http.ts'
+
+export interface HostGateOptions {
+  /** Calls in flight to one host at most. At least 1. */
+  capPerHost: number
+  /** Hosts remembered. Default 10,000. */
+  hostsMax?: number
+}
+
+/** `ok`: the host is alive. `unknown`: the call says nothing about it, such as one we cancelled. */
+export type HostOutcome = 'ok' | 'failed' | 'unknown'
+
+/** Failures in a row that open a host. */
+const failuresMax = 20
+/** While open: calls in flight, and starts within any `openWindowMs`. */
+const openInFlightMax = 4
+const openStartsMax = 10
+const openWindowMs = 1_000
+/** Records of forgotten hosts kept for the next ones. */
+const sparesMax = 1_024
+
+interface Host {
+  name: string
+  inFlight: number
+  /** Failures since the last sign of life. */
+  failuresInRow: number
+  open: boolean
+  /** When the last ten calls started while open, a ring; made when the record is first opened. */
+  starts: Float64Array | null
+  /** Where the oldest start stands in the ring. */
+  oldest: number
+}
+
+/** An eighth of the worker's capacity, so that no host takes it all. */
+export function hostCapOf(workerCapacity: number): number {
+  return Math.max(1, Math.floor(workerCapacity / 8))
+}
+
+/** What a call says about its host: an error on the way, a timeout, 5xx and 429 are failures, any other answer is life. */
+export function judgeHost(outcome: HttpOutcome): HostOutcome {
+  if (outcome.kind === 'answered') return outcome.status >= 500 || outcome.status === 429 ? 'failed' : 'ok'
+  switch (outcome.type) {
+    case 'TIMEOUT':
+    case 'CONNECTION_REFUSED':
+    case 'CONNECTION_RESET':
+    case 'DNS_RESOLUTION_FAILED':
+    case 'TLS_ERROR':
+    case 'INVALID_RESPONSE':
+      return 'failed'
+    case 'RESPONSE_TOO_LARGE':
+      return 'ok'
+    case 'INVALID_REQUEST':
+    case 'TARGET_FORBIDDEN':
+    case 'CANCELLED':
+      return 'unknown'
+  }
+}
+
+/** `nowMs` is monotonic throughout. */
+export class HostGate {
+  readonly #capPerHost: number
+  readonly #openCap: number
+  readonly #hostsMax: number
+  /** The longest remembered in front: it is the first to go when room is needed. */
+  readonly #hosts = new Map<string, Host>()
+  readonly #spares: Host[] = []
+
+  constructor({ capPerHost, hostsMax = 10_000 }: HostGateOptions) {
+    assert(capPerHost >= 1 && hostsMax >= 1)
+    this.#capPerHost = capPerHost
+    this.#openCap = Math.min(openInFlightMax, capPerHost)
+    this.#hostsMax = hostsMax
+  }
+
+  /** Counts the call in when there is room for it; every `true` is followed by one `leave`. */
+  tryEnter(name: string, nowMs: number): boolean {
+    const host = this.#hosts.get(name) ?? this.#remember(name)
+    if (host === null || this.#roomOf(host, nowMs) === 0) return false
+    host.inFlight += 1
+    if (host.open) {
+      host.starts![host.oldest] = nowMs
+      host.oldest = (host.oldest + 1) % openStartsMax
+    }
+    return true
+  }
+
+  leave(name: string, outcome: HostOutcome): void {
+    const host = this.#hosts.get(name)
+    assert(host !== undefined && host.inFlight > 0, 'a call left a host it had not entered')
+    host.inFlight -= 1
+    if (outcome === 'ok') {
+      host.failuresInRow = 0
+      host.open = false
+    } else if (outcome === 'failed') {
+      host.failuresInRow += 1
+      if (host.failuresInRow >= failuresMax && !host.open) open(host)
+    }
+    if (host.inFlight === 0 && host.failuresInRow === 0) this.#forget(host)
+  }
+
+  /** How many calls could enter now. */
+  room(name: string, nowMs: number): number {
+    const host = this.#hosts.get(name)
+    if (host !== undefined) return this.#roomOf(host, nowMs)
+    return this.#hosts.size < this.#hostsMax || this.#canMakeRoom() ? this.#capPerHost : 0
+  }
+
+  /** How long until a call may enter: 0 when it may now, null when not before another one leaves. */
+  waitMs(name: string, nowMs: number): number | null {
+    if (this.room(name, nowMs) > 0) return 0
+    const host = this.#hosts.get(name)
+    if (host === undefined || !host.open || host.inFlight >= this.#openCap) return null
+    // Whole milliseconds, as timers have them: a fraction too early would be in vain.
+    return Math.ceil(host.starts![host.oldest]! + openWindowMs - nowMs)
+  }
+
+  isOpen(name: string): boolean {
+    return this.#hosts.get(name)?.open ?? false
+  }
+
+  openHosts(): string[] {
+    return [...this.#hosts.values()].filter((host) => host.open).map((host) => host.name)
+  }
+
+  /** Hosts remembered now. */
+  get size(): number {
+    return this.#hosts.size
+  }
+
+  #roomOf(host: Host, nowMs: number): number {
+    if (!host.open) return Math.max(0, this.#capPerHost - host.inFlight)
+    const room = Math.min(this.#openCap - host.inFlight, openStartsMax)
+    let free = 0
+    while (free < room && host.starts![(host.oldest + free) % openStartsMax]! + openWindowMs <= nowMs)
+      free += 1
+    return free
+  }
+
+  #remember(name: string): Host | null {
+    if (this.#hosts.size >= this.#hostsMax && !this.#makeRoom()) return null
+    const host = this.#spares.pop() ?? {
+      name,
+      inFlight: 0,
+      failuresInRow: 0,
+      open: false,
+      starts: null,
+      oldest: 0,
+    }
+    host.name = name
+    this.#hosts.set(name, host)
+    return host
+  }
+
+  // Hosts with calls in flight go to the back as they are met, so the next search does not meet them again.
+  #makeRoom(): boolean {
+    let left = this.#hosts.size
+    for (const host of this.#hosts.values()) {
+      if (left-- === 0) return false
+      if (host.inFlight === 0) {
+        this.#forget(host)
+        return true
+      }
+      this.#hosts.delete(host.name)
+      this.#hosts.set(host.name, host)
+    }
+    return false
+  }
+
+  #canMakeRoom(): boolean {
+    return this.#hosts.values().some((host) => host.inFlight === 0)
+  }
+
+  #forget(host: Host): void {
+    this.#hosts.delete(host.name)
+    if (this.#spares.length === sparesMax) return
+    host.failuresInRow = 0
+    host.open = false
+    this.#spares.push(host)
+  }
+}
+
+function open(host: Host): void {
+  host.open = true
+  host.starts ??= new Float64Array(openStartsMax)
+  host.starts.fill(Number.NEGATIVE_INFINITY)
+  host.oldest = 0
+}

@@ -1,0 +1,299 @@
+// What waits of a job, and what of it may go now: triggers and repeats behind a live execution, buffered slots, owed
+// slots, executions that a limit holds back, and the next slot of a job that counts from the end of its last run.
+// Pure: decided while the job is locked, from what the store then knows.
+import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import type { ConcurrencyKey, JobVersion } from '../jobs/job.ts'
+import type { SkippedRange } from '../jobs/job-change.ts'
+import { isAfterCompletion, slotAfterEnd } from '../schedule/after-completion.ts'
+import { compileSchedule } from '../schedule/compile-schedule.ts'
+import type { Calendars } from '../schedule/exclusions.ts'
+import { dueAtOf } from '../schedule/jitter.ts'
+import {
+  type CompiledSchedule,
+  countSlots,
+  excludedUntil,
+  nextSlot,
+  previousSlot,
+} from '../schedule/next-run.ts'
+import type { ExecutionKind } from './execution.ts'
+
+/** A job of which something waits, while it is locked. */
+export interface WaitingJob
+  extends Pick<
+    JobVersion,
+    | 'jobId'
+    | 'tenantId'
+    | 'version'
+    | 'priority'
+    | 'overlapPolicy'
+    | 'concurrencyLimit'
+    | 'concurrencyKey'
+    | 'schedule'
+    | 'anchorAt'
+    | 'jitterSeconds'
+  > {
+  now: EpochMs
+  /** What the calendars hold that its exclusions name; null: it names none. */
+  calendars: Calendars | null
+  /** Executions that were let go and have not ended, in batches or alone. */
+  underWay: number
+  /** Of those and of the runs under way, the ones that nobody has cancelled. */
+  uncancelled: number
+  /** The backfill that all under way belong to, runs included; null: there is none such. */
+  underWayOf: string | null
+  /** Of a root: its graph; null: it is in none. */
+  graphId: string | null
+  /**
+   * Of a root that does not allow overlaps: runs of its graph that were let go and have not ended; those of executions
+   * that wait do not count.
+   */
+  runsUnderWay: number
+  /**
+   * The first by rank and, among slots, the first by slot; at most `waitingMax` of each. While runs are under way also the
+   * first by rank that is part of a run.
+   */
+  waiting: readonly WaitingExecution[]
+  owed: OwedSlots | null
+  /** What of the owed range is decided already: skips, and slots that ran, in order. */
+  owedDecided: readonly { from: EpochMs; to: EpochMs }[]
+  /** Of a job that awaits the end of its last execution before its next slot is known; `endedAt` null: not yet. */
+  awaits: { endedAt: EpochMs | null } | null
+}
+
+export interface WaitingExecution {
+  executionId: string
+  kind: ExecutionKind
+  slot: EpochMs
+  rank: EpochMs
+  /** The backfill it belongs to. */
+  operationId: string | null
+  /** What it was made with. */
+  concurrencyKey: ConcurrencyKey | null
+}
+
+/** Slots that wait for each other in order, from and to included. */
+export interface OwedSlots {
+  from: EpochMs
+  to: EpochMs
+  /** The least time between two of them. */
+  paceMs: number
+  /** When the next may go, by the pace. */
+  nextAt: EpochMs
+}
+
+export interface ReleasePlan {
+  /** Waiting executions that become claimable, in this order. */
+  go: string[]
+  owed: OwedPlan | null
+  cancel: CancelPlan | null
+  /** Of a job that awaited the end of an execution; `slotAt` null: no slot is left. */
+  next: { slotAt: EpochMs | null; dueAt: EpochMs | null } | null
+}
+
+export interface OwedPlan {
+  /** Slots that become executions: claimable, or waiting to be counted. */
+  slots: readonly EpochMs[]
+  state: 'ready' | 'waiting'
+  skips: readonly SkippedRange[]
+  /** What is owed then; null: nothing more. */
+  left: OwedSlots | null
+}
+
+/** CANCEL_RUNNING: a newer slot has come. */
+export interface CancelPlan {
+  /** Older slots that wait too. */
+  waiting: string[]
+  /** Whether all that is under way is cancelled. */
+  underWay: boolean
+  /** The slot that they make way for. */
+  bySlot: EpochMs
+}
+
+/** Of executions that CANCEL_RUNNING ends. */
+export function supersededMessage(bySlot: EpochMs): string {
+  return `Cancelled: the slot ${toRfc3339(bySlot)} came while it was under way.`
+}
+
+/** How many executions hold each key of a tenant; counts what a plan lets go. */
+export class KeyCounts {
+  readonly #held: Map<string, number>
+
+  /** By `nameOfKey`. */
+  constructor(held: Iterable<readonly [string, number]> = []) {
+    this.#held = new Map(held)
+  }
+
+  tryEnter(tenantId: string, { key, limit }: ConcurrencyKey): boolean {
+    const name = nameOfKey(tenantId, key)
+    const held = this.#held.get(name) ?? 0
+    if (held >= limit) return false
+    this.#held.set(name, held + 1)
+    return true
+  }
+}
+
+export function nameOfKey(tenantId: string, key: string): string {
+  return `${tenantId} ${key}`
+}
+
+/** Waiting executions of a job that are looked at in one step. */
+export const waitingMax = 100
+const owedAtOnceMax = 100
+const paceAtOnceMax = 10
+
+export function planRelease(job: WaitingJob, keys: KeyCounts): ReleasePlan {
+  const plan: ReleasePlan = { go: [], owed: null, cancel: null, next: planNext(job) }
+  if (job.overlapPolicy === 'ALLOW') letSeveralGo(job, keys, plan)
+  else letOneGo(job, keys, plan)
+  return plan
+}
+
+function letSeveralGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
+  let free = (job.concurrencyLimit ?? Number.POSITIVE_INFINITY) - job.underWay
+  for (const one of inOrder(job.waiting)) {
+    if (free <= 0) break
+    if (one.concurrencyKey !== null && !keys.tryEnter(job.tenantId, one.concurrencyKey)) break
+    plan.go.push(one.executionId)
+    free -= 1
+  }
+  const isLimited = job.concurrencyLimit !== null || job.concurrencyKey !== null
+  // One that is limited is made when those before it have gone: what is owed is not lost by waiting.
+  const waits = job.waiting.length > plan.go.length
+  if (isLimited && waits) return
+  plan.owed = planOwed(job, isLimited ? 1 : owedAtOnceMax, isLimited ? 'waiting' : 'ready')
+}
+
+function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
+  const cancels = job.overlapPolicy === 'CANCEL_RUNNING'
+  const waiting = cancels ? planCancel(job, plan) : job.waiting
+  const ordered = cancels ? slotsFirst(waiting) : inOrder(waiting)
+  // A backfill waits behind what is owed, and so hides nothing that goes before it.
+  const first = ordered.find(({ kind }) => job.owed === null || kind !== 'backfill')
+  const isFirst = first !== undefined && !isAfterOwed(first, job.owed)
+  // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
+  const isOfSame = isFirst && first.operationId !== null && first.operationId === job.underWayOf
+  const isHeld = isHeldBack(job, isFirst ? first.kind : 'slot') && !isOfSame
+  // Behind one that a run holds back, what is part of a run itself may go.
+  const next = isHeld ? ordered.find(({ kind }) => !isHeldBack(job, kind)) : isFirst ? first : undefined
+  if (next !== undefined) {
+    if (next.concurrencyKey !== null && !keys.tryEnter(job.tenantId, next.concurrencyKey)) return
+    plan.go.push(next.executionId)
+    return
+  }
+  if (isHeld) return
+  const isLimited = job.concurrencyKey !== null
+  plan.owed = planOwed(job, 1, isLimited ? 'waiting' : 'ready')
+}
+
+/**
+ * A run of the job is in the way of whatever is not part of a run itself. What is goes as soon as no execution is: two runs
+ * of which each waits for the end of the other would never end, as after an edit that turned their graph round.
+ */
+function isHeldBack({ underWay, runsUnderWay }: WaitingJob, kind: ExecutionKind): boolean {
+  return underWay > 0 || (runsUnderWay > 0 && kind !== 'dependency')
+}
+
+/** People first; slots in their own order, of which what is owed is a part. */
+function isAfterOwed({ kind, slot }: WaitingExecution, owed: OwedSlots | null): boolean {
+  if (owed === null) return false
+  return kind === 'backfill' || (kind === 'slot' && slot > owed.from)
+}
+
+/** By rank; but slots take the places that slots have in the order in which they came due. */
+function inOrder(waiting: readonly WaitingExecution[]): WaitingExecution[] {
+  const byRank = waiting.toSorted((a, b) => a.rank - b.rank || (a.executionId < b.executionId ? -1 : 1))
+  const slots = byRank.filter(({ kind }) => kind === 'slot').toSorted((a, b) => a.slot - b.slot)
+  let next = 0
+  return byRank.map((one) => (one.kind === 'slot' ? slots[next++]! : one))
+}
+
+/** What others were cancelled for goes before a person's trigger: that would be cancelled for it at once. */
+function slotsFirst(waiting: readonly WaitingExecution[]): WaitingExecution[] {
+  const ordered = inOrder(waiting)
+  return [...ordered.filter(({ kind }) => kind === 'slot'), ...ordered.filter(({ kind }) => kind !== 'slot')]
+}
+
+/**
+ * Of several slots only the latest stays. What is owed runs first, each after the other: were it cancelled by a slot that
+ * waits behind it, all of it would be; so then only what waits in front of it is looked at. Returns what waits then.
+ */
+function planCancel(
+  { waiting, uncancelled, owed }: WaitingJob,
+  plan: ReleasePlan,
+): readonly WaitingExecution[] {
+  const slots = waiting.filter((one) => one.kind === 'slot' && !isAfterOwed(one, owed))
+  const [latest, ...older] = slots.toSorted((a, b) => b.slot - a.slot)
+  const underWay = owed === null && uncancelled > 0
+  if (latest === undefined || (older.length === 0 && !underWay)) return waiting
+  const gone = new Set(older)
+  plan.cancel = {
+    waiting: older.map(({ executionId }) => executionId),
+    underWay,
+    bySlot: latest.slot,
+  }
+  return waiting.filter((one) => !gone.has(one))
+}
+
+/** The next slots that are owed, as many as may go now. */
+function planOwed(job: WaitingJob, atOnce: number, state: OwedPlan['state']): OwedPlan | null {
+  const { owed, now } = job
+  if (owed === null) return null
+  const { paceMs, nextAt } = owed
+  if (paceMs > 0 && nextAt > now) return null
+  const inPace = paceMs === 0 ? atOnce : Math.min(paceAtOnceMax, Math.floor((now - nextAt) / paceMs) + 1)
+  const { slots, skips, from } = takeOwed(job, owed, Math.min(atOnce, inPace))
+  const left =
+    from === null ? null : { ...owed, from, nextAt: (now + (slots.length === 0 ? 0 : paceMs)) as EpochMs }
+  return { slots, state, skips, left }
+}
+
+function takeOwed(job: WaitingJob, { from, to }: OwedSlots, count: number) {
+  const slots: EpochMs[] = []
+  const skips: SkippedRange[] = []
+  const schedule = scheduleOf(job)
+  // Without a slot in the range (the zone's rules changed meanwhile) nothing is owed any more.
+  if (schedule === null) return { slots, skips, from: null }
+  // Its slots are on no grid: it owes the one that it was to run.
+  if (isAfterCompletion(job.schedule)) return { slots: [from], skips, from: null }
+  let at = from
+  while (at <= to) {
+    const slot = nextSlot(schedule, (at - 1) as EpochMs)
+    if (slot === null || slot > to) break
+    const decided = job.owedDecided.find((part) => part.from <= slot && slot <= part.to)
+    if (decided !== undefined) {
+      at = (decided.to + 1) as EpochMs
+      continue
+    }
+    const until = excludedUntil(schedule, slot)
+    if (until !== null) {
+      const undecided = job.owedDecided.find((part) => part.from > slot)?.from ?? Number.POSITIVE_INFINITY
+      const end = Math.min(until, to + 1, undecided) as EpochMs
+      const last = previousSlot(schedule, end)!
+      const skipped = countSlots(schedule, { from: slot, to: end })
+      skips.push({ from: slot, to: last, count: skipped, reason: 'exclusion', version: job.version })
+      at = end
+      continue
+    }
+    // Whoever owed it may have taken the database's clock for further than it is: none goes before its time.
+    const isEarly = dueAtOf(job, slot) > job.now
+    if (isEarly || slots.length === count) return { slots, skips, from: slot }
+    slots.push(slot)
+    at = (slot + 1) as EpochMs
+  }
+  return { slots, skips, from: null }
+}
+
+function planNext(job: WaitingJob): ReleasePlan['next'] {
+  const endedAt = job.awaits?.endedAt ?? null
+  if (endedAt === null) return null
+  const slotAt = slotAfterEnd(job, endedAt)
+  if (slotAt === null) return { slotAt: null, dueAt: null }
+  return { slotAt, dueAt: dueAtOf(job, slotAt) }
+}
+
+/** Null when it cannot be read any more, as when its zone has left the zone data. */
+function scheduleOf({ schedule, anchorAt, jobId, calendars }: WaitingJob): CompiledSchedule | null {
+  const context = { createdAt: anchorAt, jobId, ...(calendars !== null && { calendars }) }
+  const compiled = compileSchedule(schedule, context)
+  return compiled.ok ? compiled.value.compiled : null
+}

@@ -1,0 +1,39 @@
+// A route says which workers may claim an execution. It follows from what the execution calls, and is stored with the
+// version of the job.
+import type { Execution, JobVersion } from '../jobs/job.ts'
+
+/** Claimed by our own workers: http. */
+export const serverRoute = 'server'
+/** Claimed by workers of ours that are configured for it. */
+export const shellRoute = 'shell'
+export const artifactRoute = 'artifact'
+
+/**
+ * Where an execution waits, instead of a host, that was lost more than once with workers of a kind that it may have
+ * killed: a worker has one of them in hand at a time, so that one that kills its worker takes no other with it again and
+ * again. One loss is no reason: a worker that is killed from outside held many innocent ones.
+ */
+export const suspectHost = 'suspect'
+
+export function routeOf({ execution, tenantId }: Pick<JobVersion, 'execution' | 'tenantId'>): string {
+  return execution.type === 'http'
+    ? serverRoute
+    : execution.type === 'worker'
+      ? handlerRoute(tenantId, execution)
+      : execution.type
+}
+
+function handlerRoute(tenantId: string, { handler, labels }: Extract<Execution, { type: 'worker' }>): string {
+  return `${handlerRoutePrefix(tenantId, handler)}${labels.join(',')}`
+}
+
+/** What the routes of one handler begin with; what follows are the labels that a worker must have. */
+export function handlerRoutePrefix(tenantId: string, handler: string): string {
+  return `worker ${tenantId} ${handler} `
+}
+
+/** Whether a worker with these labels may claim from a route of one of its handlers. */
+export function hasLabelsFor(route: string, labels: ReadonlySet<string>): boolean {
+  const wanted = route.slice(route.lastIndexOf(' ') + 1)
+  return wanted === '' || wanted.split(',').every((label) => labels.has(label))
+}

@@ -1,0 +1,250 @@
+// The real HTTP port: HTTP/1.1 on sockets of our own. Bounds the time and the size of every call, keeps the head of the
+// response, never follows a redirect, never repeats a request, never rejects. With a guard it connects only to addresses the
+// guard has checked.
+import type { Http, HttpErrorType, HttpOutcome, HttpRequest, HttpTarget } from '../../ports/http.ts'
+import type { Timer, Timers } from '../../ports/timers.ts'
+import type { StopSignal } from '../stop.ts'
+import { checkCallbackUrl, parseTarget } from './callback-url.ts'
+import { type ConnectionCall, ConnectTimeout, type HttpConnection, type Place } from './connection.ts'
+import { HttpOrigin } from './origin.ts'
+import { InvalidRequest, type RequestText, writeRequest } from './request.ts'
+import { InvalidResponse } from './response.ts'
+import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
+
+export interface HttpClientOptions {
+  /** Decides which addresses may be called. Default: all. */
+  guard?: TargetGuard
+  /** Connections per origin; more calls wait. Default 256: above what a worker sends to one host. */
+  connectionsMax?: number
+  /** Origins whose connections are kept. Default 10,000. */
+  originsMax?: number
+  /** How long an idle connection is kept, in milliseconds. Default 4,000. */
+  idleMs?: number
+}
+
+/** Connecting, TLS included. A target that takes longer counts as not there. */
+const connectMsMax = 10_000
+
+interface KnownOrigin {
+  /** As the target is to read it. */
+  host: string
+  connections: HttpOrigin
+}
+
+export class HttpClient implements Http, AsyncDisposable {
+  readonly #timers: Timers
+  readonly #nowMs: () => number
+  readonly #options: HttpClientOptions
+  readonly #retired = new Set<HttpOrigin>()
+  readonly #origins = new Map<string, KnownOrigin>()
+  #isClosed = false
+
+  /** `nowMs`: a monotonic clock. */
+  constructor(timers: Timers, nowMs: () => number, options: HttpClientOptions = {}) {
+    this.#timers = timers
+    this.#nowMs = nowMs
+    this.#options = options
+  }
+
+  send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome> {
+    if (signal?.aborted) return Promise.resolve(cancelled)
+    if (this.#isClosed) return Promise.resolve(describeError(aborted))
+    const target = request.target ?? parseTarget(request.url)
+    if (target === null) {
+      const reason = checkCallbackUrl(request.url) ?? 'the URL cannot be called'
+      return Promise.resolve(failed('INVALID_REQUEST', reason))
+    }
+    const refusal = this.#options.guard?.checkOrigin(target.origin) ?? null
+    if (refusal !== null) return Promise.resolve(failed('TARGET_FORBIDDEN', refusal))
+    return new Promise((resolve) => {
+      try {
+        this.#dispatch(request, target, signal, resolve)
+      } catch (error) {
+        resolve(describeError(error))
+      }
+    })
+  }
+
+  #dispatch(
+    request: HttpRequest,
+    target: HttpTarget,
+    signal: StopSignal | undefined,
+    resolve: (outcome: HttpOutcome) => void,
+  ): void {
+    const { host, connections } = this.#originOf(target.origin)
+    const call = new Call(request, writeRequest(request, host, target.path), resolve)
+    call.watch(this.#timers, request.timeoutMs, signal)
+    try {
+      connections.dispatch(call)
+    } catch (error) {
+      call.end(describeError(error))
+    }
+  }
+
+  // Bounded: when there are too many, all are forgotten; what is under way with them ends first.
+  #originOf(name: string): KnownOrigin {
+    const known = this.#origins.get(name)
+    if (known !== undefined) return known
+    const { originsMax = 10_000, connectionsMax = 256, idleMs = 4_000 } = this.#options
+    if (this.#origins.size >= originsMax) {
+      for (const { connections } of this.#origins.values()) this.#retire(connections)
+      this.#origins.clear()
+    }
+    const { host, place } = placeOf(name, this.#options.guard)
+    const deps = { timers: this.#timers, nowMs: this.#nowMs }
+    const origin = { host, connections: new HttpOrigin(deps, place, { connectionsMax, idleMs }) }
+    this.#origins.set(name, origin)
+    return origin
+  }
+
+  #retire(origin: HttpOrigin): void {
+    this.#retired.add(origin)
+    origin.retire(() => this.#retired.delete(origin))
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isClosed = true
+    const inUse = [...this.#origins.values()].map(({ connections }) => connections)
+    for (const origin of [...inUse, ...this.#retired]) origin.destroy(aborted)
+  }
+}
+
+function placeOf(origin: string, guard: TargetGuard | undefined): { host: string; place: Place } {
+  const { protocol, host, hostname, port } = new URL(origin)
+  const isTls = protocol === 'https:'
+  const place: Place = {
+    isTls,
+    hostname: hostname.startsWith('[') ? hostname.slice(1, -1) : hostname,
+    port: port === '' ? (isTls ? 443 : 80) : Number(port),
+    connectMsMax,
+    ...(guard && { lookup: guard.lookup }),
+  }
+  return { host, place }
+}
+
+type Limits = Pick<HttpRequest, 'previewBytesMax' | 'responseBytesMax'>
+
+/** One call: collects the response and reports one outcome, whichever of answer, error, timeout, abort is first. */
+class Call implements ConnectionCall {
+  readonly method: string
+  #text: RequestText | null
+  readonly #limits: Limits
+  readonly #onStarted: (() => void) | undefined
+  readonly #resolve: (outcome: HttpOutcome) => void
+  #timer: Timer | null = null
+  #signal: StopSignal | undefined
+  #connection: HttpConnection | null = null
+  #ended = false
+  #kept: Uint8Array[] = []
+  #keptBytes = 0
+  #receivedBytes = 0
+
+  // Of the request only what is needed to the end: its headers and its text are most of a call, and sent at once.
+  constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
+    const { method, previewBytesMax, responseBytesMax, onStarted } = request
+    this.method = method
+    this.#limits = { previewBytesMax, responseBytesMax }
+    this.#onStarted = onStarted
+    this.#text = text
+    this.#resolve = resolve
+  }
+
+  get isEnded(): boolean {
+    return this.#ended
+  }
+
+  /** Ends it when its time is over, or it is told to stop. */
+  watch(timers: Timers, timeoutMs: number, signal: StopSignal | undefined): void {
+    this.#timer = timers.schedule(timeoutMs, () =>
+      this.end(failed('TIMEOUT', `no complete response within ${timeoutMs} ms`)),
+    )
+    this.#signal = signal
+    signal?.addEventListener('abort', this.#cancel)
+  }
+
+  readonly #cancel = () => this.end(cancelled)
+
+  end(outcome: HttpOutcome): void {
+    if (this.#ended) return
+    this.#ended = true
+    this.#timer?.cancel()
+    this.#signal?.removeEventListener('abort', this.#cancel)
+    this.#resolve(outcome)
+    // While it waits for a connection there is none; it is not sent then.
+    this.#connection?.destroy()
+  }
+
+  onStarted(connection: HttpConnection): void {
+    this.#connection = connection
+    this.#onStarted?.()
+  }
+
+  takeText(): RequestText {
+    const text = this.#text!
+    this.#text = null
+    return text
+  }
+
+  onBody(part: Uint8Array): void {
+    const { previewBytesMax, responseBytesMax } = this.#limits
+    this.#receivedBytes += part.length
+    if (this.#receivedBytes > responseBytesMax) {
+      this.end(failed('RESPONSE_TOO_LARGE', `the response is longer than ${responseBytesMax} bytes`))
+      return
+    }
+    const roomBytes = previewBytesMax - this.#keptBytes
+    if (roomBytes <= 0) return
+    // A copy: the memory is used again for what comes next.
+    const kept = Buffer.from(part.subarray(0, roomBytes))
+    this.#kept.push(kept)
+    this.#keptBytes += kept.length
+  }
+
+  onAnswered(status: number, headers: Record<string, string>): void {
+    const preview = this.#kept.length === 1 ? this.#kept[0]! : Buffer.concat(this.#kept, this.#keptBytes)
+    // Cleared first: the connection is free for others, and ending must not close it.
+    this.#connection = null
+    this.end({ kind: 'answered', status, headers, preview })
+  }
+
+  onFailed(error: Error): void {
+    this.#connection = null
+    this.end(describeError(error))
+  }
+}
+
+/** OpenSSL's, as Node spells them. EPROTO: what came is not TLS. */
+const tlsCode =
+  /^(EPROTO$|ERR_SSL|ERR_TLS|ERR_OSSL|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|INVALID_(CA|PURPOSE)$|PATH_LENGTH|HOSTNAME_|ERROR_IN_)/
+const aborted = new Error('the call was ended by its sender')
+const cancelled = failed('CANCELLED', 'the call was cancelled')
+
+function failed(type: HttpErrorType, message: string): HttpOutcome {
+  return { kind: 'failed', type, message }
+}
+
+function describeError(error: unknown): HttpOutcome {
+  if (error instanceof ForbiddenTarget) return failed('TARGET_FORBIDDEN', error.message)
+  if (error instanceof InvalidRequest) return failed('INVALID_REQUEST', error.message)
+  if (error instanceof InvalidResponse)
+    return failed('INVALID_RESPONSE', `the answer is not HTTP: ${error.message}`)
+  if (error instanceof ConnectTimeout) return failed('TIMEOUT', error.message)
+  const { code = '' } = error as Error & { code?: string }
+  const message = messageOf(error)
+  return failed(typeOf(code), code && !message.includes(code) ? `${code}: ${message}` : message)
+}
+
+/** Where each address of a name has failed, the error over them all says nothing itself. */
+function messageOf(error: unknown): string {
+  const { message, errors } = error as AggregateError
+  return message || (errors ?? []).map(messageOf).join('; ') || String(error)
+}
+
+function typeOf(code: string): HttpErrorType {
+  if (code === 'ECONNREFUSED' || code === 'EHOSTUNREACH' || code === 'ENETUNREACH')
+    return 'CONNECTION_REFUSED'
+  if (code === 'ENOTFOUND' || code.startsWith('EAI_')) return 'DNS_RESOLUTION_FAILED'
+  if (code === 'ETIMEDOUT') return 'TIMEOUT'
+  if (tlsCode.test(code)) return 'TLS_ERROR'
+  return 'CONNECTION_RESET'
+}

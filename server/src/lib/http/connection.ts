@@ -1,0 +1,200 @@
+// One HTTP/1.1 connection, plain or over TLS: one call at a time, kept for the next one when the target agrees. A bare loop of
+// such calls took 9 µs of CPU each, one by undici's dispatch 20 to 24 (docs/decisions/0014-ten-thousand-a-second.md).
+import { connect as connectTcp, isIP, type LookupFunction, type Socket } from 'node:net'
+import { connect as connectTls, type TLSSocket } from 'node:tls'
+import type { Timers } from '../../ports/timers.ts'
+import type { RequestText } from './request.ts'
+import { ResponseReader } from './response.ts'
+
+/** A call as its connection sees it. */
+export interface ConnectionCall {
+  readonly method: string
+  /** Ended by its sender while it waited: it is not sent. */
+  readonly isEnded: boolean
+  /** It is being sent. */
+  onStarted(connection: HttpConnection): void
+  /** Once. */
+  takeText(): RequestText
+  onBody(part: Uint8Array): void
+  onAnswered(status: number, headers: Record<string, string>): void
+  onFailed(error: Error): void
+}
+
+/** Where connections lead. */
+export interface Place {
+  readonly isTls: boolean
+  /** A name, or an address without brackets. */
+  readonly hostname: string
+  readonly port: number
+  readonly lookup?: LookupFunction
+  /** Connecting, TLS included. A target that takes longer counts as not there. */
+  readonly connectMsMax: number
+  /** Of the last TLS connection: the next one need not agree on everything anew. */
+  session?: Buffer
+}
+
+export interface ConnectionOwner {
+  /** It can take another call. */
+  onFree(connection: HttpConnection): void
+  /** It is gone, and so is its call. */
+  onClosed(connection: HttpConnection): void
+}
+
+export class ConnectTimeout extends Error {}
+
+/** A target that vanished during a call of days is found out long before its end. */
+const keepAliveMs = 60_000
+
+// One for all: what is read is taken out before the next read begins.
+const received = Buffer.allocUnsafeSlow(64 * 1024)
+
+export class HttpConnection {
+  /** On the monotonic clock: until then it may be used again. Its owner's. */
+  idleUntilMs = 0
+  readonly reader = new ResponseReader()
+  readonly #owner: ConnectionOwner
+  readonly #socket: Socket
+  #call: ConnectionCall | null
+  #isConnected = false
+  #isClosed = false
+
+  /** Connects, and then sends the call. */
+  constructor(timers: Timers, place: Place, owner: ConnectionOwner, call: ConnectionCall) {
+    this.#owner = owner
+    this.#call = call
+    this.#socket = place.isTls ? openTls(place, this.#onRead) : openTcp(place, this.#onRead)
+    const socket = this.#socket
+    const late = timers.schedule(place.connectMsMax, () =>
+      socket.destroy(new ConnectTimeout(`no connection within ${place.connectMsMax} ms`)),
+    )
+    socket.once(place.isTls ? 'secureConnect' : 'connect', () => {
+      late.cancel()
+      this.#isConnected = true
+      this.#write()
+    })
+    socket.on('end', () => this.#onEnd())
+    socket.on('error', (error) => this.fail(error))
+    socket.once('close', () => {
+      late.cancel()
+      this.fail(new Error('the target closed the connection'))
+      this.#close()
+    })
+  }
+
+  /** Of one that is free. */
+  send(call: ConnectionCall): void {
+    this.#call = call
+    if (this.#isConnected) this.#write()
+  }
+
+  /** At once; a call that is under way hears nothing more of it. */
+  destroy(): void {
+    this.#call = null
+    this.#socket.destroy()
+    this.#close()
+  }
+
+  /** Its call has failed, and it is of no use any more. */
+  fail(error: Error): void {
+    const call = this.#call
+    this.destroy()
+    call?.onFailed(error)
+  }
+
+  #write(): void {
+    const call = this.#call!
+    if (call.isEnded) {
+      this.#call = null
+      this.#owner.onFree(this)
+      return
+    }
+    this.reader.begin(call.method)
+    call.onStarted(this)
+    // Ended by whoever was told that it began.
+    if (this.#call !== call) return
+    const { head, body } = call.takeText()
+    if (body === null) this.#socket.write(head, 'latin1')
+    else {
+      this.#socket.cork()
+      this.#socket.write(head, 'latin1')
+      this.#socket.write(body)
+      this.#socket.uncork()
+    }
+  }
+
+  readonly #onRead = (bytes: number, buffer: Uint8Array): boolean => {
+    const call = this.#call
+    if (call === null || !this.#isConnected) this.fail(new Error('the target answered before it was asked'))
+    else this.#read(call, Buffer.from(buffer.buffer, buffer.byteOffset, bytes))
+    return true
+  }
+
+  #read(call: ConnectionCall, bytes: Buffer): void {
+    let isWhole: boolean
+    try {
+      isWhole = this.reader.read(bytes, (part) => call.onBody(part))
+    } catch (error) {
+      this.fail(error as Error)
+      return
+    }
+    // Not if the call was ended by what it was told.
+    if (isWhole && this.#call === call) this.#finish(call)
+  }
+
+  #onEnd(): void {
+    const call = this.#call
+    if (call !== null && this.#isConnected && this.reader.end()) this.#finish(call)
+    else this.fail(new Error('the target closed the connection'))
+  }
+
+  #finish(call: ConnectionCall): void {
+    const { status, headers, isKept } = this.reader
+    this.#call = null
+    call.onAnswered(status, headers)
+    // A target that answers before it has read everything is left alone with the rest.
+    if (isKept && this.#socket.writableLength === 0) this.#owner.onFree(this)
+    else this.destroy()
+  }
+
+  #close(): void {
+    if (this.#isClosed) return
+    this.#isClosed = true
+    this.#owner.onClosed(this)
+  }
+}
+
+type OnRead = (bytes: number, buffer: Uint8Array) => boolean
+
+function openTcp({ hostname, port, lookup }: Place, callback: OnRead): Socket {
+  return connectTcp({
+    host: hostname,
+    port,
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: keepAliveMs,
+    onread: { buffer: received, callback },
+    ...(lookup && { lookup }),
+  })
+}
+
+function openTls(place: Place, callback: OnRead): TLSSocket {
+  const { hostname, port, lookup, session } = place
+  // As for a plain one, which the types do not know of.
+  const reading = { onread: { buffer: received, callback } }
+  const socket = connectTls({
+    ...reading,
+    host: hostname,
+    port,
+    // Names only: an address is checked against the certificate, and not sent.
+    servername: isIP(hostname) === 0 ? hostname : '',
+    ALPNProtocols: ['http/1.1'],
+    ...(lookup && { lookup }),
+    ...(session && { session }),
+  })
+  socket.setNoDelay(true)
+  socket.setKeepAlive(true, keepAliveMs)
+  socket.on('session', (ticket) => {
+    place.session = ticket
+  })
+  return socket
+}

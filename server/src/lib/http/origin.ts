@@ -1,0 +1,129 @@
+// The connections to one origin: the last used first, so that those which are not needed grow old and are closed.
+import type { Timer, Timers } from '../../ports/timers.ts'
+import { type ConnectionCall, type ConnectionOwner, HttpConnection, type Place } from './connection.ts'
+
+export interface OriginOptions {
+  connectionsMax: number
+  /** How long an idle connection is kept when the target offers no time. */
+  idleMs: number
+}
+
+/** Idle time at most, whatever the target offers: idle sockets are file descriptors. */
+const idleMsMax = 30_000
+/** Waiting calls from which on those that have ended are looked for. */
+const waitingMin = 1_000
+/** We close so much before the target would: a request that crosses its closing is lost. */
+const crossingMs = 2_000
+
+export class HttpOrigin implements ConnectionOwner {
+  readonly #timers: Timers
+  readonly #nowMs: () => number
+  readonly #place: Place
+  readonly #options: OriginOptions
+  readonly #connections = new Set<HttpConnection>()
+  readonly #free: HttpConnection[] = []
+  #waiting: ConnectionCall[] = []
+  #waitingMax = waitingMin
+  /** Closes what is idle for too long. */
+  #sweep: Timer | null = null
+  /** Null: it is in use. */
+  #onClosed: (() => void) | null = null
+
+  constructor(deps: { timers: Timers; nowMs: () => number }, place: Place, options: OriginOptions) {
+    this.#timers = deps.timers
+    this.#nowMs = deps.nowMs
+    this.#place = place
+    this.#options = options
+  }
+
+  /** Sends it, or lets it wait for a connection. */
+  dispatch(call: ConnectionCall): void {
+    const connection = this.#takeFree()
+    if (connection !== null) connection.send(call)
+    else if (this.#connections.size < this.#options.connectionsMax) this.#connect(call)
+    else this.#wait(call)
+  }
+
+  /** Is given no more calls; what is under way or waits ends first. `onClosed`: nothing of it is left. */
+  retire(onClosed: () => void): void {
+    this.#onClosed = onClosed
+    this.#sweep?.cancel()
+    if (this.#connections.size === 0) onClosed()
+    else for (const connection of this.#free.splice(0)) connection.destroy()
+  }
+
+  /** Ends everything at once, what is under way with this error. */
+  destroy(error: Error): void {
+    this.#sweep?.cancel()
+    for (const call of this.#waiting.splice(0)) call.onFailed(error)
+    for (const connection of this.#connections) connection.fail(error)
+  }
+
+  onFree(connection: HttpConnection): void {
+    const next = this.#takeWaiting()
+    if (next !== null) {
+      connection.send(next)
+      return
+    }
+    const nowMs = this.#nowMs()
+    connection.idleUntilMs = nowMs + this.#idleMsOf(connection)
+    if (this.#onClosed !== null || connection.idleUntilMs <= nowMs) connection.destroy()
+    else {
+      this.#free.push(connection)
+      this.#sweep ??= this.#sweepAfter(connection.idleUntilMs - nowMs)
+    }
+  }
+
+  onClosed(connection: HttpConnection): void {
+    this.#connections.delete(connection)
+    const at = this.#free.indexOf(connection)
+    if (at >= 0) this.#free.splice(at, 1)
+    const next = this.#takeWaiting()
+    if (next !== null) this.#connect(next)
+    else if (this.#connections.size === 0) this.#onClosed?.()
+  }
+
+  #connect(call: ConnectionCall): void {
+    this.#connections.add(new HttpConnection(this.#timers, this.#place, this, call))
+  }
+
+  #idleMsOf({ reader }: HttpConnection): number {
+    if (reader.keepAliveSeconds === null) return this.#options.idleMs
+    return Math.min(reader.keepAliveSeconds * 1_000 - crossingMs, Math.max(this.#options.idleMs, idleMsMax))
+  }
+
+  #takeFree(): HttpConnection | null {
+    const nowMs = this.#nowMs()
+    for (let one = this.#free.pop(); one !== undefined; one = this.#free.pop()) {
+      if (one.idleUntilMs > nowMs) return one
+      one.destroy()
+    }
+    return null
+  }
+
+  #sweepAfter(ms: number): Timer {
+    return this.#timers.schedule(Math.ceil(ms), () => {
+      const nowMs = this.#nowMs()
+      const old = this.#free.filter(({ idleUntilMs }) => idleUntilMs <= nowMs)
+      for (const connection of old) connection.destroy()
+      const nextMs = this.#free.reduce((least, { idleUntilMs }) => Math.min(least, idleUntilMs), Infinity)
+      this.#sweep = nextMs === Infinity ? null : this.#sweepAfter(nextMs - nowMs)
+    })
+  }
+
+  // Behind connections that are held for days, calls that ended while they waited would pile up.
+  #wait(call: ConnectionCall): void {
+    if (this.#waiting.length >= this.#waitingMax) {
+      this.#waiting = this.#waiting.filter(({ isEnded }) => !isEnded)
+      this.#waitingMax = Math.max(waitingMin, this.#waiting.length * 2)
+    }
+    this.#waiting.push(call)
+  }
+
+  /** What was given up while it waited is not sent any more. */
+  #takeWaiting(): ConnectionCall | null {
+    for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
+      if (!next.isEnded) return next
+    return null
+  }
+}

@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { cleanUp } from '../../test/cleanup.ts'
+import { createVirtualWorld } from '../../test/virtual-world.ts'
+import { MemoryWorkers } from '../../testing/memory-store/workers.ts'
+import { workerBeatMs } from '../domain/queue/worker.ts'
+import { Loop } from '../lib/loop.ts'
+import { type LeaseOptions, WorkerLease } from '../worker/hold-lease.ts'
+import { createLeaseWatch, reclaimEveryMs, reclaimLost } from './reclaim-lost.ts'
+
+function setup(t: TestContext) {
+  const world = createVirtualWorld()
+  const workers = new MemoryWorkers(world.clock)
+  const onFailure = ({ error }: { error: unknown }) => assert.fail(error as Error)
+  const startWorker = () => {
+    const options: LeaseOptions = {
+      ...{ version: '1.0.0', labels: [], capacity: 1 },
+      ...{ tenantId: null, executors: ['http'], handlers: [] },
+    }
+    const lease = new WorkerLease({ ...world, leases: workers, currentLoad: () => 0, onLost() {} }, options)
+    const loop = new Loop(world, { name: 'beat', step: () => lease.beat(), idleMs: workerBeatMs, onFailure })
+    cleanUp(t, () => loop[Symbol.asyncDispose]())
+    return loop
+  }
+  const watch = createLeaseWatch()
+  const deps = { clock: world.clock, upkeep: workers }
+  const step = async () => {
+    await reclaimLost(deps, watch)
+    return 'idle' as const
+  }
+  const upkeep = new Loop(world, { name: 'reclaim', step, idleMs: reclaimEveryMs, onFailure })
+  cleanUp(t, () => upkeep[Symbol.asyncDispose]())
+  return { world, workers, startWorker }
+}
+
+test('a worker that stops beating is gone after the lease, and no later than 15 s', async (t) => {
+  const { world, workers, startWorker } = setup(t)
+  const dying = startWorker()
+  startWorker()
+  await world.advance(60_000)
+  assert.equal((await workers.list({ tenantId: null })).length, 2)
+  await dying[Symbol.asyncDispose]()
+  await world.advance(6_000)
+  assert.equal((await workers.list({ tenantId: null })).length, 2)
+  await world.advance(9_000)
+  assert.equal((await workers.list({ tenantId: null })).length, 1)
+})
+
+test('a living worker is never reclaimed, however long it runs', async (t) => {
+  const { world, workers, startWorker } = setup(t)
+  startWorker()
+  await world.advance(1)
+  const [first] = await workers.list({ tenantId: null })
+  await world.advance(3_600_000)
+  assert.equal((await workers.list({ tenantId: null }))[0]!.workerId, first!.workerId)
+})

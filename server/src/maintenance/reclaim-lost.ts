@@ -1,0 +1,31 @@
+// What happens when a worker dies: once its lease stood still for the term, what it held is recorded as lost and runs
+// elsewhere, and its row is deleted, and with it its right to act. A worker that beat in the last moment keeps it: the
+// reclaim names the counter that was seen.
+import { LeaseWatch } from '../domain/queue/lease-watch.ts'
+import { workerLeaseMs } from '../domain/queue/worker.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Upkeep } from '../ports/maintenance.ts'
+import { workerReclaimed } from '../telemetry/events.ts'
+
+export interface ReclaimDeps {
+  clock: Pick<Clock, 'monotonicMs'>
+  upkeep: Pick<Upkeep, 'watch' | 'reclaim'>
+}
+
+export const reclaimEveryMs = 1_000
+
+export function createLeaseWatch(): LeaseWatch {
+  return new LeaseWatch({ termMs: workerLeaseMs, lookMsMax: 3 * reclaimEveryMs })
+}
+
+/** Returns how many workers were declared dead. */
+export async function reclaimLost({ clock, upkeep }: ReclaimDeps, watch: LeaseWatch): Promise<number> {
+  const beats = await upkeep.watch()
+  let reclaimed = 0
+  for (const silence of watch.look(beats, clock.monotonicMs())) {
+    if ((await upkeep.reclaim(silence)) === 'alive') continue
+    reclaimed += 1
+    workerReclaimed.emit({ workerId: silence.workerId, silentMs: silence.silentMs })
+  }
+  return reclaimed
+}

@@ -1,0 +1,105 @@
+// A backfill: past slots of a job run as executions of their own, one after the other or a few at once. It makes no more
+// than may run at once, and is over when all have ended.
+
+import type { Operation } from '../domain/jobs/operation.ts'
+import type { LaneChooser } from '../domain/queue/lane.ts'
+import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
+import { countRuns } from '../domain/schedule/count-runs.ts'
+import { calendarNames, emptyCalendars } from '../domain/schedule/exclusions.ts'
+import { type CompiledSchedule, excludedUntil, nextSlot, previousSlot } from '../domain/schedule/next-run.ts'
+import type { EpochMs } from '../lib/time/epoch.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { OperationProgress } from '../ports/operations.ts'
+import type { WriteStores } from '../ports/requests.ts'
+
+export interface BackfillDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+}
+
+type BackfillOperation = Extract<Operation, { kind: 'backfill' }>
+
+/** While its executions end one after the other. */
+const busyMs = 20
+/** While nothing of it has ended since the last look. */
+const idleMs = 250
+
+export async function backfillSome(
+  { clock, ids, lanes }: BackfillDeps,
+  operation: BackfillOperation,
+  { jobs, calendars }: Pick<WriteStores, 'jobs' | 'calendars'>,
+): Promise<OperationProgress> {
+  const { tenantId, operationId, filter, done: doneBefore } = operation
+  const { jobId } = filter
+  const { maxConcurrent, order, schedule, anchorAt } = operation.options.backfill!
+  const names = calendarNames(schedule)
+  const compiled = compileSchedule(schedule, {
+    createdAt: anchorAt,
+    jobId,
+    ...(names !== null && {
+      calendars: { ...emptyCalendars([schedule]), ...(await calendars.resolve(tenantId, names)) },
+    }),
+  })
+  if (!compiled.ok) return failed('Its schedule cannot be read any more.')
+  const range = { schedule: compiled.value.compiled, ...filter, isForward: order === 'asc' }
+  const start = range.isForward ? filter.from - 1 : filter.to + 1
+  const position = (operation.after === null ? start : Number(operation.after)) as EpochMs
+  // One more than may be made: it says whether this is the end.
+  const slots = takeSlots(range, position, maxConcurrent + 1)
+  const outcome = await jobs.enqueueBackfill({
+    tenantId,
+    jobId,
+    operationId,
+    unendedMax: maxConcurrent,
+    executions: slots.map((slot) => ({
+      executionId: ids.next(),
+      slot,
+      lane: lanes.choose(tenantId, clock.monotonicMs()),
+    })),
+  })
+  if (outcome === null) return failed('The job was deleted.')
+  const { enqueued, unended } = outcome
+  const reached = enqueued === 0 ? position : slots[enqueued - 1]!
+  const done = Math.max(0, countRunnable(range, reached) - unended - doneBefore)
+  const isOver = unended === 0 && slots.length === enqueued
+  const waitMs = enqueued + done > 0 ? busyMs : idleMs
+  return { done, skipped: 0, after: isOver ? null : String(reached), waitMs }
+}
+
+function failed(error: string): OperationProgress {
+  return { done: 0, skipped: 0, after: null, waitMs: 0, error }
+}
+
+interface BackfillRange {
+  schedule: CompiledSchedule
+  /** Both included. */
+  from: EpochMs
+  to: EpochMs
+  isForward: boolean
+}
+
+/** The next slots behind a position that no exclusion skips, at most so many. */
+function takeSlots(range: BackfillRange, position: EpochMs, count: number): EpochMs[] {
+  const slots: EpochMs[] = []
+  let at = position
+  while (slots.length < count) {
+    const slot = range.isForward ? nextSlot(range.schedule, at) : previousSlot(range.schedule, at)
+    if (slot === null || slot < range.from || slot > range.to) break
+    const until = excludedUntil(range.schedule, slot)
+    if (until === null) slots.push(slot)
+    // Forward past the whole exclusion; backward slot by slot, which a backfill has at most 10,000 of.
+    at = until !== null && range.isForward ? ((until - 1) as EpochMs) : slot
+  }
+  return slots
+}
+
+/** How many slots that run lie between the beginning and a position, that included. */
+function countRunnable({ schedule, from, to, isForward }: BackfillRange, position: EpochMs): number {
+  const passed = isForward
+    ? { from, to: (position + 1) as EpochMs }
+    : { from: position, to: (to + 1) as EpochMs }
+  if (passed.from >= passed.to) return 0
+  return countRuns(schedule, passed)
+}

@@ -1,0 +1,175 @@
+// Long work that one request asked for, a bounded part of it in each step: many jobs paused, resumed, deleted or
+// triggered, many dead letters redriven, many executions cancelled, past slots run. A step and how far it came are one transaction; what was created after the
+// operation is none of its business.
+import { isGraphRefusal } from '../domain/graphs/graph.ts'
+import type { JobView } from '../domain/jobs/job.ts'
+import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/jobs/job-change.ts'
+import type { Operation } from '../domain/jobs/operation.ts'
+import type { LaneChooser } from '../domain/queue/lane.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { OperationProgress, Operations } from '../ports/operations.ts'
+import type { WriteStores } from '../ports/requests.ts'
+import { executionsCancelled } from '../telemetry/events.ts'
+import { backfillSome } from './run-backfill.ts'
+
+export interface OperationDeps {
+  clock: Clock
+  ids: Ids
+  lanes: LaneChooser
+  operations: Pick<Operations, 'step' | 'nextAt'>
+  /** Called after a commit that changed jobs. */
+  onChanged: () => void
+  /** Called after a commit that made something claimable, or let it wait for its turn. */
+  onReady: () => void
+  /** Called after a commit that cancelled something. */
+  onCancelled: () => void
+}
+
+type JobOperation = Extract<Operation, { kind: 'pause' | 'resume' | 'delete' | 'trigger' }>
+type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
+type CancelOperation = Extract<Operation, { kind: 'cancel' }>
+type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars'>
+
+/** Each job is locked until the step is over, and whoever changes or triggers it waits: so a step is short. */
+const jobsMax = 10
+/**
+ * A delete may change the graph of the job, under a lock of the tenant that comes before those of jobs: so no other job is
+ * locked by then. And newest first, what runs after others is mostly gone before they are.
+ */
+const deletesMax = 1
+const lettersMax = 200
+const cancelsMax = 200
+const rateDefault = 50
+/** While somebody else has in hand what is due. */
+const lookAgainMs = 100
+/** The floor: an operation is woken for when it is asked for. */
+export const runOperationsEveryMs = 5_000
+
+export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle' | number> {
+  const { clock, operations } = deps
+  let cancelled = 0
+  const operation = await operations.step(async (one, stores) => {
+    if (one.kind === 'redrive') return redriveSome(deps, one, stores)
+    if (one.kind === 'cancel') {
+      const { progress, ended } = await cancelSome(one, stores)
+      cancelled = ended
+      return progress
+    }
+    if (one.kind === 'backfill') return backfillSome(deps, one, stores)
+    return changeSome(deps, one, stores)
+  })
+  if (operation === null) {
+    const nextAt = await operations.nextAt()
+    if (nextAt === null) return 'idle'
+    const waitMs = nextAt - clock.databaseNow()
+    return waitMs > 0 ? waitMs : lookAgainMs
+  }
+  if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
+  tell(deps, operation)
+  return 'more'
+}
+
+function tell({ onChanged, onReady, onCancelled }: OperationDeps, { kind }: Operation): void {
+  if (kind === 'cancel') onCancelled()
+  else if (kind === 'redrive' || kind === 'trigger' || kind === 'backfill') onReady()
+  else onChanged()
+}
+
+async function changeSome(
+  deps: OperationDeps,
+  operation: JobOperation,
+  { jobs }: Stores,
+): Promise<OperationProgress> {
+  const { tenantId, filter, after, operationId } = operation
+  // Ids grow with time: what lies before the operation's own was there when it was asked for.
+  const before = after ?? operationId
+  const limit = operation.kind === 'delete' ? deletesMax : jobsMax
+  const page = await jobs.list({ tenantId, filter, before, offset: 0, limit })
+  let done = 0
+  // In the order of ids, as everywhere: each job stays locked until the step is over.
+  for (const job of page.jobs.toReversed()) {
+    const isDone =
+      operation.kind === 'trigger'
+        ? await trigger(deps, operation, job, jobs)
+        : await change(operation, job, jobs)
+    if (isDone) done += 1
+  }
+  return { done, skipped: page.jobs.length - done, after: page.next, waitMs: 0 }
+}
+
+async function change(operation: JobOperation, { jobId }: JobView, jobs: Stores['jobs']): Promise<boolean> {
+  let isChanged = false
+  const dependencies = operation.kind === 'delete' ? { dependsOn: [] } : {}
+  const outcome = await jobs.change({ tenantId: operation.tenantId, jobId, ...dependencies }, (job) => {
+    const write = decide(operation, job)
+    isChanged = write !== null
+    return write
+  })
+  // One that others run after is not deleted.
+  return isChanged && typeof outcome !== 'string' && !isGraphRefusal(outcome)
+}
+
+/** Null: there is nothing to change, or it cannot be changed so. */
+function decide({ kind, options, createdBy: by }: JobOperation, job: JobState): JobWrite | null {
+  const { reason = null, until = null } = options
+  const write =
+    kind === 'pause'
+      ? pauseJob(job, { by, reason, until })
+      : kind === 'resume'
+        ? resumeJob(job, { by, at: null })
+        : deleteJob(job, { by })
+  return typeof write === 'string' ? null : write
+}
+
+async function trigger(
+  { clock, ids, lanes }: OperationDeps,
+  { tenantId, options }: JobOperation,
+  { jobId, execution }: JobView,
+  jobs: Stores['jobs'],
+): Promise<boolean> {
+  const override = 'payloadOverride' in options ? { payloadOverride: options.payloadOverride } : {}
+  // GET has no body that a payload could be sent in.
+  const isGet = execution.type === 'http' && execution.method === 'GET'
+  if ('payloadOverride' in override && isGet) return false
+  const lane = lanes.choose(tenantId, clock.monotonicMs())
+  const outcome = await jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane, ...override })
+  return outcome.kind === 'triggered'
+}
+
+async function redriveSome(
+  { clock, ids, lanes }: OperationDeps,
+  { tenantId, filter, after, options }: RedriveOperation,
+  { deadLetters }: Stores,
+): Promise<OperationProgress> {
+  const { ratePerSecond = rateDefault } = options
+  const limit = Math.min(lettersMax, ratePerSecond)
+  const page = await deadLetters.list({ tenantId, filter, before: after, limit })
+  const letters = page.deadLetters.map(({ executionId }) => ({
+    executionId,
+    newExecutionId: ids.next(),
+    lane: lanes.choose(tenantId, clock.monotonicMs()),
+  }))
+  const { redriven } = await deadLetters.redrive({ tenantId, letters })
+  return {
+    done: redriven.length,
+    skipped: letters.length - redriven.length,
+    after: page.more ? letters.at(-1)!.executionId : null,
+    waitMs: Math.round((letters.length / ratePerSecond) * 1_000),
+  }
+}
+
+async function cancelSome(
+  { tenantId, filter, after, operationId, createdBy }: CancelOperation,
+  { control }: Stores,
+): Promise<{ progress: OperationProgress; ended: number }> {
+  // Ids grow with time: what came after the operation is none of its business.
+  const before = after ?? operationId
+  const query = { tenantId, ...filter, deadLetter: null, before, limit: cancelsMax }
+  const { executionIds, next } = await control.findUnended(query)
+  const message = `Cancelled by ${createdBy}.`
+  const { cancelled, cancelling } = await control.cancelMany({ tenantId, executionIds, message })
+  const done = cancelled + cancelling
+  const progress = { done, skipped: executionIds.length - done, after: next, waitMs: 0 }
+  return { progress, ended: cancelled }
+}

@@ -1,0 +1,139 @@
+// Ends what is over its time and whose worker has not ended it: an attempt that awaits its target, or whose worker does
+// not keep the time; one that nothing is heard of; an execution whose attempts took too long in all; one that was
+// cancelled and does not stop. Whoever writes first decides: a sign of life or an end in between wins.
+import { type AttemptEnd, type AttemptError, endAttempt } from '../domain/queue/attempt.ts'
+import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
+import type { Clock } from '../ports/clock.ts'
+import type { Overdue, Upkeep } from '../ports/maintenance.ts'
+import type { Random } from '../ports/random.ts'
+import { attemptFinished } from '../telemetry/events.ts'
+
+export interface TimeOutDeps {
+  clock: Pick<Clock, 'databaseNow' | 'monotonicMs'>
+  random: Random
+  upkeep: Pick<Upkeep, 'findOverdue' | 'timeOut'>
+  /** Called after a commit that ended something. */
+  onTimedOut: (after: AfterTimeOut) => void
+}
+
+export interface AfterTimeOut {
+  /** Some are to be tried again. */
+  retries: boolean
+  /** Some were in the hands of a worker, which may stop them. */
+  running: boolean
+}
+
+const overdueMax = 500
+export const timeOutEveryMs = 1_000
+/** A longer break between two looks counts as an outage. */
+const lookMsMax = 5_000
+/** So long after an outage what a worker holds is left alone: it is reclaimed first if the worker died, else it says how it ended. */
+const workersFirstMs = 20_000
+/** So long after an outage targets may say what they could not. */
+const targetsFirstMs = 5_000
+
+/** For how long the store has answered without a break: in an outage nobody could beat, complete or report. */
+export class Calm {
+  #sinceMs: number | null = null
+  #lookedMs = 0
+
+  look(nowMs: number): number {
+    if (this.#sinceMs === null || nowMs - this.#lookedMs > lookMsMax) this.#sinceMs = nowMs
+    this.#lookedMs = nowMs
+    return nowMs - this.#sinceMs
+  }
+
+  disturb(): void {
+    this.#sinceMs = null
+  }
+}
+
+export async function timeOutOverdue(
+  deps: TimeOutDeps,
+  calm: Pick<Calm, 'look' | 'disturb'>,
+): Promise<'more' | 'idle'> {
+  const { clock, random, upkeep } = deps
+  const found = await findDue(deps, calm)
+  if (found.length === 0) return 'idle'
+  const now = clock.databaseNow()
+  const ends = found.map((one) => ({
+    executionId: one.executionId,
+    attempt: one.attempt,
+    fence: one.fence,
+    end: endOf(one, now, random.next()),
+  }))
+  const ended = new Set(await upkeep.timeOut(ends))
+  const after: AfterTimeOut = { retries: false, running: false }
+  found.forEach((one, index) => {
+    if (!ended.has(one.executionId)) return
+    const { end } = ends[index]!
+    if (end.retryAt !== null) after.retries = true
+    if (one.state === 'running') after.running = true
+    tell(one, end)
+  })
+  if (ended.size > 0) deps.onTimedOut(after)
+  // Nothing ended: others do the same at this moment.
+  return found.length === overdueMax && ended.size > 0 ? 'more' : 'idle'
+}
+
+async function findDue(
+  { clock, upkeep }: TimeOutDeps,
+  calm: Pick<Calm, 'look' | 'disturb'>,
+): Promise<Overdue[]> {
+  let found: Overdue[]
+  try {
+    found = await upkeep.findOverdue(overdueMax)
+  } catch (error) {
+    calm.disturb()
+    throw error
+  }
+  const calmMs = calm.look(clock.monotonicMs())
+  return found.filter(({ state }) => calmMs >= (state === 'running' ? workersFirstMs : targetsFirstMs))
+}
+
+function endOf(one: Overdue, now: EpochMs, random: number): AttemptEnd {
+  const { attempt, losses, retryPolicy, totalDeadline, startedAt } = one
+  const durationMs = startedAt === null ? null : Math.max(0, now - startedAt)
+  const word = {
+    startedAt,
+    finishedAt: startedAt === null ? now : epochMs(startedAt + durationMs!),
+    durationMs,
+    // That its target has taken it is all that it answered.
+    httpStatus: one.state === 'awaiting' ? 202 : null,
+    preview: null,
+    error: errorOf(one),
+  }
+  if (one.cause === 'cancelled') return { ...word, outcome: 'cancelled', retryAt: null, deadReason: null }
+  if (one.cause === 'total')
+    return { ...word, outcome: 'timed_out', retryAt: null, deadReason: 'TOTAL_TIMEOUT' }
+  return endAttempt(word, { attempt, losses, retryPolicy, totalDeadline, now, random })
+}
+
+function errorOf(one: Overdue): AttemptError {
+  switch (one.cause) {
+    case 'attempt':
+      return { type: 'TIMEOUT', message: `took longer than ${one.timeoutSeconds} s` }
+    case 'silent':
+      return {
+        type: 'HEARTBEAT_TIMEOUT',
+        message: `nothing was heard of it for ${one.heartbeatTimeoutSeconds} s`,
+      }
+    case 'total':
+      return {
+        type: 'TIMEOUT',
+        message: `all attempts together took longer than ${one.totalTimeoutSeconds} s`,
+      }
+    case 'cancelled':
+      return { type: 'CANCELLED', message: 'It was cancelled and did not stop in time.' }
+  }
+}
+
+function tell(one: Overdue, { outcome, retryAt, deadReason, durationMs, finishedAt }: AttemptEnd): void {
+  const { executionId, attempt, kind, executor, enqueuedAt } = one
+  attemptFinished.emit({
+    ...{ executionId, attempt, kind, executor, outcome, retryAt, deadReason, durationMs },
+    // What is late by its own doing says nothing of how late we are.
+    delayMs: null,
+    endToEndMs: finishedAt - enqueuedAt,
+  })
+}

@@ -1,0 +1,59 @@
+// The statements on API keys. An owner is a tenant, or the nil UUID for the operators: see the index.
+import { sql } from '../../lib/sql.ts'
+
+/** Of two that make the last key an owner may have, the second waits and then counts the first. */
+export const lockKeyOwner = sql('lockKeyOwner')`
+  SELECT pg_advisory_xact_lock(7420, hashtext('api keys of ' || $1::uuid))`
+
+export const countUsableKeys = sql('countUsableKeys')`
+  SELECT count(*) AS total FROM api_keys
+  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid AND revoked_at IS NULL`
+
+/** Or whoever makes and revokes keys all day fills the disk. */
+export const forgetRevokedKeys = sql('forgetRevokedKeys')`
+  DELETE FROM api_keys WHERE key_id IN (
+    SELECT key_id FROM api_keys
+    WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid AND revoked_at IS NOT NULL
+    ORDER BY revoked_at DESC, key_id DESC OFFSET $2)`
+
+export const insertKey = sql('insertKey')`
+  INSERT INTO api_keys (key_id, tenant_id, name, prefix, hash, scopes, created_by, expires_at)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, from_ms($8))
+  RETURNING key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at`
+
+export const selectKeyByHash = sql('selectKeyByHash')`
+  SELECT k.key_id, k.tenant_id, k.name, k.scopes, k.expires_at, k.revoked_at, r.tier, r.weight, r.history_days,
+    r.payload_bytes_max, r.retries_max, r.interval_seconds_min, r.priority_best, r.dead_letters, r.requests_per_second
+  FROM api_keys k LEFT JOIN tenants t ON t.tenant_id = k.tenant_id LEFT JOIN tiers r ON r.tier = t.tier
+  WHERE k.hash = $1`
+
+export const selectKey = sql('selectKey')`
+  SELECT key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at
+  FROM api_keys
+  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = ANY ($1::uuid[]) AND key_id = $2`
+
+export const selectKeys = sql('selectKeys')`
+  SELECT key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at
+  FROM api_keys
+  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid AND key_id < $2
+  ORDER BY coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') DESC, key_id DESC LIMIT $3`
+
+export const countKeys = sql('countKeys')`
+  SELECT count(*) AS total FROM (
+    SELECT FROM api_keys WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid LIMIT $2
+  ) k`
+
+export const updateKey = sql('updateKey')`
+  UPDATE api_keys SET name = coalesce($3, name),
+    expires_at = CASE WHEN $4::boolean THEN from_ms($5) ELSE expires_at END
+  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = ANY ($1::uuid[]) AND key_id = $2
+  RETURNING key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at`
+
+export const revokeKey = sql('revokeKey')`
+  UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_ms())
+  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = ANY ($1::uuid[]) AND key_id = $2`
+
+/** Every server notes uses; the first one within a minute writes. */
+export const noteKeyUse = sql('noteKeyUse')`
+  UPDATE api_keys SET last_used_at = clock_ms()
+  WHERE key_id = $1 AND coalesce(last_used_at, '-infinity') < clock_timestamp() - $2 * interval '1 millisecond'`

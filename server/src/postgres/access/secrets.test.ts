@@ -1,0 +1,4 @@
+import { testSecrets } from '../../../test/conformance/access/secrets.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
+
+testOnStores(testSecrets)

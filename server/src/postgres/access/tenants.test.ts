@@ -1,0 +1,4 @@
+import { testTenants } from '../../../test/conformance/access/tenants.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
+
+testOnStores(testTenants)

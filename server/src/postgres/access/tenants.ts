@@ -1,0 +1,100 @@
+// Tenants on PostgreSQL.
+import type { Tenant, Tier } from '../../domain/tenants/tenant.ts'
+import type { Sql } from '../../lib/sql.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import { totalMax } from '../../ports/history.ts'
+import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../ports/tenants.ts'
+import type { Transactions } from '../connection/database.ts'
+import * as statements from './tenants.sql.ts'
+
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+export class StoredTenants implements Tenants {
+  readonly #database: Transactions
+
+  constructor(database: Transactions) {
+    this.#database = database
+  }
+
+  async create({ tenantId, name, tier }: NewTenant): Promise<TenantOutcome> {
+    const made = await this.#write(statements.insertTenant, [tenantId, name, tier])
+    return made ?? 'unknown_tier'
+  }
+
+  async get(tenantId: string): Promise<Tenant | null> {
+    const { rows } = await this.#database.query<TenantRow>(statements.selectTenant, [tenantId])
+    return rows[0] === undefined ? null : toTenant(rows[0])
+  }
+
+  async list({ before, limit }: { before: string | null; limit: number }): Promise<TenantPage> {
+    const [listed, counted] = await Promise.all([
+      this.#database.query<TenantRow>(statements.selectTenants, [before ?? lastId, limit + 1]),
+      this.#database.query<{ total: number }>(statements.countTenants, [totalMax + 1]),
+    ])
+    return {
+      tenants: listed.rows.slice(0, limit).map(toTenant),
+      more: listed.rows.length > limit,
+      total: counted.rows[0]!.total,
+    }
+  }
+
+  async change(
+    tenantId: string,
+    { name = null, tier = null }: { name?: string | null; tier?: string | null },
+  ): Promise<TenantOutcome | 'not_found'> {
+    const changed = await this.#write(statements.updateTenant, [tenantId, name, tier])
+    return changed ?? 'not_found'
+  }
+
+  // The constraints decide, not a look beforehand: of two that take one name at the same time, one gets it.
+  async #write(statement: Sql, values: readonly unknown[]): Promise<TenantOutcome | null> {
+    try {
+      const { rows } = await this.#database.query<TenantRow>(statement, values)
+      return rows[0] === undefined ? null : toTenant(rows[0])
+    } catch (error) {
+      const { code } = error as { code?: string }
+      if (code === uniqueViolation) return 'name_taken'
+      if (code === foreignKeyViolation) return 'unknown_tier'
+      throw error
+    }
+  }
+}
+
+const uniqueViolation = '23505'
+const foreignKeyViolation = '23503'
+
+export interface TierRow {
+  tier: string
+  weight: number
+  history_days: number
+  payload_bytes_max: number
+  retries_max: number
+  interval_seconds_min: number
+  priority_best: number
+  dead_letters: boolean
+  requests_per_second: number | null
+}
+
+interface TenantRow extends TierRow {
+  tenant_id: string
+  name: string
+  created_at: EpochMs
+}
+
+function toTenant(row: TenantRow): Tenant {
+  return { tenantId: row.tenant_id, name: row.name, tier: toTier(row), createdAt: row.created_at }
+}
+
+export function toTier(row: TierRow): Tier {
+  return {
+    tier: row.tier,
+    weight: row.weight,
+    historyDays: row.history_days,
+    payloadBytesMax: row.payload_bytes_max,
+    retriesMax: row.retries_max,
+    intervalSecondsMin: row.interval_seconds_min,
+    priorityBest: row.priority_best,
+    deadLetters: row.dead_letters,
+    requestsPerSecond: row.requests_per_second,
+  }
+}

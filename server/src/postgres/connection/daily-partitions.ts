@@ -1,0 +1,90 @@
+// `slots` and `attempts` are partitioned by UTC day: made two weeks ahead, so no write waits for it; removed when
+// nobody can ask for them any more. A write that meets a missing day makes it and goes on.
+import { historyDaysMax } from '../../domain/tenants/tenant.ts'
+import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import * as statements from './daily-partitions.sql.ts'
+import type { Database, Transactions } from './database.ts'
+
+export type DailyTable = 'slots' | 'attempts'
+
+const dayMs = 86_400_000
+const daysAhead = 14
+/** A cursor is at most a minute behind its slots, and an owed slot hours; the ledger of what was skipped is `skips`. */
+const slotsDaysKept = 3
+
+/** Makes the coming days and drops those that are over. Returns how many were made and dropped. */
+export async function keepDays(database: Database, now: EpochMs): Promise<{ made: number; dropped: number }> {
+  let made = 0
+  for (const table of ['slots', 'attempts'] as const) {
+    for (let day = -1; day <= daysAhead; day++) {
+      const { rows } = await database.query<{ made: boolean }>(statements.makeDay, [
+        table,
+        dayText(now + day * dayMs),
+      ])
+      if (rows[0]!.made) made += 1
+    }
+  }
+  const { rows } = await database.query<{ at: EpochMs | null }>(statements.oldestBatch, [])
+  const oldestBatchMs = rows[0]?.at ?? now
+  const slotsFrom = Math.min(now, oldestBatchMs) - slotsDaysKept * dayMs
+  const dropped =
+    (await dropDays(database, 'slots', slotsFrom)) +
+    (await dropDays(database, 'attempts', now - (historyDaysMax + 1) * dayMs))
+  return { made, dropped }
+}
+
+async function dropDays(database: Database, table: DailyTable, fromMs: number): Promise<number> {
+  const first = `${table}_${dayText(fromMs).replaceAll('-', '')}`
+  const { rows } = await database.query<DayRow>(statements.selectDays, [table])
+  const over = rows.filter(({ name }) => name < first)
+  for (const { name, state } of over) {
+    // CONCURRENTLY: a plain detach would make every finish wait for the longest history query.
+    if (state === 'attached')
+      await database.define(`ALTER TABLE ${table} DETACH PARTITION ${name} CONCURRENTLY`)
+    if (state === 'detaching') await database.define(`ALTER TABLE ${table} DETACH PARTITION ${name} FINALIZE`)
+    await database.define(`DROP TABLE ${name}`)
+  }
+  return over.length
+}
+
+interface DayRow {
+  name: string
+  state: 'attached' | 'detaching' | 'detached'
+}
+
+/**
+ * Runs a write; if it meets a day without a partition, makes it and runs the write once more. Within a transaction the
+ * error has ended all of it: there `withToday` around the whole does the same.
+ */
+export async function withDays<T>(
+  database: Transactions,
+  table: DailyTable,
+  instants: readonly number[] | 'today',
+  write: () => Promise<T>,
+): Promise<T> {
+  if (database.isNested) return write()
+  try {
+    return await write()
+  } catch (error) {
+    if (!isMissingDay(error)) throw error
+    if (instants === 'today') await database.query(statements.makeToday, [table])
+    else
+      for (const day of new Set(instants.map(dayText))) await database.query(statements.makeDay, [table, day])
+    return write()
+  }
+}
+
+/** Around a transaction of many writes, all of which are about today. */
+export async function withToday<T>(database: Transactions, write: () => Promise<T>): Promise<T> {
+  return withDays(database, 'slots', 'today', () => withDays(database, 'attempts', 'today', write))
+}
+
+/** "no partition of relation … found for row", in whatever language the server speaks. */
+function isMissingDay(error: unknown): boolean {
+  const { code, routine } = error as { code?: string; routine?: string }
+  return code === '23514' && routine === 'ExecFindPartition'
+}
+
+function dayText(ms: number): string {
+  return toRfc3339(epochMs(ms)).slice(0, 10)
+}

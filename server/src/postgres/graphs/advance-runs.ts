@@ -1,0 +1,262 @@
+// What comes of locked runs, by what was noted of them: nodes go or are skipped, runs are cancelled or end. Locked besides,
+// in this order and each kind at once: the cursors of jobs that go, then rows of `live`.
+import { skipMessageOf, unmetOf } from '../../domain/graphs/graph-run.ts'
+import type { JobStatus } from '../../domain/jobs/job.ts'
+import type { RunTools, Stepped } from '../../ports/graph-runs.ts'
+import type { Queries } from '../connection/database.ts'
+import { cancelLiveById } from '../queue/cancel.ts'
+import * as statements from './advance-runs.sql.ts'
+import { type HeldRun, toLetters, withNodes } from './rows.ts'
+import { type NoteRow, RunWork } from './run-step.ts'
+
+/** Read at once; what is left is read by the next step. */
+const notesMax = 20_000
+/** Rows that one step writes for runs it has not made itself, unless a single run has more: about half a second. */
+const nodesMax = 2_000
+
+export function noSteps(): Stepped {
+  return { ready: 0, waiting: false, cancelled: false, over: [] }
+}
+
+export interface AdvanceOptions extends Pick<RunTools, 'laneOf'> {
+  /** Of all jobs that may go, whose cursors are locked already. */
+  statuses?: ReadonlyMap<string, JobStatus>
+  /** They are cancelled, and this is said of it. */
+  cancelMessage?: string
+}
+
+export async function advanceRuns(
+  queries: Queries,
+  runs: readonly HeldRun[],
+  { laneOf, statuses, cancelMessage }: AdvanceOptions,
+): Promise<Stepped> {
+  if (runs.length === 0) return noSteps()
+  const all = runs.map((run) => new RunWork(run))
+  if (cancelMessage !== undefined) for (const work of all) work.cancel(cancelMessage)
+  await readNotes(queries, all)
+  await findUnrun(queries, all)
+  for (const work of all) work.decide()
+  const works = takeAffordable(all)
+  const known = statuses ?? (await lockMembers(queries, works))
+  for (const work of works) work.decide(known)
+  await lockNodes(queries, works, known)
+  const stepped = noSteps()
+  if (works.length < all.length) stepped.left = true
+  await cancelNodes(queries, works, stepped)
+  await letNodesGo(queries, works, laneOf, stepped)
+  await skipNodes(queries, works)
+  await moveStrays(queries, works, stepped)
+  await write(queries, works, stepped)
+  return stepped
+}
+
+async function readNotes(queries: Queries, works: readonly RunWork[]): Promise<void> {
+  const byId = new Map(works.map((work) => [work.run.runId, work]))
+  const { rows } = await queries.query<NoteRow>(statements.selectNotes, [[...byId.keys()], notesMax])
+  for (const row of rows) byId.get(row.run_id)!.take(row)
+}
+
+/** What became of roots that have not fired. */
+async function findUnrun(queries: Queries, works: readonly RunWork[]): Promise<void> {
+  const byId = new Map(works.map((work) => [work.run.runId, work]))
+  const items = works.flatMap(({ run: { runId: r, slot: s, states, graph }, changes }) =>
+    states.flatMap((state, place) => {
+      if (state !== 'unfired' || changes.has(place)) return []
+      return [{ r, j: graph.plan.nodes[place]!.jobId, s }]
+    }),
+  )
+  if (items.length === 0) return
+  const { rows } = await queries.query<UnrunRow>(statements.selectUnrun, [JSON.stringify(items)])
+  for (const { run_id, job_id } of rows) {
+    const { run, changes } = byId.get(run_id)!
+    changes.set(run.places.get(job_id)!, 'unrun')
+  }
+}
+
+/**
+ * As many as one step can write, those first that come first. What was noted of the others stays; small ones are not held
+ * up by large ones. One that was just made is among them in any case: only now is it looked at as a whole.
+ */
+function takeAffordable(works: readonly RunWork[]): RunWork[] {
+  let nodes = 0
+  return works.filter((work) => {
+    if (work.run.look.length > 0) return true
+    const size = sizeOf(work)
+    if (nodes > 0 && nodes + size > nodesMax) return false
+    nodes += size
+    return true
+  })
+}
+
+function sizeOf(work: RunWork): number {
+  const { go, skip } = work.step
+  // With a root that has fired all of the plan is written.
+  const plan = work.fired.size > 0 ? work.run.graph.plan.nodes.length : 0
+  return go.length + skip.length + work.cancelIds().length + plan
+}
+
+/** Of the jobs of nodes that would go. */
+async function lockMembers(queries: Queries, works: readonly RunWork[]): Promise<Map<string, JobStatus>> {
+  const jobIds = works.flatMap(({ run, step }) => step.go.map((place) => run.graph.plan.nodes[place]!.jobId))
+  return lockStatuses(queries, jobIds)
+}
+
+export async function lockStatuses(
+  queries: Queries,
+  jobIds: readonly string[],
+): Promise<Map<string, JobStatus>> {
+  if (jobIds.length === 0) return new Map()
+  const { rows } = await queries.query<StatusRow>(statements.lockMembers, [[...new Set(jobIds)]])
+  const statuses = new Map(rows.map((row) => [row.job_id, row.status]))
+  const paused = rows.filter(({ status }) => status === 'PAUSED').map((row) => row.job_id)
+  if (paused.length === 0) return statuses
+  const over = await queries.query<{ job_id: string }>(statements.selectPausedNoMore, [paused])
+  for (const { job_id } of over.rows) statuses.set(job_id, 'ACTIVE')
+  return statuses
+}
+
+async function lockNodes(
+  queries: Queries,
+  works: readonly RunWork[],
+  statuses: ReadonlyMap<string, JobStatus>,
+): Promise<void> {
+  const ids = works.flatMap((work) => [
+    ...[...work.step.go, ...work.step.skip].map((place) => work.executionOf(place)!),
+    ...work.cancelIds(),
+    ...work.strays.keys(),
+  ])
+  if (ids.length === 0) return
+  const { rows } = await queries.query<{ execution_id: string }>(statements.lockNodes, [ids])
+  const locked = new Set(rows.map((row) => row.execution_id))
+  for (const work of works) work.leaveOut(locked, statuses)
+}
+
+async function cancelNodes(queries: Queries, works: readonly RunWork[], stepped: Stepped): Promise<void> {
+  const concerned = works.filter((work) => work.cancelIds().length > 0)
+  // Whoever cancels many runs says the same of all.
+  for (const [message, group] of Map.groupBy(concerned, (work) => work.cancelMessage!)) {
+    const targets = new Map(group.flatMap(cancelTargetsOf))
+    for (const { executionId, runs } of await cancelLiveById(queries, [...targets.keys()], message)) {
+      if (runs) {
+        stepped.cancelled = true
+        continue
+      }
+      const { work, place } = targets.get(executionId)!
+      if (place !== undefined) work.changes.set(place, 'cancelled')
+      work.ended.push(executionId)
+      stepped.waiting = true
+    }
+  }
+  for (const work of concerned) work.decide()
+}
+
+function cancelTargetsOf(work: RunWork): [string, { work: RunWork; place: number | undefined }][] {
+  const places = new Map(work.cancels.map((place) => [work.executionOf(place), place]))
+  return work.cancelIds().map((id) => [id, { work, place: places.get(id) }])
+}
+
+async function letNodesGo(
+  queries: Queries,
+  works: readonly RunWork[],
+  laneOf: RunTools['laneOf'],
+  stepped: Stepped,
+): Promise<void> {
+  const items = works
+    .flatMap(({ run, step }) => step.go.map((place) => ({ run, node: run.graph.plan.nodes[place]! })))
+    .map(({ run, node: { executionId: e, role } }, n) => {
+      const item = { n, e, l: laneOf(run.tenantId) }
+      // Whoever resumes a run has looked: but for the run itself nothing of its roots is under way.
+      return role === 'root' ? { ...item, f: true } : item
+    })
+  if (items.length === 0) return
+  const { rows } = await queries.query<{ state: string }>(statements.letNodesGo, [JSON.stringify(items)])
+  const ready = rows.filter((row) => row.state === 'ready').length
+  stepped.ready += ready
+  if (ready < rows.length) stepped.waiting = true
+}
+
+async function skipNodes(queries: Queries, works: readonly RunWork[]): Promise<void> {
+  if (works.every(({ step }) => step.skip.length === 0)) return
+  const nameOf = await readNames(queries, works)
+  const items = works.flatMap((work) => {
+    const { states, skip } = work.step
+    return skip.map((place) => {
+      const executionId = work.executionOf(place)!
+      work.ended.push(executionId)
+      return { e: executionId, r: states[place], m: skipMessageOf(work.run.graph, states, place, nameOf) }
+    })
+  })
+  await queries.query(statements.skipNodes, [JSON.stringify(items)])
+}
+
+/** Of the jobs that are in the way of others. */
+async function readNames(queries: Queries, works: readonly RunWork[]): Promise<(jobId: string) => string> {
+  const unmet = works.flatMap(({ run, step }) =>
+    step.skip.map((place) => unmetOf(run.graph, step.states, place)?.parentId),
+  )
+  const jobIds = [...new Set(unmet)].filter((jobId) => jobId !== undefined)
+  if (jobIds.length === 0) return (jobId) => jobId
+  const { rows } = await queries.query<{ job_id: string; name: string }>(statements.selectNames, [jobIds])
+  const names = new Map(rows.map((row) => [row.job_id, row.name]))
+  return (jobId) => names.get(jobId) ?? jobId
+}
+
+/** Roots that fired into a run in which they have no place get one of their own, but for those that were cancelled with it. */
+async function moveStrays(queries: Queries, works: readonly RunWork[], stepped: Stepped): Promise<void> {
+  const items = works.flatMap(({ run: { runId: r }, strays, late }) =>
+    strays
+      .entries()
+      .map(([e, j]) => ({ r, e, j, stays: late.includes(e) }))
+      .toArray(),
+  )
+  if (items.length === 0) return
+  await queries.query(statements.moveRoots, [JSON.stringify(items)])
+  // They are in nobody's way any more, or their runs are to be made.
+  stepped.waiting = true
+}
+
+async function write(queries: Queries, works: readonly RunWork[], stepped: Stepped): Promise<void> {
+  const plans = works.filter(({ fired }) => fired.size > 0).map(toPlanItem)
+  if (plans.length > 0) await queries.query(statements.writePlans, [JSON.stringify(plans)])
+  const changed = works.filter((work) => !work.isOver && work.isChanged())
+  const noteIds = works.flatMap((work) => work.noteIds)
+  if (changed.length === 0 && noteIds.length === 0) return
+  await queries.query(statements.writeRuns, [
+    JSON.stringify(changed.map(toRunItem)),
+    noteIds,
+    works.flatMap(({ ended }) => ended),
+  ])
+  for (const { step } of changed) if (step.over !== null) stepped.over.push(step.over)
+  if (stepped.over.length > 0) stepped.waiting = true
+}
+
+function toPlanItem({ run, fired }: RunWork): object {
+  const { nodes } = withNodes(run, fired).graph.plan
+  return {
+    r: run.runId,
+    v: nodes.map(({ version }) => version),
+    e: nodes.map(({ executionId }) => executionId),
+  }
+}
+
+function toRunItem(work: RunWork): object {
+  const { states, over } = work.step
+  return {
+    r: work.run.runId,
+    t: work.status(),
+    c: work.cancelMessage,
+    s: toLetters(states),
+    u: states.includes('unfired'),
+    o: over !== null,
+  }
+}
+
+interface UnrunRow {
+  run_id: string
+  job_id: string
+}
+
+interface StatusRow {
+  job_id: string
+  status: JobStatus
+}

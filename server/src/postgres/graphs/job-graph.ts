@@ -1,0 +1,123 @@
+// What depends on what. Edges and graphs of a tenant change under one lock, taken before any job is: so no two changes
+// make a cycle together, and what was read about the graphs holds until the commit. The jobs are locked too: none of
+// them fires into a graph that it is no longer in, and none of them is deleted while another comes to depend on it.
+import {
+  type GraphPart,
+  type GraphRefusal,
+  graphNodesMax,
+  isGraphRefusal,
+} from '../../domain/graphs/graph.ts'
+import { type GraphWrite, planGraphCreate } from '../../domain/graphs/graph-change.ts'
+import type { JobStatus } from '../../domain/jobs/job.ts'
+import type { Jobs, NewJob } from '../../ports/jobs.ts'
+import type { Queries, Transactions } from '../connection/database.ts'
+import { type JobRow, noticeMs, toJobItem } from '../jobs/job-row.ts'
+import { insertJobs } from '../jobs/jobs.sql.ts'
+import * as statements from './job-graph.sql.ts'
+
+/** A job that runs after others. */
+export function createDependent(database: Transactions, job: NewJob): ReturnType<Jobs['create']> {
+  const { tenantId, jobId, dependsOn } = job
+  const parentIds = dependsOn.map((one) => one.jobId)
+  return database.transaction(async (queries) => {
+    const part = await lockGraphs(queries, { tenantId, jobId, parentIds })
+    const plan = isGraphRefusal(part) ? part : planGraphCreate(part, job)
+    if (isGraphRefusal(plan)) return plan
+    const { count } = await queries.query(insertJobs, [`[${toJobItem(job)}]`, noticeMs])
+    if (count === 0) return 'key_taken'
+    await writeGraph(queries, plan)
+    return 'created'
+  })
+}
+
+/** The graph of the job, if it is there, and those of all that it is to depend on, locked with all their jobs. */
+export async function lockGraphs(
+  queries: Queries,
+  { tenantId, jobId, parentIds }: { tenantId: string; jobId: string; parentIds: readonly string[] },
+): Promise<GraphPart | GraphRefusal> {
+  await queries.query(statements.lockTenantGraphs, [tenantId])
+  const { rows: found } = await queries.query<GraphIdRow>(statements.selectGraphIds, [
+    tenantId,
+    [jobId, ...parentIds],
+  ])
+  const size = await joinedSize(queries, found, jobId)
+  if (size > graphNodesMax) return { kind: 'too_large', jobs: size }
+  const locked = await queries.query<IdRow>(statements.lockGraphJobs, [
+    found.map((row) => row.job_id),
+    graphIdsOf(found),
+  ])
+  const jobIds = locked.rows.map((row) => row.job_id)
+  const jobs = await queries.query<GraphJobRow>(statements.selectGraphJobs, [jobIds])
+  const edges = await queries.query<EdgeRow>(statements.selectEdges, [jobIds])
+  return {
+    jobs: jobs.rows.map((row) => ({
+      jobId: row.job_id,
+      name: row.name,
+      status: row.status,
+      graphId: row.graph_id,
+    })),
+    edges: edges.rows.map(({ parent_id: parentId, child_id: childId, rule: on }) => ({
+      parentId,
+      childId,
+      on,
+    })),
+  }
+}
+
+/** The job with all graphs that it would join: at least so large its graph would be. Its own may lose some by the change. */
+async function joinedSize(queries: Queries, found: readonly GraphIdRow[], jobId: string): Promise<number> {
+  const own = found.find((row) => row.job_id === jobId)?.graph_id ?? null
+  const others = found.filter((row) => row.job_id !== jobId && (own === null || row.graph_id !== own))
+  const alone = others.filter((row) => row.graph_id === null)
+  const graphIds = graphIdsOf(others)
+  if (graphIds.length === 0) return 1 + alone.length
+  const { rows } = await queries.query<{ jobs: number }>(statements.countGraphJobs, [graphIds])
+  return 1 + alone.length + rows[0]!.jobs
+}
+
+function graphIdsOf(rows: readonly GraphIdRow[]): string[] {
+  return [...new Set(rows.flatMap(({ graph_id }) => (graph_id === null ? [] : [graph_id])))]
+}
+
+/** After the job itself is written. */
+export async function writeGraph(
+  queries: Queries,
+  { jobId, dependsOn, graphIds }: GraphWrite,
+): Promise<void> {
+  const cursors = [...graphIds].map(([j, g]) => ({ j, g }))
+  await queries.query(statements.writeGraph, [
+    jobId,
+    dependsOn.map((one) => one.jobId),
+    dependsOn.map((one) => one.on),
+    JSON.stringify(cursors),
+    noticeMs,
+  ])
+}
+
+/** By a look without a lock. */
+export async function isInGraph(
+  queries: Queries,
+  { tenantId, jobId }: { tenantId: string; jobId: string },
+): Promise<boolean> {
+  const { rows } = await queries.query<GraphIdRow>(statements.selectGraphIds, [tenantId, [jobId]])
+  return graphIdsOf(rows).length > 0
+}
+
+interface IdRow {
+  job_id: string
+}
+
+interface GraphIdRow extends IdRow {
+  graph_id: string | null
+}
+
+interface GraphJobRow extends GraphIdRow {
+  name: string
+  status: JobStatus
+}
+
+interface EdgeRow {
+  parent_id: string
+  child_id: string
+  rule: NonNullable<JobRow['depends_on']>[number]['on']
+}

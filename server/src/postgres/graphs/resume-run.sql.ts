@@ -1,0 +1,57 @@
+// The statements that resume a run of a graph.
+import { fragment, sql } from '../../lib/sql.ts'
+import { isUnderWay, recordedSince } from '../sql/fragments.ts'
+
+/** In a statement after the lock. Busy: something of it is under way, and it allows no overlaps. */
+export const selectPresent = sql('selectPresent')`
+  SELECT c.job_id, c.version,
+    v.overlap_policy <> 'ALLOW' AND ${isUnderWay(fragment`c.job_id`, fragment`c.scattered`)} AS busy
+  FROM unnest($1::uuid[]) AS x(j)
+  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = x.j LIMIT 1) c
+  CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = c.job_id AND v.version = c.version LIMIT 1) v`
+
+/** What of a busy job is in the way: a run of which it is a root, else an execution. No row: late slots are owed. */
+export const selectBlocker = sql('selectBlocker')`
+  SELECT run_id, execution_id FROM (
+    (SELECT 1 AS n, r.run_id, NULL::uuid AS execution_id FROM run_roots r WHERE r.job_id = $1 ORDER BY r.run_id LIMIT 1)
+    UNION ALL (
+      SELECT 2, NULL, l.execution_id FROM live l WHERE l.job_id = $1 AND l.state <> 'blocked' ORDER BY l.execution_id LIMIT 1
+    )
+    UNION ALL (
+      SELECT 3, NULL, execution_at(b.batch_id, u.place) FROM batches b
+      CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(place, job_id)
+      WHERE b.job_ids @> ARRAY[$1::uuid] AND u.job_id = $1 LIMIT 1
+    )
+  ) x ORDER BY n LIMIT 1`
+
+/** How executions (e) of jobs (j) ended, before the end ($2) of their run. A root may have ended long before its start. */
+export const selectEnds = sql('selectEnds')`
+  SELECT a.execution_id, a.job_id, a.kind, a.outcome, a.slot, a.payload_override::text, a.idempotency_key
+  FROM json_to_recordset($1::json) AS x(e uuid, j uuid)
+  CROSS JOIN LATERAL (
+    SELECT * FROM attempts a WHERE a.job_id = x.j AND a.execution_id = x.e AND a.final
+      AND a.recorded_at >= ${recordedSince(fragment`x.e`)} AND a.recorded_at < from_ms($2) + interval '1 hour' LIMIT 1
+  ) a`
+
+// $2: nodes with new executions (e), of the present version (v); o: that which it repeats, with its key and payload.
+export const insertAgain = sql('insertAgain')`
+  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+    payload_override, idempotency_key, retry_of, run_id)
+  SELECT x.e, x.j, x.v, g.tenant_id, x.kind, 'blocked', d.route, 'shared', d.priority, g.slot, m.at,
+    m.at + d.priority * interval '60 seconds', x.p::json, x.k, x.o, g.run_id
+  FROM (SELECT clock_ms() AS at) m CROSS JOIN (SELECT * FROM graph_runs g WHERE g.run_id = $1) g
+  CROSS JOIN json_to_recordset($2::json) AS x(e uuid, j uuid, v int, kind text, o uuid, p text, k text)
+  CROSS JOIN LATERAL (
+    SELECT v.route, v.priority FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1
+  ) d`
+
+// $5: executions that others take the place of; $6: the roots (j) and their executions (e).
+export const reviveRun = sql('reviveRun')`
+  WITH revived AS (
+    UPDATE graph_runs SET status = 'RUNNING', cancel_message = NULL, finished_at = NULL, unfired = false, states = $2,
+      versions = $3, execution_ids = $4, resumes = resumes + 1, replaced = (replaced::jsonb || $5::jsonb)::json
+    WHERE run_id = $1 RETURNING run_id
+  )
+  INSERT INTO run_roots AS q (job_id, run_id, execution_id)
+  SELECT x.j, r.run_id, x.e FROM revived r CROSS JOIN json_to_recordset($6::json) AS x(j uuid, e uuid)
+  ON CONFLICT (job_id, run_id) DO UPDATE SET execution_id = excluded.execution_id`

@@ -1,0 +1,167 @@
+// An ended run goes on: new executions, of the present versions of their jobs, in place of those that did not succeed.
+
+import { type NodeState, type RunNode, resumableOf } from '../../domain/graphs/graph-run.ts'
+import {
+  type ExecutionKind,
+  idempotencyKeyOf,
+  isKeyKept,
+  type Outcome,
+} from '../../domain/queue/execution.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import { type ResumeOutcome, type RunTools, resumesMax } from '../../ports/graph-runs.ts'
+import type { Queries } from '../connection/database.ts'
+import { takeDeadLetters } from '../history/dead-letters.sql.ts'
+import { advanceRuns, lockStatuses } from './advance-runs.ts'
+import * as statements from './resume-run.sql.ts'
+import { type HeldRun, type ReplacedPart, type RunRow, toLetters, withNodes } from './rows.ts'
+
+/** The run is locked. */
+export async function resumeRun(
+  queries: Queries,
+  row: RunRow,
+  run: HeldRun,
+  { newExecutionId, laneOf }: RunTools,
+): Promise<ResumeOutcome> {
+  if (row.finished_at === null) return { kind: 'not_finished', status: row.status }
+  const places = resumableOf(run.graph, run.states)
+  if (places.length === 0) return { kind: 'nothing' }
+  if (row.resumes >= resumesMax) return { kind: 'too_often' }
+
+  const { nodes } = run.graph.plan
+  const roots = nodes.filter(({ role }) => role === 'root')
+  const again = places.map((place) => nodes[place]!)
+  const statuses = await lockStatuses(
+    queries,
+    [...roots, ...again].map(({ jobId }) => jobId),
+  )
+  // What was noted before is not about what comes now: a cancel that came too late would end it again. Who asks for one
+  // holds the cursor of a root, so none is on its way.
+  await advanceRuns(queries, [run], { laneOf, statuses })
+  const present = await queries.query<PresentRow>(statements.selectPresent, [[...statuses.keys()]])
+  const jobs = new Map(present.rows.map((job) => [job.job_id, job]))
+  const busy = roots.find(({ jobId }) => jobs.get(jobId)?.busy)
+  if (busy !== undefined) return findOverlap(queries, busy.jobId)
+
+  const changed = new Map<number, RunNode>()
+  for (const place of places) {
+    const node = nodes[place]!
+    const { version } = jobs.get(node.jobId)!
+    changed.set(place, { ...node, version, executionId: newExecutionId() })
+  }
+  await insertAgain(queries, row, places, { before: nodes, after: changed })
+  const revived = revive(run, places, changed)
+  await writeRevived(queries, revived, replacedIn(nodes, places, row.resumes + 1))
+  await advanceRuns(queries, [revived], { laneOf, statuses })
+  return { kind: 'resumed', executionIds: places.map((place) => changed.get(place)!.executionId!) }
+}
+
+async function findOverlap(queries: Queries, jobId: string): Promise<ResumeOutcome> {
+  const { rows } = await queries.query<BlockerRow>(statements.selectBlocker, [jobId])
+  const { run_id: runId = null, execution_id: executionId = null } = rows[0] ?? {}
+  return { kind: 'overlap', jobId, runId, executionId }
+}
+
+function revive(run: HeldRun, places: readonly number[], changed: ReadonlyMap<number, RunNode>): HeldRun {
+  const states = run.states.map((state, place): NodeState => (changed.has(place) ? 'blocked' : state))
+  return {
+    ...run,
+    ...withNodes(run, changed),
+    states,
+    look: places,
+    status: 'RUNNING',
+    cancelMessage: null,
+  }
+}
+
+function replacedIn(nodes: readonly RunNode[], places: readonly number[], resume: number): ReplacedPart[] {
+  return places.map((place) => [place, nodes[place]!.executionId, resume])
+}
+
+async function writeRevived(
+  queries: Queries,
+  { runId, graph: { plan }, states }: HeldRun,
+  replaced: readonly ReplacedPart[],
+): Promise<void> {
+  const roots = plan.nodes.filter(({ role }) => role === 'root')
+  await queries.query(statements.reviveRun, [
+    runId,
+    toLetters(states),
+    plan.nodes.map(({ version }) => version),
+    plan.nodes.map(({ executionId }) => executionId),
+    JSON.stringify(replaced),
+    JSON.stringify(roots.map(({ jobId: j, executionId: e }) => ({ j, e }))),
+  ])
+}
+
+async function insertAgain(
+  queries: Queries,
+  row: RunRow,
+  places: readonly number[],
+  { before, after }: { before: readonly RunNode[]; after: ReadonlyMap<number, RunNode> },
+): Promise<void> {
+  const ends = await findEnds(
+    queries,
+    row,
+    places.map((place) => before[place]!),
+  )
+  const items = places.map((place) => {
+    const { jobId: j, version: v, role, executionId: e } = after.get(place)!
+    const o = before[place]!.executionId
+    const end = o === null ? undefined : ends.get(o)
+    const kind = role === 'root' ? 'retry' : 'dependency'
+    return { e, j, v, kind, ...(o !== null && { o }), ...(end !== undefined && keptOf(end)) }
+  })
+  await queries.query(statements.insertAgain, [row.run_id, JSON.stringify(items)])
+}
+
+/** By execution. The dead letter of one, which may have been edited, is gone with it, as with a retry. */
+async function findEnds(
+  queries: Queries,
+  { tenant_id: tenantId, finished_at }: RunRow,
+  nodes: readonly RunNode[],
+): Promise<Map<string, EndRow>> {
+  const items = nodes.flatMap(({ jobId: j, executionId: e }) => (e === null ? [] : [{ j, e }]))
+  const { rows } = await queries.query<EndRow>(statements.selectEnds, [JSON.stringify(items), finished_at])
+  const ends = new Map(rows.map((end) => [end.execution_id, end]))
+  const letters = await queries.query<LetterRow>(takeDeadLetters, [tenantId, items.map(({ e }) => e)])
+  for (const { execution_id, payload } of letters.rows) {
+    const end = ends.get(execution_id)
+    if (end !== undefined) ends.set(execution_id, { ...end, payload_override: payload })
+  }
+  return ends
+}
+
+function keptOf(end: EndRow): { k?: string; p?: string } {
+  const { kind, outcome, job_id: jobId, execution_id: executionId, slot } = end
+  const key = end.idempotency_key ?? idempotencyKeyOf(kind, { jobId, executionId, slot })
+  return {
+    ...(isKeyKept(outcome) && { k: key }),
+    ...(end.payload_override !== null && { p: end.payload_override }),
+  }
+}
+
+interface PresentRow {
+  job_id: string
+  version: number
+  busy: boolean
+}
+
+interface BlockerRow {
+  run_id: string | null
+  execution_id: string | null
+}
+
+interface EndRow {
+  execution_id: string
+  job_id: string
+  kind: ExecutionKind
+  outcome: Outcome
+  slot: EpochMs
+  payload_override: string | null
+  idempotency_key: string | null
+}
+
+interface LetterRow {
+  execution_id: string
+  payload: string | null
+}

@@ -1,0 +1,131 @@
+// A run of a graph as PostgreSQL keeps it: parallel arrays, and a letter for each node.
+import type { DependencyRule } from '../../domain/graphs/graph.ts'
+import {
+  NODE_LETTERS,
+  type NodeRole,
+  type NodeState,
+  ROLE_LETTERS,
+  type RunEdge,
+  RunGraph,
+  type RunKind,
+  type RunNode,
+  type RunStatus,
+} from '../../domain/graphs/graph-run.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+
+/** What changes from step to step. */
+export interface RunRow {
+  run_id: string
+  tenant_id: string
+  kind: RunKind
+  slot: EpochMs
+  status: RunStatus
+  cancel_message: string | null
+  states: string
+  resumes: number
+  created_at: EpochMs
+  finished_at: EpochMs | null
+}
+
+/** What stays as it is until a root fires or the run is resumed. */
+export interface PlanRow {
+  run_id: string
+  job_ids: string[]
+  roles: string
+  versions: number[]
+  execution_ids: (string | null)[]
+  edges: [parent: number, child: number, rule: DependencyRule][]
+}
+
+/** What was in a place until the run was resumed for the nth time; null: a root whose slot was skipped had no execution. */
+export type ReplacedPart = [place: number, executionId: string | null, resume: number]
+
+/** A plan, and the place of each of its jobs. */
+export interface PlacedGraph {
+  graph: RunGraph
+  places: ReadonlyMap<string, number>
+}
+
+/** A run that is locked by us. */
+export interface HeldRun extends PlacedGraph {
+  runId: string
+  tenantId: string
+  slot: EpochMs
+  status: RunStatus
+  cancelMessage: string | null
+  states: readonly NodeState[]
+  /** Nodes to look at, whatever has happened. */
+  look: readonly number[]
+}
+
+export function toHeldRun(row: RunRow, placed: PlacedGraph): HeldRun {
+  return {
+    ...placed,
+    runId: row.run_id,
+    tenantId: row.tenant_id,
+    slot: row.slot,
+    status: row.status,
+    cancelMessage: row.cancel_message,
+    states: statesOf(row.states),
+    look: [],
+  }
+}
+
+export function toPlacedGraph(row: PlanRow): PlacedGraph {
+  const roles = rolesOf(row.roles)
+  const nodes = row.job_ids.map((jobId, place) => ({
+    jobId,
+    version: row.versions[place]!,
+    role: roles[place]!,
+    executionId: row.execution_ids[place]!,
+  }))
+  return placeNodes(nodes, toEdges(row.edges))
+}
+
+export function placeNodes(nodes: readonly RunNode[], edges: readonly RunEdge[]): PlacedGraph {
+  const places = new Map(nodes.map(({ jobId }, place) => [jobId, place]))
+  return { graph: new RunGraph({ nodes, edges }), places }
+}
+
+/** The same graph, in which some nodes are others. */
+export function withNodes(
+  { graph, places }: PlacedGraph,
+  changed: ReadonlyMap<number, RunNode>,
+): PlacedGraph {
+  const { nodes, edges } = graph.plan
+  return {
+    graph: new RunGraph({ nodes: nodes.map((node, place) => changed.get(place) ?? node), edges }),
+    places,
+  }
+}
+
+export function toEdges(edges: PlanRow['edges']): RunEdge[] {
+  return edges.map(([parent, child, on]) => ({ parent, child, on }))
+}
+
+export function toEdgeParts(edges: readonly RunEdge[]): PlanRow['edges'] {
+  return edges.map(({ parent, child, on }) => [parent, child, on])
+}
+
+const stateByLetter = byLetter(NODE_LETTERS)
+const roleByLetter = byLetter(ROLE_LETTERS)
+
+export function statesOf(letters: string): NodeState[] {
+  return Array.from(letters, (letter) => stateByLetter.get(letter)!)
+}
+
+export function rolesOf(letters: string): NodeRole[] {
+  return Array.from(letters, (letter) => roleByLetter.get(letter)!)
+}
+
+export function toLetters(states: readonly NodeState[]): string {
+  return states.map((state) => NODE_LETTERS[state]).join('')
+}
+
+export function toRoleLetters(nodes: readonly { role: NodeRole }[]): string {
+  return nodes.map(({ role }) => ROLE_LETTERS[role]).join('')
+}
+
+function byLetter<Name extends string>(letters: Readonly<Record<Name, string>>): Map<string, Name> {
+  return new Map(Object.entries<string>(letters).map(([name, letter]) => [letter, name as Name]))
+}

@@ -1,0 +1,151 @@
+// One run in the middle of a step: what was read of it so far, and what comes of that.
+
+import {
+  isNodeEnded,
+  type NodeSkipReason,
+  type NodeState,
+  nodeStateOf,
+  type RunNode,
+  type RunStatus,
+  type RunStep,
+  stepRun,
+} from '../../domain/graphs/graph-run.ts'
+import type { JobStatus } from '../../domain/jobs/job.ts'
+import type { Outcome } from '../../domain/queue/execution.ts'
+import type { HeldRun } from './rows.ts'
+
+export class RunWork {
+  readonly run: HeldRun
+  readonly changes = new Map<number, NodeState>()
+  /** Roots that have fired. */
+  readonly fired = new Map<number, RunNode>()
+  readonly noteIds: number[] = []
+  /** Executions of roots that have no place in the run, with their jobs. What else was noted of them goes with them. */
+  readonly strays = new Map<string, string>()
+  /** Those of them that fire though their run was cancelled. */
+  readonly late: string[] = []
+  /** Executions that end in this step. */
+  readonly ended: string[] = []
+  /** Why it is being cancelled; null: it is not. */
+  cancelMessage: string | null
+  /** Nodes that are to be cancelled. */
+  cancels: number[] = []
+  step: RunStep
+
+  constructor(run: HeldRun) {
+    this.run = run
+    this.cancelMessage = run.cancelMessage
+    this.step = { states: [...run.states], go: [], skip: [], over: null }
+  }
+
+  get isOver(): boolean {
+    return this.run.status !== 'RUNNING' && this.run.status !== 'CANCELLING'
+  }
+
+  decide(statuses?: ReadonlyMap<string, JobStatus>): void {
+    if (this.isOver) return
+    const { graph, states, look } = this.run
+    const isCancelled = this.cancelMessage !== null
+    const statusOf = (jobId: string) => statuses?.get(jobId)
+    this.step = stepRun(graph, states, { changes: this.changes, look, isCancelled, statusOf })
+  }
+
+  executionOf(place: number): string | null {
+    return (this.fired.get(place) ?? this.run.graph.plan.nodes[place]!).executionId
+  }
+
+  take(note: NoteRow): void {
+    if (note.what === 'root' && !this.#isAwaited(note.job_id)) this.#turnAway(note)
+    if (this.strays.has(note.execution_id)) return
+    this.noteIds.push(note.note_id)
+    if (this.isOver) return
+    if (note.what === 'root') this.#takeRoot(note)
+    else if (note.what === 'end') this.#takeEnd(note)
+    else if (this.#isOfNode(note)) this.cancel(note.message ?? '')
+  }
+
+  #isAwaited(jobId: string): boolean {
+    const place = this.run.places.get(jobId)
+    return (
+      place !== undefined && !this.isOver && this.run.states[place] === 'unfired' && !this.fired.has(place)
+    )
+  }
+
+  /** Its graph was another one when the run began, or the run has done without it. */
+  #turnAway({ job_id: jobId, execution_id: executionId }: NoteRow): void {
+    this.strays.set(executionId, jobId)
+    const place = this.run.places.get(jobId)
+    const isUnrun = place !== undefined && this.run.states[place] === 'unrun'
+    if (isUnrun && this.cancelMessage !== null) this.late.push(executionId)
+  }
+
+  /** Else another execution has taken its place, or it has left the run. */
+  #isOfNode({ job_id: jobId, execution_id: executionId }: NoteRow): boolean {
+    const place = this.run.places.get(jobId)
+    return place !== undefined && this.executionOf(place) === executionId
+  }
+
+  #takeRoot({ job_id: jobId, execution_id: executionId, version }: NoteRow): void {
+    const place = this.run.places.get(jobId)!
+    const node = this.run.graph.plan.nodes[place]!
+    this.fired.set(place, { ...node, executionId, version: version ?? node.version })
+    this.changes.set(place, 'going')
+    if (this.cancelMessage !== null) this.cancels.push(place)
+  }
+
+  #takeEnd(note: NoteRow): void {
+    if (!this.#isOfNode(note)) return
+    const { job_id: jobId, outcome, skip_reason, message, version } = note
+    const place = this.run.places.get(jobId)!
+    // Nothing is on record of it: whatever depends on its success does not run.
+    this.changes.set(place, outcome === null ? 'failed' : nodeStateOf(outcome, skip_reason))
+    const node = this.fired.get(place) ?? this.run.graph.plan.nodes[place]!
+    if (this.fired.has(place) && version !== null) this.fired.set(place, { ...node, version })
+    if (node.role === 'root' && outcome === 'cancelled') this.cancel(message ?? '')
+  }
+
+  /** Of two who cancel it the first is on record. */
+  cancel(message: string): void {
+    if (this.cancelMessage !== null) return
+    this.cancelMessage = message
+    this.cancels = this.run.graph.plan.nodes.keys().toArray()
+  }
+
+  /** Executions to be cancelled that may not have ended. */
+  cancelIds(): string[] {
+    const open = this.cancels.filter((place) => !isNodeEnded(this.step.states[place]!))
+    return [...open.map((place) => this.executionOf(place)).filter((id) => id !== null), ...this.late]
+  }
+
+  /** A node whose row somebody else has just ended is out of our hands: what became of it will be noted. */
+  leaveOut(locked: ReadonlySet<string>, statuses: ReadonlyMap<string, JobStatus>): void {
+    const places = [...this.step.go, ...this.step.skip].filter(
+      (place) => !locked.has(this.executionOf(place)!),
+    )
+    if (places.length === 0) return
+    for (const place of places) this.changes.set(place, 'going')
+    this.decide(statuses)
+  }
+
+  status(): RunStatus {
+    if (this.isOver) return this.run.status
+    return this.step.over ?? (this.cancelMessage === null ? 'RUNNING' : 'CANCELLING')
+  }
+
+  isChanged(): boolean {
+    const { states, status } = this.run
+    return this.status() !== status || this.step.states.some((state, place) => state !== states[place])
+  }
+}
+
+export interface NoteRow {
+  note_id: number
+  run_id: string
+  what: 'root' | 'end' | 'cancel'
+  job_id: string
+  execution_id: string
+  message: string | null
+  outcome: Outcome | null
+  skip_reason: NodeSkipReason | null
+  version: number | null
+}

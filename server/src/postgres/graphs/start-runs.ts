@@ -1,0 +1,215 @@
+// How runs of graphs begin: nodes, versions and edges are pinned as they are now, and each node that is to run has a row.
+import type { Edge } from '../../domain/graphs/graph.ts'
+import {
+  draftRun,
+  type MemberJob,
+  type NodeState,
+  nodeStateOf,
+  type RunDraft,
+  type RunKind,
+  type RunNode,
+} from '../../domain/graphs/graph-run.ts'
+import { KnownSchedules } from '../../domain/jobs/same-slots.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { Graph, RunTools } from '../../ports/graph-runs.ts'
+import type { Queries } from '../connection/database.ts'
+import { type EndedRow, LatestEnded } from '../history/latest-ended.ts'
+import { type HeldRun, placeNodes, toEdgeParts, toLetters, toRoleLetters } from './rows.ts'
+import * as statements from './start-runs.sql.ts'
+
+/** Of one step, unless a single run is more: rows that it makes, */
+const nodesMax = 2_000
+/** jobs of the graphs that it reads, */
+const readMax = 2_000
+/** and jobs that it looks at, those of a graph with each of its runs. About half a second in all. */
+const lookedAtMax = 20_000
+
+/** What need not be read anew for each run that starts. */
+export class StartMemory {
+  readonly schedules = new KnownSchedules()
+  readonly latest = new LatestEnded()
+}
+
+/** Those of the runs that are noted and not made yet; what others are making is left to them. */
+export async function makeRuns(
+  queries: Queries,
+  runIds: readonly string[],
+  { newExecutionId }: Pick<RunTools, 'newExecutionId'>,
+  memory: StartMemory,
+): Promise<Made> {
+  if (runIds.length === 0) return { made: [], left: false }
+  const claimed = await queries.query<IdRow>(statements.claimStarts, [runIds])
+  if (claimed.rows.length === 0) return { made: [], left: false }
+  const ids = claimed.rows.map((row) => row.run_id)
+  const { rows } = await queries.query<StartRow>(statements.selectStarts, [ids])
+  const strays = rows.flatMap((row) => row.seen ?? [])
+  if (strays.length > 0) await queries.query(statements.dropNotes, [strays])
+  const starts = rows.filter(isKnown)
+  const drafts = await draftAll(queries, await takeAffordable(queries, starts), memory.schedules)
+  const latest = await memory.latest.find(queries, outsideOf(drafts))
+  const runs = drafts.map((draft) => toRun(draft, latest, newExecutionId))
+  return { made: await insertRuns(queries, runs), left: drafts.length < starts.length }
+}
+
+interface Made {
+  made: HeldRun[]
+  /** Some were too much for one step. */
+  left: boolean
+}
+
+/** As many as one step can read the graphs of, those first that come first. */
+async function takeAffordable(queries: Queries, starts: readonly KnownStart[]): Promise<KnownStart[]> {
+  if (starts.length < 2) return [...starts]
+  const jobIds = new Set(starts.map((start) => start.job_id))
+  const { rows } = await queries.query<SizeRow>(statements.selectGraphSizes, [[...jobIds]])
+  const sizes = new Map(rows.map((row) => [row.job_id, row]))
+  const graphs = new Set<string>()
+  let read = 0
+  let lookedAt = 0
+  return starts.filter(({ job_id: jobId }) => {
+    const { graph_id: graphId, jobs } = sizes.get(jobId)!
+    const toRead = graphs.has(graphId) ? 0 : jobs
+    if (lookedAt > 0 && (read + toRead > readMax || lookedAt + jobs > lookedAtMax)) return false
+    graphs.add(graphId)
+    read += toRead
+    lookedAt += jobs
+    return true
+  })
+}
+
+interface Draft {
+  start: KnownStart
+  draft: RunDraft
+}
+
+async function draftAll(
+  queries: Queries,
+  starts: readonly KnownStart[],
+  schedules: KnownSchedules,
+): Promise<Draft[]> {
+  if (starts.length === 0) return []
+  const graphs = await findGraphs(
+    queries,
+    starts.map((start) => start.job_id),
+  )
+  const drafts: Draft[] = []
+  let nodes = 0
+  for (const start of starts) {
+    const { jobs, edges } = graphs.get(start.job_id)!
+    const hasSlot = (job: MemberJob) => schedules.hasSlotAt(job, start.slot)
+    const isAlone = start.run_id === start.execution_id
+    const draft = draftRun(jobs, edges, { rootId: start.job_id, kind: start.kind, isAlone, hasSlot })
+    // Small ones are not held up by large ones.
+    if (nodes > 0 && nodes + draft.nodes.length > nodesMax) continue
+    nodes += draft.nodes.length
+    drafts.push({ start, draft })
+  }
+  return drafts
+}
+
+/** The graphs of jobs, by job; of one that is in none, only itself. */
+export async function findGraphs(queries: Queries, jobIds: readonly string[]): Promise<Map<string, Graph>> {
+  const { rows } = await queries.query<GraphRow>(statements.selectGraphs, [[...new Set(jobIds)]])
+  const wanted = new Set(jobIds)
+  const found = new Map<string, Graph>()
+  for (const { jobs, edges } of rows) {
+    const graph = { jobs, edges: edges ?? [] }
+    for (const { jobId } of jobs) if (wanted.has(jobId)) found.set(jobId, graph)
+  }
+  return found
+}
+
+function outsideOf(drafts: readonly Draft[]): string[] {
+  const nodes = drafts.flatMap(({ draft }) => draft.nodes)
+  return [...new Set(nodes.filter(({ role }) => role === 'outside').map(({ jobId }) => jobId))]
+}
+
+function toRun(
+  { start, draft }: Draft,
+  latest: ReadonlyMap<string, EndedRow>,
+  newExecutionId: () => string,
+): HeldRun & { kind: RunKind } {
+  const states: NodeState[] = []
+  const nodes = draft.nodes.map((node): RunNode => {
+    if (node.role === 'root') {
+      states.push('unfired')
+      return { ...node, executionId: null }
+    }
+    if (node.role === 'inner') {
+      states.push('blocked')
+      return { ...node, executionId: newExecutionId() }
+    }
+    const ended = latest.get(node.jobId)
+    states.push(ended === undefined ? 'absent' : nodeStateOf(ended.outcome, ended.skip_reason))
+    return { ...node, version: ended?.version ?? 0, executionId: ended?.execution_id ?? null }
+  })
+  return {
+    ...placeNodes(nodes, draft.edges),
+    runId: start.run_id,
+    tenantId: start.tenant_id,
+    kind: start.kind,
+    slot: start.slot,
+    status: 'RUNNING',
+    cancelMessage: null,
+    states,
+    // What depends on others outside may go, or may not, whatever happens.
+    look: [...states.keys()],
+  }
+}
+
+async function insertRuns(
+  queries: Queries,
+  runs: readonly (HeldRun & { kind: RunKind })[],
+): Promise<HeldRun[]> {
+  if (runs.length === 0) return []
+  const items = runs.map(({ runId: r, tenantId: t, kind: k, slot: s, graph: { plan }, states }) => ({
+    ...{ r, t, k, s, states: toLetters(states), roles: toRoleLetters(plan.nodes) },
+    j: plan.nodes.map(({ jobId }) => jobId),
+    v: plan.nodes.map(({ version }) => version),
+    e: plan.nodes.map(({ executionId }) => executionId),
+    edges: toEdgeParts(plan.edges),
+  }))
+  const nodes = runs.flatMap(({ runId: r, graph }) =>
+    graph.plan.nodes
+      .filter(({ role }) => role === 'inner')
+      .map(({ jobId: j, version: v, executionId: e }) => ({ r, j, v, e })),
+  )
+  const { rows } = await queries.query<IdRow>(statements.insertRuns, [
+    JSON.stringify(items),
+    JSON.stringify(nodes),
+  ])
+  const made = new Set(rows.map((row) => row.run_id))
+  return runs.filter(({ runId }) => made.has(runId))
+}
+
+interface IdRow {
+  run_id: string
+}
+
+interface KnownStart {
+  run_id: string
+  seen: null
+  job_id: string
+  execution_id: string
+  kind: RunKind
+  slot: EpochMs
+  tenant_id: string
+}
+
+/** `seen`: the notes of a run of which no root is known. */
+type StartRow = KnownStart | { run_id: string; kind: null; seen: readonly string[] }
+
+function isKnown(row: StartRow): row is KnownStart {
+  return row.kind !== null
+}
+
+interface SizeRow {
+  job_id: string
+  graph_id: string
+  jobs: number
+}
+
+interface GraphRow {
+  jobs: MemberJob[]
+  edges: Edge[] | null
+}

@@ -1,0 +1,233 @@
+// Dead letters on PostgreSQL.
+
+import type { JobStatus } from '../../domain/jobs/job.ts'
+import type { DeadReason } from '../../domain/queue/attempt.ts'
+import { type ExecutionKind, idempotencyKeyOf } from '../../domain/queue/execution.ts'
+import { triggerLevels } from '../../domain/queue/rank.ts'
+import type { ErrorType } from '../../domain/queue/retry.ts'
+import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import {
+  clusteredMax,
+  clusterSamplesMax,
+  type DeadLetter,
+  type DeadLetterPage,
+  type DeadLetterQuery,
+  type DeadLetters,
+  type LetterClusters,
+  type Redriven,
+  type RedriveOrder,
+} from '../../ports/dead-letters.ts'
+import { totalMax } from '../../ports/history.ts'
+import type { Transactions } from '../connection/database.ts'
+import { lockJobs } from '../jobs/jobs.sql.ts'
+import { insertRepeats } from '../queue/control.sql.ts'
+import * as statements from './dead-letters.sql.ts'
+
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
+export class StoredDeadLetters implements DeadLetters {
+  readonly #database: Transactions
+
+  constructor(database: Transactions) {
+    this.#database = database
+  }
+
+  async list({ tenantId, filter, before, limit }: DeadLetterQuery): Promise<DeadLetterPage> {
+    const { jobId, reason, errorType } = filter
+    const conditions = [
+      reason,
+      errorType,
+      instantOf(filter.from, '-infinity'),
+      instantOf(filter.to, 'infinity'),
+    ]
+    const listed = await this.#database.query<LetterRow>(statements.selectDeadLetters, [
+      ...[tenantId, jobId, before ?? lastId, limit + 1],
+      ...conditions,
+    ])
+    const counted = await this.#database.query<{ total: number; oldest_at: EpochMs | null }>(
+      statements.countDeadLetters,
+      [tenantId, jobId, totalMax + 1, ...conditions],
+    )
+    return {
+      deadLetters: listed.rows.slice(0, limit).map(toLetter),
+      more: listed.rows.length > limit,
+      total: counted.rows[0]!.total,
+      oldestAt: counted.rows[0]!.oldest_at,
+    }
+  }
+
+  async get(tenantId: string, executionId: string): Promise<DeadLetter | null> {
+    const { rows } = await this.#database.query<LetterRow>(statements.selectDeadLetter, [
+      tenantId,
+      executionId,
+    ])
+    return rows[0] === undefined ? null : toLetter(rows[0])
+  }
+
+  async edit(tenantId: string, executionId: string, payload: unknown): Promise<DeadLetter | null> {
+    const values = [tenantId, executionId, JSON.stringify(payload)]
+    const { rows } = await this.#database.query<LetterRow>(statements.editDeadLetter, values)
+    return rows[0] === undefined ? null : toLetter(rows[0])
+  }
+
+  // The jobs are locked before their letters are taken, as everywhere: a delete of one waits, or we see it.
+  redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
+    const ids = [...new Set(letters.map(({ executionId }) => executionId))]
+    return this.#database.transaction(async (queries) => {
+      const { rows: found } = await queries.query<LetterJobRow>(statements.selectLetterJobs, [tenantId, ids])
+      const keys = [...new Set(found.map((row) => row.job_id))].map((j) => ({ t: tenantId, j }))
+      const locked = await queries.query<LockRow>(lockJobs, [JSON.stringify(keys)])
+      const deleted = new Set(
+        locked.rows.filter(({ status }) => status === 'DELETED').map((row) => row.job_id),
+      )
+      const jobDeleted = found.filter((row) => deleted.has(row.job_id)).map((row) => row.execution_id)
+      if (jobDeleted.length > 0) await queries.query(statements.stopRedrives, [tenantId, jobDeleted])
+      // A letter that came since we looked has a job that is not locked.
+      const wanted = found.filter((row) => !deleted.has(row.job_id)).map((row) => row.execution_id)
+      const { rows } = await queries.query<TakenRow>(statements.takeDeadLetters, [tenantId, wanted])
+      const taken = new Map(rows.map((row) => [row.execution_id, row]))
+      const redriven = letters.flatMap(({ executionId, newExecutionId, lane }) => {
+        const letter = taken.get(executionId)
+        // A letter that is named twice is there once.
+        return letter !== undefined && taken.delete(executionId)
+          ? [{ letter, executionId, newExecutionId, lane }]
+          : []
+      })
+      if (redriven.length > 0) {
+        const values = [JSON.stringify(redriven.map(toItem)), triggerLevels, 'redrive']
+        await queries.query(insertRepeats, values)
+      }
+      return {
+        redriven: redriven.map(({ executionId, newExecutionId }) => ({ executionId, newExecutionId })),
+        jobDeleted,
+      }
+    })
+  }
+
+  async discard(tenantId: string, executionId: string): Promise<'discarded' | 'not_found'> {
+    const { count } = await this.#database.query(statements.discardDeadLetter, [tenantId, executionId])
+    return count === 1 ? 'discarded' : 'not_found'
+  }
+
+  async depth(): Promise<{ count: number; oldestAt: EpochMs | null }> {
+    const { rows } = await this.#database.query<DepthRow>(statements.selectDeadLetterDepth, [totalMax + 1])
+    return { count: rows[0]!.count, oldestAt: rows[0]!.oldest_at }
+  }
+
+  async clusters(tenantId: string, limit: number): Promise<LetterClusters> {
+    const values = [tenantId, clusteredMax, limit, clusterSamplesMax]
+    const { rows } = await this.#database.query<ClusterRow>(statements.clusterDeadLetters, values)
+    const clusters = rows.map((row) => ({
+      jobId: row.job_id,
+      jobName: row.job_name,
+      errorType: row.type,
+      message: row.message,
+      httpStatus: row.http_status,
+      count: row.letters,
+      oldestAt: row.oldest_at,
+      newestAt: row.newest_at,
+      executionIds: row.execution_ids,
+    }))
+    return { clusters, complete: rows[0]?.complete ?? true }
+  }
+
+  async findDue(limit: number): Promise<{ tenantId: string; executionId: string }[]> {
+    const { rows } = await this.#database.query<DueRow>(statements.selectDueLetters, [limit])
+    return rows.map((row) => ({ tenantId: row.tenant_id, executionId: row.execution_id }))
+  }
+}
+
+function toItem(one: {
+  letter: TakenRow
+  executionId: string
+  newExecutionId: string
+  lane: string
+}): object {
+  const { letter, executionId, newExecutionId, lane } = one
+  const { job_id: jobId, kind, slot, idempotency_key: key, payload } = letter
+  return {
+    e: newExecutionId,
+    j: jobId,
+    l: lane,
+    s: slot,
+    k: key ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
+    o: executionId,
+    ...(payload !== null && { p: payload }),
+  }
+}
+
+function instantOf(at: EpochMs | null, otherwise: string): string {
+  return at === null ? otherwise : toRfc3339(at)
+}
+
+function toLetter(row: LetterRow): DeadLetter {
+  return {
+    executionId: row.execution_id,
+    jobId: row.job_id,
+    jobName: row.job_name,
+    reason: row.reason,
+    diedAt: row.died_at,
+    attempts: row.attempts,
+    errors: row.errors,
+    ...(row.payload !== null && { payload: JSON.parse(row.payload) as unknown }),
+    editedAt: row.edited_at,
+    redriveAt: row.redrive_at,
+    runId: row.run_id,
+  }
+}
+
+interface LetterRow {
+  execution_id: string
+  job_id: string
+  job_name: string
+  reason: DeadReason
+  died_at: EpochMs
+  attempts: number
+  errors: DeadLetter['errors']
+  payload: string | null
+  edited_at: EpochMs | null
+  redrive_at: EpochMs | null
+  run_id: string | null
+}
+
+interface ClusterRow {
+  job_id: string
+  job_name: string
+  type: ErrorType | null
+  message: string | null
+  http_status: number | null
+  letters: number
+  oldest_at: EpochMs
+  newest_at: EpochMs
+  execution_ids: string[]
+  complete: boolean
+}
+
+interface LetterJobRow {
+  execution_id: string
+  job_id: string
+}
+
+interface LockRow {
+  job_id: string
+  status: JobStatus
+}
+
+interface DueRow {
+  tenant_id: string
+  execution_id: string
+}
+
+interface TakenRow {
+  execution_id: string
+  job_id: string
+  kind: ExecutionKind
+  slot: EpochMs
+  idempotency_key: string | null
+  payload: string | null
+}
+
+interface DepthRow {
+  count: number
+  oldest_at: EpochMs | null
+}

@@ -1,0 +1,159 @@
+// The live view on PostgreSQL. A place is a snapshot: what it does not show, the next look tells.
+
+import type { RunStatus } from '../../domain/graphs/graph-run.ts'
+import { countNodes } from '../../domain/graphs/run-counts.ts'
+import { type LiveState, type Outcome, statusOfLive, statusOfOutcome } from '../../domain/queue/execution.ts'
+import type { ErrorType } from '../../domain/queue/retry.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import {
+  type Feed,
+  type FeedExecution,
+  type FeedJob,
+  type FeedLook,
+  type FeedOperation,
+  type FeedPlace,
+  type FeedQuery,
+  type FeedRun,
+  feedItemsMax,
+  feedOthersMax,
+  lateMsMax,
+  underWayRowsMax,
+} from '../../ports/feed.ts'
+import type { Queries } from '../connection/database.ts'
+import { rolesOf, statesOf } from '../graphs/rows.ts'
+import * as statements from './feed.sql.ts'
+
+export class StoredFeed implements Feed {
+  readonly #database: Queries
+
+  constructor(database: Queries) {
+    this.#database = database
+  }
+
+  async begin(): Promise<FeedPlace> {
+    const since = await this.#start()
+    const { rows } = await this.#database.query<{ snapshot: string; now: number }>(
+      statements.selectSnapshot,
+      [],
+    )
+    return writePlace(since, rows[0]!)
+  }
+
+  async look({ tenantId, since, running, runs }: FeedQuery): Promise<FeedLook> {
+    const place = readPlace(since)
+    const start = await this.#start()
+    const { rows } = await this.#database.query<FeedRow>(statements.selectFeed, [
+      tenantId,
+      place.snapshot,
+      place.since,
+      running,
+      runs,
+      feedItemsMax,
+      feedOthersMax,
+      underWayRowsMax,
+      place.now,
+    ])
+    const row = rows[0]!
+    const underWay = (row.under_way ?? []).map(toUnderWay)
+    const known = new Set(running)
+    // What runs and is not known to began since, unless it is only seen now among so many.
+    const begun = underWay.filter(
+      ({ executionId, startedAt }) =>
+        startedAt !== null && startedAt >= place.since && !known.has(executionId),
+    )
+    const recorded = (row.recorded ?? []).map(toRecorded)
+    return {
+      place: writePlace(start, row),
+      at: row.now,
+      started: row.started + begun.length,
+      succeeded: row.succeeded,
+      failed: row.failed,
+      timedOut: row.timed_out,
+      recorded,
+      dropped: row.total - recorded.length,
+      underWay,
+      running: row.running,
+      waiting: row.waiting,
+      jobs: row.jobs ?? [],
+      operations: row.operations ?? [],
+      graphRuns: (row.graph_runs ?? []).map(toRun),
+    }
+  }
+
+  async #start(): Promise<number> {
+    const { rows } = await this.#database.query<{ since: number }>(statements.selectFeedStart, [lateMsMax])
+    return rows[0]!.since
+  }
+}
+
+/** `now`: after the snapshot was taken. */
+function writePlace(since: number, { snapshot, now }: { snapshot: string; now: number }): FeedPlace {
+  return `${since} ${now} ${snapshot}` as FeedPlace
+}
+
+function readPlace(place: FeedPlace): { since: number; now: number; snapshot: string } {
+  const [since, now, snapshot] = place.split(' ')
+  return { since: Number(since), now: Number(now), snapshot: snapshot! }
+}
+
+interface FeedRow {
+  snapshot: string
+  now: EpochMs
+  total: number
+  started: number
+  succeeded: number
+  failed: number
+  timed_out: number
+  running: number
+  waiting: number
+  recorded: RecordedPart[] | null
+  under_way: UnderWayPart[] | null
+  jobs: FeedJob[] | null
+  operations: FeedOperation[] | null
+  graph_runs: { runId: string; status: RunStatus; roles: string; states: string }[] | null
+}
+
+interface RecordedPart {
+  executionId: string
+  jobId: string
+  jobName: string
+  attempt: number
+  final: boolean
+  outcome: Outcome
+  slot: EpochMs
+  startedAt: EpochMs | null
+  finishedAt: EpochMs | null
+  durationMs: number | null
+  errorType: ErrorType | null
+}
+
+interface UnderWayPart {
+  executionId: string
+  jobId: string
+  jobName: string
+  attempt: number
+  state: LiveState
+  cancelled: boolean
+  slot: EpochMs
+  startedAt: EpochMs | null
+}
+
+function toRecorded({ final, outcome, ...part }: RecordedPart): FeedExecution {
+  return { ...part, status: final ? statusOfOutcome(outcome) : 'RETRYING' }
+}
+
+function toUnderWay({ state, cancelled, ...part }: UnderWayPart): FeedExecution {
+  const runs = state === 'running' || state === 'awaiting'
+  return {
+    ...part,
+    status: statusOfLive(state, part.attempt, cancelled),
+    startedAt: runs ? part.startedAt : null,
+    finishedAt: null,
+    durationMs: null,
+    errorType: null,
+  }
+}
+
+function toRun({ runId, status, roles, states }: NonNullable<FeedRow['graph_runs']>[number]): FeedRun {
+  return { runId, status, counts: countNodes(rolesOf(roles), statesOf(states)).counts }
+}

@@ -1,0 +1,4 @@
+import { testLogs } from '../../../test/conformance/history/logs.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
+
+testOnStores(testLogs)

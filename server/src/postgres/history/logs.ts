@@ -1,0 +1,127 @@
+// Logs of attempts on PostgreSQL.
+import { keepLines, type LogLevel, type LogLine } from '../../domain/history/log.ts'
+import { historyDaysMax } from '../../domain/tenants/tenant.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { LogEntry, LogPart, LogQuery, Logs } from '../../ports/logs.ts'
+import type { Database, Queries } from '../connection/database.ts'
+import * as statements from './logs.sql.ts'
+
+/** Rows at once; of one may be 256 KB. */
+const prunedMax = 1_000
+
+export class StoredLogs implements Logs {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async append(parts: readonly LogPart[]): Promise<void> {
+    if (parts.length === 0) return
+    await this.#database.transaction(async (queries) => {
+      const ids = parts.map(({ executionId }) => executionId)
+      await queries.query(statements.lockLogs, [ids])
+      // Parts of one attempt one after the other: each adds to what there is.
+      for (const round of roundsOf(parts)) await appendRound(queries, round)
+    })
+  }
+
+  async read({ tenantId, executionId, attempt, after, limit }: LogQuery): Promise<LogEntry[]> {
+    const from = after ?? { attempt: -1, line: -1 }
+    const values = [tenantId, executionId, attempt, from.attempt, from.line, limit]
+    const { rows } = await this.#database.query<LogRow>(statements.selectLogs, values)
+    const entries = rows.flatMap(({ attempt: number, first_line: first, lines }) =>
+      lines.map(([at, level, message], index) => ({
+        attempt: number,
+        line: first + index,
+        at,
+        level,
+        message,
+      })),
+    )
+    const isBehind = ({ attempt: number, line }: LogEntry) =>
+      number > from.attempt || (number === from.attempt && line > from.line)
+    return entries.filter(isBehind).slice(0, limit)
+  }
+}
+
+/** Forgets what no history reaches any more. */
+export async function pruneLogs(database: Database): Promise<'more' | 'idle'> {
+  const { count } = await database.query(statements.pruneLogs, [historyDaysMax, prunedMax])
+  return count === prunedMax ? 'more' : 'idle'
+}
+
+/** Each round has at most one part of an attempt. */
+function roundsOf(parts: readonly LogPart[]): LogPart[][] {
+  const rounds: LogPart[][] = []
+  const counts = new Map<string, number>()
+  for (const part of parts) {
+    const name = `${part.executionId} ${part.attempt}`
+    const round = counts.get(name) ?? 0
+    counts.set(name, round + 1)
+    rounds[round] ??= []
+    rounds[round].push(part)
+  }
+  return rounds
+}
+
+async function appendRound(queries: Queries, parts: readonly LogPart[]): Promise<void> {
+  const asked = parts.map(({ executionId: e, attempt: n, firstLine: l, lines }, i) => {
+    return { i, e, n, l, c: lines.length }
+  })
+  const { rows } = await queries.query<RangeRow>(statements.selectLogRanges, [JSON.stringify(asked)])
+  const items = rows.flatMap(({ i, bytes, ranges }) => toItems(parts[i]!, bytes, ranges))
+  if (items.length > 0) await queries.query(statements.insertLogs, [JSON.stringify(items)])
+}
+
+interface NumberedLine {
+  line: LogLine
+  number: number
+}
+
+/** Lines that are there are left out; what is left may be several runs of lines. */
+function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges']): object[] {
+  const isThere = (number: number) =>
+    ranges.some(([first, count]) => number >= first && number < first + count)
+  const fresh = part.lines
+    .map((line, index): NumberedLine => ({ line, number: part.firstLine + index }))
+    .filter(({ number }) => !isThere(number))
+  const { lines, bytes } = keepLines(
+    fresh.map(({ line }) => line),
+    bytesBefore,
+  )
+  const runs = runsOf(lines.map((line, index) => ({ line, number: fresh[index]!.number })))
+  return runs.map((run, index) => ({
+    t: part.tenantId,
+    e: part.executionId,
+    n: part.attempt,
+    l: run[0]!.number,
+    c: run.length,
+    // Only their sum is asked for.
+    b: index === 0 ? bytes - bytesBefore : 0,
+    lines: JSON.stringify(run.map(({ line: { at, level, message } }) => [at, level, message])),
+  }))
+}
+
+function runsOf(lines: readonly NumberedLine[]): NumberedLine[][] {
+  const runs: NumberedLine[][] = []
+  for (const one of lines) {
+    const run = runs.at(-1)
+    if (run?.at(-1)?.number === one.number - 1) run!.push(one)
+    else runs.push([one])
+  }
+  return runs
+}
+
+interface RangeRow {
+  i: number
+  bytes: number
+  /** First line and count. */
+  ranges: [number, number][]
+}
+
+interface LogRow {
+  attempt: number
+  first_line: number
+  lines: [EpochMs, LogLevel, string][]
+}

@@ -1,0 +1,165 @@
+// The lists of executions. One statement a page: those under way and those recorded are seen at one moment, so an
+// execution on its way from one table to the next is seen once; and a round trip costs more than most of them. Each
+// looks at no more rows than it is told, newest first: a page that found too little among them is short, and says
+// where to go on.
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import {
+  batchedStatus,
+  batchesOfJob,
+  enqueuedOfJob,
+  liveOfJob,
+  places,
+  statusOfLive,
+} from '../sql/under-way.ts'
+
+const batched = fragment`
+  execution_at(b.batch_id, u.place) AS execution_id, u.job_id, u.version, b.kind, ${batchedStatus},
+  NULL::text AS outcome,
+  from_ms(u.slot_ms) AS slot, CASE WHEN b.worker_id IS NULL THEN 0 ELSE 1 END AS attempt, b.enqueued_at,
+  b.claimed_at AS started_at, NULL::timestamptz AS finished_at, NULL::int AS duration_ms, b.worker_id,
+  NULL::int AS http_status, NULL::text AS error_type, NULL::text AS error_message, false AS dead_letter,
+  NULL::timestamptz AS retry_at, NULL::text AS last_error_type, NULL::text AS last_error_message,
+  NULL::uuid AS run_id, NULL::text AS skip_reason`
+
+const alive = fragment`
+  l.execution_id, l.job_id, l.version, l.kind,
+  ${statusOfLive}, NULL,
+  l.slot, l.attempt, l.enqueued_at, coalesce(l.started_at, s.started_at), s.finished_at, s.duration_ms,
+  coalesce(l.worker_id, l.caller_id, s.worker_id), s.http_status, s.error_type, s.error_message, false, l.ready_at,
+  a.error_type, a.error_message, l.run_id, NULL`
+
+/** Between two attempts (s) it shows what the last one (a) did; it is found by that also while the next one runs. */
+const lastAttempt = fragment`
+  LEFT JOIN LATERAL (
+    SELECT * FROM attempts a WHERE a.job_id = l.job_id AND a.execution_id = l.execution_id AND l.attempt > 0
+      AND a.recorded_at < now() + interval '1 hour'
+    ORDER BY a.attempt DESC LIMIT 1
+  ) a ON true
+  LEFT JOIN LATERAL (SELECT a.* WHERE l.state NOT IN ('running', 'awaiting')) s ON true`
+
+// $1 job, $2 before, $14 executions in batches and rows of live to look at.
+const underWayOfJob = fragment`
+  (SELECT ${batched} ${enqueuedOfJob(batchesOfJob)} LIMIT $14)
+  UNION ALL
+  (SELECT ${alive} FROM (
+    SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $14
+  ) l ${lastAttempt})`
+
+// $1 tenant, $2 before, $14 rows of live and $15 batches to look at: a batch holds executions of many tenants.
+const underWayOfTenant = fragment`
+  (SELECT ${batched} FROM (SELECT * FROM batches WHERE batch_id <= $2::uuid ORDER BY batch_id DESC LIMIT $15) b ${places}
+  CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
+  WHERE j.tenant_id = $1 AND execution_at(b.batch_id, u.place) < $2::uuid)
+  UNION ALL
+  (SELECT ${alive} FROM (SELECT * FROM live WHERE execution_id < $2::uuid ORDER BY execution_id DESC LIMIT $14) l
+  ${lastAttempt} WHERE l.tenant_id = $1)`
+
+// Recorded. $1 job or tenant, $2 before, $3 from; then the conditions: $4 outcomes, $5 kind, $6 error type, $7 dead
+// letter, $8 to, $9 tag, $10 text; $11 rows to look at. Bounds of recorded_at leave out days: a slot is never recorded
+// before its time, and two weeks of days to come are empty. What was enqueued long after its slot has indexes of its own.
+// k.since: what is kept.
+const columns = fragment`
+  a.execution_id, a.job_id, a.version, a.kind, a.outcome, a.slot, a.attempt, a.enqueued_at, a.started_at, a.finished_at,
+  a.duration_ms, a.worker_id, a.http_status, a.error_type, a.error_message, a.dead_letter, a.run_id,
+  a.skip_reason`
+
+// The least id of what was enqueued later than its slot by so much that it is in the index of what was late; clocks of
+// servers differ by less than the second minute. Infinity has no id.
+const lateId = fragment`
+  first_id(least($8::timestamptz, timestamptz '2200-01-01 00:00:00+00') + interval '2 minutes')`
+
+const newest = fragment`
+  AND a.final AND a.execution_id < least($2::uuid, ${lateId}) AND a.recorded_at >= greatest($3::timestamptz, k.since)
+  AND a.recorded_at < now() + interval '1 hour' ORDER BY a.execution_id DESC LIMIT $11`
+
+const newestLate = fragment`
+  AND a.final AND a.enqueued_at - a.slot > interval '1 minute' AND a.execution_id < $2::uuid AND a.execution_id >= ${lateId}
+  AND a.recorded_at >= greatest($8::timestamptz, k.since) AND a.recorded_at < now() + interval '1 hour'
+  ORDER BY a.execution_id DESC LIMIT $11`
+
+const inOrder = (rows: Fragment): Fragment => fragment`
+  SELECT * FROM ((${rows} ${newest}) UNION ALL (${rows} ${newestLate})) a ORDER BY a.execution_id DESC LIMIT $11`
+
+const matches = fragment`
+  ($4::text[] IS NULL OR a.outcome = ANY ($4)) AND ($5::text IS NULL OR a.kind = $5)
+  AND ($6::text IS NULL OR a.error_type = $6) AND ($7::boolean IS NULL OR a.dead_letter = $7)
+  AND a.slot >= $3::timestamptz AND a.slot < $8::timestamptz
+  AND ($9::text IS NULL OR $9 = ANY ((SELECT j.tags FROM jobs j WHERE j.job_id = a.job_id)::text[]))
+  AND ($10::text IS NULL OR strpos(lower(a.error_message), $10) > 0
+    OR strpos((SELECT j.search FROM jobs j WHERE j.job_id = a.job_id), $10) > 0)`
+
+const ofJob = inOrder(fragment`SELECT ${columns} FROM attempts a WHERE a.job_id = $1`)
+const ofTenant = inOrder(fragment`SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1`)
+// What did not succeed has indexes of its own: the few are found among the many.
+const failedOfJob = inOrder(fragment`
+  SELECT ${columns} FROM attempts a WHERE a.job_id = $1 AND a.outcome <> 'succeeded'`)
+const failedOfTenant = inOrder(fragment`
+  SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1 AND a.outcome <> 'succeeded'`)
+
+// $12 limit.
+const found = fragment`
+  a.execution_id, a.job_id, a.version, a.kind, NULL::text, a.outcome, a.slot, a.attempt::int, a.enqueued_at, a.started_at,
+  a.finished_at, a.duration_ms, a.worker_id, a.http_status::int, a.error_type, a.error_message, a.dead_letter,
+  NULL::timestamptz, NULL::text, NULL::text, a.run_id, a.skip_reason`
+const page = fragment`WHERE ${matches} ORDER BY a.execution_id DESC LIMIT $12`
+
+// Whether days that are over have more ends than are counted: then nobody looks at these. The fold may be behind, but what it
+// has counted is there. Null: other conditions hold besides the outcome, and days do not tell.
+const endedOn = (outcome: Fragment, column: Fragment): Fragment => fragment`
+  CASE WHEN $4::text[] IS NULL OR ${outcome} = ANY ($4) THEN ${column} ELSE 0 END`
+const isMany = (days: Fragment, most: Fragment): Fragment => fragment`
+  CASE WHEN ${most}::bigint IS NULL THEN false ELSE (
+    SELECT coalesce(sum(${endedOn(fragment`'succeeded'`, fragment`d.succeeded`)} + ${endedOn(fragment`'failed'`, fragment`d.failed`)}
+      + ${endedOn(fragment`'timed_out'`, fragment`d.timed_out`)} + ${endedOn(fragment`'cancelled'`, fragment`d.cancelled`)}
+      + ${endedOn(fragment`'skipped'`, fragment`d.skipped`)}), 0) > ${most}
+    FROM ${days} AND d.step = 86400 AND d.at >= now() - r.history_days * interval '1 day'
+  ) END AS many`
+
+// What is kept, and one row also when nothing was found; no row: there is no such job. $13 the tenant. OFFSET 0: else the
+// days are added up for every row of the page.
+const keptOfJob = fragment`
+  SELECT j.name, now() - r.history_days * interval '1 day' AS since,
+    (SELECT execution_at(b.batch_id, u.place) ${enqueuedOfJob(batchesOfJob)} OFFSET $14 - 1 LIMIT 1) AS batch_end,
+    ${isMany(fragment`job_activity d WHERE d.job_id = j.job_id`, fragment`$15`)}, (
+    SELECT execution_id FROM ${liveOfJob} ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1) AS live_end
+  FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
+  WHERE j.job_id = $1 AND j.tenant_id = $13 OFFSET 0`
+
+const keptOfTenant = fragment`
+  SELECT NULL::text AS name, now() - r.history_days * interval '1 day' AS since,
+    ${isMany(fragment`tenant_activity d WHERE d.tenant_id = t.tenant_id`, fragment`$16`)}, (
+    SELECT batch_id FROM batches WHERE batch_id <= $2::uuid ORDER BY batch_id DESC OFFSET $15 - 1 LIMIT 1) AS batch_end, (
+    SELECT execution_id FROM live WHERE execution_id < $2::uuid ORDER BY execution_id DESC OFFSET $14 - 1 LIMIT 1
+  ) AS live_end
+  FROM tenants t JOIN tiers r ON r.tier = t.tier WHERE t.tenant_id = $1 AND t.tenant_id = $13 OFFSET 0`
+
+const listed = fragment`
+  SELECT k.many, k.batch_end, k.live_end, x.*, j.name AS job_name, j.tags, j.search`
+const named = fragment`
+  LEFT JOIN LATERAL (SELECT name, tags, search FROM jobs j WHERE j.job_id = x.job_id LIMIT 1) j ON true`
+
+export const listOfJob = sql('listOfJob')`${listed} FROM (${keptOfJob}) k
+  LEFT JOIN LATERAL (${underWayOfJob} UNION ALL (SELECT ${found} FROM (${ofJob}) a ${page})) x ON true ${named}`
+export const listFailedOfJob = sql('listFailedOfJob')`${listed} FROM (${keptOfJob}) k
+  LEFT JOIN LATERAL (${underWayOfJob} UNION ALL (SELECT ${found} FROM (${failedOfJob}) a ${page})) x ON true ${named}`
+export const listOfTenant = sql('listOfTenant')`${listed} FROM (${keptOfTenant}) k
+  LEFT JOIN LATERAL (${underWayOfTenant} UNION ALL (SELECT ${found} FROM (${ofTenant}) a ${page})) x ON true ${named}`
+export const listFailedOfTenant = sql('listFailedOfTenant')`${listed} FROM (${keptOfTenant}) k
+  LEFT JOIN LATERAL (${underWayOfTenant} UNION ALL (SELECT ${found} FROM (${failedOfTenant}) a ${page})) x ON true ${named}`
+
+// How many of those looked at match, and where the look ends. $12 the tenant.
+const kept = fragment`
+  (SELECT now() - r.history_days * interval '1 day' AS since FROM tenants t JOIN tiers r ON r.tier = t.tier
+  WHERE t.tenant_id = $12) k`
+// The last of them by its place: the least of 10,000 ids would be found by comparing texts.
+const count = fragment`
+  SELECT count(*) AS seen, count(*) FILTER (WHERE ${matches}) AS total, (array_agg(a.execution_id))[$11::int] AS end_id`
+
+export const countOfJob = sql('countOfJob')`${count} FROM ${kept} CROSS JOIN LATERAL (${ofJob}) a`
+export const countFailedOfJob = sql(
+  'countFailedOfJob',
+)`${count} FROM ${kept} CROSS JOIN LATERAL (${failedOfJob}) a`
+export const countOfTenant = sql('countOfTenant')`${count} FROM ${kept} CROSS JOIN LATERAL (${ofTenant}) a`
+export const countFailedOfTenant = sql(
+  'countFailedOfTenant',
+)`${count} FROM ${kept} CROSS JOIN LATERAL (${failedOfTenant}) a`

@@ -1,0 +1,55 @@
+// The statements on calendars. Names are compared as bytes, so that a list has one order on every server.
+import { fragment, sql } from '../../lib/sql.ts'
+
+const columns = fragment`
+  c.name, c.description, c.entries, c.revision, c.created_at, c.created_by, c.updated_at, c.updated_by`
+
+export const selectCalendar = sql('selectCalendar')`
+  SELECT ${columns} FROM calendars c WHERE c.tenant_id = $1 AND c.name = $2`
+
+export const selectCalendars = sql('selectCalendars')`
+  SELECT ${columns} FROM calendars c WHERE c.tenant_id = $1 AND c.name COLLATE "C" > $2
+  ORDER BY c.name COLLATE "C" LIMIT $3`
+
+export const countCalendars = sql('countCalendars')`
+  SELECT count(*) AS total FROM calendars WHERE tenant_id = $1`
+
+export const resolveCalendars = sql('resolveCalendars')`
+  SELECT name, entries FROM calendars WHERE tenant_id = $1 AND name = ANY ($2::text[])`
+
+/** One after the other, so that their number holds. */
+export const lockCalendars = sql('lockCalendars')`
+  SELECT pg_advisory_xact_lock(7420, hashtext('calendars of ' || $1::uuid))`
+
+export const upsertCalendar = sql('upsertCalendar')`
+  INSERT INTO calendars AS c (tenant_id, name, description, entries, revision, created_at, created_by, updated_at, updated_by)
+  SELECT $1, $2, $3, $4, 1, m.at, $5, m.at, $5 FROM (SELECT clock_ms() AS at) m
+  ON CONFLICT (tenant_id, name) DO UPDATE SET description = excluded.description, entries = excluded.entries,
+    revision = c.revision + 1, updated_at = excluded.updated_at, updated_by = excluded.updated_by
+  RETURNING ${columns}`
+
+/** Jobs (j) whose present version names the calendar. */
+const naming = fragment`
+  job_versions v JOIN jobs j ON j.job_id = v.job_id AND j.version = v.version
+  WHERE v.calendars @> ARRAY[$2::text] AND j.tenant_id = $1 AND j.deleted_at IS NULL`
+
+// A note that nobody has taken yet is written anew, as by a change of the job: it is locked then, and not taken before we
+// commit. In the order of ids: two calendars of one job may change at once. What is due later than $3 milliseconds from
+// now no scheduler has planned yet.
+export const noteCalendar = sql('noteCalendar')`
+  INSERT INTO changes (partition_id, job_id)
+  SELECT c.partition_id, c.job_id FROM (SELECT j.job_id FROM ${naming}) n
+  CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = n.job_id LIMIT 1) c
+  WHERE c.status = 'ACTIVE' AND c.due_at < clock_timestamp() + $3 * interval '1 millisecond'
+  ORDER BY c.job_id
+  ON CONFLICT (partition_id, job_id) DO UPDATE SET job_id = excluded.job_id`
+
+// Who creates a job at this very moment may still name it: it is then empty for that job.
+export const deleteCalendar = sql('deleteCalendar')`
+  WITH used AS MATERIALIZED (
+    SELECT 1 FROM ${naming} LIMIT 1
+  ), gone AS (
+    DELETE FROM calendars c WHERE c.tenant_id = $1 AND c.name = $2 AND NOT EXISTS (SELECT FROM used) RETURNING 1
+  )
+  SELECT EXISTS (SELECT FROM gone) AS deleted, EXISTS (SELECT FROM used) AS used,
+    EXISTS (SELECT FROM calendars c WHERE c.tenant_id = $1 AND c.name = $2) AS found`

@@ -1,0 +1,100 @@
+// Calendars on PostgreSQL.
+import { type Calendar, calendarsMax } from '../../domain/jobs/calendar.ts'
+import type { Calendars as CalendarEntries } from '../../domain/schedule/exclusions.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type {
+  CalendarOrder,
+  CalendarPage,
+  CalendarQuery,
+  Calendars,
+  PutOutcome,
+} from '../../ports/calendars.ts'
+import type { Transactions } from '../connection/database.ts'
+import * as statements from './calendars.sql.ts'
+import { noticeMs } from './job-row.ts'
+
+export class StoredCalendars implements Calendars {
+  readonly #database: Transactions
+
+  constructor(database: Transactions) {
+    this.#database = database
+  }
+
+  async get(tenantId: string, name: string): Promise<Calendar | null> {
+    const { rows } = await this.#database.query<CalendarRow>(statements.selectCalendar, [tenantId, name])
+    return rows[0] === undefined ? null : toCalendar(rows[0])
+  }
+
+  async list({ tenantId, after, limit }: CalendarQuery): Promise<CalendarPage> {
+    const [listed, counted] = await Promise.all([
+      this.#database.query<CalendarRow>(statements.selectCalendars, [tenantId, after ?? '', limit + 1]),
+      this.#database.query<{ total: number }>(statements.countCalendars, [tenantId]),
+    ])
+    return {
+      calendars: listed.rows.slice(0, limit).map(toCalendar),
+      more: listed.rows.length > limit,
+      total: counted.rows[0]!.total,
+    }
+  }
+
+  async put({ tenantId, name, description, entries, by }: CalendarOrder): Promise<PutOutcome> {
+    return this.#database.transaction(async (queries) => {
+      await queries.query(statements.lockCalendars, [tenantId])
+      // Statements of their own: they see what was committed before we had the lock.
+      const counted = await queries.query<{ total: number }>(statements.countCalendars, [tenantId])
+      const found = await queries.query(statements.selectCalendar, [tenantId, name])
+      if (found.count === 0 && counted.rows[0]!.total >= calendarsMax) return { kind: 'too_many' }
+      const values = [tenantId, name, description, JSON.stringify(entries), by]
+      const { rows } = await queries.query<CalendarRow>(statements.upsertCalendar, values)
+      // Also of a new one: a job may name one that was gone.
+      await queries.query(statements.noteCalendar, [tenantId, name, noticeMs])
+      return { kind: found.count === 0 ? 'created' : 'replaced', calendar: toCalendar(rows[0]!) }
+    })
+  }
+
+  async delete(tenantId: string, name: string): Promise<'deleted' | 'in_use' | 'not_found'> {
+    const { rows } = await this.#database.query<DeletedRow>(statements.deleteCalendar, [tenantId, name])
+    const { deleted, used, found } = rows[0]!
+    if (deleted) return 'deleted'
+    return found && used ? 'in_use' : 'not_found'
+  }
+
+  async resolve(tenantId: string, names: readonly string[]): Promise<CalendarEntries> {
+    const values = [tenantId, names]
+    const { rows } = await this.#database.query<EntriesRow>(statements.resolveCalendars, values)
+    return Object.fromEntries(rows.map((row) => [row.name, row.entries]))
+  }
+}
+
+function toCalendar(row: CalendarRow): Calendar {
+  return {
+    name: row.name,
+    description: row.description,
+    entries: row.entries,
+    revision: row.revision,
+    createdAt: row.created_at,
+    createdBy: row.created_by,
+    updatedAt: row.updated_at,
+    updatedBy: row.updated_by,
+  }
+}
+
+interface EntriesRow {
+  name: string
+  entries: Calendar['entries']
+}
+
+interface CalendarRow extends EntriesRow {
+  description: string | null
+  revision: number
+  created_at: EpochMs
+  created_by: string
+  updated_at: EpochMs
+  updated_by: string
+}
+
+interface DeletedRow {
+  deleted: boolean
+  used: boolean
+  found: boolean
+}

@@ -1,0 +1,4 @@
+import { testJobVersions } from '../../../test/conformance/jobs/job-versions.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
+
+testOnStores(testJobVersions)

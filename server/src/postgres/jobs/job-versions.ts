@@ -1,0 +1,40 @@
+// The versions of jobs on PostgreSQL.
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { JobVersionPage, JobVersionQuery, JobVersions } from '../../ports/job-versions.ts'
+import type { Queries } from '../connection/database.ts'
+import { type JobRow, toJobVersion } from './job-row.ts'
+import * as statements from './job-versions.sql.ts'
+
+const versionMax = 2_147_483_647
+
+export class StoredJobVersions implements JobVersions {
+  readonly #database: Queries
+
+  constructor(database: Queries) {
+    this.#database = database
+  }
+
+  async list({ tenantId, jobId, before, limit }: JobVersionQuery): Promise<JobVersionPage | null> {
+    const [counted, listed] = await Promise.all([
+      this.#database.query<{ version: number }>(statements.selectVersionCount, [tenantId, jobId]),
+      this.#database.query<VersionRow>(statements.selectVersions, [
+        tenantId,
+        jobId,
+        before ?? versionMax,
+        limit + 1,
+      ]),
+    ])
+    if (counted.rows[0] === undefined) return null
+    const versions = listed.rows.slice(0, limit).map((row) => ({
+      job: toJobVersion(row),
+      createdAt: row.created_at,
+      createdBy: row.created_by,
+    }))
+    return { versions, more: listed.rows.length > limit, total: counted.rows[0].version }
+  }
+}
+
+type VersionRow = Omit<JobRow, 'created_at' | 'created_by'> & {
+  created_at: EpochMs | null
+  created_by: string | null
+}

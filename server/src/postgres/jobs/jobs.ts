@@ -1,0 +1,271 @@
+// Jobs on PostgreSQL. Creates and triggers that come together are committed together.
+import type { JobStatus } from '../../domain/jobs/job.ts'
+import type { JobFilter } from '../../domain/jobs/operation.ts'
+import { triggerLevels } from '../../domain/queue/rank.ts'
+import { listTriggers, type TriggerBatch, triggersWaitingMax } from '../../domain/queue/trigger-batches.ts'
+import { Group } from '../../lib/group-commit.ts'
+import type { Sql } from '../../lib/sql.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import { totalMax } from '../../ports/history.ts'
+import type {
+  BackfillOrder,
+  JobPage,
+  JobQuery,
+  Jobs,
+  NewJob,
+  Total,
+  TriggerManyOrder,
+  TriggerManyOutcome,
+  TriggerOrder,
+  TriggerOutcome,
+} from '../../ports/jobs.ts'
+import { withDays } from '../connection/daily-partitions.ts'
+import type { Queries, Transactions } from '../connection/database.ts'
+import { generation } from '../connection/generation.ts'
+import { createDependent } from '../graphs/job-graph.ts'
+import { type LiveClaimRow, type SingleRow, toClaimedLive, toClaimedSingle } from '../queue/claim-rows.ts'
+import { changeJob } from './change-job.ts'
+import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
+import * as statements from './jobs.sql.ts'
+
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+/** Rows that one search looks at: about 10 ms. */
+const searchedMax = 25_000
+
+/** Larger groups do not get faster, and their first item waits longer. */
+const groupLimits = { itemsMax: 200, weightMax: 4 * 1024 * 1024, waitingMax: 10_000 }
+
+type Created = 'created' | 'key_taken'
+
+interface Trigger {
+  order: TriggerOrder
+  payload: string | null
+}
+
+export class StoredJobs implements Jobs {
+  readonly #database: Transactions
+  readonly #creates: Group<{ job: NewJob; text: string }, Created>
+  readonly #triggers: Group<Trigger, TriggerOutcome>
+  /** Of jobs that somebody else had locked: nobody waits for them but who triggered them. */
+  readonly #heldUp: Group<Trigger, TriggerOutcome>
+  readonly #many: Group<TriggerManyOrder, TriggerManyOutcome>
+  readonly change: Jobs['change']
+
+  constructor(database: Transactions) {
+    this.#database = database
+    this.#creates = new Group((items) => this.#insert(items), {
+      ...groupLimits,
+      weigh: ({ text }) => text.length,
+    })
+    const triggerLimits = { ...groupLimits, weigh: ({ payload }: Trigger) => payload?.length ?? 0 }
+    this.#triggers = new Group((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
+    this.#heldUp = new Group((items) => this.#trigger(items, statements.lockHeldJobs), triggerLimits)
+    // One at a time: each may wait for its job, and holds a connection meanwhile that others need.
+    const oneByOne = { itemsMax: 1, weigh: () => 1, weightMax: 1, waitingMax: 1_000 }
+    this.#many = new Group(async ([order]) => [await this.#triggerMany(order!)], oneByOne)
+    this.change = (target, decide) => changeJob(database, target, decide)
+  }
+
+  create(job: NewJob): ReturnType<Jobs['create']> {
+    if (job.dependsOn.length > 0) return createDependent(this.#database, job)
+    return this.#creates.add({ job, text: toJobItem(job) })
+  }
+
+  async #insert(items: readonly { job: NewJob; text: string }[]): Promise<Created[]> {
+    const slots = items.flatMap(({ job: { immediate } }) => (immediate === null ? [] : [immediate.slot]))
+    const values = [`[${items.map(({ text }) => text).join(',')}]`, noticeMs]
+    const { rows } = await withDays(this.#database, 'slots', slots, () =>
+      this.#database.query<{ job_id: string }>(statements.insertJobs, values),
+    )
+    const made = new Set(rows.map((row) => row.job_id))
+    return items.map(({ job }) => (made.has(job.jobId) ? 'created' : 'key_taken'))
+  }
+
+  async get(tenantId: string, jobId: string) {
+    const { rows } = await this.#database.query<JobRow>(statements.selectJob, [tenantId, jobId])
+    return rows[0] === undefined ? null : toJobView(rows[0])
+  }
+
+  async getByKey(tenantId: string, key: string) {
+    const { rows } = await this.#database.query<{ job_id: string }>(statements.selectJobIdByKey, [
+      tenantId,
+      key,
+    ])
+    return rows[0] === undefined ? null : this.get(tenantId, rows[0].job_id)
+  }
+
+  trigger(order: TriggerOrder): Promise<TriggerOutcome> {
+    const payload = 'payloadOverride' in order ? JSON.stringify(order.payloadOverride) : null
+    return this.#triggers.add({ order, payload })
+  }
+
+  async #trigger(
+    items: readonly Trigger[],
+    lock: Sql,
+  ): Promise<(TriggerOutcome | Promise<TriggerOutcome>)[]> {
+    const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
+    const keys = [...targets.values()].map(({ tenantId, jobId }) => ({ t: tenantId, j: jobId }))
+    const rows = items.map(({ order, payload: p }, n) => {
+      const { tenantId: t, executionId: e, jobId: j, lane: l, taker } = order
+      return { n, t, e, j, l, ...(p !== null && { p }), ...(taker && { w: taker.workerId, r: taker.route }) }
+    })
+    const takers = [...new Set(items.flatMap(({ order }) => order.taker?.workerId ?? []))].toSorted()
+    const [locked, inserted] = await this.#database.transaction((queries) =>
+      insertTriggers(queries, { lock, targets: JSON.stringify(keys), items: rows, takers }),
+    )
+    const found = new Set(locked.rows.map((row) => `${row.tenant_id} ${row.job_id}`))
+    const enqueued = new Map(inserted.rows.map((row) => [row.id, row]))
+    return items.map((item) => {
+      const row = enqueued.get(item.order.executionId)
+      if (row !== undefined) {
+        const claimed = !row.taken ? null : row.name === null ? toClaimedLive(row) : toClaimedSingle(row)
+        return { kind: 'triggered', enqueuedAt: row.enqueued_at, runId: row.run_id, claimed }
+      }
+      if (found.has(targetOf(item.order))) return { kind: 'deleted' }
+      if (lock === statements.lockHeldJobs) return { kind: 'not_found' }
+      return item.order.taker === undefined ? this.#heldUp.add(item) : { kind: 'held_up' }
+    })
+  }
+
+  triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome> {
+    return this.#many.add(order)
+  }
+
+  async #triggerMany({ tenantId, jobId, lane, batches }: TriggerManyOrder): Promise<TriggerManyOutcome> {
+    return this.#database.transaction(async (queries) => {
+      const target = JSON.stringify([{ t: tenantId, j: jobId }])
+      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const status = locked.rows[0]?.status
+      if (status === undefined) return { kind: 'not_found' }
+      if (status === 'DELETED') return { kind: 'deleted' }
+      const begun = await queries.query<{ unended: number }>(statements.beginTriggers, [
+        jobId,
+        triggersWaitingMax,
+      ])
+      const count = batches.reduce((sum, batch) => sum + batch.count, 0)
+      if (begun.rows[0]!.unended + count > triggersWaitingMax) return { kind: 'too_many' }
+      // In statements after these: they see what was committed before we had the locks.
+      const values = [jobId, lane, triggerLevels, toBatchItems(batches), generation]
+      const batched = await queries.query<{ enqueued_at: EpochMs }>(statements.insertTriggerBatches, values)
+      if (batched.count > 0)
+        return { kind: 'triggered', enqueuedAt: batched.rows[0]!.enqueued_at, runIds: [] }
+      const items = listTriggers(batches).map(({ executionId: e, payload: p }, n) => {
+        return { n, t: tenantId, e, j: jobId, l: lane, ...(p !== null && { p }) }
+      })
+      const lock = statements.lockHeldJobs
+      const [, { rows }] = await insertTriggers(queries, { lock, targets: target, items, takers: [] })
+      const runIds = rows.flatMap(({ run_id: runId }) => (runId === null ? [] : [runId])).toSorted()
+      return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at, runIds }
+    })
+  }
+
+  enqueueBackfill(order: BackfillOrder): ReturnType<Jobs['enqueueBackfill']> {
+    const { tenantId, jobId, operationId, unendedMax, executions } = order
+    return this.#database.transaction(async (queries) => {
+      const target = JSON.stringify([{ t: tenantId, j: jobId }])
+      const locked = await queries.query<LockRow>(statements.lockJobs, [target])
+      const status = locked.rows[0]?.status
+      if (status === undefined || status === 'DELETED') return null
+      const { rows } = await queries.query<{ unended: number }>(statements.countBackfill, [operationId])
+      const { unended } = rows[0]!
+      const some = executions.slice(0, Math.max(0, unendedMax - unended))
+      const items = some.map(({ executionId: e, slot: s, lane: l }, n) => ({ n, e, s, l }))
+      const values = [JSON.stringify(items), jobId, operationId]
+      if (items.length > 0) await queries.query(statements.insertBackfill, values)
+      return { enqueued: items.length, unended: unended + items.length }
+    })
+  }
+
+  async list({ tenantId, filter, before, offset, limit }: JobQuery): Promise<JobPage> {
+    const { status, tag, q } = filter
+    const from = before ?? lastId
+    const isSearch = tag !== null || q !== null
+    const seenMax = isSearch ? searchedMax : offset + limit + 1
+    const values = [tenantId, from, tag, q?.toLowerCase() ?? null, offset, seenMax, limit + 1]
+    const { rows } = await (status === null
+      ? this.#database.query<JobRow>(statements.listJobs, values)
+      : this.#database.query<JobRow>(statements.listJobsByStatus, [...values, status]))
+    const jobs = rows.slice(0, limit).map(toJobView)
+    if (rows.length > limit) return { jobs, next: jobs.at(-1)!.jobId }
+    return { jobs, next: isSearch ? await this.#searchEnd(tenantId, from, status) : null }
+  }
+
+  /** Where a search stopped looking; null: it has seen all. */
+  async #searchEnd(tenantId: string, from: string, status: JobStatus | null): Promise<string | null> {
+    const values = [tenantId, from, searchedMax - 1]
+    const { rows } = await (status === null
+      ? this.#database.query<IdRow>(statements.selectPickEnd, values)
+      : this.#database.query<IdRow>(statements.selectPickEndByStatus, [...values, status]))
+    return rows[0]?.job_id ?? null
+  }
+
+  async count(tenantId: string, { status, tag, q }: JobFilter): Promise<Total> {
+    const seenMax = tag === null && q === null ? totalMax + 1 : searchedMax
+    const values = [tenantId, tag, q?.toLowerCase() ?? null, seenMax]
+    const { rows } = await (status === null
+      ? this.#database.query<CountRow>(statements.countJobs, values)
+      : this.#database.query<CountRow>(statements.countJobsByStatus, [...values, status]))
+    const { seen, total } = rows[0]!
+    return { total: Math.min(total, totalMax), capped: total > totalMax || seen === seenMax }
+  }
+
+  async findResumable(limit: number) {
+    const { rows } = await this.#database.query<ResumableRow>(statements.selectResumable, [limit])
+    return rows.map((row) => ({ tenantId: row.tenant_id, jobId: row.job_id, until: row.resume_at }))
+  }
+}
+
+/** Payloads are JSON already. */
+function toBatchItems(batches: readonly TriggerBatch[]): string {
+  const items = batches.map(({ batchId, count, payloads }) => {
+    const own = payloads === null ? '' : `,"p":[${payloads.join(',')}]`
+    return `{"b":"${batchId}","n":${count}${own}}`
+  })
+  return `[${items.join(',')}]`
+}
+
+function targetOf({ tenantId, jobId }: TriggerOrder): string {
+  return `${tenantId} ${jobId}`
+}
+
+interface TriggersToInsert {
+  lock: Sql
+  /** As JSON. */
+  targets: string
+  items: readonly object[]
+  /** Workers that take some of them, in the order of their ids. */
+  takers: readonly string[]
+}
+
+/** Sent together: between the two another request of the same transaction would tell its own jobs instead. */
+function insertTriggers(queries: Queries, { lock, targets, items, takers }: TriggersToInsert) {
+  return Promise.all([
+    queries.query<LockRow>(lock, [targets, takers]),
+    queries.query<TriggeredRow>(statements.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
+  ])
+}
+
+/** Of nothing when none was locked. */
+interface LockRow {
+  tenant_id: string | null
+  job_id: string | null
+  status: JobStatus | null
+}
+
+/** With a definition the first of each that were taken. */
+type TriggeredRow = { enqueued_at: EpochMs; taken: boolean } & (SingleRow | (LiveClaimRow & { name: null }))
+
+interface IdRow {
+  job_id: string
+}
+
+interface CountRow {
+  seen: number
+  total: number
+}
+
+interface ResumableRow {
+  tenant_id: string
+  job_id: string
+  resume_at: EpochMs
+}

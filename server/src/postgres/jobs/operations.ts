@@ -1,0 +1,163 @@
+// Operations on PostgreSQL.
+import {
+  backfillCancelledMessage,
+  type NewOperation,
+  type Operation,
+  type OperationKind,
+  type OperationStatus,
+  operationFailuresMax,
+  operationsMax,
+} from '../../domain/jobs/operation.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import { Unavailable } from '../../lib/unavailable.ts'
+import { totalMax } from '../../ports/history.ts'
+import type { Operations, OperationWork } from '../../ports/operations.ts'
+import { withDays, withToday } from '../connection/daily-partitions.ts'
+import { type Transactions, within } from '../connection/database.ts'
+import { cancelOfOperation } from '../queue/cancel.ts'
+import * as statements from './operations.sql.ts'
+import { storesOn } from './requests.ts'
+
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+const gaveUp =
+  'Its steps failed many times in a row; what is counted as done was done. The server log has the cause.'
+
+export class StoredOperations implements Operations {
+  readonly #database: Transactions
+
+  constructor(database: Transactions) {
+    this.#database = database
+  }
+
+  async create(operation: NewOperation): Promise<'created' | 'too_many'> {
+    const { operationId, tenantId, kind, filter, options, total, totalCapped, createdBy, createdAt } =
+      operation
+    const { count } = await this.#database.query(statements.insertOperation, [
+      operationId,
+      tenantId,
+      kind,
+      JSON.stringify(filter),
+      JSON.stringify(options),
+      total,
+      totalCapped,
+      createdBy,
+      operationsMax,
+      createdAt,
+    ])
+    return count === 1 ? 'created' : 'too_many'
+  }
+
+  async get(tenantId: string, operationId: string): Promise<Operation | null> {
+    const { rows } = await this.#database.query<OperationRow>(statements.selectOperation, [
+      tenantId,
+      operationId,
+    ])
+    return rows[0] === undefined ? null : toOperation(rows[0])
+  }
+
+  async list({ tenantId, before, limit }: Parameters<Operations['list']>[0]) {
+    const values = [tenantId, before ?? lastId, limit + 1]
+    const { rows } = await this.#database.query<OperationRow>(statements.selectOperations, values)
+    const counted = await this.#database.query<{ total: number }>(statements.countOperations, [
+      tenantId,
+      totalMax + 1,
+    ])
+    return {
+      operations: rows.slice(0, limit).map(toOperation),
+      more: rows.length > limit,
+      total: counted.rows[0]!.total,
+    }
+  }
+
+  cancel(tenantId: string, operationId: string): Promise<Operation | null> {
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction(async (queries) => {
+        const { rows } = await queries.query<{ kind: OperationKind }>(statements.cancelOperation, [
+          tenantId,
+          operationId,
+        ])
+        if (rows[0]?.kind === 'backfill')
+          await cancelOfOperation(queries, operationId, backfillCancelledMessage)
+        return new StoredOperations(within(queries)).get(tenantId, operationId)
+      }),
+    )
+  }
+
+  async step(work: OperationWork): Promise<Operation | null> {
+    let taken: string | null = null
+    try {
+      return await withToday(this.#database, () =>
+        this.#database.transaction(async (queries) => {
+          const { rows } = await queries.query<OperationRow>(statements.takeOperation, [])
+          if (rows[0] === undefined) return null
+          taken = rows[0].operation_id
+          const progress = await work(toOperation(rows[0]), storesOn(within(queries)))
+          const { done, skipped, after, waitMs, error = null } = progress
+          const values = [taken, done, skipped, after, waitMs, error]
+          const moved = await queries.query<OperationRow>(statements.advanceOperation, values)
+          return toOperation(moved.rows[0]!)
+        }),
+      )
+    } catch (error) {
+      // The step is undone. That it failed is written apart, so that one that always fails does not go on for ever.
+      // A database that is away or busy says nothing about the step: it only lets others go first.
+      if (taken !== null) {
+        const failures = error instanceof Unavailable ? 0 : 1
+        await this.#database
+          .query(statements.delayOperation, [taken, operationFailuresMax, gaveUp, failures])
+          .catch(() => {})
+      }
+      throw error
+    }
+  }
+
+  /** Those that ended so many days ago. Returns how many are gone. */
+  async forget(days: number, limit: number): Promise<number> {
+    const { count } = await this.#database.query(statements.pruneOperations, [days, limit])
+    return count
+  }
+
+  async nextAt(): Promise<EpochMs | null> {
+    const { rows } = await this.#database.query<{ at: EpochMs | null }>(statements.selectNextOperation, [])
+    return rows[0]!.at
+  }
+}
+
+interface OperationRow {
+  operation_id: string
+  tenant_id: string
+  kind: OperationKind
+  status: OperationStatus
+  filter: Operation['filter']
+  options: Operation['options']
+  total: number
+  total_capped: boolean
+  done: number
+  skipped: number
+  after: string | null
+  error: string | null
+  created_by: string
+  created_at: EpochMs
+  finished_at: EpochMs | null
+}
+
+function toOperation(row: OperationRow): Operation {
+  return {
+    operationId: row.operation_id,
+    tenantId: row.tenant_id,
+    kind: row.kind,
+    status: row.status,
+    filter: row.filter,
+    options: row.options,
+    total: row.total,
+    totalCapped: row.total_capped,
+    done: row.done,
+    skipped: row.skipped,
+    after: row.after,
+    error: row.error,
+    createdBy: row.created_by,
+    createdAt: row.created_at,
+    finishedAt: row.finished_at,
+    // Kind and filter were written together.
+  } as Operation
+}

@@ -1,0 +1,199 @@
+// One request, one effect, on PostgreSQL: the effect and the answer to it are one transaction. A key takes an advisory
+// lock for as long as that lasts: who comes second is told so at once and holds no connection waiting.
+import { Group } from '../../lib/group-commit.ts'
+import { BeginAnew } from '../../lib/unavailable.ts'
+import type { Taker } from '../../ports/direct-dispatch.ts'
+import type {
+  Done,
+  Once,
+  Reply,
+  Requests,
+  RequestTerms,
+  RunOutcome,
+  WriteStores,
+} from '../../ports/requests.ts'
+import { StoredApiKeys } from '../access/api-keys.ts'
+import { StoredTenants } from '../access/tenants.ts'
+import { withToday } from '../connection/daily-partitions.ts'
+import { type Database, type Queries, type Transactions, within } from '../connection/database.ts'
+import { StoredGraphRuns } from '../graphs/graph-runs.ts'
+import { StoredDeadLetters } from '../history/dead-letters.ts'
+import { StoredControl } from '../queue/control.ts'
+import { StoredArtifacts } from './artifacts.ts'
+import { StoredCalendars } from './calendars.ts'
+import { lockJobs } from './jobs.sql.ts'
+import { StoredJobs } from './jobs.ts'
+import { StoredOperations } from './operations.ts'
+import * as statements from './requests.sql.ts'
+
+/** The stores of a transaction that is under way, or of the database. `taker`: only of the database. */
+export function storesOn(database: Transactions, taker: Taker | null = null): WriteStores {
+  return {
+    jobs: new StoredJobs(database),
+    control: new StoredControl(database),
+    deadLetters: new StoredDeadLetters(database),
+    operations: new StoredOperations(database),
+    tenants: new StoredTenants(database),
+    apiKeys: new StoredApiKeys(database),
+    calendars: new StoredCalendars(database),
+    artifacts: new StoredArtifacts(database),
+    graphRuns: new StoredGraphRuns(database),
+    ...(taker && { taker }),
+  }
+}
+
+/** Larger groups do not get faster, and their first request waits longer. */
+const groupLimits = {
+  itemsMax: 200,
+  weigh: ({ executions }: KeyedRun) => executions,
+  weightMax: 1_000,
+  waitingMax: 10_000,
+}
+
+/** So often a transaction begins that finds each time that it should have begun otherwise: others change the same jobs. */
+const beginningsMax = 3
+
+export class StoredRequests implements Requests {
+  readonly #database: Database
+  /** One of each for all requests: what comes together is committed together. */
+  readonly #stores: WriteStores
+  readonly #gathered: Group<KeyedRun, RunOutcome<unknown>>
+
+  constructor(database: Database, taker: Taker | null = null) {
+    this.#database = database
+    this.#stores = storesOn(database, taker)
+    this.#gathered = new Group((runs) => this.#runTogether(runs), groupLimits)
+  }
+
+  async run<T>(
+    { once, dryRun, gather }: RequestTerms,
+    work: (stores: WriteStores) => Promise<Done<T>>,
+  ): Promise<RunOutcome<T>> {
+    if (dryRun) return this.#runAndUndo(work)
+    if (once === null) return { kind: 'done', value: (await work(this.#stores)).value }
+    const run: KeyedRun = { once, work, jobId: gather?.jobId ?? null, executions: gather?.executions ?? 1 }
+    const outcome =
+      gather !== undefined ? await this.#gathered.add(run) : (await this.#runTogether([run]))[0]!
+    return outcome as RunOutcome<T>
+  }
+
+  #runTogether(runs: readonly KeyedRun[]): Promise<RunOutcome<unknown>[]> {
+    return beginAgain(() =>
+      withToday(this.#database, () => this.#database.transaction((queries) => runKeyed(queries, runs))),
+    )
+  }
+
+  async #runAndUndo<T>(work: (stores: WriteStores) => Promise<Done<T>>): Promise<RunOutcome<T>> {
+    try {
+      return await beginAgain(() =>
+        withToday(this.#database, () =>
+          this.#database.transaction(async (queries) => {
+            throw new Undone((await work(storesOn(within(queries)))).value)
+          }),
+        ),
+      )
+    } catch (error) {
+      if (error instanceof Undone) return { kind: 'done', value: error.value as T }
+      throw error
+    }
+  }
+
+  async forget(limit: number): Promise<number> {
+    const { count } = await this.#database.query(statements.deleteOldKeys, [limit])
+    return count
+  }
+}
+
+async function beginAgain<T>(run: () => Promise<T>): Promise<T> {
+  for (let left = beginningsMax - 1; ; left--) {
+    try {
+      return await run()
+    } catch (error) {
+      if (!(error instanceof BeginAnew) || left === 0) throw error
+    }
+  }
+}
+
+interface KeyedRun {
+  once: Once
+  /** Which it triggers. */
+  jobId: string | null
+  executions: number
+  work: (stores: WriteStores) => Promise<Done<unknown>>
+}
+
+/** Thrown out of a dry run, so that it is rolled back. */
+class Undone extends Error {
+  readonly value: unknown
+
+  constructor(value: unknown) {
+    super('a dry run is undone')
+    this.value = value
+  }
+}
+
+type Known = Exclude<RunOutcome<never>, { kind: 'done' }>
+
+// What one of several does is undone with the others if any of them throws; each is then run alone.
+async function runKeyed(queries: Queries, runs: readonly KeyedRun[]): Promise<RunOutcome<unknown>[]> {
+  const known = await claimKeys(queries, runs)
+  // All at once and in the order of ids, before any of them works: each would lock its own when it comes to it, in any
+  // order, and wait for another transaction that holds them the other way round.
+  const jobs = runs.flatMap(({ once: { tenantId: t }, jobId: j }) => (j === null ? [] : [{ t, j }]))
+  if (jobs.length > 1) await queries.query(lockJobs, [JSON.stringify(jobs)])
+  const stores = storesOn(within(queries))
+  const replies: object[] = []
+  const outcomes = await allOrFirstError(
+    runs.map(async ({ once, work }, n): Promise<RunOutcome<unknown>> => {
+      const before = known.get(n)
+      if (before !== undefined) return before
+      const { value, reply } = await work(stores)
+      if (reply !== null) replies.push(toItem(once, reply))
+      return { kind: 'done', value }
+    }),
+  )
+  if (replies.length > 0) await queries.query(statements.insertReplies, [JSON.stringify(replies)])
+  return outcomes
+}
+
+/** Waits for all, also when one has failed: the transaction is theirs until the last of them is done. */
+async function allOrFirstError<T>(promises: readonly Promise<T>[]): Promise<T[]> {
+  const settled = await Promise.allSettled(promises)
+  const failed = settled.find((one) => one.status === 'rejected')
+  if (failed !== undefined) throw failed.reason
+  return settled.map((one) => (one as PromiseFulfilledResult<T>).value)
+}
+
+/** What is known of the keys that are not free, by the number of the run. */
+async function claimKeys(queries: Queries, runs: readonly KeyedRun[]): Promise<Map<number, Known>> {
+  const known = new Map<number, Known>()
+  const first = new Set<string>()
+  const asked = runs.flatMap(({ once: { tenantId, key } }, n) => {
+    // The lock of the first is ours too, so the second of one group would get it.
+    if (first.has(`${tenantId} ${key}`)) known.set(n, { kind: 'in_flight' })
+    else first.add(`${tenantId} ${key}`)
+    return known.has(n) ? [] : [{ n, t: tenantId, k: key }]
+  })
+  const { rows } = await queries.query<KeyRow>(statements.claimKeys, [JSON.stringify(asked)])
+  for (const { n, busy, fresh, fingerprint, status, headers, body } of rows) {
+    if (busy) known.set(n, { kind: 'in_flight' })
+    else if (fingerprint === null || !fresh) continue
+    else if (!fingerprint.equals(runs[n]!.once.fingerprint)) known.set(n, { kind: 'other_request' })
+    else known.set(n, { kind: 'repeated', reply: { status: status!, headers: headers!, body: body! } })
+  }
+  return known
+}
+
+function toItem({ tenantId, key, fingerprint }: Once, { status, headers, body }: Reply): object {
+  return { t: tenantId, k: key, f: Buffer.from(fingerprint).toString('hex'), s: status, h: headers, b: body }
+}
+
+interface KeyRow {
+  n: number
+  busy: boolean
+  fresh: boolean | null
+  fingerprint: Buffer | null
+  status: number | null
+  headers: Record<string, string> | null
+  body: string | null
+}

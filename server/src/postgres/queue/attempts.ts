@@ -1,0 +1,191 @@
+// Attempts under way on PostgreSQL. Batches are asked first, then, in a statement after that, `live`: what leaves a batch
+// goes there, so that nothing is missed between the two.
+import type { ExecutionKind } from '../../domain/queue/execution.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type {
+  AttemptMark,
+  AttemptNote,
+  AttemptReport,
+  Attempts,
+  HeldAttempt,
+  NoteAnswer,
+  ReportAnswer,
+} from '../../ports/attempts.ts'
+import { withDays } from '../connection/daily-partitions.ts'
+import type { Queries, Transactions } from '../connection/database.ts'
+import * as statements from './attempts.sql.ts'
+import { toEndingItem } from './ending-item.ts'
+
+export class StoredAttempts implements Attempts {
+  readonly #database: Transactions
+
+  constructor(database: Transactions) {
+    this.#database = database
+  }
+
+  async find(executionIds: readonly string[]): Promise<HeldAttempt[]> {
+    if (executionIds.length === 0) return []
+    const { rows } = await this.#database.query<HeldRow>(statements.selectHeld, [executionIds])
+    return rows.map(toHeld)
+  }
+
+  async report(reports: readonly AttemptReport[]): Promise<ReportAnswer> {
+    // Said twice at once it would be recorded twice: the statement does not see its own rows.
+    const once = [...Map.groupBy(reports, nameOf).values()].map(([first]) => first!)
+    if (once.length === 0) return { refused: [], cancelled: [] }
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction((queries) => report(queries, once)),
+    )
+  }
+
+  async note(notes: readonly AttemptNote[]): Promise<NoteAnswer[]> {
+    const merged = mergeNotes(notes)
+    if (merged.length === 0) return []
+    const states = await this.#database.transaction((queries) => note(queries, merged))
+    const toState = (executionId: string): NoteAnswer['state'] => {
+      const cancelled = states.get(executionId)
+      return cancelled === undefined ? 'gone' : cancelled ? 'cancelled' : 'noted'
+    }
+    return notes.map(({ executionId }) => ({ executionId, state: toState(executionId) }))
+  }
+}
+
+async function report(queries: Queries, reports: readonly AttemptReport[]): Promise<ReportAnswer> {
+  const batched = await end(queries, reports, statements.reportBatched)
+  const live = await end(queries, batched.missing, statements.reportLive)
+  const recorded = await findRecorded(queries, live.missing)
+  const refused = live.missing.filter(({ executionId }) => !recorded.has(executionId))
+  return {
+    refused: refused.map(({ executionId }) => executionId),
+    cancelled: [...batched.cancelled, ...live.cancelled],
+  }
+}
+
+async function end(
+  queries: Queries,
+  reports: readonly AttemptReport[],
+  statement: typeof statements.reportBatched,
+): Promise<{ missing: AttemptReport[]; cancelled: string[] }> {
+  if (reports.length === 0) return { missing: [], cancelled: [] }
+  const items = JSON.stringify(reports.map(toReportItem))
+  const { rows } = await queries.query<EndRow>(statement, [items])
+  const missing = new Set(rows.filter(({ what }) => what === 'missing').map(({ id }) => id))
+  const cancelled = rows.filter(({ what }) => what === 'cancelled').map(({ id }) => id)
+  return { missing: reports.filter(({ executionId }) => missing.has(executionId)), cancelled }
+}
+
+async function findRecorded(queries: Queries, reports: readonly AttemptReport[]): Promise<Set<string>> {
+  if (reports.length === 0) return new Set()
+  const asked = reports.map(({ executionId: e, attempt: n, jobId: j, workerId: u, ending }) => {
+    return { e, n, j, u, ...(ending.kind === 'ended' && { o: ending.end.outcome }) }
+  })
+  const { rows } = await queries.query<IdRow>(statements.selectRecorded, [JSON.stringify(asked)])
+  return new Set(rows.map((row) => row.execution_id))
+}
+
+/** Those that are held so, and whether somebody has cancelled them. */
+async function note(queries: Queries, notes: readonly AttemptNote[]): Promise<Map<string, boolean>> {
+  const ids = notes.map(({ executionId }) => executionId)
+  const holders = await queries.query<{ worker_id: string }>(statements.lockHolders, [ids])
+  const states = new Map<string, boolean>()
+  if (holders.count > 0) {
+    const workerIds = holders.rows.map((row) => row.worker_id)
+    const left = await queries.query<NotedRow>(statements.noteBatched, [toNoteItems(notes), workerIds])
+    for (const row of left.rows) states.set(row.execution_id, row.cancelled)
+  }
+  const alone = notes.filter(({ executionId }) => !states.has(executionId))
+  if (alone.length === 0) return states
+  const { rows } = await queries.query<NotedRow>(statements.noteLive, [toNoteItems(alone)])
+  for (const row of rows) states.set(row.execution_id, row.cancelled)
+  return states
+}
+
+/** Of two notes of one attempt the later one stands, with what only the earlier one said. */
+function mergeNotes(notes: readonly AttemptNote[]): AttemptNote[] {
+  const merged = new Map<string, AttemptNote>()
+  for (const one of notes) {
+    const name = nameOf(one)
+    const before = merged.get(name)
+    merged.set(name, { ...before, ...one, alive: one.alive || before?.alive === true })
+  }
+  return [...merged.values()]
+}
+
+function nameOf({ executionId, attempt, fence }: AttemptMark): string {
+  return `${executionId} ${attempt} ${fence}`
+}
+
+function toReportItem({ ending, ...mark }: AttemptReport): object {
+  return {
+    ...toMarkItem(mark),
+    ...toEndingItem(ending.kind === 'unstarted' ? { ...ending, host: null } : ending),
+  }
+}
+
+function toNoteItems(notes: readonly AttemptNote[]): string {
+  return JSON.stringify(
+    notes.map((one) => ({
+      ...toMarkItem(one),
+      alive: one.alive,
+      s: one.startedAt,
+      progress: one.progress,
+      said: one.message,
+      // As text: a JSON null is something to keep too.
+      ...(one.checkpoint !== undefined && { checkpoint: JSON.stringify(one.checkpoint) }),
+    })),
+  )
+}
+
+function toMarkItem({ executionId: e, attempt: n, fence: f, workerId: u }: AttemptMark): object {
+  return u === null ? { e, n, f } : { e, n, f, u }
+}
+
+function toHeld(row: HeldRow): HeldAttempt {
+  return {
+    executionId: row.execution_id,
+    tenantId: row.tenant_id,
+    jobId: row.job_id,
+    version: row.version,
+    kind: row.kind,
+    slot: row.slot,
+    attempt: row.attempt,
+    losses: row.losses,
+    fence: row.fence,
+    workerId: row.worker_id,
+    startedAt: row.started_at,
+    totalDeadline: row.total_deadline,
+    cancelled: row.cancelled,
+    ...(row.checkpoint !== null && { checkpoint: JSON.parse(row.checkpoint) as unknown }),
+  }
+}
+
+interface HeldRow {
+  execution_id: string
+  tenant_id: string
+  job_id: string
+  version: number
+  kind: ExecutionKind
+  slot: EpochMs
+  attempt: number
+  losses: number
+  fence: number
+  worker_id: string | null
+  started_at: EpochMs | null
+  total_deadline: EpochMs | null
+  cancelled: boolean
+  checkpoint: string | null
+}
+
+interface EndRow {
+  id: string
+  what: 'missing' | 'cancelled'
+}
+
+interface NotedRow {
+  execution_id: string
+  cancelled: boolean
+}
+
+interface IdRow {
+  execution_id: string
+}

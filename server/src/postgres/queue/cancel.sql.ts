@@ -1,0 +1,113 @@
+// The statements that cancel executions. What does not run is taken out of its batch or of `live` and recorded in the
+// same statement: an execution is in exactly one place. What runs is only flagged: it ends when its worker says how.
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { cancelGrace, ownPayloads } from '../sql/ending.ts'
+
+// $2: whether what runs is cancelled too.
+// num_nulls, not IS NULL: the planner would read the whole index of waiting batches for it.
+const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; message: Fragment }) => sql(
+  name,
+)`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), batch AS MATERIALIZED (
+    SELECT * FROM batches b WHERE b.batch_id = ANY (ARRAY(${part.batches})) AND ($2 OR num_nulls(b.worker_id) = 1)
+    ORDER BY b.batch_id FOR UPDATE
+  ), place AS MATERIALIZED (
+    SELECT b.batch_id, b.enqueued_at, b.kind, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
+      ${part.message} AS message
+    FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
+      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, n)
+  ), rest AS MATERIALIZED (
+    SELECT batch_id, array_agg(place ORDER BY n) AS positions, array_agg(job_id ORDER BY n) AS job_ids,
+      array_agg(version ORDER BY n) AS versions, array_agg(slot_ms ORDER BY n) AS slots_ms
+    FROM place WHERE NOT goes AND NOT runs GROUP BY batch_id
+  ), flag AS MATERIALIZED (
+    SELECT batch_id, jsonb_object_agg(place, message) AS cancels FROM place WHERE goes AND runs GROUP BY batch_id
+  ), kept AS (
+    UPDATE batches b SET positions = r.positions, job_ids = r.job_ids, versions = r.versions, slots_ms = r.slots_ms
+    FROM rest r WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM place WHERE goes))
+  ), emptied AS (
+    DELETE FROM batches b WHERE b.batch_id = ANY (ARRAY(
+      SELECT batch_id FROM place WHERE goes AND NOT runs EXCEPT SELECT batch_id FROM rest))
+  ), flagged AS (
+    -- The first message stands.
+    UPDATE batches b SET cancels = f.cancels || coalesce(b.cancels, '{}')
+    FROM flag f WHERE b.batch_id = f.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM flag))
+  ), recorded AS (
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+      enqueued_at, finished_at, error_type, error_message, payload_override)
+    SELECT m.at, j.tenant_id, p.job_id, p.version, execution_at(p.batch_id, p.place), 0, true, p.kind, 'cancelled',
+      from_ms(p.slot_ms), p.enqueued_at, m.at, 'CANCELLED', p.message, p.payload
+    FROM place p CROSS JOIN moment m JOIN jobs j ON j.job_id = p.job_id
+    WHERE p.goes AND NOT p.runs
+  )
+  SELECT execution_at(batch_id, place) AS execution_id, runs FROM place WHERE goes`
+
+/** $1 a message; $3 the executions. */
+export const cancelBatchedById = cancelBatched('cancelBatchedById', {
+  batches: fragment`SELECT DISTINCT batch_of(x) FROM unnest($3::uuid[]) AS x`,
+  goes: fragment`execution_at(b.batch_id, u.place) = ANY ($3::uuid[])`,
+  message: fragment`$1::text`,
+})
+
+const jobs = fragment`json_to_recordset($1::json) AS t(j uuid, m text)`
+
+/** $1 jobs, each with a message. */
+export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
+  batches: fragment`
+    SELECT x.batch_id FROM ${jobs} CROSS JOIN LATERAL (SELECT y.batch_id FROM batches y WHERE y.job_ids @> ARRAY[t.j]) x`,
+  goes: fragment`u.job_id = ANY (ARRAY(SELECT t.j FROM ${jobs}))`,
+  message: fragment`(SELECT t.m FROM ${jobs} WHERE t.j = u.job_id LIMIT 1)`,
+})
+
+/** Also what its target has taken and will say the end of. */
+const runs = fragment`state IN ('running', 'awaiting')`
+
+// $2: whether what runs is cancelled too. What does not stop in time is ended by upkeep.
+const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) => sql(name)`
+  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), target AS MATERIALIZED (
+    SELECT l.execution_id, l.state, l.cancelled_at FROM live l
+    WHERE ${part.which} AND ($2 OR NOT l.${runs}) ORDER BY l.execution_id FOR UPDATE
+  ), gone AS (
+    DELETE FROM live l WHERE l.execution_id = ANY (ARRAY(SELECT execution_id FROM target WHERE NOT ${runs}))
+    RETURNING l.*
+  ), flagged AS (
+    -- The first message stands.
+    UPDATE live l SET cancelled_at = m.at, cancel_message = ${part.message},
+      deadline = least(l.deadline, m.at + ${cancelGrace}) FROM moment m
+    WHERE l.execution_id = ANY (ARRAY(
+      SELECT execution_id FROM target WHERE ${runs} AND cancelled_at IS NULL))
+  ), recorded AS (
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+      enqueued_at, finished_at, error_type, error_message, payload_override, idempotency_key, retry_of, run_id)
+    SELECT m.at, l.tenant_id, l.job_id, l.version, l.execution_id, l.attempt, true, l.kind, 'cancelled', l.slot,
+      l.enqueued_at, m.at, 'CANCELLED', ${part.message}, l.payload_override, l.idempotency_key, l.retry_of, l.run_id
+    FROM gone l CROSS JOIN moment m
+  )
+  SELECT execution_id, ${runs} AS runs FROM target`
+
+/** $1 a message; $3 the executions. */
+export const cancelLiveById = cancelLive('cancelLiveById', {
+  which: fragment`l.execution_id = ANY ($3::uuid[])`,
+  message: fragment`$1::text`,
+})
+
+// What waits for others of its run is left to the run: it says of a deleted job's that it was skipped.
+/** $1 jobs, each with a message; of what waits all ($4), or these executions ($3). */
+export const cancelLiveOfJobs = cancelLive('cancelLiveOfJobs', {
+  which: fragment`
+    l.job_id = ANY (ARRAY(SELECT t.j FROM ${jobs})) AND l.state <> 'blocked'
+    AND ($4 OR l.state <> 'waiting' OR l.execution_id = ANY ($3::uuid[]))`,
+  message: fragment`(SELECT t.m FROM ${jobs} WHERE t.j = l.job_id LIMIT 1)`,
+})
+
+/** $1 a message; $3 a backfill. */
+export const cancelLiveOfOperation = cancelLive('cancelLiveOfOperation', {
+  which: fragment`l.operation_id = $3`,
+  message: fragment`$1::text`,
+})
+
+/** All that a release writes to ($1 executions, $2 jobs), in the order of ids, before it writes to some of it and then to others. */
+export const lockLive = sql('lockLive')`
+  SELECT FROM live l WHERE l.execution_id = ANY ($1::uuid[]) OR (
+    l.job_id = ANY ($2::uuid[]) AND l.state NOT IN ('waiting', 'blocked'))
+  ORDER BY l.execution_id FOR UPDATE`

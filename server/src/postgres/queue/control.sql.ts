@@ -1,0 +1,31 @@
+// The statements that repeat executions: a retry, and redrives.
+import { sql } from '../../lib/sql.ts'
+import { isLimited } from '../sql/fragments.ts'
+
+// Unless overlap is allowed it waits, and is let go once nothing of its job is live. $3: the kind.
+export const insertRepeats = sql('insertRepeats')`
+  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+    payload_override, idempotency_key, retry_of, concurrency_key, key_limit)
+  SELECT x.e, d.job_id, d.version, d.tenant_id, $3,
+    CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END,
+    d.route, x.l, greatest(1, d.priority - $2::int), from_ms(x.s), m.at,
+    m.at + greatest(1, d.priority - $2::int) * interval '60 seconds', x.p::json, x.k, x.o,
+    d.concurrency_key, d.concurrency_key_limit
+  FROM (SELECT clock_ms() AS at) m
+  CROSS JOIN json_to_recordset($1::json) AS x(e uuid, j uuid, l text, s float8, p text, k text, o uuid)
+  CROSS JOIN LATERAL (
+    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
+      v.concurrency_key_limit, ${isLimited} AS limited
+    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+    WHERE j.job_id = x.j LIMIT 1
+  ) d
+  RETURNING enqueued_at`
+
+/** Of the ids those of the tenant that have not ended, in a batch or alone. */
+export const selectOwnUnended = sql('selectOwnUnended')`
+  SELECT x.id AS execution_id FROM unnest($2::uuid[]) AS x(id)
+  WHERE $1 = coalesce(
+    (SELECT l.tenant_id FROM live l WHERE l.execution_id = x.id LIMIT 1),
+    (SELECT j.tenant_id FROM batches b
+      CROSS JOIN LATERAL unnest(b.positions, b.job_ids) AS u(place, job_id) JOIN jobs j ON j.job_id = u.job_id
+      WHERE b.batch_id = batch_of(x.id) AND execution_at(b.batch_id, u.place) = x.id LIMIT 1))`

@@ -1,0 +1,148 @@
+// Upkeep on PostgreSQL.
+
+import type { Executor } from '../../domain/jobs/job.ts'
+import type { ExecutionKind, LiveState } from '../../domain/queue/execution.ts'
+import type { Beat } from '../../domain/queue/lease-watch.ts'
+import type { KeyCounts, WaitingJob } from '../../domain/queue/release.ts'
+import { lossesMax, type RetryPolicy, workerLostMessage } from '../../domain/queue/retry.ts'
+import { serverRoute } from '../../domain/queue/route.ts'
+import { workersMax } from '../../domain/queue/worker.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../../ports/maintenance.ts'
+import { withDays } from '../connection/daily-partitions.ts'
+import type { Database } from '../connection/database.ts'
+import { toEndingItem } from './ending-item.ts'
+import * as statements from './maintenance.sql.ts'
+import { releaseJobs } from './release.ts'
+import { selectBeats } from './workers.sql.ts'
+
+const noJob = '00000000-0000-0000-0000-000000000000'
+/** Batches of which what nobody spoke of leaves in one step. */
+const forgottenMax = 50
+
+export class StoredUpkeep implements Upkeep {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async watch(): Promise<Beat[]> {
+    const { rows } = await this.#database.query<{ worker_id: string; beats: number }>(selectBeats, [
+      workersMax,
+    ])
+    return rows.map((row) => ({ workerId: row.worker_id, beats: row.beats }))
+  }
+
+  // The worker row is locked first, and what it holds is read in statements after that: a claim that came between
+  // would be missed by one statement's snapshot.
+  reclaim({ workerId, beats }: Beat): Promise<'reclaimed' | 'alive'> {
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction(async (queries) => {
+        const { count } = await queries.query(statements.lockSilentWorker, [workerId, beats])
+        if (count === 0) return 'alive'
+        await queries.query(statements.reclaimBatches, [workerId, workerLostMessage])
+        await queries.query(statements.reclaimLive, [workerId, workerLostMessage, lossesMax])
+        await queries.query(statements.deleteReclaimed, [workerId])
+        return 'reclaimed'
+      }),
+    )
+  }
+
+  async wake(limit: number): Promise<number> {
+    const { count } = await this.#database.query(statements.wakeRetries, [limit])
+    return count
+  }
+
+  async nextWakeAt(): Promise<EpochMs | null> {
+    const { rows } = await this.#database.query<{ at: EpochMs | null }>(statements.selectNextRetry, [])
+    return rows[0]!.at
+  }
+
+  async findWaiting(after: string | null, limit: number): Promise<string[]> {
+    const values = [after ?? noJob, limit, after === null]
+    const { rows } = await this.#database.query<WaitingRow>(statements.selectWaitingJobs, values)
+    // Those of the page last: it goes on behind the last one.
+    const page = rows.filter(({ listed }) => listed).map((row) => row.job_id)
+    const inPage = new Set(page)
+    const first = rows.filter(({ job_id: jobId, listed }) => !listed && !inPage.has(jobId))
+    return [...first.map((row) => row.job_id), ...page]
+  }
+
+  release(
+    jobIds: readonly string[],
+    decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
+  ): Promise<Released> {
+    return releaseJobs(this.#database, jobIds, decide)
+  }
+
+  async findOverdue(limit: number): Promise<Overdue[]> {
+    // A batch has no deadline: what is left in one gets it first.
+    await this.#database.query(statements.leaveForgotten, [forgottenMax])
+    const { rows } = await this.#database.query<OverdueRow>(statements.selectOverdue, [limit])
+    return rows.map(toOverdue)
+  }
+
+  async timeOut(ends: readonly TimedOut[]): Promise<string[]> {
+    if (ends.length === 0) return []
+    const items = ends.map(({ executionId: e, attempt: n, fence: f, end }) => {
+      return { e, n, f, ...toEndingItem({ kind: 'ended', end }) }
+    })
+    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.query<{ id: string; what: string }>(statements.timeOutLive, [JSON.stringify(items)]),
+    )
+    const missing = new Set(rows.filter(({ what }) => what === 'missing').map(({ id }) => id))
+    return ends.map(({ executionId }) => executionId).filter((executionId) => !missing.has(executionId))
+  }
+}
+
+function toOverdue(row: OverdueRow): Overdue {
+  return {
+    executionId: row.execution_id,
+    jobId: row.job_id,
+    kind: row.kind,
+    executor: executorOf(row.route),
+    enqueuedAt: row.enqueued_at,
+    state: row.state,
+    attempt: row.attempt,
+    losses: row.losses,
+    fence: row.fence,
+    startedAt: row.started_at,
+    cause: row.cause,
+    timeoutSeconds: row.timeout_seconds,
+    totalTimeoutSeconds: row.total_timeout_seconds,
+    heartbeatTimeoutSeconds: row.heartbeat_timeout_seconds,
+    totalDeadline: row.total_deadline,
+    retryPolicy: row.retry_policy,
+  }
+}
+
+/** Not from what it executes: that has the payload in it. */
+function executorOf(route: string): Executor {
+  const [kind] = route.split(' ', 1)
+  return kind === serverRoute ? 'http' : (kind as Executor)
+}
+
+interface OverdueRow {
+  execution_id: string
+  job_id: string
+  kind: ExecutionKind
+  route: string
+  enqueued_at: EpochMs
+  state: LiveState
+  attempt: number
+  losses: number
+  fence: number
+  started_at: EpochMs | null
+  cause: Overdue['cause']
+  timeout_seconds: number
+  total_timeout_seconds: number | null
+  heartbeat_timeout_seconds: number | null
+  total_deadline: EpochMs | null
+  retry_policy: RetryPolicy
+}
+
+interface WaitingRow {
+  job_id: string
+  listed: boolean
+}

@@ -1,0 +1,209 @@
+// The worker's port on PostgreSQL.
+import type { AttemptEnd } from '../../domain/queue/attempt.ts'
+import type {
+  AttemptKey,
+  Claimed,
+  ClaimedLive,
+  ClaimOrder,
+  Definition,
+  DefinitionKey,
+  FinishAnswer,
+  FinishedBatch,
+  FinishedLive,
+  OwnAttempt,
+  Queue,
+  Waiting,
+} from '../../ports/queue.ts'
+import { listOf, textListOf } from '../connection/array-literal.ts'
+import { withDays } from '../connection/daily-partitions.ts'
+import type { Database } from '../connection/database.ts'
+import {
+  type ClaimRow,
+  type DefinitionRow,
+  type SingleRow,
+  toClaimedBatch,
+  toClaimedLive,
+  toClaimedSingle,
+  toDefinition,
+} from './claim-rows.ts'
+import { toEndingItem } from './ending-item.ts'
+import * as statements from './queue.sql.ts'
+
+export class StoredQueue implements Queue {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async waiting(routes: readonly string[], limit: number): Promise<Waiting> {
+    const { rows } = await this.#database.query<WaitingRow>(statements.selectWaiting, [routes, limit])
+    const waiting: Waiting = { lanes: [], hosts: [] }
+    for (const { what, name, weight } of rows) {
+      if (what === 'lane') waiting.lanes.push({ lane: name, weight })
+      else waiting.hosts.push(name)
+    }
+    return waiting
+  }
+
+  async claim(order: ClaimOrder): Promise<Claimed> {
+    if (order.singles === true) return this.#claimSingles(order)
+    const { workerId, routes, lanes, hosts, batchesMax, divides = true } = order
+    const { rows } = await this.#database.query<ClaimRow>(statements.claimWork, [
+      workerId,
+      routes,
+      JSON.stringify(lanes.map(({ lane, count }) => ({ l: lane, n: count }))),
+      JSON.stringify(hosts.map(({ host, count }) => ({ h: host, n: count }))),
+      batchesMax,
+      divides,
+    ])
+    const claimed: Claimed = { batches: [], live: [] }
+    for (const row of rows) {
+      if (row.positions === null) claimed.live.push(toClaimedLive(row))
+      else claimed.batches.push(toClaimedBatch(row))
+    }
+    return claimed
+  }
+
+  async #claimSingles({ workerId, routes, lanes }: ClaimOrder): Promise<Claimed> {
+    const live: ClaimedLive[] = []
+    for (const { lane, count } of lanes) {
+      const values = [workerId, routes, lane, count]
+      const { rows } = await this.#database.query<SingleRow>(statements.claimSingles, values)
+      live.push(...rows.map(toClaimedSingle))
+    }
+    return { batches: [], live }
+  }
+
+  async definitions(keys: readonly DefinitionKey[]): Promise<Definition[]> {
+    if (keys.length === 0) return []
+    const asked = JSON.stringify(keys.map(({ jobId, version }) => ({ j: jobId, v: version })))
+    const { rows } = await this.#database.query<DefinitionRow>(statements.selectDefinitions, [asked])
+    return rows.map(toDefinition)
+  }
+
+  async finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer> {
+    const succeeded = batches.filter(hasSucceeded)
+    const left = new Set(await this.#finishSucceeded(workerId, succeeded))
+    const others = batches.filter((one) => left.has(one.batchId) || !succeeded.includes(one))
+    if (others.length === 0) return toAnswer([])
+    const report = others.map(({ batchId, fence, endings }) => ({
+      b: batchId,
+      f: fence,
+      n: endings.length,
+      r: endings.map(({ position, ending }) => ({ p: position, ...toEndingItem(ending) })),
+    }))
+    const values = [workerId, JSON.stringify(report)]
+    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.query<FinishRow>(statements.finishBatches, values),
+    )
+    return toAnswer(rows)
+  }
+
+  /** Returns the batches that must be looked at more closely: nothing of them is written. */
+  async #finishSucceeded(workerId: string, batches: readonly FinishedBatch[]): Promise<string[]> {
+    if (batches.length === 0) return []
+    const ends: { position: number; end: AttemptEnd }[] = []
+    const upTo: number[] = []
+    for (const { endings } of batches) {
+      for (const { position, ending } of endings)
+        ends.push({ position, end: (ending as { end: AttemptEnd }).end })
+      upTo.push(ends.length)
+    }
+    const values = [
+      workerId,
+      listOf(batches, ({ batchId }) => batchId),
+      listOf(batches, ({ fence }) => fence),
+      // Places in arrays of PostgreSQL count from 1.
+      listOf(
+        batches.map(({ endings }, index) => upTo[index]! - endings.length + 1),
+        String,
+      ),
+      listOf(upTo, String),
+      listOf(ends, ({ position }) => position),
+      listOf(ends, ({ end }) => end.startedAt ?? 'NULL'),
+      listOf(ends, ({ end }) => end.finishedAt),
+      listOf(ends, ({ end }) => (end.durationMs === null ? 'NULL' : Math.round(end.durationMs))),
+      listOf(ends, ({ end }) => end.httpStatus ?? 'NULL'),
+      textListOf(ends, ({ end }) => end.preview),
+    ]
+    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.query<{ batch_id: string }>(statements.finishSucceeded, values),
+    )
+    return rows.map((row) => row.batch_id)
+  }
+
+  async finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer> {
+    if (ends.length === 0) return toAnswer([])
+    const report = ends.map(({ executionId, fence, ending }) => ({
+      e: executionId,
+      f: fence,
+      ...toEndingItem(ending),
+    }))
+    const values = [JSON.stringify(report), workerId]
+    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.query<FinishRow>(statements.finishLive, values),
+    )
+    return toAnswer(rows)
+  }
+
+  async findCancelled(workerId: string): Promise<string[]> {
+    const { rows } = await this.#database.query<{ execution_id: string }>(statements.selectCancelled, [
+      workerId,
+    ])
+    return rows.map((row) => row.execution_id)
+  }
+
+  async findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]> {
+    const asked = attempts.map(({ executionId, attempt, jobId }) => ({
+      e: executionId,
+      n: attempt,
+      j: jobId,
+    }))
+    const { rows } = await this.#database.query<OwnRow>(statements.findOwn, [workerId, JSON.stringify(asked)])
+    return rows.flatMap(({ execution_id: executionId, state }) =>
+      state === null ? [] : [{ executionId, state }],
+    )
+  }
+
+  async returnUnknown(workerId: string, known: readonly string[]): Promise<number> {
+    return withDays(this.#database, 'attempts', 'today', () =>
+      this.#database.transaction(async (queries) => {
+        const batches = await queries.query(statements.returnBatches, [workerId, known])
+        const live = await queries.query(statements.returnLive, [workerId, known])
+        return batches.count + live.count
+      }),
+    )
+  }
+}
+
+/** All of it, so that there is nothing to say but when and how. */
+function hasSucceeded({ endings }: FinishedBatch): boolean {
+  return (
+    endings.length > 0 &&
+    endings.every(({ ending }) => ending.kind === 'ended' && ending.end.outcome === 'succeeded')
+  )
+}
+
+function toAnswer(rows: readonly FinishRow[]): FinishAnswer {
+  const answer: FinishAnswer = { missing: [], cancelled: [], left: [] }
+  for (const { id, what } of rows) answer[what].push(id)
+  return answer
+}
+
+interface WaitingRow {
+  what: 'lane' | 'host'
+  name: string
+  weight: number
+}
+
+/** What is not simply as it was reported: a batch or an execution. */
+interface FinishRow {
+  id: string
+  what: keyof FinishAnswer
+}
+
+interface OwnRow {
+  execution_id: string
+  state: 'recorded' | 'held' | null
+}

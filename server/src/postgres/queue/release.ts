@@ -1,0 +1,226 @@
+// Lets go what waits of some jobs: locks them, says what there is of each, and writes what was decided.
+import { bufferMax, type OverlapPolicy, type StoredSchedule } from '../../domain/jobs/job.ts'
+import {
+  KeyCounts,
+  nameOfKey,
+  supersededMessage,
+  type WaitingExecution,
+  type WaitingJob,
+  waitingMax,
+} from '../../domain/queue/release.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { Released, ReleaseOrder } from '../../ports/maintenance.ts'
+import type { CursorCalendars } from '../../ports/slots.ts'
+import { elementsOf } from '../connection/array-literal.ts'
+import { withDays } from '../connection/daily-partitions.ts'
+import type { Database, Queries } from '../connection/database.ts'
+import { lockCursors } from '../scheduling/slots.sql.ts'
+import { lockLive } from './cancel.sql.ts'
+import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
+import * as statements from './maintenance.sql.ts'
+
+type Decide = (job: WaitingJob, keys: KeyCounts) => ReleaseOrder
+
+export async function releaseJobs(
+  database: Database,
+  jobIds: readonly string[],
+  decide: Decide,
+): Promise<Released> {
+  const nothing = { ready: 0, cancelled: false, planned: false, more: false }
+  if (jobIds.length === 0) return nothing
+  // Filled before it is needed: only what was decided says of which days the slots are.
+  const slots: EpochMs[] = []
+  return withDays(database, 'slots', slots, () =>
+    withDays(database, 'attempts', 'today', () =>
+      database.transaction(async (queries) => {
+        const locked = await queries.query<{ unlocked: string }>(lockCursors, [jobIds])
+        const unlocked = new Set(elementsOf(locked.rows[0]!.unlocked))
+        const ids = jobIds.filter((jobId) => !unlocked.has(jobId))
+        if (ids.length === 0) return nothing
+        const values = [ids, waitingMax, bufferMax + 1]
+        const { rows } = await queries.query<WaitingRow>(statements.selectReleasable, values)
+        const jobs = rows.map(toWaitingJob).toSorted((a, b) => firstRank(a) - firstRank(b))
+        const keys = await lockKeys(queries, jobs)
+        const decided = jobs.map((job) => ({ job, order: decide(job, keys) }))
+        slots.push(...decided.flatMap(({ order }) => order.owed?.slots ?? []))
+        return write(queries, decided)
+      }),
+    ),
+  )
+}
+
+/** Who has waited longest is asked first: keys are shared by jobs. */
+function firstRank({ waiting }: WaitingJob): number {
+  return waiting.reduce((least, { rank }) => Math.min(least, rank), Number.MAX_SAFE_INTEGER)
+}
+
+/** A key that another process decides about right now counts as full. */
+async function lockKeys(queries: Queries, jobs: readonly WaitingJob[]): Promise<KeyCounts> {
+  const wanted = new Map<string, { t: string; k: string }>()
+  for (const { tenantId, waiting } of jobs) {
+    for (const { concurrencyKey } of waiting) {
+      if (concurrencyKey === null) continue
+      wanted.set(nameOfKey(tenantId, concurrencyKey.key), { t: tenantId, k: concurrencyKey.key })
+    }
+  }
+  if (wanted.size === 0) return new KeyCounts()
+  const held = new Map<string, number>(wanted.keys().map((name) => [name, Number.POSITIVE_INFINITY]))
+  const { rows } = await queries.query<KeyRow>(statements.lockKeys, [JSON.stringify([...wanted.values()])])
+  const ours = rows.map(({ tenant_id: t, key: k }) => ({ t, k }))
+  // A statement of its own: it sees what was let go before we had the locks.
+  const counted = await queries.query<KeyRow & { held: number }>(statements.countHeldKeys, [
+    JSON.stringify(ours),
+  ])
+  for (const row of counted.rows) held.set(nameOfKey(row.tenant_id, row.key), row.held)
+  return new KeyCounts(held)
+}
+
+interface Decided {
+  job: WaitingJob
+  order: ReleaseOrder
+}
+
+async function write(queries: Queries, decided: readonly Decided[]): Promise<Released> {
+  const go = decided.flatMap(({ order }) => order.go)
+  const runs = decided.flatMap(runsOf)
+  const skips = decided.flatMap(skipsOf)
+  const owes = decided.flatMap(owesOf)
+  const plans = decided.flatMap(plansOf)
+  // Batches before `live`, as everywhere.
+  const cancelled = await cancelSuperseded(queries, decided, go)
+  let ready = 0
+  if (go.length + runs.length + skips.length + owes.length + plans.length > 0) {
+    const lists = [runs, skips, owes, plans].map((list) => JSON.stringify(list))
+    const { rows } = await queries.query<{ ready: number }>(statements.releaseWaiting, [go, ...lists])
+    ready = rows[0]!.ready
+  }
+  const waits = runs.some(({ st }) => st === 'waiting')
+  const ended = cancelled.some(({ wasUnderWay, runs: isRunning }) => wasUnderWay && !isRunning)
+  return {
+    ready,
+    cancelled: cancelled.some(({ runs: isRunning }) => isRunning),
+    planned: decided.some(({ order }) => order.next !== null && order.next.slotAt !== null),
+    more: waits || ended,
+  }
+}
+
+/** CANCEL_RUNNING: what makes way for a newer slot. */
+async function cancelSuperseded(queries: Queries, decided: readonly Decided[], go: readonly string[]) {
+  const plans = decided.flatMap(({ job, order: { cancel } }) => (cancel === null ? [] : [{ job, ...cancel }]))
+  if (plans.length === 0) return []
+  const whole = plans.filter(({ underWay }) => underWay)
+  const jobs = whole.map(({ job: { jobId }, bySlot }) => ({ jobId, message: supersededMessage(bySlot) }))
+  const waiting = plans.flatMap((plan) => plan.waiting)
+  // Before anything of them ends: what waits would not be told from what was let go.
+  const rooted = whole.filter(({ job }) => job.runsUnderWay > 0)
+  const notes = rooted.map(({ job: { jobId: j }, bySlot }) => ({ j, m: supersededMessage(bySlot) }))
+  if (notes.length > 0) await queries.query(statements.noteSuperseded, [JSON.stringify(notes)])
+  const batched = await cancelBatchedOfJobs(queries, jobs)
+  await queries.query(lockLive, [[...go, ...waiting], jobs.map(({ jobId }) => jobId)])
+  const live = await cancelLiveOfJobs(queries, jobs, { running: true, waiting })
+  for (const plan of plans) {
+    if (plan.underWay) continue
+    live.push(...(await cancelLiveById(queries, plan.waiting, supersededMessage(plan.bySlot))))
+  }
+  const older = new Set(waiting)
+  return [...batched, ...live].map((one) => ({ ...one, wasUnderWay: !older.has(one.executionId) }))
+}
+
+function runsOf({ job, order: { owed, executions } }: Decided) {
+  if (owed === null) return []
+  return owed.slots.map((slot, index) => {
+    const { executionId: e, lane: l, priority: p, runId } = executions[index]!
+    const run = { j: job.jobId, v: job.version, s: slot, e, l, p, st: owed.state }
+    return runId === null ? run : { ...run, ru: runId }
+  })
+}
+
+function skipsOf({ job: { jobId: j }, order: { owed } }: Decided) {
+  return (owed?.skips ?? []).map(({ from: f, to: t, count: c, reason: r, version: v }) => ({
+    j,
+    f,
+    t,
+    c,
+    r,
+    v,
+  }))
+}
+
+function owesOf({ job: { jobId: j }, order: { owed } }: Decided) {
+  if (owed === null) return []
+  return [owed.left === null ? { j } : { j, f: owed.left.from, n: owed.left.nextAt }]
+}
+
+/** The next slot; or, of a job that owed the one it awaits, the execution that it awaits now. */
+function plansOf({ job: { jobId: j, awaits }, order: { next, owed, executions } }: Decided): object[] {
+  if (awaits === null) return []
+  if (next !== null) return [{ j, s: next.slotAt, d: next.dueAt }]
+  return owed !== null && owed.slots.length > 0 ? [{ j, e: executions[0]!.executionId }] : []
+}
+
+interface KeyRow {
+  tenant_id: string
+  key: string
+}
+
+interface WaitingRow {
+  job_id: string
+  now: EpochMs
+  version: number
+  tenant_id: string
+  priority: number
+  overlap_policy: OverlapPolicy
+  concurrency_limit: number | null
+  concurrency_key: string | null
+  concurrency_key_limit: number | null
+  schedule: StoredSchedule
+  anchor_at: EpochMs
+  jitter_seconds: number
+  calendars: CursorCalendars | null
+  under_way: number
+  uncancelled: number
+  under_way_of: string | null
+  graph_id: string | null
+  runs_under_way: number
+  waiting: WaitingPart[] | null
+  from_slot: EpochMs | null
+  to_slot: EpochMs | null
+  pace_ms: number | null
+  next_at: EpochMs | null
+  owed_decided: { from: EpochMs; to: EpochMs }[] | null
+  awaits: boolean
+  ended_at: EpochMs | null
+}
+
+type WaitingPart = Omit<WaitingExecution, 'concurrencyKey'> & { key: string | null; limit: number | null }
+
+function toWaitingJob(row: WaitingRow): WaitingJob {
+  const { concurrency_key: key, concurrency_key_limit: limit, from_slot: from } = row
+  return {
+    jobId: row.job_id,
+    now: row.now,
+    version: row.version,
+    tenantId: row.tenant_id,
+    priority: row.priority,
+    overlapPolicy: row.overlap_policy,
+    concurrencyLimit: row.concurrency_limit,
+    concurrencyKey: key === null ? null : { key, limit: limit! },
+    schedule: row.schedule,
+    anchorAt: row.anchor_at,
+    jitterSeconds: row.jitter_seconds,
+    calendars: row.calendars?.entries ?? null,
+    underWay: row.under_way,
+    uncancelled: row.uncancelled,
+    underWayOf: row.under_way_of,
+    graphId: row.graph_id,
+    runsUnderWay: row.runs_under_way,
+    waiting: (row.waiting ?? []).map(toWaiting),
+    owed: from === null ? null : { from, to: row.to_slot!, paceMs: row.pace_ms!, nextAt: row.next_at! },
+    owedDecided: row.owed_decided ?? [],
+    awaits: row.awaits ? { endedAt: row.ended_at } : null,
+  }
+}
+
+function toWaiting({ key, limit, ...one }: WaitingPart): WaitingExecution {
+  return { ...one, concurrencyKey: key === null ? null : { key, limit: limit! } }
+}

@@ -1,0 +1,4 @@
+import { testWorkers } from '../../../test/conformance/queue/workers.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
+
+testOnStores(testWorkers)

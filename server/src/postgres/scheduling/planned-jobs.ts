@@ -1,0 +1,43 @@
+// What jobs are about to do, on PostgreSQL.
+
+import type { StoredSchedule } from '../../domain/jobs/job.ts'
+import type { PlannedJob } from '../../domain/scheduling/forecast.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { PlanQuery, Plans } from '../../ports/planned-jobs.ts'
+import type { CursorCalendars } from '../../ports/slots.ts'
+import type { Database } from '../connection/database.ts'
+import * as statements from './planned-jobs.sql.ts'
+
+const firstId = '00000000-0000-0000-0000-000000000000'
+
+export class StoredPlans implements Plans {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async listPlanned({ tenantId, after, limit }: PlanQuery): Promise<PlannedJob[]> {
+    const values = [tenantId, after ?? firstId, limit]
+    const { rows } = await this.#database.query<PlannedRow>(statements.selectPlanned, values)
+    return rows.map((row) => ({
+      jobId: row.job_id,
+      name: row.name,
+      schedule: row.schedule,
+      anchorAt: row.anchor_at,
+      slotAt: row.slot_at,
+      runs: row.runs,
+      calendars: row.calendars?.entries ?? null,
+    }))
+  }
+}
+
+interface PlannedRow {
+  job_id: string
+  name: string
+  schedule: StoredSchedule
+  anchor_at: EpochMs
+  slot_at: EpochMs
+  runs: number
+  calendars: CursorCalendars | null
+}

@@ -1,0 +1,311 @@
+// The scheduler's port on PostgreSQL.
+
+import {
+  bufferRoom,
+  type MisfirePolicy,
+  type OverlapPolicy,
+  type StoredSchedule,
+} from '../../domain/jobs/job.ts'
+import { batchIdOf } from '../../domain/queue/execution.ts'
+import { latePlansOf } from '../../domain/scheduling/late-plan.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { TakerName } from '../../ports/direct-dispatch.ts'
+import {
+  type Cursor,
+  type CursorCalendars,
+  type FireAnswer,
+  type FiredAndTaken,
+  isDecidedAlone,
+  type LoadRequest,
+  type Slots,
+  type SlotToFire,
+} from '../../ports/slots.ts'
+import { elementsOf, listOf, textListOf } from '../connection/array-literal.ts'
+import { withDays } from '../connection/daily-partitions.ts'
+import type { Database, Queries } from '../connection/database.ts'
+import { type BatchClaimRow, toClaimedBatch } from '../queue/claim-rows.ts'
+import * as statements from './slots.sql.ts'
+
+/** A recorded slot lies in the past on every clock that is not further off than this. */
+const clockErrorMs = 3_600_000
+
+export class StoredSlots implements Slots {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async load({ partitions, dueBefore, limit }: LoadRequest): Promise<Cursor[]> {
+    const asked = partitions.map(({ partitionId, after }) => ({
+      id: partitionId,
+      due: after?.dueAt ?? null,
+      job: after?.jobId ?? null,
+    }))
+    const values = [JSON.stringify(asked), dueBefore, limit, dueBefore + clockErrorMs]
+    const { rows } = await this.#database.query<CursorRow>(statements.loadCursors, values)
+    return rows.map(toCursor)
+  }
+
+  async takeChanges(partitionIds: readonly number[], limit: number): Promise<Cursor[]> {
+    const taken = await this.#database.query<{ job_id: string }>(statements.takeNotes, [partitionIds, limit])
+    if (taken.count === 0) return []
+    // If this fails the notes are gone: the caller then loads everything anew.
+    const ids = taken.rows.map((row) => row.job_id)
+    const { rows } = await this.#database.query<CursorRow>(statements.loadNoted, [ids, farFutureMs])
+    return rows.map(toCursor)
+  }
+
+  async fire(slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
+    return this.#inDays(slots, () => this.#database.transaction((queries) => fireAll(queries, slots)))
+  }
+
+  async fireAndTake(slots: readonly SlotToFire[], taker: TakerName): Promise<FiredAndTaken> {
+    const { workerId, route } = taker
+    const batchIds = [...new Set(slots.map(({ executionId }) => batchIdOf(executionId)))]
+    return this.#inDays(slots, () =>
+      this.#database.transaction(async (queries) => {
+        // The worker before the cursors, as everywhere.
+        const [, answers] = await Promise.all([
+          queries.query(statements.lockTaker, [workerId]),
+          fireAll(queries, slots),
+        ])
+        const values = [workerId, route, batchIds]
+        const { rows } = await queries.query<BatchClaimRow>(statements.takeFired, values, 'last')
+        return { answers, batches: rows.map(toClaimedBatch) }
+      }),
+    )
+  }
+
+  #inDays<T>(slots: readonly SlotToFire[], work: () => Promise<T>): Promise<T> {
+    const instants = slots.map(({ slot }) => slot)
+    return withDays(this.#database, 'slots', instants, work)
+  }
+}
+
+async function fireAll(queries: Queries, slots: readonly SlotToFire[]): Promise<FireAnswer[]> {
+  if (slots.length === 0) return []
+  const jobIds = [...new Set(slots.map(({ jobId }) => jobId))]
+  const { answered, plain, others } = sortSlots(slots)
+  // Both are sent at once: what could not be locked is not fired, and is told by both.
+  const [locked, left] = await Promise.all([
+    queries.query<{ unlocked: string }>(statements.lockCursors, [listOf(jobIds, (jobId) => jobId)]),
+    plain.length === 0 ? [] : firePlain(queries, plain, recordedFrom(slots)),
+  ])
+  const lockedByOthers = new Set(elementsOf(locked.rows[0]!.unlocked))
+  const answers = [...answered]
+  const unlocked: SlotToFire[] = []
+  const items: object[] = []
+  for (const { one, plan, slotsBefore } of [...left.map(alone), ...others]) {
+    if (lockedByOthers.has(one.jobId)) unlocked.push(one)
+    else items.push(toItem(one, plan, slotsBefore))
+  }
+  if (unlocked.length > 0) answers.push(...(await answerUnlocked(queries, unlocked)))
+  if (items.length === 0) return answers
+  const fired = await queries.query<AnswerRow>(statements.fireSlots, [
+    JSON.stringify(items),
+    recordedFrom(slots),
+  ])
+  for (const { job_id: jobId, slot_ms: slot, answer } of fired.rows) answers.push({ jobId, slot, answer })
+  return answers
+}
+
+interface Judged {
+  one: SlotToFire
+  plan: { from: EpochMs; to: EpochMs } | undefined
+  /** Of the same job, in the same fire. */
+  slotsBefore: number
+}
+
+const alone = (one: SlotToFire): Judged => ({ one, plan: undefined, slotsBefore: 0 })
+
+/** What is answered already, what is most likely plain, and what is to be looked at closely. */
+function sortSlots(slots: readonly SlotToFire[]) {
+  const answered: FireAnswer[] = []
+  const plain: SlotToFire[] = []
+  const others: Judged[] = []
+  const named = new Set<string>()
+  // Of such a job one slot is decided at a time: the statement does not see its own executions.
+  const jobs = new Map<string, number>()
+  const plans = latePlansOf(slots)
+  for (const one of slots) {
+    const { jobId, slot } = one
+    const key = `${jobId} ${slot}`
+    const slotsBefore = jobs.get(jobId) ?? 0
+    const plan = plans.get(jobId)
+    if (named.has(key)) answered.push({ jobId, slot, answer: 'taken' })
+    else if (isDecidedAlone(one) && slotsBefore > 0) answered.push({ jobId, slot, answer: 'busy' })
+    else if (isPlain(one) && plan === undefined && slotsBefore === 0) plain.push(one)
+    else others.push({ one, plan, slotsBefore })
+    named.add(key)
+    jobs.set(jobId, slotsBefore + 1)
+  }
+  return { answered, plain, others }
+}
+
+/** One that nothing is to be said of but that it fires, and where its cursor goes from there. */
+function isPlain(one: SlotToFire): boolean {
+  const { overlapPolicy, move } = one
+  if (overlapPolicy !== 'SKIP' && overlapPolicy !== 'ALLOW') return false
+  if (one.limited || one.ownRow || one.late || one.owedTo !== null || one.plannedAt !== undefined)
+    return false
+  if (one.skip !== null || one.skipped.length > 0 || one.runs !== null || one.calendars !== null) return false
+  if (one.graphId !== null || one.runId !== null) return false
+  return move === null || (move.awaits !== true && move.decidedTo === one.slot)
+}
+
+/** Returns those that must be looked at more closely. */
+async function firePlain(
+  queries: Queries,
+  slots: readonly SlotToFire[],
+  from: number | null,
+): Promise<SlotToFire[]> {
+  const batches = new Map<string, { n: number; one: SlotToFire }>()
+  const numbers: number[] = []
+  const places: number[] = []
+  for (const one of slots) {
+    const id = one.executionId.slice(0, 34)
+    const batch = batches.get(id) ?? { n: batches.size + 1, one }
+    batches.set(id, batch)
+    numbers.push(batch.n)
+    places.push(Number.parseInt(one.executionId.slice(34), 16))
+  }
+  const firsts = [...batches.values()]
+  const { rows } = await queries.query<{ n: number }>(statements.firePlain, [
+    listOf(slots, ({ jobId }) => jobId),
+    listOf(slots, ({ version }) => version),
+    listOf(slots, ({ slot }) => slot),
+    listOf(slots, ({ dueAt }) => dueAt),
+    listOf(slots, ({ executionId }) => executionId),
+    listOf(places, (n) => n),
+    listOf(numbers, (n) => n),
+    listOf(slots, ({ overlapPolicy }) => (overlapPolicy === 'ALLOW' ? 't' : 'f')),
+    listOf(slots, ({ move }) => (move === null ? 'f' : 't')),
+    listOf(slots, ({ move }) => move?.slotAt ?? 'NULL'),
+    listOf(slots, ({ move }) => move?.dueAt ?? 'NULL'),
+    listOf(slots, ({ recordedAt, slot }) => (recordedAt === null ? 'NULL' : Math.min(recordedAt, slot))),
+    listOf([...batches.keys()], (id) => `${id}00`),
+    textListOf(firsts, ({ one }) => one.route),
+    textListOf(firsts, ({ one }) => one.lane),
+    listOf(firsts, ({ one }) => one.priority),
+    from,
+  ])
+  return rows.map(({ n }) => slots[n - 1]!)
+}
+
+/** Where the latest recorded slot of each of these jobs is at the earliest; null: of some nothing is known. */
+function recordedFrom(slots: readonly SlotToFire[]): number | null {
+  let from = Number.POSITIVE_INFINITY
+  for (const { recordedAt, slot } of slots) {
+    if (recordedAt === null) return null
+    from = Math.min(from, recordedAt, slot)
+  }
+  return from
+}
+
+const farFutureMs = Date.UTC(9999, 0, 1)
+
+/** A cursor that is locked is worth another try; one that is not there is not. */
+async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[]): Promise<FireAnswer[]> {
+  const ids = JSON.stringify(unlocked.map(({ jobId }) => jobId))
+  const { rows } = await queries.query<{ job_id: string }>(statements.selectMissingCursors, [ids])
+  const missing = new Set(rows.map((row) => row.job_id))
+  return unlocked.map(({ jobId, slot }) => ({ jobId, slot, answer: missing.has(jobId) ? 'stale' : 'busy' }))
+}
+
+/** What is absent is false or null: 1,000 jobs are one JSON text, and its parsing is a third of the fire. */
+function toItem(
+  one: SlotToFire,
+  plan: { from: EpochMs; to: EpochMs } | undefined,
+  slotsBefore: number,
+): object {
+  const { jobId, version, slot, executionId, overlapPolicy, skipped, runs, calendars, move } = one
+  const room = bufferRoom[overlapPolicy]
+  const item: Record<string, unknown> = {
+    j: jobId,
+    v: version,
+    s: slot,
+    e: executionId,
+    o: Number.parseInt(executionId.slice(34), 16),
+    r: one.route,
+    l: one.lane,
+    p: one.priority,
+  }
+  if (one.dueAt !== slot) item['d'] = one.dueAt
+  if (overlapPolicy === 'ALLOW') item['al'] = true
+  if (one.limited) item['li'] = true
+  const mayWait = one.limited || (room > 0 && overlapPolicy !== 'ALLOW')
+  if (mayWait) item['bm'] = room
+  if (mayWait || one.ownRow || one.runId !== null) item['ro'] = true
+  if (slotsBefore > 0 && one.limited) item['nt'] = slotsBefore
+  if (one.late) item['la'] = true
+  if (one.plannedAt !== undefined) item['na'] = one.plannedAt
+  if (one.owedTo !== null) item['ow'] = one.owedTo
+  if (one.owedPaceMs > 0) item['op'] = one.owedPaceMs
+  if (one.previousSlot !== null) item['ps'] = one.previousSlot
+  if (one.skip !== null) item['si'] = one.skip
+  if (skipped.length > 0)
+    item['sk'] = skipped.map(({ from, to, count, reason }) => ({ f: from, t: to, c: count, r: reason }))
+  if (runs !== null) Object.assign(item, { rm: runs.max, rc: runs.count })
+  if (calendars !== null) Object.assign(item, { cn: calendars.names, cr: calendars.revision })
+  if (one.graphId !== null) item['g'] = one.graphId
+  if (one.runId !== null) item['ru'] = one.runId
+  if (move !== null) Object.assign(item, { mv: true, ms: move.slotAt, md: move.dueAt, mz: move.decidedTo })
+  if (move?.awaits === true) item['aw'] = true
+  if (plan !== undefined) Object.assign(item, { pf: plan.from, pt: plan.to })
+  return item
+}
+
+interface CursorRow {
+  job_id: string
+  partition_id: number
+  tenant_id: string
+  version: number
+  slot_at: EpochMs
+  due_at: EpochMs
+  recorded_at: EpochMs | null
+  schedule: StoredSchedule
+  anchor_at: EpochMs
+  priority: number
+  overlap_policy: OverlapPolicy
+  misfire_policy: MisfirePolicy
+  misfire_window_seconds: number | null
+  jitter_seconds: number
+  route: string
+  own_rows: boolean
+  limited: boolean
+  runs: number
+  calendars: CursorCalendars | null
+  graph_id: string | null
+}
+
+interface AnswerRow {
+  job_id: string
+  slot_ms: EpochMs
+  answer: FireAnswer['answer']
+}
+
+function toCursor(row: CursorRow): Cursor {
+  return {
+    jobId: row.job_id,
+    partitionId: row.partition_id,
+    tenantId: row.tenant_id,
+    version: row.version,
+    slotAt: row.slot_at,
+    dueAt: row.due_at,
+    recordedAt: row.recorded_at,
+    schedule: row.schedule,
+    anchorAt: row.anchor_at,
+    priority: row.priority,
+    overlapPolicy: row.overlap_policy,
+    misfirePolicy: row.misfire_policy,
+    misfireWindowSeconds: row.misfire_window_seconds,
+    jitterSeconds: row.jitter_seconds,
+    route: row.route,
+    limited: row.limited,
+    ownRows: row.own_rows,
+    runs: row.runs,
+    calendars: row.calendars,
+    graphId: row.graph_id,
+  }
+}

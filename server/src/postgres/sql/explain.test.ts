@@ -1,0 +1,90 @@
+// The plans of the hot statements on a large database, as the store's own pool plans them: none reads a whole table,
+// neither its rows nor an index of it from end to end.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import type pg from 'pg'
+import { dashboardStatements } from '../../../test/dashboard-statements.ts'
+import { useDatabase } from '../../../test/database.ts'
+import { graphStatements } from '../../../test/graph-statements.ts'
+import { hotFireStatements } from '../../../test/hot-fire-statements.ts'
+import { hotRunStatements } from '../../../test/hot-run-statements.ts'
+import { type HotStatement, hotStatements } from '../../../test/hot-statements.ts'
+import { fillDatabase } from '../../../test/large-database.ts'
+import { sql } from '../../lib/sql.ts'
+import type { Database } from '../connection/database.ts'
+
+const tables = [
+  ...['cursors', 'job_versions', 'jobs', 'slots', 'attempts', 'live', 'batches', 'job_edges'],
+  ...['graph_runs', 'run_roots', 'run_notes', 'job_activity', 'tenant_activity'],
+]
+
+interface Node {
+  'Node Type': string
+  'Relation Name'?: string
+  'Index Cond'?: string
+  'Index Name'?: string
+  Plans?: Node[]
+}
+
+/** Reads no more than the first rows, in the order of the index. */
+const bounding = ['Limit', 'LockRows', 'Result', 'Append', 'Merge Append']
+
+/** The tables that a plan reads from one end to the other, in whatever order; days by the name of their parent. */
+function wholeReads(node: Node, bounded = false): string[] {
+  const { 'Node Type': type, 'Relation Name': name = '', 'Index Cond': condition } = node
+  const relation = name.replace(/_\d{8}$/, '')
+  const whole =
+    type === 'Seq Scan' || (/^Index( Only)? Scan$/.test(type) && condition === undefined && !bounded)
+  // A bitmap names only its index, which begins with the name of its table.
+  if (type === 'Bitmap Index Scan' && condition === undefined) return [`${node['Index Name']} by ${type}`]
+  const below = type === 'Limit' || (bounded && bounding.includes(type))
+  const found = (node.Plans ?? []).flatMap((plan) => wholeReads(plan, below))
+  return whole && tables.includes(relation) ? [`${relation} by ${type}`, ...found] : found
+}
+
+async function planOf(client: pg.Client, { statement, values, types }: HotStatement): Promise<Node> {
+  const literals: string[] = []
+  for (const value of values) {
+    const { rows } = await client.query<{ value: string }>(`SELECT quote_nullable((${value})::text) AS value`)
+    literals.push(rows[0]!.value)
+  }
+  const name = `plan_${statement.name.toLowerCase()}`
+  await client.query(`PREPARE ${name}${types && `(${types})`} AS ${statement.text}`)
+  const call = `${name}${literals.length > 0 ? `(${literals.join(', ')})` : ''}`
+  const { rows } = await client.query(`EXPLAIN (FORMAT JSON) EXECUTE ${call}`)
+  await client.query(`DEALLOCATE ${name}`)
+  return rows[0]['QUERY PLAN'][0].Plan
+}
+
+/** Plans as the pool of the store does. */
+async function adopt(database: Database, client: pg.Client): Promise<void> {
+  const settings = sql('selectPlannerSettings')`
+    SELECT name, setting FROM pg_settings WHERE name LIKE 'enable_%' OR name IN ('plan_cache_mode', 'jit', 'random_page_cost')`
+  const { rows } = await database.query<{ name: string; setting: string }>(settings, [])
+  for (const { name, setting } of rows)
+    await client.query('SELECT set_config($1, $2, false)', [name, setting])
+  // As lockCursors leaves it for firePlain, and lockFreeJobs for insertTriggers.
+  for (const name of ['unlocked', 'triggered'])
+    await client.query(`SELECT set_config('carillon.${name}', '{}', false)`)
+}
+
+for (const analyzed of [true, false]) {
+  test(`no hot statement reads a whole table${analyzed ? '' : ' when nothing was ever analyzed'}`, async (t) => {
+    const { client, database } = await useDatabase(t)
+    await client.query(fillDatabase)
+    if (analyzed) await client.query('VACUUM ANALYZE')
+    await adopt(database, client)
+    const found: string[] = []
+    for (const one of [
+      ...hotStatements,
+      ...graphStatements,
+      ...hotRunStatements,
+      ...hotFireStatements,
+      ...dashboardStatements,
+    ]) {
+      for (const whole of new Set(wholeReads(await planOf(client, one))))
+        found.push(`${one.statement.name}: ${whole}`)
+    }
+    assert.deepEqual(found, [])
+  })
+}

@@ -1,0 +1,46 @@
+// Pieces that statements of several files share.
+import { type Fragment, fragment } from '../../lib/sql.ts'
+
+/** Whether executions of a version (v) wait to be counted. */
+export const isLimited = fragment`
+  (v.concurrency_key IS NOT NULL OR (v.overlap_policy = 'ALLOW' AND v.concurrency_limit IS NOT NULL))`
+
+/** Whether the job of a cursor (c) starts runs of its graph. */
+export const isRoot = fragment`(c.graph_id IS NOT NULL AND NOT c.depends)`
+
+/**
+ * Whether anything of a job is under way, waits to go, or is owed. What waits for others of a run (blocked) is not; a run of
+ * which it is a root is. Scattered: as its cursor says.
+ */
+export const isUnderWay = (job: Fragment, scattered: Fragment): Fragment => fragment`
+  coalesce(
+    (SELECT true FROM live l WHERE l.job_id = ${job} AND l.state <> 'blocked' LIMIT 1),
+    (SELECT true FROM catchups k WHERE k.job_id = ${job} LIMIT 1),
+    (SELECT true FROM batches b WHERE b.batch_id = batch_of((
+      -- No slot that lies ahead is recorded: the days to come are not even opened ([m] a trigger: 0.5 ms less).
+      SELECT s.execution_id FROM slots s WHERE s.job_id = ${job} AND s.slot < now() + interval '1 hour'
+      ORDER BY s.slot DESC LIMIT 1))
+      AND ${job} = ANY (b.job_ids) LIMIT 1),
+    CASE WHEN ${scattered} THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[${job}] LIMIT 1) END,
+    (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1),
+    false)`
+
+/** A row of `live` (l) that a worker has just taken, with its version (v): all that is needed to run it. See `SingleRow`. */
+export const claimedSingle = fragment`
+  l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms, to_ms(l.rank) AS rank_ms,
+  NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms, l.attempt, l.losses,
+  CASE WHEN l.worker_id IS NOT NULL THEN l.payload_override::text END AS payload_override, l.idempotency_key,
+  l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms, coalesce(l.host = 'suspect', false) AS suspect, l.run_id,
+  v.tenant_id, v.name, v.execution, v.retry_policy, v.priority AS job_priority, v.jitter_seconds`
+
+/** Nothing of an execution was recorded before it was made, which its id tells; an hour for clocks that differ. */
+export const recordedSince = (id: Fragment): Fragment => fragment`
+  from_ms(('x' || translate(left((${id})::text, 13), '-', ''))::bit(48)::bigint) - interval '1 hour'`
+
+/** What the calendars hold that a version (v) names; null: it names none. */
+export const calendarsOfVersion = fragment`
+  CASE WHEN v.calendars IS NOT NULL THEN (
+    SELECT json_build_object('entries', json_object_agg(n.name, coalesce(k.entries, '[]')),
+      'revision', coalesce(sum(k.revision), 0))
+    FROM unnest(v.calendars) AS n(name) LEFT JOIN calendars k ON k.tenant_id = v.tenant_id AND k.name = n.name
+  ) END`

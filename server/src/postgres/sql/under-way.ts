@@ -1,0 +1,28 @@
+// What is under way, as every list of executions reads it: plain first attempts in batches (b, u), the rest in `live` (l).
+import { type Fragment, fragment } from '../../lib/sql.ts'
+
+export const batchedStatus = fragment`
+  CASE WHEN b.worker_id IS NULL THEN 'PENDING' WHEN b.cancels ? u.place::text THEN 'CANCELLING' ELSE 'RUNNING' END AS status`
+
+export const places = fragment`
+  CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)`
+
+// Of a job in batches, newest first. $1 job, $2 before; `batches`: those that may have some of it. A job may have a million that
+// wait, a hundred to a batch: in this order a LIMIT looks at no more than it takes.
+export const enqueuedOfJob = (batches: Fragment): Fragment => fragment`
+  FROM (SELECT * FROM ${batches} WHERE batch_id <= $2::uuid ORDER BY batch_id DESC) b ${places}
+  WHERE u.job_id = $1 AND execution_at(b.batch_id, u.place) < $2::uuid ORDER BY b.batch_id DESC, u.place DESC`
+
+export const batchesOfJob = fragment`(SELECT * FROM batches WHERE job_ids @> ARRAY[$1::uuid]) o`
+
+export const statusOfLive = fragment`
+  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state IN ('running', 'awaiting') THEN 'RUNNING'
+    WHEN l.state = 'blocked' THEN 'WAITING_DEPENDENCIES'
+    WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING' ELSE 'PENDING' END`
+
+// $1 job, $2 before. In two parts, as the indexes are.
+export const liveOfJob = fragment`(
+    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid AND state <> 'blocked'
+    UNION ALL
+    SELECT * FROM live WHERE job_id = $1 AND execution_id < $2::uuid AND state = 'blocked'
+  ) l`

@@ -1,0 +1,125 @@
+// Entry of a server process beside the first one, on the database that the first one prepared: every role but `api`, or a
+// worker for what may kill the process it runs in.
+import { once } from 'node:events'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { furtherRoles, readConfig } from '../config/read.ts'
+import { embeddedDatabase } from '../embedded-postgres/hold-postgres.ts'
+import { reachSocketDir } from '../embedded-postgres/postmaster.ts'
+import { killGroup } from '../lib/process-groups.ts'
+import { DatabaseClock } from '../lib/time/clock.ts'
+import { realTimers } from '../lib/time/timers.ts'
+import { workerRegistered } from '../telemetry/events.ts'
+import { startLog } from '../telemetry/log.ts'
+import { ProcessMetrics, reportEveryMs } from '../telemetry/process-metrics.ts'
+import { createCommandsTask } from '../wiring/commands.ts'
+import { createHandlersTask } from '../wiring/handlers.ts'
+import { type RunningServer, type ServerOptions, startServer } from '../wiring/server.ts'
+import type { Groups } from '../worker/executors/command-process.ts'
+import { sayError } from './console.ts'
+import { aliveEveryMs, type ProcessTask, type ProcessWord } from './messages.ts'
+
+/** Told to the first process, which kills them when we die. */
+class ToldGroups implements Groups {
+  inHaste = false
+  readonly #groups = new Set<number>()
+
+  async started(group: number): Promise<void> {
+    this.#groups.add(group)
+    await tell({ groupStarted: group })
+  }
+
+  ended(group: number): void {
+    this.#groups.delete(group)
+    tell({ groupEnded: group }).catch(() => {})
+  }
+
+  kill(): void {
+    for (const group of this.#groups) killGroup(group, 'SIGKILL')
+  }
+}
+
+/** Resolves when it is on its way: what was sent is read even if we die. */
+function tell(word: ProcessWord): Promise<void> {
+  return new Promise((resolve, reject) => {
+    if (!process.connected) reject(new Error('the first process is gone'))
+    else process.send!(word, undefined, {}, (error) => (error ? reject(error) : resolve()))
+  })
+}
+
+// The terminal's signals reach the first process too, which asks us to stop in its own time.
+process.on('SIGINT', () => {})
+process.on('SIGHUP', () => {})
+const stopped = new Promise<'asked' | 'alone'>((resolve) => {
+  process.once('SIGTERM', () => resolve('asked'))
+  process.once('disconnect', () => resolve('alone'))
+})
+const config = readConfig()
+startLog({
+  level: config.logLevel,
+  plain: process.stderr.isTTY === true,
+  write: (line) => void process.stderr.write(line),
+})
+workerRegistered.subscribe(({ workerId }) => void tell({ workerId }).catch(() => {}))
+const clock = new DatabaseClock()
+const metrics = new ProcessMetrics(() => clock.monotonicMs())
+const groups = new ToldGroups()
+const told = await Promise.race([once(process, 'message'), stopped])
+// Nothing has begun yet.
+if (typeof told === 'string') process.exit(0)
+const task = told[0] as ProcessTask
+// A handler that never lets go of the thread silences it, and the first process ends us.
+sayAlive()
+try {
+  const address =
+    config.databaseUrl === null
+      ? { socketDir: await reachSocketDir(join(config.dataDir, 'pg')), database: embeddedDatabase }
+      : { url: config.databaseUrl }
+  const api = { operatorKey: '' }
+  const server = await startServer({ config, address, api, ...optionsOf(task) })
+  void sayCounts(task, server)
+  // Alone: nobody would end what we have started if we died, and the database may be gone with the first process.
+  const isAlone = (await stopped) === 'alone'
+  groups.inHaste = isAlone
+  await server.stop(isAlone ? 0 : config.drainMs)
+  groups.kill()
+  await report(task, server)
+  if (task.kind === 'commands') await rm(task.base, { recursive: true, force: true }).catch(() => {})
+  process.exit(0)
+} catch (error) {
+  groups.kill()
+  // The first process starts us again.
+  sayError(`a further server process could not start: ${(error as Error).message}`)
+  process.exit(1)
+}
+
+function optionsOf(task: ProcessTask): Pick<ServerOptions, 'roles' | 'createTask' | 'onDrained'> {
+  if (task.kind === 'roles') return { roles: furtherRoles(config) }
+  if (task.kind === 'commands') {
+    return {
+      roles: ['worker'],
+      createTask: (deps) => createCommandsTask(deps, { groups, base: task.base }),
+      // What is left is handed back now: it must be over before another worker begins it anew.
+      onDrained: () => {
+        groups.inHaste = true
+      },
+    }
+  }
+  return { roles: ['worker'], createTask: (deps) => createHandlersTask(deps, task) }
+}
+
+function sayAlive(): void {
+  tell({ alive: true }).catch(() => {})
+  realTimers.schedule(aliveEveryMs, sayAlive)
+}
+
+async function sayCounts(task: ProcessTask, server: RunningServer): Promise<void> {
+  await report(task, server)
+  realTimers.schedule(reportEveryMs, () => void sayCounts(task, server))
+}
+
+async function report({ kind }: ProcessTask, server: RunningServer): Promise<void> {
+  // Only workers of HTTP are alike: a mean of others would say nothing.
+  const utilization = kind === 'roles' ? server.utilization() : null
+  await tell({ report: await metrics.report(utilization) }).catch(() => {})
+}

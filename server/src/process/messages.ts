@@ -1,0 +1,21 @@
+// What the first process and the further ones say to each other, over the channel between them.
+import type { ProcessReport } from '../telemetry/process-metrics.ts'
+
+/** What a further process is for. */
+export type ProcessTask =
+  | { kind: 'roles' }
+  /** Shell commands and bundles. `base`: where they have their directories; private, and the first process's to remove. */
+  | { kind: 'commands'; base: string }
+  /** Handlers of a file. `api`: where and with which key to put its scheduled jobs; null: nowhere. */
+  | { kind: 'handlers'; file: string; api: { url: string; key: string } | null }
+
+/** From a further process. What it started ends with it, and what it held runs elsewhere at once. */
+export type ProcessWord =
+  | { workerId: string }
+  | { groupStarted: number }
+  | { groupEnded: number }
+  | { alive: true }
+  | { report: ProcessReport }
+
+/** How often a further process says that it lives. */
+export const aliveEveryMs = 2_000

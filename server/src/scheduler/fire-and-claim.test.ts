@@ -1,0 +1,75 @@
+// What is little fires into the hands of the worker of the same process.
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setup as setupFire } from '../../test/fire-scene.ts'
+import { serverRoute } from '../domain/queue/route.ts'
+import type { Claimed } from '../ports/queue.ts'
+
+async function setup({ hasRoom = true } = {}) {
+  const scene = await setupFire()
+  const workerId = await scene.addWorker()
+  const counts: number[] = []
+  const ended: (Claimed | null)[] = []
+  scene.setTaker({
+    begin(count) {
+      counts.push(count)
+      return hasRoom ? { workerId, route: serverRoute, end: (claimed) => void ended.push(claimed) } : null
+    },
+  })
+  async function fireAt600(count: number) {
+    for (let i = 0; i < count; i++) await scene.createEvery(600, 600)
+    await scene.load()
+    return scene.fire()
+  }
+  return { ...scene, workerId, counts, ended, fireAt600 }
+}
+
+test('what is little is taken with its commit, and nobody is told that it waits', async () => {
+  const { fireAt600, counts, ended, told } = await setup()
+  await fireAt600(3)
+  assert.deepEqual(counts, [3])
+  assert.deepEqual(
+    ended.map((claimed) => claimed!.batches.map(({ positions }) => positions)),
+    [[[0, 1, 2]]],
+  )
+  assert.deepEqual(told, [])
+})
+
+test('when some of it was not taken, whoever claims is told', async () => {
+  const { fireAt600, trigger, createJob, ended, told } = await setup()
+  await trigger(await createJob({ priority: 1, slotAt: null }))
+  await fireAt600(2)
+  assert.deepEqual(ended, [{ batches: [], live: [] }])
+  assert.deepEqual(told, ['enqueued'])
+})
+
+test('more than fifty at once are claimed', async () => {
+  const { fireAt600, counts, told } = await setup()
+  await fireAt600(51)
+  assert.deepEqual([counts, told], [[], ['enqueued']])
+})
+
+test('without room in the hand of the worker it is fired all the same', async () => {
+  const { counts, told, list, createEvery, load, fire } = await setup({ hasRoom: false })
+  const job = await createEvery(600, 600)
+  await load()
+  await fire()
+  assert.deepEqual([counts, told], [[1], ['enqueued']])
+  assert.equal((await list(job)).executions.length, 1)
+})
+
+test('when the answer is lost nobody knows what was taken, and the slot is not fired twice', async () => {
+  const { createEvery, load, fire, ended, takeBy, slots, slotsOf, world } = await setup()
+  const job = await createEvery(600, 600)
+  await load()
+  takeBy(async (items, taker) => {
+    await slots.fireAndTake(items, taker)
+    throw new Error('the answer was lost')
+  })
+  await assert.rejects(fire(), /was lost/)
+  assert.deepEqual(ended, [null])
+  takeBy((items, taker) => slots.fireAndTake(items, taker))
+  await world.advance(1_000)
+  await fire()
+  assert.equal(slotsOf(job).length, 1)
+})

@@ -1,4 +1,0 @@
-import { testLogs } from '../../test/conformance/logs.ts'
-import { testOnStores } from '../../test/conformance/stores.ts'
-
-testOnStores(testLogs)

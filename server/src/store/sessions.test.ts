@@ -1,4 +1,0 @@
-import { testSessions } from '../../test/conformance/sessions.ts'
-import { testOnStores } from '../../test/conformance/stores.ts'
-
-testOnStores(testSessions)

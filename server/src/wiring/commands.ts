@@ -1,0 +1,36 @@
+// The worker of shell commands and bundles: what it runs, and by whom.
+import { join } from 'node:path'
+import { commandVariables } from '../config/read.ts'
+import { StoredArtifacts } from '../postgres/jobs/artifacts.ts'
+import { createArtifactExecutor } from '../worker/executors/artifact.ts'
+import { BundleCache } from '../worker/executors/bundle-cache.ts'
+import type { Groups } from '../worker/executors/command-process.ts'
+import { GroupWatch } from '../worker/executors/group-watch.ts'
+import { createShellExecutor } from '../worker/executors/shell.ts'
+import type { RoleDeps } from './scheduler.ts'
+import type { WorkerTask } from './worker.ts'
+
+export function createCommandsTask(
+  { config, world, database }: RoleDeps,
+  place: { groups: Groups; base: string },
+): WorkerTask {
+  const { clock, timers } = world
+  const { shellCommands, artifactsDir, artifactCpuSeconds, artifactMemoryMb } = config
+  const deps = { timers, variables: commandVariables(), ...place }
+  const executors: Extract<WorkerTask, { kind: 'commands' }>['executors'] = {}
+  if (shellCommands.length > 0) executors.shell = createShellExecutor(deps, shellCommands)
+  if (config.artifacts) {
+    const bundles = new BundleCache(clock, { directory: join(config.dataDir, 'artifacts') })
+    executors.artifact = createArtifactExecutor(
+      {
+        ...deps,
+        artifacts: new StoredArtifacts(database),
+        artifactsDir,
+        bundles,
+        watch: new GroupWatch(timers),
+      },
+      { cpuSeconds: artifactCpuSeconds, memoryMb: artifactMemoryMb },
+    )
+  }
+  return { kind: 'commands', capacity: config.commandsMax, executors }
+}

@@ -1,0 +1,25 @@
+// The worker of `--handlers FILE`: the jobs that the user's file exports, run in this process.
+import { defaultTenantId } from '../domain/tenants/tenant.ts'
+import type { RoleDeps } from './scheduler.ts'
+import type { WorkerTask } from './worker.ts'
+
+/** As many as a worker of the SDK runs at once by default. */
+const handlersCapacity = 50
+
+export async function createHandlersTask(
+  { config }: RoleDeps,
+  { file, api }: { file: string; api: { url: string; key: string } | null },
+): Promise<WorkerTask> {
+  // Here and nowhere else: the file is the user's code, and no other process must run it.
+  const { loadHandlers, putHandlerJobs } = await import('../worker/executors/handlers.ts')
+  const { names, executor, jobs } = await loadHandlers(file)
+  if (api !== null) await putHandlerJobs(jobs, api)
+  return {
+    kind: 'handlers',
+    capacity: handlersCapacity,
+    tenantId: defaultTenantId,
+    handlers: names,
+    labels: config.labels,
+    executor,
+  }
+}

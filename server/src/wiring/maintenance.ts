@@ -1,0 +1,63 @@
+// What people asked for that takes its time, what comes due by itself, and what is to be forgotten. Every scheduler
+// runs these; whoever comes first does the work.
+
+import { operationDaysKept } from '../domain/jobs/operation.ts'
+import { LaneChooser } from '../domain/queue/lane.ts'
+import { redriveDue, redriveDueEveryMs } from '../maintenance/redrive-due.ts'
+import { resumePaused, resumePausedEveryMs } from '../maintenance/resume-paused.ts'
+import { runOperation, runOperationsEveryMs } from '../maintenance/run-operations.ts'
+import { StoredRunSteps } from '../postgres/graphs/run-steps.ts'
+import { pruneStats, StatsFold } from '../postgres/history/job-stats.ts'
+import { pruneLogs } from '../postgres/history/logs.ts'
+import { foldDays, pruneRollups, RollupFold } from '../postgres/history/rollups.ts'
+import { StoredOperations } from '../postgres/jobs/operations.ts'
+import { StoredRequests, storesOn } from '../postgres/jobs/requests.ts'
+import type { RoleDeps } from './scheduler.ts'
+
+const foldStatsEveryMs = 10_000
+const foldRollupsEveryMs = 2_000
+const foldDaysEveryMs = 60_000
+const forgetEveryMs = 60_000
+const forgottenMax = 5_000
+
+export function startChores({ world, database, wakeup, startLoop }: RoleDeps): void {
+  const { jobs, deadLetters } = storesOn(database)
+  const operations = new StoredOperations(database)
+  const requests = new StoredRequests(database)
+  const runSteps = new StoredRunSteps(database)
+  const lanes = new LaneChooser()
+  const onChanged = () => wakeup.send('changes')
+  const onReady = () => {
+    wakeup.send('queue')
+    wakeup.send('waiting')
+  }
+  const onCancelled = () => {
+    wakeup.send('cancels')
+    wakeup.send('waiting')
+  }
+  const run = startLoop('run operations', runOperationsEveryMs, () =>
+    runOperation({ ...world, operations, lanes, onChanged, onReady, onCancelled }),
+  )
+  wakeup.on('operations', () => run.wake())
+  startLoop('resume paused jobs', resumePausedEveryMs, () => resumePaused({ jobs, onChanged }))
+  startLoop('redrive dead letters', redriveDueEveryMs, () =>
+    redriveDue({ ...world, deadLetters, lanes, onReady }),
+  )
+  const fold = new StatsFold(database)
+  startLoop('fold statistics', foldStatsEveryMs, () => fold.step())
+  for (const feed of ['tenant', 'job', 'skip'] as const) {
+    const rollup = new RollupFold(database, feed)
+    startLoop(`fold rollups: ${feed}`, foldRollupsEveryMs, () => rollup.step())
+  }
+  startLoop('fold rollups: day', foldDaysEveryMs, () => foldDays(database))
+  startLoop('forget the old', forgetEveryMs, async () => {
+    const answers = await requests.forget(forgottenMax)
+    const ended = await operations.forget(operationDaysKept, forgottenMax)
+    const runs = await runSteps.forget(forgottenMax)
+    const days = await pruneStats(database)
+    const logs = await pruneLogs(database)
+    const rollups = await pruneRollups(database)
+    const isFull = [answers, ended, runs].includes(forgottenMax)
+    return isFull || [days, logs, rollups].includes('more') ? 'more' : 'idle'
+  })
+}

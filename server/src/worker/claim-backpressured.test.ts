@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { setupHand } from '../../test/in-flight.ts'
+import { sharedLane } from '../domain/queue/lane.ts'
+import { serverRoute } from '../domain/queue/route.ts'
+import type { ClaimOrder, Queue } from '../ports/queue.ts'
+import { Claimer } from './claim.ts'
+import { Definitions } from './definitions.ts'
+
+test('while its scheduler has a herd to fire a worker asks for no more than a batch of it now and then, and for all of the quiet', async () => {
+  const { hand, world, takeLive } = setupHand({ capacity: 20_000 })
+  const asked: Record<string, number>[] = []
+  let isPressed = true
+  const queue = {
+    waiting: async () => ({
+      lanes: [
+        { lane: sharedLane, weight: 1 },
+        { lane: 'herd', weight: 1 },
+      ],
+      hosts: ['full.example'],
+    }),
+    async claim({ lanes, hosts, singles = false }: ClaimOrder) {
+      const counts = Object.fromEntries(lanes.map(({ lane, count }) => [lane, count]))
+      if (!singles) asked.push({ ...counts, hosts: hosts.reduce((sum, { count }) => sum + count, 0) })
+      return { batches: [], live: [] }
+    },
+    returnUnknown: async () => 0,
+  } satisfies Partial<Queue>
+  const claimer = new Claimer({
+    clock: world.clock,
+    queue: queue as Partial<Queue> as Queue,
+    graphRuns: { parentsOf: async () => new Map() },
+    hand,
+    definitions: new Definitions({ definitions: async () => [] }, '1.2.3'),
+    signer: { load: async () => {} },
+    routes: async () => [serverRoute],
+    isMortal: false,
+    workerId: () => 'worker',
+    isPressed: () => isPressed,
+    isDraining: () => false,
+    onTaken() {},
+    onLeft() {},
+  })
+  await claimer.step()
+  await world.advance(249)
+  await claimer.step()
+  await world.advance(1)
+  await claimer.step()
+  takeLive('a', 100, 'herd')
+  await world.advance(250)
+  await claimer.step()
+  isPressed = false
+  await claimer.step()
+  assert.deepEqual(asked, [
+    { [sharedLane]: 100, herd: 100, hosts: 100 },
+    { [sharedLane]: 100, hosts: 100 },
+    { [sharedLane]: 100, herd: 100, hosts: 100 },
+    { [sharedLane]: 150, hosts: 0 },
+    { [sharedLane]: 75, herd: 75, hosts: 150 },
+  ])
+})

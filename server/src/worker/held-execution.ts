@@ -1,0 +1,105 @@
+// An execution in a worker's hands.
+import type { AttemptEnd } from '../domain/queue/attempt.ts'
+import type { ExecutionKind } from '../domain/queue/execution.ts'
+import type { Stop } from '../lib/stop.ts'
+import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
+import type { ParentResult } from '../ports/graph-runs.ts'
+import type { Prepared } from './prepare.ts'
+
+export interface Task {
+  readonly executionId: string
+  readonly jobId: string
+  readonly version: number
+  readonly kind: ExecutionKind
+  readonly lane: string
+  readonly slot: EpochMs
+  readonly enqueuedAt: EpochMs
+  readonly attempt: number
+  readonly losses: number
+  readonly prepared: Prepared
+  /** A body of its own, when it was triggered with one. */
+  readonly bodyOverride: string | null
+  /** Null: derived from job and slot, or execution. */
+  readonly idempotencyKey: string | null
+  /** What the attempt before left for this one, as the executor is to get it; null: nothing. */
+  readonly checkpoint: { value: unknown } | null
+  /** When the time of all attempts together is over; null: it is not limited. */
+  readonly totalDeadline: EpochMs | null
+  /** The graph run it belongs to; null: it runs alone. */
+  readonly runId: string | null
+  /** What it runs after, where the executor is to get it. */
+  readonly parents: readonly ParentResult[]
+  /** It was lost with a worker that it may have killed. */
+  readonly isSuspect: boolean
+  /** The batch it came in; null: it is a row of its own in `live`. */
+  batch: BatchInHand | null
+  readonly position: number
+  /** Of the row it is held by. */
+  fence: number
+  /** On the monotonic clock. */
+  readonly claimedMs: number
+  /** Ended without an `end`: it was not started, or its target will say how it ended. */
+  state: 'queued' | 'running' | 'ended'
+  startedAt: EpochMs | null
+  end: AttemptEnd | null
+  /** Its target has taken it, and has until then to say how it ended; null: it has not. */
+  awaitingUntil: EpochMs | null
+  abort: Stop | null
+  /** When this worker heard that somebody cancelled it, on the monotonic clock; null: it has not. */
+  cancelledMs: number | null
+  /** Its attempt has ended, and says nothing more; one that does not stop may go on talking. */
+  isOver: boolean
+  /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
+  leaving: boolean
+}
+
+/** What of its time is left for this attempt. */
+export function timeoutMsOf({ prepared, totalDeadline }: Task, now: EpochMs): number {
+  if (totalDeadline === null) return prepared.timeoutMs
+  return Math.max(1, Math.min(prepared.timeoutMs, totalDeadline - now))
+}
+
+/** The end of an attempt that was stopped because somebody cancelled it. The store knows who did. */
+export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd {
+  return {
+    outcome: 'cancelled',
+    startedAt,
+    finishedAt: epochMs(startedAt + durationMs),
+    durationMs,
+    httpStatus: null,
+    error: { type: 'CANCELLED', message: 'The call was aborted.' },
+    preview: null,
+    retryAt: null,
+    deadReason: null,
+  }
+}
+
+/**
+ * The end of an attempt that its worker gives up, for a reason of its own: the next one may start at once, however many
+ * were lost. The target was called, so the number is used.
+ */
+export function endGivenUp({ startedAt }: Task, now: EpochMs, message: string): AttemptEnd {
+  return {
+    outcome: 'lost',
+    startedAt,
+    finishedAt: now,
+    durationMs: null,
+    httpStatus: null,
+    error: { type: 'WORKER_LOST', message },
+    preview: null,
+    retryAt: now,
+    deadReason: null,
+  }
+}
+
+/** A claimed batch; it lives at most `batchMsMax`. */
+export interface BatchInHand {
+  readonly batchId: string
+  readonly fence: number
+  readonly claimedMs: number
+  readonly tasks: Task[]
+  /** Tasks that have not ended. */
+  open: number
+  /** On its way into the store: whatever still runs of it goes on alone. */
+  settling: boolean
+}

@@ -1,0 +1,308 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { aborted, idsOf, ok, refused, setupHand as setup } from '../../test/in-flight.ts'
+import { aheadMax, aheadMin, batchMsMax, startsPerTurn } from './in-flight.ts'
+import { noHost } from './prepare.ts'
+
+test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
+  const { hand, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 7)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 4)))
+  assert.deepEqual([hand.size, hand.queued], [7, 3])
+  await end(tasks[2]!)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 5)))
+  await end(tasks[0]!)
+  await end(tasks[1]!)
+  assert.deepEqual(started, idsOf(tasks))
+  assert.equal(hand.queued, 0)
+})
+
+test('a host that is full does not hold up another', () => {
+  const { started, takeLive } = setup()
+  takeLive('full', 9)
+  const [other] = takeLive('other', 1)
+  assert.equal(started.at(-1), other!.executionId)
+})
+
+test('what comes later does not overtake what waits for the same host', async () => {
+  const { started, takeLive, end } = setup()
+  const first = takeLive('a', 5)
+  const later = takeLive('a', 1)
+  await end(first[0]!)
+  assert.deepEqual(started, idsOf(first))
+  await end(first[1]!)
+  assert.equal(started.at(-1), later[0]!.executionId)
+})
+
+test('a host that keeps failing is called ten times a second and no more, until it lives again', async () => {
+  const { hand, world, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 100)
+  // Twenty failures open the circuit; ten starts later it rests.
+  for (let i = 0; i < 30; i++) await end(tasks[i]!, refused)
+  assert(hand.gate.isOpen('a'))
+  const before = started.length
+  assert(before < 36, `${before} calls`)
+  hand.pump()
+  assert.equal(started.length, before)
+  await world.advance(1_000)
+  hand.pump()
+  assert(started.length > before)
+  await end(tasks[started.length - 1]!, ok)
+  assert.equal(hand.gate.isOpen('a'), false)
+})
+
+test('a batch is passed on as one when its last execution has ended', async () => {
+  const { takeBatch, end, endedBatches, endedLive } = setup()
+  const batch = takeBatch(['a', 'b', 'c'])
+  await end(batch.tasks[1]!)
+  await end(batch.tasks[0]!)
+  assert.deepEqual(endedBatches, [])
+  await end(batch.tasks[2]!)
+  assert.deepEqual(endedBatches, [idsOf(batch.tasks)])
+  assert.deepEqual(endedLive, [])
+  assert(batch.tasks.every((task) => task.state === 'ended' && task.end !== null))
+})
+
+test('a single execution is passed on when it has ended', async () => {
+  const { takeLive, end, endedLive } = setup()
+  const tasks = takeLive('a', 2)
+  await end(tasks[1]!)
+  assert.deepEqual(endedLive, idsOf([tasks[1]!]))
+})
+
+test('what has ended stays in hand until it is recorded', async () => {
+  const { hand, takeBatch, end } = setup()
+  const batch = takeBatch(['a', 'b'], 'lane')
+  for (const task of batch.tasks) await end(task)
+  assert.deepEqual([hand.size, hand.inLane('lane')], [2, 2])
+  assert.deepEqual(hand.known(), idsOf(batch.tasks))
+  for (const task of batch.tasks) hand.drop(task)
+  hand.dropBatch(batch)
+  assert.deepEqual([hand.size, hand.inLane('lane')], [0, 0])
+  assert.deepEqual(hand.known(), [])
+  hand.drop(batch.tasks[0]!)
+  assert.equal(hand.inLane('lane'), 0, 'dropped once')
+})
+
+test('a batch is let go after 200 ms, not before, and not while it is on its way into the store', async () => {
+  const { hand, world, takeBatch, end } = setup()
+  const batch = takeBatch(['a', 'b'])
+  const ended = takeBatch(['c'])
+  await end(ended.tasks[0]!)
+  await world.advance(batchMsMax - 1)
+  assert.deepEqual(hand.takeExpired(), { batches: [], waiting: [] })
+  await world.advance(1)
+  assert.deepEqual(hand.takeExpired(), { batches: [batch], waiting: [] })
+  batch.settling = true
+  assert.deepEqual(hand.takeExpired(), { batches: [], waiting: [] })
+})
+
+test('a single execution that waits 200 ms for its host is let go, one that runs is not', async () => {
+  const { hand, world, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 6)
+  await world.advance(batchMsMax - 1)
+  assert.deepEqual(hand.takeExpired().waiting, [])
+  await world.advance(1)
+  assert.deepEqual(idsOf(hand.takeExpired().waiting), idsOf(tasks.slice(4)))
+  assert.equal(hand.queued, 0)
+  await end(tasks[0]!)
+  assert.equal(started.length, 4, 'what was let go does not start any more')
+  assert.deepEqual(hand.takeExpired().waiting, [], 'and is let go once')
+})
+
+test('one that is taken out of its queue does not start, the others keep their order', async () => {
+  const { hand, started, takeLive, end } = setup()
+  const tasks = takeLive('a', 7)
+  hand.unqueue(tasks[5]!)
+  assert.equal(hand.queued, 2)
+  for (const task of tasks.slice(0, 3)) await end(task)
+  assert.deepEqual(started, idsOf([...tasks.slice(0, 5), tasks[6]!]))
+  assert.equal(hand.queued, 0)
+})
+
+test('without a lease that is known to hold nothing starts; with it all goes on', async () => {
+  const { hand, started, takeLive, end, allowStarts } = setup()
+  const before = takeLive('a', 5)
+  allowStarts(false)
+  const later = takeLive('b', 2)
+  await end(before[0]!)
+  hand.pump()
+  assert.deepEqual(started, idsOf(before.slice(0, 4)))
+  assert.equal(hand.queued, 3)
+  allowStarts(true)
+  hand.pump()
+  assert.deepEqual(started, idsOf([...before, ...later]))
+  assert.equal(hand.queued, 0)
+})
+
+test('giving everything up aborts every call, and what they still say is heard by nobody', async () => {
+  const { hand, world, running, started, takeLive, takeBatch, endedBatches, endedLive } = setup()
+  const batch = takeBatch(['a', 'b'], 'lane')
+  takeLive('c', 6)
+  const calls = [...running.values()]
+  assert.equal(hand.abandon().length, 8)
+  assert(calls.every(({ signal }) => signal.aborted))
+  assert.deepEqual([hand.size, hand.queued, hand.inLane('lane')], [0, 0, 0])
+  assert.deepEqual(hand.known(), [])
+  const startedBefore = started.length
+  for (const { end } of calls) end(aborted)
+  await world.advance(0)
+  assert.deepEqual([endedBatches, endedLive], [[], []])
+  assert.equal(started.length, startedBefore, 'what waited does not start')
+  assert.equal(batch.settling, false)
+})
+
+test('calls that were given up still count at their host until they have ended', async () => {
+  const { hand, world, running, started, takeLive } = setup()
+  takeLive('a', 4)
+  const calls = [...running.values()]
+  hand.abandon()
+  const later = takeLive('a', 2)
+  assert.equal(started.length, 4)
+  for (const { end } of calls) end(ok)
+  await world.advance(0)
+  assert.deepEqual(started.slice(4), idsOf(later))
+})
+
+test('one that was lost while it ran is not passed on', async () => {
+  const { hand, takeLive, end, endedLive } = setup()
+  const tasks = takeLive('a', 1)
+  hand.drop(tasks[0]!)
+  await end(tasks[0]!)
+  assert.deepEqual(endedLive, [])
+})
+
+test('how many ended lately is known for 200 to 400 ms', async () => {
+  const { hand, world, takeLive, end } = setup({ capacity: 800 })
+  await world.advance(1_000)
+  assert.equal(hand.endedRecently, 0)
+  for (const task of takeLive('a', 50)) await end(task)
+  assert.equal(hand.endedRecently, 50)
+  await world.advance(200)
+  assert.equal(hand.endedRecently, 50)
+  await world.advance(400)
+  assert.equal(hand.endedRecently, 0)
+})
+
+test('what calls no host is not held back by the cap on one, but by the lease', async () => {
+  const { takeLive, started, allowStarts, hand } = setup()
+  allowStarts(false)
+  takeLive(noHost, 20)
+  assert.deepEqual([started.length, hand.queued], [0, 20])
+  allowStarts(true)
+  hand.pump()
+  assert.deepEqual([started.length, hand.queued], [20, 0])
+  takeLive(noHost, 5)
+  assert.equal(started.length, 25)
+})
+
+test('one that is not ours any more is aborted, or does not start', async () => {
+  const { takeLive, hand, running, endedLive, end } = setup()
+  const [first, , , , waiting] = takeLive('a', 5)
+  hand.stop(waiting!)
+  assert.deepEqual([endedLive, waiting!.state], [[waiting!.executionId], 'ended'])
+  hand.stop(first!)
+  assert.equal(running.get(first!.executionId)!.signal.aborted, true)
+  assert.equal(first!.cancelledMs, null)
+  await end(first!, aborted)
+  hand.stop(first!)
+  assert.equal(endedLive.length, 2, 'what has ended stays')
+})
+
+test('what calls no host runs as far as there is room, and the rest follows in order', async () => {
+  const { hand, started, takeLive, end } = setup({ capacity: 32, runningMax: 4 })
+  const tasks = takeLive(noHost, 7)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 4)))
+  assert.deepEqual([hand.size, hand.queued], [7, 3])
+  await end(tasks[1]!)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 5)))
+  for (const task of [tasks[0]!, ...tasks.slice(2)]) await end(task)
+  assert.deepEqual(started, idsOf(tasks))
+})
+
+test('as much is claimed ahead of what runs as ended of late, and nothing while nothing ends', async () => {
+  const { hand, world, takeLive, end } = setup({ capacity: 32, runningMax: 4 })
+  assert.equal(hand.room, 4)
+  const tasks = takeLive(noHost, 4)
+  assert.equal(hand.room, 0)
+  for (const task of tasks.slice(0, 3)) await end(task)
+  assert.equal(hand.room, 3 + 3)
+  await world.advance(1_000)
+  assert.equal(hand.room, 3)
+})
+
+test('as many calls are claimed ahead as have ended in 200 ms before, up to a limit', async () => {
+  const { hand, world, takeLive, end } = setup({ capacity: 8_000 })
+  await world.advance(1_000)
+  assert.equal(hand.room, aheadMin)
+  for (const task of takeLive('a', 500)) await end(task)
+  for (const task of hand.tasks()) hand.drop(task)
+  // The next burst comes a second later, or ten.
+  await world.advance(10_000)
+  assert.equal(hand.endedRecently, 0)
+  assert.equal(hand.room, 500)
+  for (const task of takeLive('a', 1_000)) await end(task)
+  await world.advance(1_000)
+  for (const task of takeLive('b', 900)) await end(task)
+  for (const task of hand.tasks()) hand.drop(task)
+  assert.equal(hand.room, aheadMax)
+})
+
+test('when something that was claimed ahead does not start in time, less is claimed ahead again', async () => {
+  const { hand, world, takeBatch, takeLive, end } = setup({ capacity: 4_000 })
+  const endFast = async () => {
+    for (const task of takeLive('fast', 500)) await end(task)
+    for (const task of hand.tasks()) if (task.state === 'ended') hand.drop(task)
+    await world.advance(1_000)
+  }
+  await endFast()
+  assert.equal(hand.room, 500)
+  // One that still runs is only slow itself: others start.
+  takeBatch(['slow'])
+  await world.advance(batchMsMax)
+  assert.equal(hand.takeExpired().batches.length, 1)
+  assert.equal(hand.room, 500)
+  takeBatch(Array(501).fill('full'))
+  await world.advance(batchMsMax)
+  hand.takeExpired()
+  assert.equal(hand.room, aheadMin - hand.queued)
+  takeLive('full', 1)
+  await endFast()
+  assert.equal(hand.room, 500 - hand.queued)
+  hand.takeExpired()
+  assert.equal(hand.room, aheadMin - hand.queued)
+})
+
+test('of a burst of calls some start in each turn, and whoever had no turn comes first in the next one', async () => {
+  const { hand, world, started, takeLive } = setup({ capacity: 8 * 300, isPaced: true })
+  const herd = takeLive('herd', 200)
+  const quiet = takeLive('quiet', 2)
+  assert.deepEqual(started, idsOf(herd.slice(0, startsPerTurn)))
+  await world.advance(0)
+  assert.equal(started.length, herd.length + quiet.length)
+  assert.equal(hand.queued, 0)
+  // The herd's turn was first; after it the two that had none, and then the herd again.
+  const at = started.indexOf(quiet[0]!.executionId)
+  assert.deepEqual(started.slice(at, at + 2), idsOf(quiet))
+  assert(at <= 2 * startsPerTurn, `the quiet one was number ${at}`)
+  assert.deepEqual(
+    started.filter((id) => id.startsWith('herd')),
+    idsOf(herd),
+  )
+})
+
+test('what runs here is not paced: it holds up nobody but itself', () => {
+  const { started, takeLive } = setup({ capacity: 8 * 300, isPaced: true })
+  takeLive(noHost, 500)
+  assert.equal(started.length, 500)
+})
+
+test('a host without room waits for the end of a call, not for a turn', async () => {
+  const { world, started, takeLive, end } = setup({ isPaced: true })
+  const tasks = takeLive('a', 7)
+  await world.advance(0)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 4)))
+  assert.equal(world.timers.pending, 0)
+  await end(tasks[0]!)
+  assert.deepEqual(started, idsOf(tasks.slice(0, 5)))
+})

@@ -1,0 +1,120 @@
+// What a claim brought, as the tasks that a worker has in hand.
+import { executionIdAt } from '../domain/queue/execution.ts'
+import type { ParentResult } from '../ports/graph-runs.ts'
+import type { Claimed, ClaimedBatch, ClaimedLive } from '../ports/queue.ts'
+import type { Definitions } from './definitions.ts'
+import type { BatchInHand, Task } from './held-execution.ts'
+
+export interface TaskContext {
+  /** On the monotonic clock. */
+  claimedMs: number
+  /** Those of all that was claimed are loaded. */
+  definitions: Pick<Definitions, 'get'>
+  /** By execution. */
+  parents: ReadonlyMap<string, ParentResult[]>
+  isMortal: boolean
+}
+
+/** In the order of their rank. */
+export function toTasks({ batches, live }: Claimed, context: TaskContext): Task[] {
+  const ranked: { rank: number; tasks: Task[] }[] = []
+  for (const batch of batches) ranked.push({ rank: batch.rank, tasks: ofBatch(batch, context) })
+  for (const one of live) ranked.push({ rank: one.rank, tasks: [ofLive(one, context)] })
+  return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ tasks }) => tasks)
+}
+
+function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: TaskContext): Task[] {
+  const { batchId, fence, lane, enqueuedAt, kind, positions, payloads } = claimed
+  const batch: BatchInHand = {
+    batchId,
+    fence,
+    claimedMs,
+    tasks: [],
+    open: positions.length,
+    settling: false,
+  }
+  for (let i = 0; i < positions.length; i++) {
+    const position = positions[i]!
+    batch.tasks.push({
+      executionId: executionIdAt(batchId, position),
+      jobId: claimed.jobIds[i]!,
+      version: claimed.versions[i]!,
+      kind,
+      lane,
+      slot: claimed.slots[i]!,
+      enqueuedAt,
+      attempt: 1,
+      losses: 0,
+      prepared: definitions.get(claimed.jobIds[i]!, claimed.versions[i]!)!,
+      bodyOverride: payloads === null ? null : JSON.stringify(payloads[position]),
+      idempotencyKey: null,
+      checkpoint: null,
+      totalDeadline: null,
+      runId: null,
+      parents: [],
+      isSuspect: false,
+      batch,
+      position,
+      fence,
+      claimedMs,
+      state: 'queued',
+      startedAt: null,
+      end: null,
+      awaitingUntil: null,
+      abort: null,
+      cancelledMs: null,
+      isOver: false,
+      leaving: false,
+    })
+  }
+  return batch.tasks
+}
+
+function ofLive(one: ClaimedLive, { claimedMs, definitions, parents, isMortal }: TaskContext): Task {
+  return {
+    executionId: one.executionId,
+    jobId: one.jobId,
+    version: one.version,
+    kind: one.kind,
+    lane: one.lane,
+    slot: one.slot,
+    enqueuedAt: one.enqueuedAt,
+    attempt: one.attempt,
+    losses: one.losses,
+    prepared: definitions.get(one.jobId, one.version)!,
+    bodyOverride: 'payloadOverride' in one ? JSON.stringify(one.payloadOverride) : null,
+    idempotencyKey: one.idempotencyKey,
+    checkpoint: 'checkpoint' in one ? { value: one.checkpoint } : null,
+    totalDeadline: one.totalDeadline,
+    runId: one.runId,
+    parents: parents.get(one.executionId) ?? [],
+    isSuspect: isMortal && one.suspect,
+    batch: null,
+    position: 0,
+    fence: one.fence,
+    claimedMs,
+    state: 'queued',
+    startedAt: null,
+    end: null,
+    awaitingUntil: null,
+    abort: null,
+    cancelledMs: null,
+    isOver: false,
+    leaving: false,
+  }
+}
+
+/** Tenants whose keys their calls are signed with. */
+export function tenantsCalled(tasks: readonly Task[]): Set<string> {
+  const tenantIds = new Set<string>()
+  for (const { prepared } of tasks) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)
+  return tenantIds
+}
+
+export function keysOf({ batches, live }: Claimed): { jobId: string; version: number }[] {
+  const keys = live.map(({ jobId, version }) => ({ jobId, version }))
+  for (const { jobIds, versions } of batches) {
+    for (let i = 0; i < jobIds.length; i++) keys.push({ jobId: jobIds[i]!, version: versions[i]! })
+  }
+  return keys
+}

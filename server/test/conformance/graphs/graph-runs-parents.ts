@@ -1,0 +1,95 @@
+// What every implementation must tell of what an execution ran after, when the run is resumed: what was there at its time.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import { pause, resume } from '../jobs/changes.ts'
+import type { StoreScenario } from '../stores.ts'
+import { endMiddle, resumed } from './graph-runs-resume.ts'
+import { makeGraph } from './graph-scenario.ts'
+
+type Setup = (t: TestContext) => Promise<StoreScenario>
+
+export function testParentsOfResumed(name: string, setup: Setup): void {
+  test(`${name}: what is told of parents are those that took the place of others`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b>a c>b')
+    const runId = await endMiddle(g, 'failed')
+    await resumed(g, runId)
+    await g.finish(runId, 'b')
+    const executionId = await g.executionOf(runId, 'c')
+    const [parent] = (await s.graphRuns.parentsOf([executionId])).get(executionId)!
+    const b = await g.executionOf(runId, 'b')
+    assert.deepEqual([parent?.executionId, parent?.status, parent?.result], [b, 'SUCCEEDED', 'result of b'])
+  })
+
+  test(`${name}: what an earlier execution ran after stays as it was, however often its run is resumed`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b>a c>a,b:failure')
+    const parentsOf = async (executionId: string) => {
+      const parents = (await s.graphRuns.parentsOf([executionId], runId)).get(executionId)!
+      return parents.map((parent) => [parent.executionId, parent.status, parent.result])
+    }
+    const runId = await endMiddle(g, 'failed')
+    const a = [await g.executionOf(runId, 'a'), 'SUCCEEDED', 'result of a']
+    const told = new Map<string, unknown>()
+    /** The middle has ended so. */
+    const tell = async (how: 'FAILED' | 'TIMED_OUT' | 'SUCCEEDED', result: string | null) => {
+      const b = [await g.executionOf(runId, 'b'), how, result]
+      told.set(await g.executionOf(runId, 'c'), [a, b])
+    }
+    await tell('FAILED', 'oops')
+    await g.finish(runId, 'c', 'failed')
+    await resumed(g, runId)
+    await g.finish(runId, 'b', 'timed_out')
+    await tell('TIMED_OUT', 'oops')
+    await g.finish(runId, 'c', 'timed_out')
+    await resumed(g, runId)
+    await g.finish(runId, 'b')
+    await tell('SUCCEEDED', 'result of b')
+    assert.equal((await g.get(runId)).status, 'SUCCEEDED')
+    assert.equal(told.size, 3)
+    for (const [executionId, expected] of told) assert.deepEqual(await parentsOf(executionId), expected)
+  })
+
+  test(`${name}: one that ran again without what it runs after keeps that too`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b>a c>b')
+    const runId = await g.trigger('a')
+    await g.step()
+    await g.finish(runId, 'a')
+    await g.finish(runId, 'b')
+    const [b, first] = [await g.executionOf(runId, 'b'), await g.executionOf(runId, 'c')]
+    await g.finish(runId, 'c', 'failed')
+    await resumed(g, runId)
+    const second = await g.executionOf(runId, 'c')
+    await g.finish(runId, 'c', 'failed')
+    for (const executionId of [first, second]) {
+      const parents = (await s.graphRuns.parentsOf([executionId], runId)).get(executionId)!
+      assert.deepEqual(
+        parents.map((parent) => [parent.executionId, parent.status]),
+        [[b, 'SUCCEEDED']],
+      )
+    }
+  })
+
+  test(`${name}: of a root whose slot was skipped there was nothing, also when it has run since`, async (t) => {
+    const s = await setup(t)
+    const g = await makeGraph(s, 'a b c>a,b')
+    const runId = await g.fire('a', 0)
+    await g.edit('b', pause())
+    await g.step()
+    await g.finish(runId, 'a')
+    const old = await g.executionOf(runId, 'c')
+    await g.edit('b', resume())
+    await resumed(g, runId)
+    await g.finish(runId, 'b')
+    const parents = (await s.graphRuns.parentsOf([old], runId)).get(old)!
+    assert.deepEqual(
+      parents.map((parent) => [parent.executionId, parent.status, parent.result]),
+      [
+        [await g.executionOf(runId, 'a'), 'SUCCEEDED', 'result of a'],
+        [null, 'SKIPPED', null],
+      ],
+    )
+    assert.deepEqual((await g.node(runId, 'b')).replaced, [])
+  })
+}

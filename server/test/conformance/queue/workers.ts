@@ -1,0 +1,121 @@
+// What every implementation of the leases and workers ports must do.
+import assert from 'node:assert/strict'
+import test, { type TestContext } from 'node:test'
+import type { Worker, WorkerView } from '../../../src/domain/queue/worker.ts'
+import type { StoreScenario } from '../stores.ts'
+
+const idle = { status: 'ACTIVE', currentLoad: 0 } as const
+
+function workerNumbered(number: number): Worker {
+  const workerId = `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`
+  const kind = { tenantId: null, executors: ['http', 'shell'], handlers: [] } as const
+  return { workerId, ...kind, host: 'host-a', version: '1.2.3', labels: ['gpu', 'eu-west'], capacity: 50 }
+}
+
+export function testWorkers(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
+  test(`${name}: a registered worker is listed as it described itself`, async (t) => {
+    const s = await setup(t)
+    const worker = workerNumbered(1)
+    await s.leases.register(worker)
+    const [view, ...more] = await s.workers.list({ tenantId: null })
+    assert.deepEqual(more, [])
+    const { registeredAt, beatAt, ...rest } = view!
+    assert.deepEqual(rest, { ...worker, status: 'ACTIVE', currentLoad: 0 })
+    assert(Number.isInteger(registeredAt) && beatAt >= registeredAt)
+  })
+
+  test(`${name}: registering again after a lost reply changes nothing`, async (t) => {
+    const s = await setup(t)
+    await s.leases.register(workerNumbered(1))
+    await s.leases.beat(workerNumbered(1).workerId, idle)
+    const before = await s.workers.list({ tenantId: null })
+    await s.leases.register(workerNumbered(1))
+    assert.deepEqual(await s.workers.list({ tenantId: null }), before)
+    assert.deepEqual(await s.upkeep.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
+  })
+
+  test(`${name}: a beat counts up and carries status and load`, async (t) => {
+    const s = await setup(t)
+    const { workerId } = workerNumbered(1)
+    await s.leases.register(workerNumbered(1))
+    assert.equal(await s.leases.beat(workerId, { status: 'DRAINING', currentLoad: 7 }), 'held')
+    const [view] = await s.workers.list({ tenantId: null })
+    assert.equal(view!.status, 'DRAINING')
+    assert.equal(view!.currentLoad, 7)
+    assert.deepEqual(await s.upkeep.watch(), [{ workerId, beats: 1 }])
+  })
+
+  test(`${name}: a worker silent for the whole lease is listed as DEAD`, async (t) => {
+    const s = await setup(t)
+    await s.leases.register(workerNumbered(1))
+    await s.ageLeases(9_000)
+    assert.equal((await s.workers.list({ tenantId: null }))[0]!.status, 'ACTIVE')
+    await s.ageLeases(1_500)
+    assert.equal((await s.workers.list({ tenantId: null }))[0]!.status, 'DEAD')
+  })
+
+  test(`${name}: a reclaimed worker has lost its lease for good`, async (t) => {
+    const s = await setup(t)
+    const { workerId } = workerNumbered(1)
+    await s.leases.register(workerNumbered(1))
+    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
+    assert.equal(await s.leases.beat(workerId, idle), 'lost')
+    assert.deepEqual(await s.workers.list({ tenantId: null }), [])
+  })
+
+  test(`${name}: a worker that beat after it was watched is not reclaimed`, async (t) => {
+    const s = await setup(t)
+    const { workerId } = workerNumbered(1)
+    await s.leases.register(workerNumbered(1))
+    await s.leases.beat(workerId, idle)
+    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.equal(await s.leases.beat(workerId, idle), 'held')
+  })
+
+  test(`${name}: a worker that left is gone, and leaving twice is harmless`, async (t) => {
+    const s = await setup(t)
+    await s.leases.register(workerNumbered(1))
+    await s.leases.register(workerNumbered(2))
+    await s.leases.unregister(workerNumbered(1).workerId)
+    await s.leases.unregister(workerNumbered(1).workerId)
+    assert.deepEqual(
+      (await s.workers.list({ tenantId: null })).map(({ workerId }) => workerId),
+      [workerNumbered(2).workerId],
+    )
+  })
+
+  test(`${name}: a tenant's workers are listed to it, and all to who asks for all`, async (t) => {
+    const s = await setup(t)
+    const [one, two] = [await s.addTenant(1), await s.addTenant(1)]
+    const sdk = { executors: ['worker'], handlers: ['send-report', 'sweep'] } as const
+    await s.leases.register(workerNumbered(1))
+    await s.leases.register({ ...workerNumbered(2), ...sdk, tenantId: one })
+    await s.leases.register({ ...workerNumbered(3), ...sdk, tenantId: two })
+    const idsOf = async (tenantId: string | null) =>
+      (await s.workers.list({ tenantId })).map(({ workerId }) => workerId).toSorted()
+    assert.deepEqual(
+      await idsOf(null),
+      [1, 2, 3].map((number) => workerNumbered(number).workerId),
+    )
+    assert.deepEqual(await idsOf(one), [workerNumbered(2).workerId])
+    const [{ tenantId, executors, handlers }] = (await s.workers.list({ tenantId: two })) as [WorkerView]
+    assert.deepEqual([tenantId, executors, handlers], [two, sdk.executors, sdk.handlers])
+    assert.deepEqual(await s.workers.list({ tenantId: s.ids.next() }), [])
+  })
+
+  test(`${name}: a worker is found by its tenant only`, async (t) => {
+    const s = await setup(t)
+    const [one, two] = [await s.addTenant(1), await s.addTenant(1)]
+    const { workerId } = workerNumbered(1)
+    await s.leases.register({ ...workerNumbered(1), tenantId: one, handlers: ['sweep'] })
+    await s.leases.register(workerNumbered(2))
+    const found = await s.workers.find(one, workerId)
+    assert.deepEqual([found!.workerId, found!.status, found!.handlers], [workerId, 'ACTIVE', ['sweep']])
+    assert.equal(await s.workers.find(two, workerId), null)
+    assert.equal(await s.workers.find(one, workerNumbered(2).workerId), null)
+    await s.ageLeases(11_000)
+    assert.equal((await s.workers.find(one, workerId))!.status, 'DEAD')
+    await s.leases.unregister(workerId)
+    assert.equal(await s.workers.find(one, workerId), null)
+  })
+}

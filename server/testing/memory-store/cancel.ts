@@ -1,0 +1,81 @@
+// Cancelling in memory. What does not run ends at once, and its record says why; what runs is flagged, and ends when
+// its worker gives it back.
+import { batchIdOf, executionIdAt } from '../../src/domain/queue/execution.ts'
+import { soonerForCancel } from './deadlines.ts'
+import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
+import type { BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+/** Where an execution that has not ended is. */
+export type UnderWay =
+  | { place: 'live'; row: LiveRow }
+  | { place: 'batch'; batch: BatchRow; entry: BatchEntry }
+
+/** Null: there is none, or it has ended. */
+export function findUnderWay(store: MemoryStore, executionId: string): UnderWay | null {
+  const row = store.live.get(executionId)
+  if (row !== undefined) return { place: 'live', row }
+  const batch = store.batches.get(batchIdOf(executionId))
+  const entry = batch === undefined ? undefined : findInBatch(batch, executionId)
+  return entry === undefined ? null : { place: 'batch', batch: batch!, entry }
+}
+
+export function findInBatch(batch: BatchRow, executionId: string): BatchEntry | undefined {
+  return batch.entries.find(({ position }) => executionIdAt(batch.batchId, position) === executionId)
+}
+
+/** Whether it is running, and so only on its way to its end. Of two who cancel one execution the first is on record. */
+export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: string): boolean {
+  if (found.place === 'batch') {
+    const { batch, entry } = found
+    if (batch.workerId === null) {
+      store.removeEntry(batch, entry)
+      recordAttempt(store, leaveBatch(store, batch, entry), null, cancelledEnd(store, message))
+      return false
+    }
+    if (!batch.cancels.has(entry.position)) batch.cancels.set(entry.position, message)
+    return true
+  }
+  const { row } = found
+  if (!isRunning(found)) {
+    store.deleteLive(row)
+    recordAttempt(store, row, null, cancelledEnd(store, message))
+    return false
+  }
+  if (row.cancelledAt === null) {
+    const deadline = soonerForCancel(store.now(), row.deadline)
+    store.changeLive(row, { cancelledAt: store.now(), cancelMessage: message, deadline })
+  }
+  return true
+}
+
+/** Ends what does not run of a job, and what runs too if `running`. */
+export function cancelOfJob(
+  store: MemoryStore,
+  job: JobRow,
+  { message, running }: { message: string; running: boolean },
+): void {
+  const wanted = unendedOf(job).filter((one) => running || !isRunning(one))
+  for (const one of wanted) cancelUnderWay(store, one, message)
+}
+
+/** Every execution of the job that has not ended, except those that wait for others of their run: they are left to it. */
+export function unendedOf({ live, batched }: JobRow): UnderWay[] {
+  const inBatches = [...batched].map(([entry, batch]): UnderWay => ({ place: 'batch', batch, entry }))
+  const rows = live.values().filter(({ state }) => state !== 'blocked')
+  const alone = rows.map((row): UnderWay => ({ place: 'live', row }))
+  return [...inBatches, ...alone]
+}
+
+/** Whether somebody has cancelled it already. */
+export function isCancelled(found: UnderWay): boolean {
+  return found.place === 'batch'
+    ? found.batch.cancels.has(found.entry.position)
+    : found.row.cancelledAt !== null
+}
+
+/** Whether an attempt is under way: in the hands of a worker, or of a target that will say how it ended. */
+export function isRunning(found: UnderWay): boolean {
+  if (found.place === 'batch') return found.batch.workerId !== null
+  return found.row.state === 'running' || found.row.state === 'awaiting'
+}

@@ -1,0 +1,137 @@
+// Executions stopped and repeated, in memory.
+import {
+  type ExecutionStatus,
+  idempotencyKeyOf,
+  isKeyKept,
+  statusOfOutcome,
+} from '../../src/domain/queue/execution.ts'
+import { rankOf, triggerPriority } from '../../src/domain/queue/rank.ts'
+import { routeOf } from '../../src/domain/queue/route.ts'
+import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../../src/ports/control.ts'
+import type { ExecutionQuery } from '../../src/ports/history.ts'
+import { cancelUnderWay, findUnderWay, type UnderWay } from './cancel.ts'
+import { summaryOfEntry, summaryOfLive } from './execution-summary.ts'
+import { MemoryHistory } from './history.ts'
+import { entryState, makeLive } from './insert-live.ts'
+import type { AttemptRow, LiveRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+type Found = UnderWay | { place: 'ended'; row: AttemptRow }
+
+export class MemoryControl implements Control {
+  readonly #store: MemoryStore
+  readonly #history: MemoryHistory
+
+  constructor(store: MemoryStore) {
+    this.#store = store
+    this.#history = new MemoryHistory(store)
+  }
+
+  async cancel({
+    tenantId,
+    executionId,
+    message,
+  }: {
+    tenantId: string
+    executionId: string
+    message: string
+  }): Promise<CancelOutcome> {
+    const found = this.#find(tenantId, executionId)
+    if (found === null) return { kind: 'not_found' }
+    if (found.place === 'ended') {
+      const { jobId, outcome, workerId } = found.row
+      if (outcome !== 'cancelled') return { kind: 'finished', status: statusOfOutcome(outcome) }
+      // A worker stands only on what was running when it was cancelled.
+      return { kind: workerId === null ? 'cancelled' : 'cancelling', jobId }
+    }
+    const { jobId } = found.place === 'live' ? found.row : found.entry
+    const isRunning = cancelUnderWay(this.#store, found, message)
+    return { kind: isRunning ? 'cancelling' : 'cancelled', jobId }
+  }
+
+  async cancelMany({
+    tenantId,
+    executionIds,
+    message,
+  }: {
+    tenantId: string
+    executionIds: readonly string[]
+    message: string
+  }): Promise<{ cancelled: number; cancelling: number }> {
+    const counts = { cancelled: 0, cancelling: 0 }
+    for (const executionId of executionIds) {
+      const found = this.#find(tenantId, executionId)
+      if (found === null || found.place === 'ended') continue
+      counts[cancelUnderWay(this.#store, found, message) ? 'cancelling' : 'cancelled'] += 1
+    }
+    return counts
+  }
+
+  async findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }> {
+    return this.#history.findUnended(query)
+  }
+
+  async retry(order: RetryOrder): Promise<RetryOutcome> {
+    const found = this.#find(order.tenantId, order.executionId)
+    if (found === null) return { kind: 'not_found' }
+    if (found.place !== 'ended') return { kind: 'not_finished', status: this.#statusOf(found) }
+    const { jobId, slot } = found.row
+    if (this.#store.jobs.get(jobId)!.cursor.status === 'DELETED') return { kind: 'job_deleted' }
+    const { enqueuedAt } = this.#enqueue(order, found.row)
+    this.#store.deadLetters.delete(order.executionId)
+    return { kind: 'retried', jobId, enqueuedAt, slot }
+  }
+
+  #enqueue(order: RetryOrder, original: AttemptRow): LiveRow {
+    const { jobId, tenantId, slot, executionId } = original
+    const job = this.#store.jobs.get(jobId)!
+    const version = job.versions.get(job.version)!
+    const priority = triggerPriority(version.priority)
+    const now = this.#store.now()
+    const row = makeLive({
+      executionId: order.newExecutionId,
+      jobId,
+      version: job.version,
+      tenantId,
+      kind: 'retry',
+      ...entryState(version, { isFree: false }),
+      route: routeOf(version),
+      lane: order.lane,
+      priority,
+      slot,
+      enqueuedAt: now,
+      rank: rankOf(now, priority),
+      ...this.#payloadOf(order, original),
+      idempotencyKey: isKeyKept(original.outcome)
+        ? (original.idempotencyKey ?? idempotencyKeyOf(original.kind, original))
+        : null,
+      retryOf: executionId,
+    })
+    this.#store.addLive(row)
+    return row
+  }
+
+  #payloadOf(order: RetryOrder, original: AttemptRow): { payloadOverride?: unknown } {
+    if ('payloadOverride' in order) return { payloadOverride: structuredClone(order.payloadOverride) }
+    const letter = this.#store.deadLetters.get(original.executionId)
+    if (letter !== undefined) return 'payload' in letter ? { payloadOverride: letter.payload } : {}
+    return 'payloadOverride' in original ? { payloadOverride: original.payloadOverride } : {}
+  }
+
+  #statusOf(found: UnderWay): ExecutionStatus {
+    return found.place === 'live'
+      ? summaryOfLive(this.#store, found.row).status
+      : summaryOfEntry(this.#store, found.batch, found.entry).status
+  }
+
+  #find(tenantId: string, executionId: string): Found | null {
+    const found = findUnderWay(this.#store, executionId)
+    if (found !== null) {
+      const { jobId } = found.place === 'live' ? found.row : found.entry
+      return this.#store.findJob(tenantId, jobId) === null ? null : found
+    }
+    const last = this.#store.log.of(executionId).at(-1)
+    if (last?.tenantId !== tenantId || last.recordedAt < this.#store.retainedFrom()) return null
+    return { place: 'ended', row: last }
+  }
+}

@@ -1,0 +1,70 @@
+// Every stored port on one in-memory state, for simulation and for tests of the edge.
+import type { Clock } from '../../src/ports/clock.ts'
+import { MemoryActivity } from './activity.ts'
+import { MemoryApiKeys } from './api-keys.ts'
+import { MemoryArtifacts } from './artifacts.ts'
+import { MemoryAttempts } from './attempts.ts'
+import { MemoryCalendars } from './calendars.ts'
+import { MemoryControl } from './control.ts'
+import { MemoryDeadLetters } from './dead-letters.ts'
+import { MemoryFeed } from './feed.ts'
+import { MemoryGraphRuns } from './graph-runs.ts'
+import { MemoryHistory } from './history.ts'
+import { MemoryJobVersions } from './job-versions.ts'
+import { MemoryJobs } from './jobs.ts'
+import { MemoryLogs } from './logs.ts'
+import { MemoryUpkeep } from './maintenance.ts'
+import { MemoryOperations } from './operations.ts'
+import { MemoryPartitions } from './partitions.ts'
+import { MemoryPlans } from './planned-jobs.ts'
+import { MemoryQueue } from './queue.ts'
+import { MemoryRequests } from './requests.ts'
+import { MemoryRoutes } from './routes.ts'
+import { MemoryRunSteps } from './run-steps.ts'
+import { MemorySecrets } from './secrets.ts'
+import { MemorySessions } from './sessions.ts'
+import { MemorySlots } from './slots.ts'
+import { MemoryStore } from './store.ts'
+import { MemoryTenants } from './tenants.ts'
+import { MemoryWorkers } from './workers.ts'
+
+export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
+  const store = new MemoryStore(clock)
+  const workers = new MemoryWorkers(store)
+  const tenants = new MemoryTenants(store)
+  const operations: MemoryOperations = new MemoryOperations(store, () => stores)
+  const stores = {
+    jobs: new MemoryJobs(store),
+    control: new MemoryControl(store),
+    deadLetters: new MemoryDeadLetters(store),
+    operations,
+    tenants,
+    apiKeys: new MemoryApiKeys(store, tenants),
+    calendars: new MemoryCalendars(store),
+    artifacts: new MemoryArtifacts(store),
+    graphRuns: new MemoryGraphRuns(store),
+  }
+  return {
+    /** The tables themselves: to count what was recorded, or to give a tenant another weight. */
+    store,
+    ...stores,
+    requests: new MemoryRequests(store, stores),
+    slots: new MemorySlots(store),
+    queue: new MemoryQueue(store),
+    attempts: new MemoryAttempts(store),
+    logs: new MemoryLogs(store),
+    routes: new MemoryRoutes(store),
+    secrets: new MemorySecrets(store),
+    sessions: new MemorySessions(store),
+    upkeep: new MemoryUpkeep(store),
+    runSteps: new MemoryRunSteps(store),
+    leases: workers,
+    workers,
+    partitions: new MemoryPartitions(store),
+    history: new MemoryHistory(store),
+    feed: new MemoryFeed(store),
+    jobVersions: new MemoryJobVersions(store),
+    activity: new MemoryActivity(store),
+    plans: new MemoryPlans(store),
+  }
+}

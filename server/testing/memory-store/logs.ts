@@ -1,0 +1,52 @@
+// Logs of attempts in memory.
+import { keepLines } from '../../src/domain/history/log.ts'
+import type { LogEntry, LogPart, LogQuery, Logs } from '../../src/ports/logs.ts'
+import type { LogRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+export class MemoryLogs implements Logs {
+  readonly #store: MemoryStore
+
+  constructor(store: MemoryStore) {
+    this.#store = store
+  }
+
+  async append(parts: readonly LogPart[]): Promise<void> {
+    for (const part of parts) {
+      const row = this.#open(part)
+      const fresh = part.lines
+        .map((line, index) => ({ line, number: part.firstLine + index }))
+        .filter(({ number }) => !row.lines.has(number))
+      const { lines, bytes } = keepLines(
+        fresh.map(({ line }) => line),
+        row.bytes,
+      )
+      row.bytes = bytes
+      for (const [index, line] of lines.entries()) row.lines.set(fresh[index]!.number, line)
+    }
+  }
+
+  async read({ tenantId, executionId, attempt, after, limit }: LogQuery): Promise<LogEntry[]> {
+    const logs = [...(this.#store.logs.get(executionId) ?? [])].toSorted(([a], [b]) => a - b)
+    return logs
+      .filter(([number, row]) => row.tenantId === tenantId && (attempt === null || number === attempt))
+      .flatMap(([number, { lines }]) =>
+        [...lines]
+          .toSorted(([a], [b]) => a - b)
+          .map(([line, said]): LogEntry => ({ attempt: number, line, ...said })),
+      )
+      .filter((entry) => after === null || isBehind(entry, after))
+      .slice(0, limit)
+  }
+
+  #open({ tenantId, executionId, attempt }: LogPart): LogRow {
+    const attempts = this.#store.logs.get(executionId) ?? new Map<number, LogRow>()
+    const row = attempts.get(attempt) ?? { tenantId, lines: new Map(), bytes: 0 }
+    this.#store.logs.set(executionId, attempts.set(attempt, row))
+    return row
+  }
+}
+
+function isBehind(entry: LogEntry, after: { attempt: number; line: number }): boolean {
+  return entry.attempt > after.attempt || (entry.attempt === after.attempt && entry.line > after.line)
+}

@@ -1,0 +1,101 @@
+// Upkeep in memory.
+import type { Beat } from '../../src/domain/queue/lease-watch.ts'
+import { rankOf } from '../../src/domain/queue/rank.ts'
+import { KeyCounts, type WaitingJob } from '../../src/domain/queue/release.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
+import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../../src/ports/maintenance.ts'
+import { isRunning } from './cancel.ts'
+import { overdueAt, overdueOf } from './deadlines.ts'
+import { leaveForgotten } from './leave.ts'
+import { applyRelease, waitingJobOf } from './release.ts'
+import type { JobRow } from './rows.ts'
+import { settle } from './settle.ts'
+import { compareText } from './sorted-set.ts'
+import type { MemoryStore } from './store.ts'
+import { MemoryWorkers } from './workers.ts'
+
+export class MemoryUpkeep implements Upkeep {
+  readonly #store: MemoryStore
+  readonly #workers: MemoryWorkers
+
+  constructor(store: MemoryStore) {
+    this.#store = store
+    this.#workers = new MemoryWorkers(store)
+  }
+
+  watch(): Promise<Beat[]> {
+    return this.#workers.watch()
+  }
+
+  reclaim(lease: Beat): Promise<'reclaimed' | 'alive'> {
+    return this.#workers.reclaim(lease)
+  }
+
+  async wake(limit: number): Promise<number> {
+    const now = this.#store.now()
+    const woken = this.#store.retrying.takeAfter(null, limit, ({ readyAt }) => readyAt! <= now)
+    for (const row of woken) {
+      const rank = rankOf(now, row.priority)
+      this.#store.changeLive(row, { state: 'ready', enqueuedAt: now, rank, host: null, readyAt: null })
+    }
+    return woken.length
+  }
+
+  async nextWakeAt(): Promise<EpochMs | null> {
+    return this.#store.retrying.first()?.readyAt ?? null
+  }
+
+  async findWaiting(after: string | null, limit: number): Promise<string[]> {
+    const page = this.#store.waitingJobs.takeAfter(after, limit)
+    if (after !== null) return page
+    const longest = this.#store.waitingForKey.take(limit).map(({ jobId }) => jobId)
+    // In front: the last one is where the next page begins.
+    return [...new Set(longest).difference(new Set(page)), ...page]
+  }
+
+  async release(
+    jobIds: readonly string[],
+    decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
+  ): Promise<Released> {
+    const keys = new KeyCounts(this.#store.keyHolders)
+    const all: Released = { ready: 0, cancelled: false, planned: false, more: false }
+    for (const job of this.#inOrder(jobIds)) {
+      const one = applyRelease(this.#store, job, decide(waitingJobOf(this.#store, job), keys))
+      all.ready += one.ready
+      all.cancelled ||= one.cancelled
+      all.planned ||= one.planned
+      all.more ||= one.more
+    }
+    return all
+  }
+
+  async findOverdue(limit: number): Promise<Overdue[]> {
+    leaveForgotten(this.#store)
+    const now = this.#store.now()
+    const found = this.#store.overdue.takeAfter(null, limit, (row) => overdueAt(row)! <= now)
+    return found.map((row) => overdueOf(this.#store, row))
+  }
+
+  async timeOut(ends: readonly TimedOut[]): Promise<string[]> {
+    const now = this.#store.now()
+    return ends.flatMap(({ executionId, attempt, fence, end }) => {
+      const row = this.#store.live.get(executionId)
+      if (row?.attempt !== attempt || row.fence !== fence) return []
+      // It may have been heard of meanwhile.
+      if ((overdueAt(row) ?? Infinity) > now) return []
+      const isHeld = isRunning({ place: 'live', row })
+      // What ran when it was found and waits by now was recorded as lost: only that its whole time is over ends it too.
+      if (!isHeld && end.deadReason !== 'TOTAL_TIMEOUT') return []
+      const rest = isHeld ? {} : { startedAt: null, durationMs: null }
+      settle(this.#store, row, { kind: 'ended', end: { ...end, ...rest } })
+      return [executionId]
+    })
+  }
+
+  /** Whose execution has waited longest comes first: it is to have the key. */
+  #inOrder(jobIds: readonly string[]): JobRow[] {
+    const jobs = [...new Set(jobIds)].flatMap((jobId) => this.#store.jobs.get(jobId) ?? [])
+    const rankOfFirst = ({ waiting }: JobRow) => waiting.first()?.rank ?? Number.MAX_SAFE_INTEGER
+    return jobs.toSorted((a, b) => rankOfFirst(a) - rankOfFirst(b) || compareText(a.jobId, b.jobId))
+  }
+}

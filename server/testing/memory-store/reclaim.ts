@@ -1,0 +1,53 @@
+// What happens in memory to what a lost worker held: its attempts are recorded as lost and run elsewhere, or are dead
+// after too many losses, or end because somebody had cancelled them.
+import type { Beat } from '../../src/domain/queue/lease-watch.ts'
+import { lossesMax, workerLostMessage } from '../../src/domain/queue/retry.ts'
+import { serverRoute, suspectHost } from '../../src/domain/queue/route.ts'
+import { atRest } from './insert-live.ts'
+import { cancelledEnd, recordAttempt } from './record-attempt.ts'
+import type { LiveRow } from './rows.ts'
+import { leaveClaimed } from './settle.ts'
+import type { MemoryStore } from './store.ts'
+
+export function reclaim(store: MemoryStore, { workerId, beats }: Beat): 'reclaimed' | 'alive' {
+  const lease = store.leases.get(workerId)
+  if (lease?.beats !== beats) return 'alive'
+  for (const batch of [...lease.batches]) {
+    store.deleteBatch(batch)
+    for (const entry of batch.entries) leaveClaimed(store, batch, entry)
+  }
+  for (const row of [...lease.live]) {
+    const losses = row.losses + 1
+    if (recordLost(store, { ...row, losses }, workerId)) store.deleteLive(row)
+    else store.changeLive(row, { ...atRest, state: 'ready', losses, host: hostAfter(row) })
+  }
+  store.leases.delete(workerId)
+  return 'reclaimed'
+}
+
+/** What was lost before and may have killed both its workers is from now on kept apart from others. */
+function hostAfter({ route, host, losses }: LiveRow): string | null {
+  return route === serverRoute || losses === 0 ? host : suspectHost
+}
+
+/** Returns whether that is its end. */
+function recordLost(store: MemoryStore, row: LiveRow, workerId: string): boolean {
+  const { startedAt, cancelMessage } = row
+  if (cancelMessage !== null) {
+    recordAttempt(store, row, workerId, cancelledEnd(store, cancelMessage, { startedAt }))
+    return true
+  }
+  const dead = row.losses >= lossesMax
+  recordAttempt(store, row, workerId, {
+    outcome: 'lost',
+    startedAt,
+    finishedAt: store.now(),
+    durationMs: null,
+    httpStatus: null,
+    error: { type: 'WORKER_LOST', message: workerLostMessage },
+    preview: null,
+    final: dead,
+    deadReason: dead ? 'WORKER_LOST' : null,
+  })
+  return dead
+}

@@ -1,0 +1,62 @@
+// One request, one effect, in memory. What `work` wrote before it failed cannot be undone here, and so neither can a
+// dry run.
+import type { Done, Once, Requests, RequestTerms, RunOutcome, WriteStores } from '../../src/ports/requests.ts'
+import type { RequestRow } from './rows.ts'
+import type { MemoryStore } from './store.ts'
+
+const keptMs = 24 * 3_600_000
+
+export class MemoryRequests implements Requests {
+  readonly #store: MemoryStore
+  readonly #stores: WriteStores
+
+  constructor(store: MemoryStore, stores: WriteStores) {
+    this.#store = store
+    this.#stores = stores
+  }
+
+  async run<T>(
+    { once, dryRun }: RequestTerms,
+    work: (stores: WriteStores) => Promise<Done<T>>,
+  ): Promise<RunOutcome<T>> {
+    if (dryRun) throw new Error('a dry run is undone, which needs PostgreSQL')
+    if (once === null) return { kind: 'done', value: (await work(this.#stores)).value }
+    const { requests } = this.#store
+    const place = `${once.tenantId} ${once.key}`
+    const earlier = requests.get(place)
+    if (earlier !== undefined && !this.#isOld(earlier)) return answerOf(earlier, once)
+    const row: RequestRow = {
+      fingerprint: once.fingerprint.toHex(),
+      createdAt: this.#store.now(),
+      reply: null,
+    }
+    requests.set(place, row)
+    try {
+      const { value, reply } = await work(this.#stores)
+      if (reply === null) requests.delete(place)
+      row.reply = structuredClone(reply)
+      row.createdAt = this.#store.now()
+      return { kind: 'done', value }
+    } catch (error) {
+      requests.delete(place)
+      throw error
+    }
+  }
+
+  async forget(limit: number): Promise<number> {
+    const { requests } = this.#store
+    const old = [...requests].filter(([, row]) => this.#isOld(row)).slice(0, limit)
+    for (const [place] of old) requests.delete(place)
+    return old.length
+  }
+
+  #isOld({ reply, createdAt }: RequestRow): boolean {
+    return reply !== null && createdAt < this.#store.now() - keptMs
+  }
+}
+
+function answerOf({ reply, fingerprint }: RequestRow, once: Once): RunOutcome<never> {
+  if (reply === null) return { kind: 'in_flight' }
+  if (fingerprint !== once.fingerprint.toHex()) return { kind: 'other_request' }
+  return { kind: 'repeated', reply: structuredClone(reply) }
+}

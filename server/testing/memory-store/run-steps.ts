@@ -1,0 +1,275 @@
+// Runs of graphs in memory, taken further: by the same pure functions as on PostgreSQL, a run at a time.
+import {
+  type NodeState,
+  nodeStateOf,
+  RunGraph,
+  skipMessageOf,
+  stepRun,
+} from '../../src/domain/graphs/graph-run.ts'
+import type { JobStatus } from '../../src/domain/jobs/job.ts'
+import { rankOf } from '../../src/domain/queue/rank.ts'
+import type { EpochMs } from '../../src/lib/time/epoch.ts'
+import type { RunSteps, RunTools, Stepped } from '../../src/ports/graph-runs.ts'
+import { cancelUnderWay } from './cancel.ts'
+import { entryState } from './insert-live.ts'
+import { moveRoot } from './move-root.ts'
+import { recordAttempt, skippedEnd } from './record-attempt.ts'
+import type { GraphRunRow, JobRow, RunNoteRow } from './rows.ts'
+import { nameOf } from './run-view.ts'
+import { findEnd, makeRun } from './start-run.ts'
+import type { MemoryStore } from './store.ts'
+
+export class MemoryRunSteps implements RunSteps {
+  readonly #store: MemoryStore
+
+  constructor(store: MemoryStore) {
+    this.#store = store
+  }
+
+  async findNoted(limit: number, unfired: boolean, except: readonly string[] = []): Promise<string[]> {
+    const { runNotes, unfiredRuns } = this.#store
+    const isWanted = (runId: string) => !except.includes(runId)
+    const noted = runNotes.keys().filter(isWanted).take(limit).toArray()
+    if (!unfired) return noted
+    return [...new Set([...noted, ...unfiredRuns.keys().filter(isWanted).take(limit)])].slice(0, limit)
+  }
+
+  async step(runIds: readonly string[], tools: RunTools): Promise<Stepped> {
+    const stepped = nothingStepped()
+    const { graphRuns, runNotes } = this.#store
+    const wanted = new Set(runIds)
+    const known = [...wanted].flatMap((runId) => graphRuns.get(runId) ?? [])
+    // All are made before any goes on, as on PostgreSQL: what comes of one is nothing that had ended before another began.
+    const starts = [...runNotes.keys()].filter((runId) => wanted.has(runId) && !graphRuns.has(runId))
+    const made = starts.flatMap((runId) => this.#make(runId, tools) ?? [])
+    for (const run of [...known, ...made]) {
+      advanceRun(this.#store, run, { laneOf: tools.laneOf, isNew: made.includes(run) }, stepped)
+    }
+    return stepped
+  }
+
+  /** Null: nobody knows anything of it any more, and what is left of it is gone. */
+  #make(runId: string, tools: RunTools): GraphRunRow | null {
+    const run = makeRun(this.#store, runId, tools)
+    if (run === null) this.#dropNotes(runId)
+    return run
+  }
+
+  #dropNotes(runId: string): void {
+    for (const { jobId, executionId } of this.#store.runNotes.get(runId) ?? [])
+      this.#store.deleteRunRoot({ jobId, runId, executionId })
+    this.#store.runNotes.delete(runId)
+  }
+
+  async forget(limit: number): Promise<number> {
+    const { graphRuns } = this.#store
+    const before = this.#store.retainedFrom()
+    const old = graphRuns
+      .values()
+      .filter(({ finishedAt }) => finishedAt !== null && finishedAt < before)
+      .toArray()
+      .toSorted((a, b) => a.finishedAt! - b.finishedAt!)
+      .slice(0, limit)
+    for (const { runId } of old) graphRuns.delete(runId)
+    return old.length
+  }
+}
+
+export function nothingStepped(): Stepped {
+  return { ready: 0, waiting: false, cancelled: false, over: [] }
+}
+
+/** By what was noted, that included which it causes itself. A new one, and one that is resumed, is looked at as a whole. */
+export function advanceRun(
+  store: MemoryStore,
+  run: GraphRunRow,
+  { laneOf, isNew }: { laneOf: RunTools['laneOf']; isNew: boolean },
+  stepped: Stepped,
+): void {
+  let look = isNew ? [...run.states.keys()] : []
+  do {
+    const notes = store.runNotes.get(run.runId) ?? []
+    store.runNotes.delete(run.runId)
+    const changes = readNotes(store, run, notes, stepped)
+    if (run.finishedAt !== null) continue
+    for (const place of unrunRootsOf(store, run, changes)) changes.set(place, 'unrun')
+    const statusOf = (jobId: string) => statusNow(store, jobId)
+    const isCancelled = run.status === 'CANCELLING'
+    const step = stepRun(run.graph, run.states, { changes, look, isCancelled, statusOf })
+    run.states = step.states
+    for (const place of step.go) letGo(store, run, place, laneOf, stepped)
+    for (const place of step.skip) skip(store, run, place)
+    if (step.over !== null) end(store, run, step.over, stepped)
+    look = []
+  } while (store.runNotes.has(run.runId))
+  if (run.states.includes('unfired')) store.unfiredRuns.add(run.runId)
+  else store.unfiredRuns.delete(run.runId)
+}
+
+/** One whose pause is over resumes in a moment. */
+function statusNow(store: MemoryStore, jobId: string): JobStatus | undefined {
+  const job = store.jobs.get(jobId)
+  const until = job?.pause?.until ?? null
+  return until !== null && until <= store.now() ? 'ACTIVE' : job?.cursor.status
+}
+
+/** Ends what does not run of it; nothing of it goes any more. Of two who cancel it the first is on record. */
+export function cancelRun(store: MemoryStore, run: GraphRunRow, message: string, stepped: Stepped): void {
+  if (run.status !== 'RUNNING') return
+  run.status = 'CANCELLING'
+  run.cancelMessage = message
+  for (const { executionId, role } of run.graph.plan.nodes) {
+    if (role !== 'outside' && executionId !== null) cancelOne(store, executionId, message, stepped)
+  }
+}
+
+function cancelOne(store: MemoryStore, executionId: string, message: string, stepped: Stepped): void {
+  const row = store.live.get(executionId)
+  if (row === undefined) return
+  if (cancelUnderWay(store, { place: 'live', row }, message)) stepped.cancelled = true
+  else stepped.waiting = true
+}
+
+/** What the notes say of nodes, by place; what they ask for besides is done. */
+function readNotes(
+  store: MemoryStore,
+  run: GraphRunRow,
+  notes: readonly RunNoteRow[],
+  stepped: Stepped,
+): Map<number, NodeState> {
+  const changes = new Map<number, NodeState>()
+  const strays = new Set<string>()
+  for (const note of notes) {
+    const { what, executionId } = note
+    if (what === 'root' && !isAwaited(run, note, changes)) {
+      strays.add(executionId)
+      turnAway(store, run, { note, notes }, stepped)
+    }
+    // What else was noted of it has gone with it.
+    if (strays.has(executionId) || run.finishedAt !== null) continue
+    if (what === 'root') takeRoot(store, run, note, { changes, stepped })
+    else if (what === 'end') takeEnd(store, run, note, { changes, stepped })
+    else if (isOfNode(run, note)) cancelRun(store, run, note.message ?? '', stepped)
+  }
+  return changes
+}
+
+function isAwaited(run: GraphRunRow, note: RunNoteRow, changes: News['changes']): boolean {
+  const place = rootPlaceOf(run, note)
+  return run.finishedAt === null && run.states[place] === 'unfired' && !changes.has(place)
+}
+
+function rootPlaceOf({ graph }: GraphRunRow, { jobId }: RunNoteRow): number {
+  return graph.plan.nodes.findIndex((node) => node.jobId === jobId && node.role === 'root')
+}
+
+/** Else another execution has taken its place, or it has left the run. */
+function isOfNode({ graph }: GraphRunRow, { executionId }: RunNoteRow): boolean {
+  return graph.plan.nodes.some((node) => node.executionId === executionId)
+}
+
+/** Its graph was another one when the run began, or the run has done without it. */
+function turnAway(
+  store: MemoryStore,
+  run: GraphRunRow,
+  { note, notes }: { note: RunNoteRow; notes: readonly RunNoteRow[] },
+  stepped: Stepped,
+): void {
+  stepped.waiting = true
+  if (run.states[rootPlaceOf(run, note)] !== 'unrun' || run.cancelMessage === null) {
+    moveRoot(store, note, notes)
+    return
+  }
+  // It fires into a run that was cancelled before.
+  store.deleteRunRoot(note)
+  cancelOne(store, note.executionId, run.cancelMessage, stepped)
+}
+
+interface News {
+  changes: Map<number, NodeState>
+  stepped: Stepped
+}
+
+function takeRoot(store: MemoryStore, run: GraphRunRow, note: RunNoteRow, { changes, stepped }: News): void {
+  const { executionId } = note
+  const { nodes, edges } = run.graph.plan
+  const place = rootPlaceOf(run, note)
+  const { version } = store.live.get(executionId) ?? findEnd(store, executionId) ?? nodes[place]!
+  run.graph = new RunGraph({ nodes: nodes.with(place, { ...nodes[place]!, executionId, version }), edges })
+  changes.set(place, 'going')
+  if (run.status === 'CANCELLING') cancelOne(store, executionId, run.cancelMessage!, stepped)
+}
+
+function takeEnd(
+  store: MemoryStore,
+  run: GraphRunRow,
+  { executionId }: RunNoteRow,
+  { changes, stepped }: News,
+): void {
+  const { nodes } = run.graph.plan
+  // Another execution has taken its place, or it ran alone.
+  const place = nodes.findIndex((node) => node.executionId === executionId)
+  if (place === -1) return
+  const last = findEnd(store, executionId)
+  // Nothing is on record of it: whatever depends on its success does not run.
+  changes.set(place, last === undefined ? 'failed' : nodeStateOf(last.outcome, last.skipReason))
+  if (nodes[place]!.role === 'root' && last?.outcome === 'cancelled')
+    cancelRun(store, run, last.error?.message ?? '', stepped)
+}
+
+/** Roots that have not fired into the run, and will not: those that have are noted. */
+function unrunRootsOf(
+  store: MemoryStore,
+  { slot, states, graph }: GraphRunRow,
+  changes: ReadonlyMap<number, NodeState>,
+): number[] {
+  const unfired = [...states.keys()].filter((place) => states[place] === 'unfired' && !changes.has(place))
+  return unfired.filter((place) => !isToCome(store.jobs.get(graph.plan.nodes[place]!.jobId)!, slot))
+}
+
+function isToCome({ cursor, slots, owed, pause }: JobRow, slot: EpochMs): boolean {
+  // It was skipped, or fired into another run: the job was in another graph then.
+  if (slots.has(slot)) return false
+  if (owed !== null && owed.from <= slot && slot <= owed.to) return true
+  const { status, depends, slotAt, decidedTo } = cursor
+  if (depends || (decidedTo !== null && decidedTo >= slot)) return false
+  // One whose pause is over resumes as of the end of it, in a moment.
+  const from = status === 'ACTIVE' ? slotAt : status === 'PAUSED' ? (pause?.until ?? null) : null
+  return from !== null && from <= slot
+}
+
+function letGo(
+  store: MemoryStore,
+  run: GraphRunRow,
+  place: number,
+  laneOf: RunTools['laneOf'],
+  stepped: Stepped,
+): void {
+  const row = store.live.get(run.graph.plan.nodes[place]!.executionId!)!
+  const enqueuedAt = store.now()
+  const isFree = !store.isBlocked(store.jobs.get(row.jobId)!)
+  const entry = entryState(store.versionOf(row), { isFree })
+  const rank = rankOf(enqueuedAt, row.priority)
+  store.changeLive(row, { ...entry, lane: laneOf(row.tenantId), enqueuedAt, rank })
+  if (entry.state === 'ready') stepped.ready += 1
+  else stepped.waiting = true
+}
+
+function skip(store: MemoryStore, run: GraphRunRow, place: number): void {
+  const row = store.live.get(run.graph.plan.nodes[place]!.executionId!)!
+  const state = run.states[place]!
+  const reason = state === 'paused' || state === 'deleted' ? state : 'dependency'
+  store.deleteLive(row)
+  const message = skipMessageOf(run.graph, run.states, place, (jobId) => nameOf(store, jobId))
+  recordAttempt(store, row, null, skippedEnd(store, { reason, message }))
+}
+
+function end(store: MemoryStore, run: GraphRunRow, status: Stepped['over'][number], stepped: Stepped): void {
+  run.status = status
+  run.finishedAt = store.now()
+  for (const { jobId, role } of run.graph.plan.nodes) {
+    if (role === 'root') store.deleteRunRoot({ jobId, runId: run.runId })
+  }
+  stepped.over.push(status)
+  stepped.waiting = true
+}

@@ -1,0 +1,68 @@
+// Tenants in memory. Their weights and history are looked up elsewhere: see MemoryStore.
+import {
+  defaultTenantId,
+  firstTiers,
+  type Tenant,
+  type Tier,
+  unlimitedTier,
+} from '../../src/domain/tenants/tenant.ts'
+import { totalMax } from '../../src/ports/history.ts'
+import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../src/ports/tenants.ts'
+import { compareText } from './sorted-set.ts'
+import type { MemoryStore } from './store.ts'
+
+export class MemoryTenants implements Tenants {
+  readonly #store: MemoryStore
+  readonly #tiers = new Map<string, Tier>(firstTiers.map((tier) => [tier.tier, tier]))
+  readonly #tenants = new Map<string, Tenant>()
+
+  constructor(store: MemoryStore) {
+    this.#store = store
+    const createdAt = store.now()
+    this.#tenants.set(defaultTenantId, {
+      tenantId: defaultTenantId,
+      name: 'default',
+      tier: unlimitedTier,
+      createdAt,
+    })
+  }
+
+  async create({ tenantId, name, tier }: NewTenant): Promise<TenantOutcome> {
+    if (this.#isTaken(name, tenantId)) return 'name_taken'
+    const known = this.#tiers.get(tier)
+    if (known === undefined) return 'unknown_tier'
+    const tenant = { tenantId, name, tier: known, createdAt: this.#store.now() }
+    this.#tenants.set(tenantId, tenant)
+    return tenant
+  }
+
+  async get(tenantId: string): Promise<Tenant | null> {
+    return this.#tenants.get(tenantId) ?? null
+  }
+
+  async list({ before, limit }: { before: string | null; limit: number }): Promise<TenantPage> {
+    const all = [...this.#tenants.values()].toSorted((a, b) => compareText(b.tenantId, a.tenantId))
+    const behind = before === null ? all : all.filter(({ tenantId }) => tenantId < before)
+    const total = Math.min(all.length, totalMax + 1)
+    return { tenants: behind.slice(0, limit), more: behind.length > limit, total }
+  }
+
+  async change(
+    tenantId: string,
+    changes: { name?: string; tier?: string },
+  ): Promise<TenantOutcome | 'not_found'> {
+    const tenant = this.#tenants.get(tenantId)
+    if (tenant === undefined) return 'not_found'
+    const { name = tenant.name } = changes
+    if (this.#isTaken(name, tenantId)) return 'name_taken'
+    const tier = changes.tier === undefined ? tenant.tier : this.#tiers.get(changes.tier)
+    if (tier === undefined) return 'unknown_tier'
+    const changed = { ...tenant, name, tier }
+    this.#tenants.set(tenantId, changed)
+    return changed
+  }
+
+  #isTaken(name: string, tenantId: string): boolean {
+    return this.#tenants.values().some((other) => other.name === name && other.tenantId !== tenantId)
+  }
+}
