@@ -51,7 +51,7 @@ export async function run({ quick }: { quick: boolean }): Promise<void> {
 async function createKinds(carillon: Carillon, target: Target, graphs: number): Promise<Kind[]> {
   const create = createCreator(carillon, target)
   const plain = Array.from({ length: graphs * (fanWidth + 2) }, (_, index) => index)
-  const createPlain = (changes: object) => inTurn(plain, (index) => create(`plain ${index}`, [], changes))
+  const createFastPath = (changes: object) => inTurn(plain, (index) => create(`plain ${index}`, [], changes))
   const chain = async (index: number) => {
     const root = await create(`chain ${index}`, [])
     let last = root
@@ -69,8 +69,8 @@ async function createKinds(carillon: Carillon, target: Target, graphs: number): 
   const executions = plain.length
   const ownRows = { execution: { total_timeout_seconds: 600 } }
   return [
-    { name: 'plain executions', metric: 'plain', executions, roots: await createPlain({}) },
-    { name: 'plain, rows of their own', metric: 'rows', executions, roots: await createPlain(ownRows) },
+    { name: 'plain executions', metric: 'plain', executions, roots: await createFastPath({}) },
+    { name: 'plain, rows of their own', metric: 'rows', executions, roots: await createFastPath(ownRows) },
     {
       name: `nodes of ${graphs} fans of ${fanWidth}`,
       metric: 'fan',

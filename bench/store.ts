@@ -10,9 +10,9 @@ import { realTimers } from '@carillon/server/lib/time/timers.ts'
 import type { FinishedBatch } from '@carillon/server/ports/queue.ts'
 import type { SlotToFire } from '@carillon/server/ports/slots.ts'
 import { Database } from '@carillon/server/postgres/connection/database.ts'
-import { StoredQueue } from '@carillon/server/postgres/queue/queue.ts'
-import { StoredWorkers } from '@carillon/server/postgres/queue/workers.ts'
-import { StoredSlots } from '@carillon/server/postgres/scheduling/slots.ts'
+import { PostgresQueue } from '@carillon/server/postgres/queue/queue.ts'
+import { PostgresWorkers } from '@carillon/server/postgres/queue/workers.ts'
+import { PostgresSlots } from '@carillon/server/postgres/scheduling/slots.ts'
 import type pg from 'pg'
 import { makeDataDir, startCarillon } from './carillon.ts'
 import { requireDisk } from './disk.ts'
@@ -62,9 +62,9 @@ export async function run({ quick }: BenchOptions): Promise<void> {
 }
 
 class StoreBench {
-  readonly #slots: StoredSlots
-  readonly #queue: StoredQueue
-  readonly #workers: StoredWorkers
+  readonly #slots: PostgresSlots
+  readonly #queue: PostgresQueue
+  readonly #workers: PostgresWorkers
   readonly #ids = new UuidV7(() => Date.now() as EpochMs, realRandom)
   readonly #workerId = this.#ids.next()
   readonly #postgresSeconds: () => number
@@ -73,9 +73,9 @@ class StoreBench {
   #slot = (Math.floor(Date.now() / 1_000) * 1_000 - 3_600_000) as EpochMs
 
   constructor(database: Database, postgresSeconds: () => number) {
-    this.#slots = new StoredSlots(database)
-    this.#queue = new StoredQueue(database)
-    this.#workers = new StoredWorkers(database)
+    this.#slots = new PostgresSlots(database)
+    this.#queue = new PostgresQueue(database)
+    this.#workers = new PostgresWorkers(database)
     this.#postgresSeconds = postgresSeconds
   }
 

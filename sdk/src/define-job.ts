@@ -124,7 +124,7 @@ export interface DefinedJob<Input = unknown, Payload = Input, Result = unknown>
 export type AnyJob = DefinedJob<any, any, unknown>
 /** A job that takes this. */
 // biome-ignore lint/suspicious/noExplicitAny: what its schema makes of it is the handler's own.
-export type JobTaking<Input> = DefinedJob<Input, any, unknown>
+export type JobReservation<Input> = DefinedJob<Input, any, unknown>
 
 export function defineJob<Schema extends StandardSchema, Result = unknown>(
   options: JobOptions<OutputOf<Schema>, Result> & { schema: Schema },

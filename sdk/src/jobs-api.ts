@@ -15,7 +15,7 @@ import type { BackfillRequest, BulkRequest, Operation } from '#contract/operatio
 import type { SlotItem, SlotList, SlotListQuery, WhyQuery, WhyReply } from '#contract/slot.ts'
 import type { TriggerManyReply, TriggerManyRequest, TriggerReply, TriggerRequest } from '#contract/trigger.ts'
 import type { Call, CallOptions, PostOptions, WriteOptions } from './call.ts'
-import type { JobTaking } from './define-job.ts'
+import type { JobReservation } from './define-job.ts'
 import { toJobRequest } from './job-request.ts'
 import { createList, type List } from './list.ts'
 
@@ -49,7 +49,7 @@ export interface JobsApi {
   triggerMany(jobId: string, request: TriggerManyRequest, options?: PostOptions): Promise<TriggerManyReply>
   /** Runs a job made by defineJob once, now and alone, with this payload: a job of type IMMEDIATE for its handler. */
   start<Input>(
-    job: JobTaking<Input>,
+    job: JobReservation<Input>,
     payload: Input,
     options?: PostOptions,
   ): Promise<CreatedJob & { execution_id: string }>

@@ -10,7 +10,7 @@ export {
   type JobLog,
   type JobOptions,
   type JobParent,
-  type JobTaking,
+  type JobReservation,
   type RetryOptions,
 } from './define-job.ts'
 export type { DependencyRule, JobDependency } from './dependencies.ts'

@@ -6,7 +6,7 @@ import { compileSchedule, type ScheduleAnswer } from '../../server/src/domain/sc
 import { dueAtOf } from '../../server/src/domain/schedule/jitter.ts'
 import { isExcluded, nextRun, nextSlot } from '../../server/src/domain/schedule/next-run.ts'
 import { type EpochMs, epochMs } from '../../server/src/lib/time/epoch.ts'
-import type { AnyJob, JobParent, JobTaking } from './define-job.ts'
+import type { AnyJob, JobParent, JobReservation } from './define-job.ts'
 import { hasDependencies, orderJobs } from './dependencies.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { toSchedule } from './job-request.ts'
@@ -48,7 +48,7 @@ export interface TestKit {
    * the parents that are given. Resolves when all of it has ended, or waits for the clock, or for its turn.
    */
   trigger<Input>(
-    job: JobTaking<Input> | string,
+    job: JobReservation<Input> | string,
     payload?: Input,
     options?: { parents?: readonly TestParent[] },
   ): Promise<TestRun>
@@ -135,7 +135,7 @@ class Kit implements TestKit {
   }
 
   async trigger<Input>(
-    job: JobTaking<Input> | string,
+    job: JobReservation<Input> | string,
     payload?: Input,
     { parents = [] }: { parents?: readonly TestParent[] } = {},
   ): Promise<TestRun> {

@@ -72,7 +72,7 @@ test('handlers of a file run in the server, on their schedule and when asked, an
   const copy = defineJob<{ rows: number }>({ key: 'copy', run() {} })
   const { execution_id: id } = await client.jobs.start(copy, { rows: 9 })
   await until(async () => ((await client.executions.get(id)).checkpoint === undefined ? null : true), 'saved')
-  const [pid] = program.tree().filter((one) => describeProcess(one).includes('further-process.ts handlers'))
+  const [pid] = program.tree().filter((one) => describeProcess(one).includes('child-process.ts handlers'))
   kill(pid!, 'SIGKILL')
   const done = await until(async () => {
     const execution = await client.executions.get(id)

@@ -1,13 +1,13 @@
 // A claimer on a store in memory, whose answers come when a test says so: for tests of what happens beside a step.
 import { sharedLane } from '../src/domain/queue/lane.ts'
 import { serverRoute } from '../src/domain/queue/route.ts'
-import type { TakerName } from '../src/ports/direct-dispatch.ts'
+import type { DirectWorker } from '../src/ports/direct-dispatch.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { Claimed, ClaimOrder } from '../src/ports/queue.ts'
 import { CallSigner } from '../src/worker/call-signer.ts'
 import { Claimer } from '../src/worker/claim.ts'
 import { Definitions } from '../src/worker/definitions.ts'
-import { Hand } from '../src/worker/in-flight.ts'
+import { InFlight } from '../src/worker/in-flight.ts'
 import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld } from './virtual-world.ts'
@@ -40,13 +40,13 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     await look
     return found
   }
-  const returnUnknown = queue.returnUnknown.bind(queue)
-  queue.returnUnknown = async (id, ids) => {
+  const releaseUnknown = queue.releaseUnknown.bind(queue)
+  queue.releaseUnknown = async (id, ids) => {
     await handBack
     known.push(ids.toSorted())
-    return returnUnknown(id, ids)
+    return releaseUnknown(id, ids)
   }
-  const hand = new Hand(
+  const inFlight = new InFlight(
     {
       clock: world.clock,
       run: () => new Promise(() => {}),
@@ -69,13 +69,13 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     clock: world.clock,
     queue,
     graphRuns: ports.graphRuns,
-    hand,
+    inFlight,
     definitions,
     signer: new CallSigner(ports.secrets),
     routes: async () => [serverRoute],
-    isMortal: false,
+    isIsolated: false,
     workerId: () => workerId,
-    isPressed: () => false,
+    isBackpressured: () => false,
     isDraining: () => state.isDraining,
     onTaken() {
       state.taken += 1
@@ -90,18 +90,18 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     return (await s.fireBatch(jobs, 0, { lane })).executionIds.toSorted()
   }
   /** As whoever triggers does it, up to the commit. */
-  async function triggerFor(taker: TakerName, changes: Partial<NewJob> = {}): Promise<Claimed> {
+  async function triggerFor(direct: DirectWorker, changes: Partial<NewJob> = {}): Promise<Claimed> {
     const { tenantId, jobId } = await s.createJob(changes)
-    const { workerId, route } = taker
+    const { workerId, route } = direct
     const order = { tenantId, jobId, executionId: s.ids.next(), lane: sharedLane }
-    const outcome = await s.jobs.trigger({ ...order, taker: { workerId, route } })
+    const outcome = await s.jobs.trigger({ ...order, direct: { workerId, route } })
     const claimed = outcome.kind === 'triggered' ? outcome.claimed : null
     return { batches: [], live: claimed === null ? [] : [claimed] }
   }
   return {
-    ...{ s, hand, triggerFor, claimer, orders, known, fire, state },
+    ...{ s, inFlight, triggerFor, claimer, orders, known, fire, state },
     prunes: () => prunes,
-    inHand: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
+    inFlightIds: () => [...inFlight.executions()].map(({ executionId }) => executionId).toSorted(),
     /** The answers to claims of this lane wait. Returns what lets them come. */
     holdClaims(lane: string): PromiseWithResolvers<void> {
       const answer = Promise.withResolvers<void>()

@@ -51,7 +51,7 @@ export function plan(entry: Entry, nowSeconds: number, staysInMemory = true): Pl
   return planSlots(entry, {
     now: at(nowSeconds),
     misfireAfterMs: 60_000,
-    heldUpTo: at(nowSeconds),
+    outageUpTo: at(nowSeconds),
     staysInMemory: () => staysInMemory,
   })
 }

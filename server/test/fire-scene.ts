@@ -2,14 +2,14 @@
 import { partitionsCount } from '../src/domain/jobs/job.ts'
 import { LaneChooser } from '../src/domain/queue/lane.ts'
 import type { EpochMs } from '../src/lib/time/epoch.ts'
-import type { Taker } from '../src/ports/direct-dispatch.ts'
+import type { DirectDispatch } from '../src/ports/direct-dispatch.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../src/ports/slots.ts'
-import { TimerWheel } from '../src/scheduler/due-queue.ts'
-import { loadWindow, takeChanges } from '../src/scheduler/fill-window.ts'
+import { DueQueue } from '../src/scheduler/due-queue.ts'
+import { fillWindow, takeChanges } from '../src/scheduler/fill-window.ts'
 import { fireDue } from '../src/scheduler/fire-due.ts'
-import { Window } from '../src/scheduler/load-window.ts'
-import { HoldUps } from '../src/scheduler/outage-detector.ts'
+import { LoadWindow } from '../src/scheduler/load-window.ts'
+import { OutageDetector } from '../src/scheduler/outage-detector.ts'
 import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld } from './virtual-world.ts'
@@ -26,8 +26,8 @@ export async function setup() {
     ids: world.ids,
     now: async () => world.clock.databaseNow(),
   })
-  const wheel = new TimerWheel()
-  const window = new Window()
+  const dueQueue = new DueQueue()
+  const window = new LoadWindow()
   window.hold(allPartitions)
   const told: string[] = []
   /** Of each time that something was enqueued: whether some of it was in the shared lane. */
@@ -45,24 +45,24 @@ export async function setup() {
       next = null
       return fire === null ? real(items) : fire(real, items)
     },
-    fireAndTake(items, taker) {
+    fireAndClaim(items, direct) {
       asked.push([...items])
-      return ports.slots.fireAndTake(items, taker)
+      return ports.slots.fireAndClaim(items, direct)
     },
   }
-  const loadDeps = { clock: world.clock, slots, wheel, window, onPut() {}, onReload() {} }
-  const load = () => loadWindow(loadDeps)
+  const loadDeps = { clock: world.clock, slots, dueQueue, window, onPut() {}, onReload() {} }
+  const load = () => fillWindow(loadDeps)
   const deps = {
     ...{
       clock: world.clock,
       ids: world.ids,
       slots,
-      wheel,
+      dueQueue,
       window,
       lanes: new LaneChooser(),
-      holdUps: new HoldUps(),
+      outages: new OutageDetector(),
       few: { firedSinceMs: null },
-      taker: null as Taker | null,
+      direct: null as DirectDispatch | null,
     },
     onEnqueued: (isShared: boolean) => {
       told.push('enqueued')
@@ -76,7 +76,7 @@ export async function setup() {
     ...{
       world,
       store,
-      wheel,
+      dueQueue,
       window,
       told,
       shared,
@@ -88,12 +88,12 @@ export async function setup() {
     fireOnceBy(by: Fire) {
       next = by
     },
-    setTaker(taker: Taker) {
-      deps.taker = taker
+    setTaker(direct: DirectDispatch) {
+      deps.direct = direct
     },
     /** Stands in for all that are taken. */
-    takeBy(by: Slots['fireAndTake']) {
-      slots.fireAndTake = by
+    takeBy(by: Slots['fireAndClaim']) {
+      slots.fireAndClaim = by
     },
     /** A job that has its own interval: the first slot at a second of the scenario. */
     createEvery: (everySeconds: number, firstSecond: number, changes: Partial<NewJob> = {}) =>

@@ -2,11 +2,11 @@
 import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/jobs.sql.ts'
 import { finishSucceeded } from '../src/postgres/queue/queue.sql.ts'
 import {
-  firePlain,
+  claimFired,
+  fireFast,
   fireSlots,
   lockCursors,
-  lockTaker,
-  takeFired,
+  lockDirectWorker,
 } from '../src/postgres/scheduling/slots.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
@@ -23,9 +23,9 @@ export const hotFireStatements: HotStatement[] = [
     values: [`SELECT array_agg(${job}) FROM generate_series(1, 1000) AS n`],
     types: 'uuid[]',
   },
-  { statement: lockTaker, values: [`SELECT md5('worker1')::uuid`], types: 'uuid' },
+  { statement: lockDirectWorker, values: [`SELECT md5('worker1')::uuid`], types: 'uuid' },
   {
-    statement: takeFired,
+    statement: claimFired,
     values: [
       `SELECT md5('worker1')::uuid`,
       `SELECT 'server'`,
@@ -47,7 +47,7 @@ export const hotFireStatements: HotStatement[] = [
     types: 'json, float8',
   },
   {
-    statement: firePlain,
+    statement: fireFast,
     values: [
       ...lists([job, '1', second, second], 500),
       ...lists(

@@ -6,7 +6,7 @@ import { epochMs } from '../src/lib/time/epoch.ts'
 import type { Http, HttpErrorType, HttpRequest } from '../src/ports/http.ts'
 import type { CallToSign } from '../src/worker/call-signer.ts'
 import { runHttp } from '../src/worker/executors/http.ts'
-import type { Task } from '../src/worker/held-execution.ts'
+import type { HeldExecution } from '../src/worker/held-execution.ts'
 import { type PreparedHttp, prepare } from '../src/worker/prepare.ts'
 import { createVirtualWorld, type ScriptedAnswer } from './virtual-world.ts'
 
@@ -17,7 +17,7 @@ export const slot = epochMs(Date.UTC(2026, 0, 25, 10))
 export interface Given {
   execution?: Partial<HttpExecution>
   retryPolicy?: Partial<RetryPolicy>
-  task?: Partial<Task>
+  held?: Partial<HeldExecution>
   publicUrl?: string
 }
 
@@ -56,21 +56,21 @@ export function setup(given: Given = {}) {
   const made = prepare(definition, '1.2.3')
   assert(made.executor === 'http')
   const prepared: PreparedHttp = made
-  const task: Task = {
+  const held: HeldExecution = {
     ...{ executionId, jobId, version: 1, kind: 'slot', lane: 'shared', slot, enqueuedAt: slot },
     ...{ attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
     ...{ runId: null, parents: [] },
     ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
     ...{ end: null, abort: null, cancelledMs: null, isOver: false, leaving: false },
-    ...given.task,
+    ...given.held,
   }
   function start(http: Http = world.http) {
     const spanId = () => '00f067aa0ba902b7'
     const publicUrl = () => given.publicUrl ?? null
     const deps = { clock: world.clock, http, random, spanId, signer: { sign }, publicUrl }
     const abort = new AbortController()
-    return { abort, ended: runHttp(deps, task, prepared, abort.signal) }
+    return { abort, ended: runHttp(deps, held, prepared, abort.signal) }
   }
   /** Runs the attempt to its end, however long that takes. */
   async function run(http: Http = world.http) {
@@ -90,5 +90,5 @@ export function setup(given: Given = {}) {
     await answered({ status: 200 })
     return world.http.sent[0]!.request
   }
-  return { world, task, prepared, start, run, answered, failed, sent, startAt: world.clock.databaseNow() }
+  return { world, held, prepared, start, run, answered, failed, sent, startAt: world.clock.databaseNow() }
 }

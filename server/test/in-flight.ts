@@ -4,8 +4,8 @@ import type { AttemptEnd } from '../src/domain/queue/attempt.ts'
 import type { StopSignal } from '../src/lib/stop.ts'
 import { epochMs } from '../src/lib/time/epoch.ts'
 import type { HttpOutcome } from '../src/ports/http.ts'
-import type { BatchInHand, Task } from '../src/worker/held-execution.ts'
-import { Hand, type HandOptions } from '../src/worker/in-flight.ts'
+import type { HeldBatch, HeldExecution } from '../src/worker/held-execution.ts'
+import { InFlight, type InFlightOptions } from '../src/worker/in-flight.ts'
 import type { Prepared } from '../src/worker/prepare.ts'
 import { createVirtualWorld } from './virtual-world.ts'
 
@@ -14,11 +14,11 @@ export const refused: HttpOutcome = { kind: 'failed', type: 'CONNECTION_REFUSED'
 export const aborted: HttpOutcome = { kind: 'failed', type: 'CANCELLED', message: 'the call was cancelled' }
 
 /** A hand whose calls end when a test says so, aborted or not. Capacity 32: four calls to one host. `isPaced`: by turns. */
-export function setupHand({
+export function setupInFlight({
   capacity = 32,
   isPaced = false,
   ...options
-}: Partial<HandOptions> & { isPaced?: boolean } = {}) {
+}: Partial<InFlightOptions> & { isPaced?: boolean } = {}) {
   const world = createVirtualWorld()
   const running = new Map<string, { signal: StopSignal; end: (outcome: HttpOutcome) => void }>()
   const started: string[] = []
@@ -26,17 +26,17 @@ export function setupHand({
   const endedLive: string[] = []
   let mayStart = true
   let made = 0
-  const hand = new Hand(
+  const inFlight = new InFlight(
     {
       clock: world.clock,
-      run(task, signal) {
-        started.push(task.executionId)
-        task.startedAt = world.clock.databaseNow()
+      run(held, signal) {
+        started.push(held.executionId)
+        held.startedAt = world.clock.databaseNow()
         return new Promise((resolve) => {
-          running.set(task.executionId, {
+          running.set(held.executionId, {
             signal,
             end(outcome) {
-              running.delete(task.executionId)
+              running.delete(held.executionId)
               resolve({ end: { outcome: 'succeeded' } as AttemptEnd, outcome })
             },
           })
@@ -44,12 +44,12 @@ export function setupHand({
       },
       mayStart: () => mayStart,
       ...(isPaced && { nextTurn: (callback: () => void) => world.timers.schedule(0, callback) }),
-      onBatchEnded: ({ tasks }) => endedBatches.push(tasks.map(({ executionId }) => executionId)),
+      onBatchEnded: ({ executions }) => endedBatches.push(executions.map(({ executionId }) => executionId)),
       onLiveEnded: ({ executionId }) => endedLive.push(executionId),
     },
     { capacity, ...options },
   )
-  function makeTask(host: string, lane: string, batch: BatchInHand | null): Task {
+  function makeHeldExecution(host: string, lane: string, batch: HeldBatch | null): HeldExecution {
     return {
       ...{ executionId: `${host} ${++made}`, jobId: `job ${made}`, version: 1, kind: 'slot', lane },
       ...{ slot: epochMs(0), enqueuedAt: epochMs(0), attempt: 1, losses: 0 },
@@ -62,33 +62,41 @@ export function setupHand({
     }
   }
   /** Takes so many single executions of a host. */
-  function takeLive(host: string, count: number, lane = 'shared'): Task[] {
-    const tasks = Array.from({ length: count }, () => makeTask(host, lane, null))
-    hand.take(tasks)
-    return tasks
+  function takeLive(host: string, count: number, lane = 'shared'): HeldExecution[] {
+    const executions = Array.from({ length: count }, () => makeHeldExecution(host, lane, null))
+    inFlight.take(executions)
+    return executions
   }
   /** Takes one batch with an execution for each host. */
-  function takeBatch(hosts: readonly string[], lane = 'shared'): BatchInHand {
+  function takeBatch(hosts: readonly string[], lane = 'shared'): HeldBatch {
     const claimedMs = world.clock.monotonicMs()
-    const batch: BatchInHand = {
-      ...{ batchId: `batch ${++made}`, fence: 1, claimedMs, tasks: [], open: hosts.length, settling: false },
+    const batch: HeldBatch = {
+      ...{
+        batchId: `batch ${++made}`,
+        fence: 1,
+        claimedMs,
+        executions: [],
+        open: hosts.length,
+        settling: false,
+      },
     }
-    for (const host of hosts) batch.tasks.push(makeTask(host, lane, batch))
-    hand.take(batch.tasks)
+    for (const host of hosts) batch.executions.push(makeHeldExecution(host, lane, batch))
+    inFlight.take(batch.executions)
     return batch
   }
-  async function end({ executionId }: Task, outcome = ok): Promise<void> {
+  async function end({ executionId }: HeldExecution, outcome = ok): Promise<void> {
     const call = running.get(executionId)
     assert(call !== undefined, `${executionId} does not run`)
     call.end(outcome)
     await world.advance(0)
   }
   return {
-    ...{ world, hand, running, started, endedBatches, endedLive, takeLive, takeBatch, end },
+    ...{ world, inFlight, running, started, endedBatches, endedLive, takeLive, takeBatch, end },
     allowStarts(allowed: boolean) {
       mayStart = allowed
     },
   }
 }
 
-export const idsOf = (tasks: readonly Task[]) => tasks.map(({ executionId }) => executionId)
+export const idsOf = (executions: readonly HeldExecution[]) =>
+  executions.map(({ executionId }) => executionId)

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { ShellExecution } from '../src/domain/jobs/job.ts'
 import type { RetryPolicy } from '../src/domain/queue/retry.ts'
 import { epochMs } from '../src/lib/time/epoch.ts'
-import type { Task } from '../src/worker/held-execution.ts'
+import type { HeldExecution } from '../src/worker/held-execution.ts'
 import { type PreparedLocal, prepare } from '../src/worker/prepare.ts'
 import { shell } from './worker-scene.ts'
 
@@ -11,11 +11,11 @@ export const jobId = '019b7a00-4c00-7000-8000-000000000001'
 export const slot = epochMs(Date.UTC(2026, 0, 25, 10))
 let made = 0
 
-export function makeLocalTask(
-  changes: Partial<Task> = {},
+export function makeLocalExecution(
+  changes: Partial<HeldExecution> = {},
   execution: Partial<ShellExecution> = {},
   retryPolicy: Partial<RetryPolicy> = {},
-): { task: Task; prepared: PreparedLocal } {
+): { held: HeldExecution; prepared: PreparedLocal } {
   const prepared = prepare(
     {
       ...{ jobId, version: 1, tenantId: 'a tenant', name: 'report', priority: 5, jitterSeconds: 0 },
@@ -28,7 +28,7 @@ export function makeLocalTask(
     '1.2.3',
   )
   assert(prepared.executor !== 'http')
-  const task: Task = {
+  const held: HeldExecution = {
     ...{ executionId: `execution ${++made}`, jobId, version: 1, kind: 'slot', lane: 'shared', slot },
     ...{ enqueuedAt: slot, attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
@@ -37,5 +37,5 @@ export function makeLocalTask(
     ...{ end: null, abort: null, cancelledMs: null, isOver: false, leaving: false },
     ...changes,
   }
-  return { task, prepared }
+  return { held, prepared }
 }

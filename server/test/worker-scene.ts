@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Execution, ShellExecution } from '../src/domain/jobs/job.ts'
-import type { CallContext, CallWord, LocalCall } from '../src/ports/executor.ts'
+import type { CallContext, ExecutorResult, LocalCall } from '../src/ports/executor.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FinishAnswer, Queue } from '../src/ports/queue.ts'
 import { type AttemptFinished, attemptFinished, attemptRefused } from '../src/telemetry/events.ts'
@@ -23,7 +23,7 @@ const writesMax = 50
 export interface LocalRun {
   call: LocalCall
   context: CallContext
-  end: (word?: Partial<CallWord>) => void
+  end: (word?: Partial<ExecutorResult>) => void
 }
 
 export async function setupWorker(t: TestContext) {
@@ -48,7 +48,7 @@ export async function setupWorker(t: TestContext) {
     definitions: (...args) => real.definitions(...args),
     findCancelled: (...args) => real.findCancelled(...args),
     findOwn: (...args) => real.findOwn(...args),
-    returnUnknown: (...args) => real.returnUnknown(...args),
+    releaseUnknown: (...args) => real.releaseUnknown(...args),
     finishBatches: (...args) => write(real.finishBatches(...args)),
     finishLive: (...args) => write(real.finishLive(...args)),
   }
@@ -62,7 +62,7 @@ export async function setupWorker(t: TestContext) {
   const after: { retries: boolean; handedBack: boolean }[] = []
   const runs: LocalRun[] = []
   const executor = {
-    run(call: LocalCall, context: CallContext): Promise<CallWord> {
+    run(call: LocalCall, context: CallContext): Promise<ExecutorResult> {
       return new Promise((resolve) => {
         runs.push({ call, context, end: (word) => resolve({ error: null, preview: null, ...word }) })
       })
@@ -112,7 +112,7 @@ export async function setupWorker(t: TestContext) {
         () => true,
       )
     }
-    await ports.upkeep.wake(1_000)
+    await ports.maintenance.wake(1_000)
   }
   /** Time goes on, and its loops with it. */
   async function pass(worker: Worker, ms: number): Promise<void> {

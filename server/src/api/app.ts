@@ -20,7 +20,7 @@ import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
 import type { Operations } from '../ports/operations.ts'
 import type { Partitions } from '../ports/partitions.ts'
-import type { Plans } from '../ports/planned-jobs.ts'
+import type { PlannedJobs } from '../ports/planned-jobs.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Random } from '../ports/random.ts'
 import type { Requests } from '../ports/requests.ts'
@@ -34,10 +34,10 @@ import type { Workers } from '../ports/workers.ts'
 import { requestFinished } from '../telemetry/events.ts'
 import { apiKeyRoutes } from './access/api-keys.ts'
 import { checkTenant, decorateCaller, requireKey } from './access/auth.ts'
-import { KnownKeys } from './access/key-cache.ts'
+import { KeyCache } from './access/key-cache.ts'
 import { checkScope, demandScopes } from './access/scope.ts'
 import { sessionDoorRoutes, sessionRoutes } from './access/session.ts'
-import { KnownSessions } from './access/session-cache.ts'
+import { SessionCache } from './access/session-cache.ts'
 import { signingKeyRoutes } from './access/signing-key.ts'
 import { tenantRoutes } from './access/tenants.ts'
 import { docsRoutes } from './docs/docs.ts'
@@ -56,7 +56,7 @@ import { redriveRoutes } from './executions/redrive.ts'
 import { graphRunRoutes } from './graphs/graph-runs.ts'
 import { ApiError } from './http/api-error.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
-import { isServedToTheEnd } from './http/drain-allowlist.ts'
+import { isOnDrainAllowlist } from './http/drain-allowlist.ts'
 import { echoRoutes } from './http/echo.ts'
 import { type HealthDeps, healthRoutes } from './http/health.ts'
 import { parseJsonBody } from './http/json-body.ts'
@@ -87,8 +87,8 @@ import { jobRoutes } from './jobs/jobs.ts'
 import { operationRoutes } from './jobs/operations.ts'
 import { scheduleRoutes } from './jobs/schedules.ts'
 import { triggerRoutes } from './jobs/trigger.ts'
-import { KnownDefinitions } from './workers/definition-cache.ts'
-import { ClaimDesk } from './workers/long-poll-claims.ts'
+import { DefinitionCache } from './workers/definition-cache.ts'
+import { LongPollClaims } from './workers/long-poll-claims.ts'
 import { partitionRoutes } from './workers/partitions.ts'
 import { workerClaimRoutes } from './workers/worker-claims.ts'
 import { workerReportRoutes } from './workers/worker-reports.ts'
@@ -103,7 +103,7 @@ export interface AppDeps {
   jobVersions: JobVersions
   history: History
   activity: Activity
-  plans: Plans
+  plannedJobs: PlannedJobs
   graphRuns: GraphRuns
   deadLetters: DeadLetters
   operations: Pick<Operations, 'get' | 'list'>
@@ -122,7 +122,7 @@ export interface AppDeps {
   logs: Logs
   routes: Routes
   secrets: Secrets
-  queue: Pick<Queue, 'waiting' | 'claim' | 'definitions' | 'returnUnknown'>
+  queue: Pick<Queue, 'waiting' | 'claim' | 'definitions' | 'releaseUnknown'>
   leases: Leases
   wakeup: Wakeup & WakeupSource
   health: HealthDeps
@@ -171,7 +171,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
       throw new ApiError('MALFORMED_REQUEST', 'The Host header is missing.')
     }
-    if (deps.isStopping() && !isServedToTheEnd(request))
+    if (deps.isStopping() && !isOnDrainAllowlist(request))
       throw new ApiError('UNAVAILABLE', 'This server is stopping.')
   })
   app.addHook('onResponse', async (request, reply) => {
@@ -193,7 +193,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     dashboardRoutes(open, deps.dashboard)
     await open.register(async (echo) => echoRoutes(echo, deps))
   })
-  const withDefinitions = { ...deps, definitions: new KnownDefinitions(deps.queue) }
+  const withDefinitions = { ...deps, definitions: new DefinitionCache(deps.queue) }
   await app.register(
     async (v1) => {
       guardByToken(v1, deps)
@@ -201,7 +201,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     },
     { prefix: '/api/v1' },
   )
-  const withKeys = { ...deps, knownKeys: new KnownKeys(deps), knownSessions: new KnownSessions(deps) }
+  const withKeys = { ...deps, keyCache: new KeyCache(deps), sessionCache: new SessionCache(deps) }
   const hub = new EventHub({ ...deps, ...deps.events, newId: () => deps.ids.next() })
   app.addHook('preClose', async () => hub.close())
   await app.register(async (v1) => sessionDoorRoutes(v1, withKeys), { prefix: '/api/v1' })
@@ -241,7 +241,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       calendarRoutes(v1, deps)
       await v1.register(async (bundles) => artifactRoutes(bundles, deps))
       workerRoutes(v1, deps)
-      workerClaimRoutes(v1, { ...withDefinitions, desk: new ClaimDesk(deps) })
+      workerClaimRoutes(v1, { ...withDefinitions, desk: new LongPollClaims(deps) })
       workerReportRoutes(v1, withDefinitions)
       logRoutes(v1, deps)
       signingKeyRoutes(v1, deps)

@@ -105,7 +105,7 @@ export function readConfig(env: Environment = process.env, cores = availablePara
     commandsMax: read('CARILLON_COMMANDS_MAX')!,
     logLevel: read('CARILLON_LOG_LEVEL')!,
   }
-  if (problems.length === 0 && config.processes > 1 && furtherRoles(config).length === 0) {
+  if (problems.length === 0 && config.processes > 1 && childRoles(config).length === 0) {
     problems.push(
       'CARILLON_PROCESSES: further processes would have nothing to do, as CARILLON_ROLES has only api.',
     )
@@ -126,7 +126,7 @@ export function processesFor(roles: readonly Role[], cores: number): number {
 }
 
 /** The roles of every process but the first, which alone listens on the port. */
-export function furtherRoles(config: Config): readonly Role[] {
+export function childRoles(config: Config): readonly Role[] {
   return config.roles.filter((role) => role !== 'api')
 }
 

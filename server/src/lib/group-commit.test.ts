@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { Group, type GroupOptions } from './group-commit.ts'
+import { GroupCommit, type GroupCommitOptions } from './group-commit.ts'
 import { Unavailable } from './unavailable.ts'
 
-const options: GroupOptions<string> = {
+const options: GroupCommitOptions<string> = {
   itemsMax: 100,
   weigh: (item) => item.length,
   weightMax: 1_000,
@@ -12,9 +12,9 @@ const options: GroupOptions<string> = {
 }
 
 /** A group whose writes are answered by the test, one after the other. */
-function setup(changes: Partial<GroupOptions<string>> = {}) {
+function setup(changes: Partial<GroupCommitOptions<string>> = {}) {
   const writes: { items: readonly string[]; end: PromiseWithResolvers<readonly string[]> }[] = []
-  const group = new Group<string, string>(
+  const group = new GroupCommit<string, string>(
     (items) => {
       const end = Promise.withResolvers<readonly string[]>()
       writes.push({ items, end })
@@ -165,7 +165,7 @@ test('when the database goes away while a group is written one by one, the rest 
 })
 
 test('a write that throws at once is one that failed', async () => {
-  const group = new Group<string, string>(() => {
+  const group = new GroupCommit<string, string>(() => {
     throw new Error('at once')
   }, options)
   await assert.rejects(group.add('a'), /at once/)

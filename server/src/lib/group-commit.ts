@@ -1,8 +1,8 @@
-// Group commit: what arrives while a write is under way is written together by the next one. No timer: alone, an item
+// GroupCommit commit: what arrives while a write is under way is written together by the next one. No timer: alone, an item
 // goes at once; under load groups grow by themselves. Each item has an answer of its own, given after the commit.
 import { Unavailable } from './unavailable.ts'
 
-export interface GroupOptions<Item> {
+export interface GroupCommitOptions<Item> {
   /** Items in one write, at most. */
   itemsMax: number
   /** How much an item adds to a write, such as its bytes, and how much a write takes. */
@@ -22,14 +22,14 @@ interface Waiting<Item, Answer> {
   reject: (error: unknown) => void
 }
 
-export class Group<Item, Answer> {
+export class GroupCommit<Item, Answer> {
   readonly #write: GroupWrite<Item, Answer>
-  readonly #options: GroupOptions<Item>
+  readonly #options: GroupCommitOptions<Item>
   #waiting: Waiting<Item, Answer>[] = []
   #writing = false
 
   /** `write` answers for each item, in their order. */
-  constructor(write: GroupWrite<Item, Answer>, options: GroupOptions<Item>) {
+  constructor(write: GroupWrite<Item, Answer>, options: GroupCommitOptions<Item>) {
     this.#write = write
     this.#options = options
   }

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { whenAnswered } from './retry-until-available.ts'
+import { retryUntilAvailable } from './retry-until-available.ts'
 import { Unavailable } from './unavailable.ts'
 
 test('what does not answer is asked again until it does', async () => {
   const world = createVirtualWorld()
   let asked = 0
-  const answer = whenAnswered(world, async () => {
+  const answer = retryUntilAvailable(world, async () => {
     asked += 1
     if (asked < 4) throw new Unavailable('the database')
     return 'here'
@@ -20,7 +20,7 @@ test('what does not answer is asked again until it does', async () => {
 test('not for ever', async () => {
   const world = createVirtualWorld()
   const answer = assert.rejects(
-    whenAnswered(world, async () => {
+    retryUntilAvailable(world, async () => {
       throw new Unavailable('the database')
     }),
     Unavailable,
@@ -35,6 +35,6 @@ test('what goes wrong otherwise is no reason to ask again', async () => {
     asked += 1
     throw new TypeError('a bug')
   }
-  await assert.rejects(whenAnswered(createVirtualWorld(), ask), TypeError)
+  await assert.rejects(retryUntilAvailable(createVirtualWorld(), ask), TypeError)
   assert.equal(asked, 1)
 })

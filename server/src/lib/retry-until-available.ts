@@ -7,7 +7,7 @@ const waitedMsMax = 30_000
 const againMs = 500
 
 /** Asks until there is an answer, for half a minute at most; what is asked must be safe to repeat. */
-export async function whenAnswered<T>(
+export async function retryUntilAvailable<T>(
   { clock, timers }: { clock: Pick<Clock, 'monotonicMs'>; timers: Timers },
   ask: () => Promise<T>,
 ): Promise<T> {

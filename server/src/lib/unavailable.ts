@@ -9,4 +9,4 @@ export class Unavailable extends Error {
 }
 
 /** A transaction found that it should have begun with something else. Nothing of it is written; who owns it begins anew. */
-export class BeginAnew extends Unavailable {}
+export class RestartTransaction extends Unavailable {}

@@ -4,11 +4,11 @@
 /** Failures in a row of one run alone. */
 const failuresMax = 3
 /** The first time it is left aside; each further time is twice as long. */
-const asideMs = 30_000
-const asideMsMax = 3_600_000
-const asideMax = 100
+const quarantineMs = 30_000
+const quarantineMsMax = 3_600_000
+const quarantinedMax = 100
 
-export class StuckRuns {
+export class QuarantinedRuns {
   /** In the order in which they are tried again, mostly. */
   readonly #aside = new Map<string, Aside>()
   #failing = { runId: '', failures: 0 }
@@ -28,9 +28,9 @@ export class StuckRuns {
   noteFailure(runId: string, nowMs: number): boolean {
     const before = this.#aside.get(runId)
     if (before === undefined && this.#countFailure(runId) < failuresMax) return false
-    const waitMs = before === undefined ? asideMs : Math.min(before.waitMs * 2, asideMsMax)
+    const waitMs = before === undefined ? quarantineMs : Math.min(before.waitMs * 2, quarantineMsMax)
     this.#aside.delete(runId)
-    if (this.#aside.size >= asideMax) this.#aside.delete(this.#aside.keys().next().value!)
+    if (this.#aside.size >= quarantinedMax) this.#aside.delete(this.#aside.keys().next().value!)
     this.#aside.set(runId, { untilMs: nowMs + waitMs, waitMs })
     return before === undefined
   }

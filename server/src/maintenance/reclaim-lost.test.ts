@@ -23,13 +23,13 @@ function setup(t: TestContext) {
     return loop
   }
   const watch = createLeaseWatch()
-  const deps = { clock: world.clock, upkeep: workers }
+  const deps = { clock: world.clock, maintenance: workers }
   const step = async () => {
     await reclaimLost(deps, watch)
     return 'idle' as const
   }
-  const upkeep = new Loop(world, { name: 'reclaim', step, idleMs: reclaimEveryMs, onFailure })
-  cleanUp(t, () => upkeep[Symbol.asyncDispose]())
+  const maintenance = new Loop(world, { name: 'reclaim', step, idleMs: reclaimEveryMs, onFailure })
+  cleanUp(t, () => maintenance[Symbol.asyncDispose]())
   return { world, workers, startWorker }
 }
 

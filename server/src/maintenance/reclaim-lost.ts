@@ -4,12 +4,12 @@
 import { LeaseWatch } from '../domain/queue/lease-watch.ts'
 import { workerLeaseMs } from '../domain/queue/worker.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Upkeep } from '../ports/maintenance.ts'
+import type { Maintenance } from '../ports/maintenance.ts'
 import { workerReclaimed } from '../telemetry/events.ts'
 
 export interface ReclaimDeps {
   clock: Pick<Clock, 'monotonicMs'>
-  upkeep: Pick<Upkeep, 'watch' | 'reclaim'>
+  maintenance: Pick<Maintenance, 'watch' | 'reclaim'>
 }
 
 export const reclaimEveryMs = 1_000
@@ -19,11 +19,11 @@ export function createLeaseWatch(): LeaseWatch {
 }
 
 /** Returns how many workers were declared dead. */
-export async function reclaimLost({ clock, upkeep }: ReclaimDeps, watch: LeaseWatch): Promise<number> {
-  const beats = await upkeep.watch()
+export async function reclaimLost({ clock, maintenance }: ReclaimDeps, watch: LeaseWatch): Promise<number> {
+  const beats = await maintenance.watch()
   let reclaimed = 0
   for (const silence of watch.look(beats, clock.monotonicMs())) {
-    if ((await upkeep.reclaim(silence)) === 'alive') continue
+    if ((await maintenance.reclaim(silence)) === 'alive') continue
     reclaimed += 1
     workerReclaimed.emit({ workerId: silence.workerId, silentMs: silence.silentMs })
   }

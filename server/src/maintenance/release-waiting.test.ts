@@ -16,7 +16,7 @@ async function setup() {
   const told: string[] = []
   const { clock, ids } = world
   const releaser = new Releaser({
-    ...{ clock, ids, lanes: new LaneChooser(), upkeep: ports.upkeep },
+    ...{ clock, ids, lanes: new LaneChooser(), maintenance: ports.maintenance },
     onReady: () => void told.push('ready'),
     onCancelled: () => void told.push('cancelled'),
     onPlanned: () => void told.push('planned'),

@@ -9,13 +9,13 @@ import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
-import type { Released, ReleaseOrder, Upkeep } from '../ports/maintenance.ts'
+import type { Maintenance, Released, ReleaseOrder } from '../ports/maintenance.ts'
 
 export interface ReleaseDeps {
   clock: Pick<Clock, 'databaseNow'>
   ids: Ids
   lanes: LaneChooser
-  upkeep: Pick<Upkeep, 'findWaiting' | 'release'>
+  maintenance: Pick<Maintenance, 'findWaiting' | 'release'>
   /** Called after a commit that made something claimable. */
   onReady: () => void
   /** Called after a commit that cancelled what runs. */
@@ -47,9 +47,10 @@ export class Releaser {
   }
 
   async step(): Promise<'more' | 'idle' | number> {
-    const { upkeep } = this.#deps
-    const jobIds = await upkeep.findWaiting(this.#after, jobsMax)
-    if (jobIds.length > 0) this.#tell(await upkeep.release(jobIds, (job, keys) => this.#order(job, keys)))
+    const { maintenance } = this.#deps
+    const jobIds = await maintenance.findWaiting(this.#after, jobsMax)
+    if (jobIds.length > 0)
+      this.#tell(await maintenance.release(jobIds, (job, keys) => this.#order(job, keys)))
     this.#found += jobIds.length
     // The first page has more than that when others wait longest for a key.
     if (jobIds.length >= jobsMax) {

@@ -17,7 +17,7 @@ async function setup() {
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const hints = { onChanged() {}, onReady() {}, onCancelled() {}, onPlanned() {} }
   const deps = { ...world, ...hints, lanes: new LaneChooser() }
-  const releaser = new Releaser({ ...deps, upkeep: ports.upkeep })
+  const releaser = new Releaser({ ...deps, maintenance: ports.maintenance })
   async function step() {
     await runOperation({ ...deps, operations: ports.operations })
     await releaser.step()

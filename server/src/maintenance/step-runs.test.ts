@@ -9,7 +9,7 @@ import { LaneChooser } from '../domain/queue/lane.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import type { RunSteps, Stepped } from '../ports/graph-runs.ts'
 import type { NewJob } from '../ports/jobs.ts'
-import { graphRunFinished, graphRunSetAside } from '../telemetry/events.ts'
+import { graphRunFinished, graphRunQuarantined } from '../telemetry/events.ts'
 import { RunStepper } from './step-runs.ts'
 
 const nothing: Stepped = { ready: 0, waiting: false, cancelled: false, over: [] }
@@ -218,7 +218,7 @@ test('a run that fails each time holds up no others, is tried alone now and then
     },
   })
   const aside: string[] = []
-  const subscription = graphRunSetAside.subscribe(({ runId }) => aside.push(runId))
+  const subscription = graphRunQuarantined.subscribe(({ runId }) => aside.push(runId))
   t.after(() => subscription[Symbol.dispose]())
   const stepTimes = async (times: number) => {
     for (let i = 0; i < times; i++) await s.stepper.step().catch(() => {})

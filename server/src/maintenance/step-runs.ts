@@ -6,8 +6,8 @@ import type { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { RunSteps, RunTools, Stepped } from '../ports/graph-runs.ts'
 import type { Ids } from '../ports/ids.ts'
-import { graphRunFinished, graphRunSetAside } from '../telemetry/events.ts'
-import { StuckRuns } from './quarantined-runs.ts'
+import { graphRunFinished, graphRunQuarantined } from '../telemetry/events.ts'
+import { QuarantinedRuns } from './quarantined-runs.ts'
 
 export interface StepRunsDeps {
   clock: Pick<Clock, 'monotonicMs'>
@@ -48,7 +48,7 @@ export class RunStepper {
   #pages = 0
   /** How many runs are looked at in one step. */
   #pageMax = runsMax
-  readonly #stuck = new StuckRuns()
+  readonly #stuck = new QuarantinedRuns()
 
   constructor(deps: StepRunsDeps) {
     const { clock, ids, lanes } = deps
@@ -89,7 +89,7 @@ export class RunStepper {
       return stepped
     } catch (error) {
       if (runIds.length > 1) this.#pageMax = Math.floor(runIds.length / 2)
-      else if (this.#stuck.noteFailure(runIds[0]!, nowMs)) graphRunSetAside.emit({ runId: runIds[0]! })
+      else if (this.#stuck.noteFailure(runIds[0]!, nowMs)) graphRunQuarantined.emit({ runId: runIds[0]! })
       throw error
     }
   }

@@ -7,7 +7,7 @@ import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { ClaimedLive } from '../ports/queue.ts'
 import { type AttemptFinished, attemptFinished } from '../telemetry/events.ts'
-import { type AfterTimeOut, Calm, timeOutOverdue } from './time-out.ts'
+import { type AfterTimeOut, StoreUptime, timeOutOverdue } from './time-out.ts'
 
 async function setup(t: TestContext) {
   const world = createVirtualWorld()
@@ -22,7 +22,7 @@ async function setup(t: TestContext) {
     clock: world.clock,
     // In the middle: delays are what the policy says.
     random: { ...world.random, next: () => 0.5 },
-    upkeep: ports.upkeep,
+    maintenance: ports.maintenance,
     onTimedOut: (one: AfterTimeOut) => void after.push(one),
   }
   const worker = await scenario.addWorker()
@@ -45,9 +45,23 @@ async function setup(t: TestContext) {
     return { status, deadLetter, outcome, type: error?.type, message: error?.message, httpStatus, durationMs }
   }
   // Nothing has disturbed the store for long enough.
-  const calm = { look: () => Number.POSITIVE_INFINITY, disturb() {} }
-  const step = () => timeOutOverdue(deps, calm)
-  return { ...scenario, world, store, ports, told, after, worker, start, await202, last, step, deps, calm }
+  const storeUptime = { look: () => Number.POSITIVE_INFINITY, reset() {} }
+  const step = () => timeOutOverdue(deps, storeUptime)
+  return {
+    ...scenario,
+    world,
+    store,
+    ports,
+    told,
+    after,
+    worker,
+    start,
+    await202,
+    last,
+    step,
+    deps,
+    storeUptime,
+  }
 }
 
 test('nothing overdue: nothing happens', async (t) => {
@@ -116,17 +130,17 @@ test('a sign of life between looking and writing wins', async (t) => {
   const s = await setup(t)
   const one = await s.start({ heartbeat_timeout_seconds: 20, timeout_seconds: 600 })
   await s.world.advance(20_000)
-  const { upkeep, attempts } = s.ports
+  const { maintenance, attempts } = s.ports
   const mark = { executionId: one.executionId, jobId: one.jobId, attempt: 1, fence: 1, workerId: s.worker }
   const between = {
-    findOverdue: (limit: number) => upkeep.findOverdue(limit),
-    async timeOut(ends: Parameters<typeof upkeep.timeOut>[0]) {
+    findOverdue: (limit: number) => maintenance.findOverdue(limit),
+    async timeOut(ends: Parameters<typeof maintenance.timeOut>[0]) {
       assert.equal(ends.length, 1)
       await attempts.note([{ ...mark, alive: true }])
-      return upkeep.timeOut(ends)
+      return maintenance.timeOut(ends)
     },
   }
-  await timeOutOverdue({ ...s.deps, upkeep: between }, s.calm)
+  await timeOutOverdue({ ...s.deps, maintenance: between }, s.storeUptime)
   assert.equal(await s.statusOf(one.executionId), 'RUNNING')
   assert.deepEqual([s.told, s.after], [[], []])
 })
@@ -149,7 +163,7 @@ test('also between two attempts: then there was none that ran', async (t) => {
   const retryAt = s.at(600 + 40)
   await s.finishLive(s.worker, one, s.failed({ retryAt }))
   await s.world.advance(45_000)
-  await s.ports.upkeep.wake(10)
+  await s.ports.maintenance.wake(10)
   await s.world.advance(5_000)
   await s.step()
   const { status, deadLetter, attempts } = await s.view(one.executionId)
@@ -217,10 +231,10 @@ test('after an outage workers and targets have their say first', async (t) => {
   const awaited = await s.start({ timeout_seconds: 1 })
   await s.await202(awaited, 1_000)
   await s.world.advance(300_000)
-  const calm = new Calm()
+  const storeUptime = new StoreUptime()
   async function lookFor(ms: number): Promise<void> {
     for (let passed = 0; passed < ms; passed += 1_000) {
-      await timeOutOverdue(s.deps, calm)
+      await timeOutOverdue(s.deps, storeUptime)
       await s.world.advance(1_000)
     }
   }
@@ -230,8 +244,8 @@ test('after an outage workers and targets have their say first', async (t) => {
   await s.world.advance(5_000) // a break, as of a process that was paused
   await lookFor(5_000)
   assert.deepEqual(await statuses(), ['RUNNING', 'RUNNING'])
-  const away = { timeOut: s.ports.upkeep.timeOut, findOverdue: () => Promise.reject(new Error('away')) }
-  await assert.rejects(timeOutOverdue({ ...s.deps, upkeep: away }, calm))
+  const away = { timeOut: s.ports.maintenance.timeOut, findOverdue: () => Promise.reject(new Error('away')) }
+  await assert.rejects(timeOutOverdue({ ...s.deps, maintenance: away }, storeUptime))
   await lookFor(6_000)
   assert.deepEqual(await statuses(), ['RUNNING', 'RETRYING'])
   await lookFor(14_000)

@@ -4,14 +4,14 @@
 import { type AttemptEnd, type AttemptError, endAttempt } from '../domain/queue/attempt.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Overdue, Upkeep } from '../ports/maintenance.ts'
+import type { Maintenance, Overdue } from '../ports/maintenance.ts'
 import type { Random } from '../ports/random.ts'
 import { attemptFinished } from '../telemetry/events.ts'
 
 export interface TimeOutDeps {
   clock: Pick<Clock, 'databaseNow' | 'monotonicMs'>
   random: Random
-  upkeep: Pick<Upkeep, 'findOverdue' | 'timeOut'>
+  maintenance: Pick<Maintenance, 'findOverdue' | 'timeOut'>
   /** Called after a commit that ended something. */
   onTimedOut: (after: AfterTimeOut) => void
 }
@@ -33,7 +33,7 @@ const workersFirstMs = 20_000
 const targetsFirstMs = 5_000
 
 /** For how long the store has answered without a break: in an outage nobody could beat, complete or report. */
-export class Calm {
+export class StoreUptime {
   #sinceMs: number | null = null
   #lookedMs = 0
 
@@ -43,17 +43,17 @@ export class Calm {
     return nowMs - this.#sinceMs
   }
 
-  disturb(): void {
+  reset(): void {
     this.#sinceMs = null
   }
 }
 
 export async function timeOutOverdue(
   deps: TimeOutDeps,
-  calm: Pick<Calm, 'look' | 'disturb'>,
+  storeUptime: Pick<StoreUptime, 'look' | 'reset'>,
 ): Promise<'more' | 'idle'> {
-  const { clock, random, upkeep } = deps
-  const found = await findDue(deps, calm)
+  const { clock, random, maintenance } = deps
+  const found = await findDue(deps, storeUptime)
   if (found.length === 0) return 'idle'
   const now = clock.databaseNow()
   const ends = found.map((one) => ({
@@ -62,7 +62,7 @@ export async function timeOutOverdue(
     fence: one.fence,
     end: endOf(one, now, random.next()),
   }))
-  const ended = new Set(await upkeep.timeOut(ends))
+  const ended = new Set(await maintenance.timeOut(ends))
   const after: AfterTimeOut = { retries: false, running: false }
   found.forEach((one, index) => {
     if (!ended.has(one.executionId)) return
@@ -77,17 +77,17 @@ export async function timeOutOverdue(
 }
 
 async function findDue(
-  { clock, upkeep }: TimeOutDeps,
-  calm: Pick<Calm, 'look' | 'disturb'>,
+  { clock, maintenance }: TimeOutDeps,
+  storeUptime: Pick<StoreUptime, 'look' | 'reset'>,
 ): Promise<Overdue[]> {
   let found: Overdue[]
   try {
-    found = await upkeep.findOverdue(overdueMax)
+    found = await maintenance.findOverdue(overdueMax)
   } catch (error) {
-    calm.disturb()
+    storeUptime.reset()
     throw error
   }
-  const calmMs = calm.look(clock.monotonicMs())
+  const calmMs = storeUptime.look(clock.monotonicMs())
   return found.filter(({ state }) => calmMs >= (state === 'running' ? workersFirstMs : targetsFirstMs))
 }
 

@@ -14,7 +14,7 @@ async function setup() {
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const ready: string[] = []
-  const deps = { clock: world.clock, upkeep: ports.upkeep, onReady: () => void ready.push('ready') }
+  const deps = { clock: world.clock, maintenance: ports.maintenance, onReady: () => void ready.push('ready') }
   /** Fails the first attempt of each job; they are to be tried again after so long. */
   async function failFor(jobs: readonly NewJob[], waitMs: number): Promise<string[]> {
     const workerId = await scenario.addWorker()
@@ -79,7 +79,7 @@ test('the earliest retry sets the wait, and those of later stay', async () => {
 })
 
 test('more than a thousand at once are woken in several goes', async () => {
-  const { wake, world, createJob, failFor, upkeep } = await setup()
+  const { wake, world, createJob, failFor, maintenance } = await setup()
   for (let batch = 0; batch < 11; batch++) {
     const jobs: NewJob[] = []
     for (let i = 0; i < 100; i++) jobs.push(await createJob())
@@ -87,7 +87,7 @@ test('more than a thousand at once are woken in several goes', async () => {
   }
   await world.advance(5_000)
   assert.equal(await wake(), 'more')
-  assert.notEqual(await upkeep.nextWakeAt(), null)
+  assert.notEqual(await maintenance.nextWakeAt(), null)
   assert.equal(await wake(), 'more')
   assert.equal(await wake(), 'idle')
 })

@@ -1,10 +1,10 @@
 // Retries whose time has come become claimable again, with a rank as new.
 import type { Clock } from '../ports/clock.ts'
-import type { Upkeep } from '../ports/maintenance.ts'
+import type { Maintenance } from '../ports/maintenance.ts'
 
 export interface WakeDeps {
   clock: Pick<Clock, 'databaseNow'>
-  upkeep: Pick<Upkeep, 'wake' | 'nextWakeAt'>
+  maintenance: Pick<Maintenance, 'wake' | 'nextWakeAt'>
   /** Called after a commit that made something claimable. */
   onReady: () => void
 }
@@ -13,12 +13,16 @@ const wakeMax = 1_000
 /** The floor: a retry planned by another process is seen after at most this. */
 export const wakeEveryMs = 1_000
 
-export async function wakeReady({ clock, upkeep, onReady }: WakeDeps): Promise<'more' | 'idle' | number> {
-  const next = await upkeep.nextWakeAt()
+export async function wakeReady({
+  clock,
+  maintenance,
+  onReady,
+}: WakeDeps): Promise<'more' | 'idle' | number> {
+  const next = await maintenance.nextWakeAt()
   if (next === null) return 'idle'
   const waitMs = next - clock.databaseNow()
   if (waitMs > 0) return waitMs
-  const woken = await upkeep.wake(wakeMax)
+  const woken = await maintenance.wake(wakeMax)
   if (woken > 0) onReady()
   // The database's clock may be a moment behind our estimate of it.
   return woken === 0 ? 2 : 'more'

@@ -9,9 +9,9 @@ export interface Attempts {
   /** Those of the executions that run or await their end, in a batch or alone. */
   find(executionIds: readonly string[]): Promise<HeldAttempt[]>
   /** Ends attempts, or hands executions back, wherever they are held; the others of their batch stay in it. */
-  report(reports: readonly AttemptReport[]): Promise<ReportAnswer>
+  report(reports: readonly AttemptEnding[]): Promise<ReportAnswer>
   /** Signs of life. An execution that is in its batch leaves it; what it leaves with is kept there. */
-  note(notes: readonly AttemptNote[]): Promise<NoteAnswer[]>
+  note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]>
 }
 
 export interface HeldAttempt {
@@ -41,7 +41,7 @@ export interface AttemptMark extends AttemptKey {
   workerId: string | null
 }
 
-export interface AttemptReport extends AttemptMark {
+export interface AttemptEnding extends AttemptMark {
   ending: { kind: 'ended'; end: AttemptEnd } | { kind: 'unstarted' }
 }
 
@@ -52,7 +52,7 @@ export interface ReportAnswer {
   cancelled: string[]
 }
 
-export interface AttemptNote extends AttemptMark {
+export interface AttemptUpdate extends AttemptMark {
   /** The attempt itself has been heard of, not only its worker: its heartbeat timeout begins anew. */
   alive: boolean
   /** Kept if it leaves its batch with this note: one of its own started when it was claimed. */
@@ -64,7 +64,7 @@ export interface AttemptNote extends AttemptMark {
   checkpoint?: unknown
 }
 
-export interface NoteAnswer {
+export interface UpdateAnswer {
   executionId: string
   /** cancelled: it is to stop. gone: it is not held so any more, and what comes of it counts for nothing. */
   state: 'noted' | 'cancelled' | 'gone'

@@ -9,7 +9,7 @@ import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface LocalExecutor {
   /** Never rejects. When the signal aborts it stops and resolves; what it says then counts for nothing. */
-  run(call: LocalCall, context: CallContext): Promise<CallWord>
+  run(call: LocalCall, context: CallContext): Promise<ExecutorResult>
 }
 
 export interface LocalCall {
@@ -52,7 +52,7 @@ export interface CallContext {
   note(said: { progress?: number; message?: string; checkpoint?: unknown }): void
 }
 
-export interface CallWord {
+export interface ExecutorResult {
   /** Null: it succeeded. */
   error: AttemptError | null
   /** Head of the result, at most `previewBytesMax`. */

@@ -27,7 +27,7 @@ export interface RunSteps {
    */
   step(runIds: readonly string[], tools: RunTools): Promise<Stepped>
   /** Forgets runs that ended longer ago than the history of their tenant reaches. Returns how many. */
-  forget(limit: number): Promise<number>
+  prune(limit: number): Promise<number>
 }
 
 /** What new executions need. */

@@ -5,7 +5,7 @@ import type { JobState, JobWrite } from '../domain/jobs/job-change.ts'
 import type { JobFilter } from '../domain/jobs/operation.ts'
 import type { TriggerBatch } from '../domain/queue/trigger-batches.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
-import type { TakerName } from './direct-dispatch.ts'
+import type { DirectWorker } from './direct-dispatch.ts'
 import type { ClaimedLive } from './queue.ts'
 
 export interface Jobs {
@@ -65,15 +65,15 @@ export interface TriggerOrder {
   /** Replaces the job's payload; absent: the job's own. */
   payloadOverride?: unknown
   /** Takes it as it is made, if it could start at once and nobody in the shared lane would go before it. Waits for nobody. */
-  taker?: TakerName
+  direct?: DirectWorker
 }
 
 export type TriggerOutcome =
-  /** `runId`: the graph run that it starts; null: it runs alone. `claimed`: what its taker has; null: nothing. */
+  /** `runId`: the graph run that it starts; null: it runs alone. `claimed`: what its direct dispatch has; null: nothing. */
   | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null; claimed: ClaimedLive | null }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
-  /** Somebody else has the job locked, or it is not there. Nothing was done; only with a taker, which need not wait for that. */
+  /** Somebody else has the job locked, or it is not there. Nothing was done; only with a direct dispatch, which need not wait for that. */
   | { kind: 'held_up' }
 
 export interface TriggerManyOrder {

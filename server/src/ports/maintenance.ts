@@ -8,7 +8,7 @@ import type { KeyCounts, ReleasePlan, WaitingJob } from '../domain/queue/release
 import type { RetryPolicy } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
-export interface Upkeep {
+export interface Maintenance {
   /** The counters of all leases, at most `workersMax`. */
   watch(): Promise<Beat[]>
   /**

@@ -1,12 +1,12 @@
 // What jobs are about to do, for who looks ahead.
 import type { PlannedJob } from '../domain/scheduling/forecast.ts'
 
-export interface Plans {
+export interface PlannedJobs {
   /** Active jobs that have a slot to come, by id, behind `after`. */
-  listPlanned(query: PlanQuery): Promise<PlannedJob[]>
+  listPlanned(query: PlannedQuery): Promise<PlannedJob[]>
 }
 
-export interface PlanQuery {
+export interface PlannedQuery {
   tenantId: string
   after: string | null
   limit: number

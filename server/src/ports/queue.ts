@@ -23,7 +23,7 @@ export interface Queue {
   /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
   findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
   /** Hands back what the store thinks this worker holds and the worker does not know, as after a lost reply. */
-  returnUnknown(workerId: string, known: readonly string[]): Promise<number>
+  releaseUnknown(workerId: string, known: readonly string[]): Promise<number>
 }
 
 export interface Waiting {
@@ -116,7 +116,7 @@ export type Ending =
   | { kind: 'ended'; end: AttemptEnd }
   /**
    * Still running: it leaves its batch and stays with this worker, under fence 1. Only for batches. `deadline`: when
-   * upkeep ends it, if nobody else has.
+   * maintenance ends it, if nobody else has.
    */
   | { kind: 'running'; startedAt: EpochMs; deadline: EpochMs }
   /** Its target has taken it and will say how it ended: it has no worker any more, only a deadline. */

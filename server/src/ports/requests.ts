@@ -5,7 +5,7 @@ import type { Artifacts } from './artifacts.ts'
 import type { Calendars } from './calendars.ts'
 import type { Control } from './control.ts'
 import type { DeadLetters } from './dead-letters.ts'
-import type { Taker } from './direct-dispatch.ts'
+import type { DirectDispatch } from './direct-dispatch.ts'
 import type { GraphRuns } from './graph-runs.ts'
 import type { Jobs } from './jobs.ts'
 import type { Operations } from './operations.ts'
@@ -23,7 +23,7 @@ export interface WriteStores {
   artifacts: Artifacts
   graphRuns: GraphRuns
   /** Takes what is triggered. Absent: nobody does, or what is written by these stores may still be undone. */
-  taker?: Taker
+  direct?: DirectDispatch
 }
 
 export interface Requests {
@@ -33,7 +33,7 @@ export interface Requests {
    */
   run<T>(request: RequestTerms, work: (stores: WriteStores) => Promise<Done<T>>): Promise<RunOutcome<T>>
   /** Forgets answers older than a day. Returns how many. */
-  forget(limit: number): Promise<number>
+  prune(limit: number): Promise<number>
 }
 
 export interface RequestTerms {

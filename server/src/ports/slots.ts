@@ -4,7 +4,7 @@ import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/job
 import type { Calendars } from '../domain/schedule/exclusions.ts'
 import type { SkippedSlots } from '../domain/scheduling/misfire.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
-import type { TakerName } from './direct-dispatch.ts'
+import type { DirectWorker } from './direct-dispatch.ts'
 import type { ClaimedBatch } from './queue.ts'
 
 export interface Slots {
@@ -18,10 +18,10 @@ export interface Slots {
    * The same, and in the same transaction a worker takes the batches that were made on its route in the shared lane, but for those
    * that somebody there would go before.
    */
-  fireAndTake(slots: readonly SlotToFire[], taker: TakerName): Promise<FiredAndTaken>
+  fireAndClaim(slots: readonly SlotToFire[], direct: DirectWorker): Promise<FiredAndClaimed>
 }
 
-export interface FiredAndTaken {
+export interface FiredAndClaimed {
   answers: FireAnswer[]
   batches: ClaimedBatch[]
 }
@@ -144,5 +144,14 @@ export function isDecidedAlone({ overlapPolicy, runs }: Pick<SlotToFire, 'overla
 export type FireAnswer = {
   jobId: string
   slot: EpochMs
-  answer: 'taken' | 'overlap' | 'misfire' | 'exclusion' | 'owed' | 'buffered' | 'early' | 'stale' | 'busy'
+  answer:
+    | 'already_recorded'
+    | 'overlap'
+    | 'misfire'
+    | 'exclusion'
+    | 'deferred'
+    | 'buffered'
+    | 'early'
+    | 'stale'
+    | 'busy'
 }

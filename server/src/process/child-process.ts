@@ -3,7 +3,7 @@
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { furtherRoles, readConfig } from '../config/read.ts'
+import { childRoles, readConfig } from '../config/read.ts'
 import { embeddedDatabase } from '../embedded-postgres/hold-postgres.ts'
 import { reachSocketDir } from '../embedded-postgres/postmaster.ts'
 import { killGroup } from '../lib/process-groups.ts'
@@ -12,12 +12,12 @@ import { realTimers } from '../lib/time/timers.ts'
 import { workerRegistered } from '../telemetry/events.ts'
 import { startLog } from '../telemetry/log.ts'
 import { ProcessMetrics, reportEveryMs } from '../telemetry/process-metrics.ts'
-import { createCommandsTask } from '../wiring/commands.ts'
-import { createHandlersTask } from '../wiring/handlers.ts'
+import { assignCommands } from '../wiring/commands.ts'
+import { assignHandlers } from '../wiring/handlers.ts'
 import { type RunningServer, type ServerOptions, startServer } from '../wiring/server.ts'
 import type { Groups } from '../worker/executors/command-process.ts'
 import { sayError } from './console.ts'
-import { aliveEveryMs, type ProcessTask, type ProcessWord } from './messages.ts'
+import { aliveEveryMs, type ChildAssignment, type ProcessWord } from './messages.ts'
 
 /** Told to the first process, which kills them when we die. */
 class ToldGroups implements Groups {
@@ -67,7 +67,7 @@ const groups = new ToldGroups()
 const told = await Promise.race([once(process, 'message'), stopped])
 // Nothing has begun yet.
 if (typeof told === 'string') process.exit(0)
-const task = told[0] as ProcessTask
+const assignment = told[0] as ChildAssignment
 // A handler that never lets go of the thread silences it, and the first process ends us.
 sayAlive()
 try {
@@ -76,15 +76,16 @@ try {
       ? { socketDir: await reachSocketDir(join(config.dataDir, 'pg')), database: embeddedDatabase }
       : { url: config.databaseUrl }
   const api = { operatorKey: '' }
-  const server = await startServer({ config, address, api, ...optionsOf(task) })
-  void sayCounts(task, server)
+  const server = await startServer({ config, address, api, ...optionsOf(assignment) })
+  void sayCounts(assignment, server)
   // Alone: nobody would end what we have started if we died, and the database may be gone with the first process.
   const isAlone = (await stopped) === 'alone'
   groups.inHaste = isAlone
   await server.stop(isAlone ? 0 : config.drainMs)
   groups.kill()
-  await report(task, server)
-  if (task.kind === 'commands') await rm(task.base, { recursive: true, force: true }).catch(() => {})
+  await report(assignment, server)
+  if (assignment.kind === 'commands')
+    await rm(assignment.base, { recursive: true, force: true }).catch(() => {})
   process.exit(0)
 } catch (error) {
   groups.kill()
@@ -93,19 +94,21 @@ try {
   process.exit(1)
 }
 
-function optionsOf(task: ProcessTask): Pick<ServerOptions, 'roles' | 'createTask' | 'onDrained'> {
-  if (task.kind === 'roles') return { roles: furtherRoles(config) }
-  if (task.kind === 'commands') {
+function optionsOf(
+  assignment: ChildAssignment,
+): Pick<ServerOptions, 'roles' | 'createAssignment' | 'onDrained'> {
+  if (assignment.kind === 'roles') return { roles: childRoles(config) }
+  if (assignment.kind === 'commands') {
     return {
       roles: ['worker'],
-      createTask: (deps) => createCommandsTask(deps, { groups, base: task.base }),
+      createAssignment: (deps) => assignCommands(deps, { groups, base: assignment.base }),
       // What is left is handed back now: it must be over before another worker begins it anew.
       onDrained: () => {
         groups.inHaste = true
       },
     }
   }
-  return { roles: ['worker'], createTask: (deps) => createHandlersTask(deps, task) }
+  return { roles: ['worker'], createAssignment: (deps) => assignHandlers(deps, assignment) }
 }
 
 function sayAlive(): void {
@@ -113,12 +116,12 @@ function sayAlive(): void {
   realTimers.schedule(aliveEveryMs, sayAlive)
 }
 
-async function sayCounts(task: ProcessTask, server: RunningServer): Promise<void> {
-  await report(task, server)
-  realTimers.schedule(reportEveryMs, () => void sayCounts(task, server))
+async function sayCounts(assignment: ChildAssignment, server: RunningServer): Promise<void> {
+  await report(assignment, server)
+  realTimers.schedule(reportEveryMs, () => void sayCounts(assignment, server))
 }
 
-async function report({ kind }: ProcessTask, server: RunningServer): Promise<void> {
+async function report({ kind }: ChildAssignment, server: RunningServer): Promise<void> {
   // Only workers of HTTP are alike: a mean of others would say nothing.
   const utilization = kind === 'roles' ? server.utilization() : null
   await tell({ report: await metrics.report(utilization) }).catch(() => {})

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { realTimers } from '../lib/time/timers.ts'
 import { processExited } from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
-import { FurtherProcesses } from './child-processes.ts'
+import { ChildProcesses } from './child-processes.ts'
 
 test('a process that cannot be started is told of and tried again; the first one lives on', async (t) => {
   const { execPath } = process
@@ -15,7 +15,7 @@ test('a process that cannot be started is told of and tried again; the first one
   const { promise, resolve } = Promise.withResolvers<string>()
   using _subscription = processExited.subscribe(({ reason }) => resolve(reason))
   const clock = { monotonicMs: () => performance.now() }
-  const further = new FurtherProcesses(
+  const further = new ChildProcesses(
     { clock, timers: realTimers, reports: new ProcessReports(), reclaim: async () => {} },
     { processes: 2, commands: false, handlers: null },
   )

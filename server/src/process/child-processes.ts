@@ -12,9 +12,9 @@ import type { Clock } from '../ports/clock.ts'
 import type { Timer, Timers } from '../ports/timers.ts'
 import { processExited } from '../telemetry/events.ts'
 import type { ProcessReports } from '../telemetry/process-metrics.ts'
-import { aliveEveryMs, type ProcessTask, type ProcessWord } from './messages.ts'
+import { aliveEveryMs, type ChildAssignment, type ProcessWord } from './messages.ts'
 
-export interface FurtherDeps {
+export interface ChildDeps {
   clock: Pick<Clock, 'monotonicMs'>
   timers: Timers
   /** The worker died with its process. */
@@ -22,12 +22,12 @@ export interface FurtherDeps {
   reports: ProcessReports
 }
 
-export interface FurtherOptions {
+export interface ChildOptions {
   /** Server processes in all, with the first. */
   processes: number
   commands: boolean
   /** Null: none are run here. */
-  handlers: Omit<Extract<ProcessTask, { kind: 'handlers' }>, 'kind'> | null
+  handlers: Omit<Extract<ChildAssignment, { kind: 'handlers' }>, 'kind'> | null
 }
 
 const restartMs = 1_000
@@ -40,30 +40,30 @@ const stuckReason = `no sign of life for ${(missedMax * aliveEveryMs) / 1_000} s
 
 interface Place {
   number: number
-  kind: ProcessTask['kind']
+  kind: ChildAssignment['kind']
   waitMs: number
 }
 
 interface Running {
   child: ChildProcess
-  task: ProcessTask
+  assignment: ChildAssignment
   workerIds: Set<string>
   groups: Set<number>
   /** Signs of life that did not come, counted here: when we stood still ourselves, they come in first. */
   missed: number
 }
 
-export class FurtherProcesses {
-  readonly #deps: FurtherDeps
-  readonly #options: FurtherOptions
+export class ChildProcesses {
+  readonly #deps: ChildDeps
+  readonly #options: ChildOptions
   readonly #running = new Set<Running>()
   readonly #loops: Promise<void>[]
   readonly #stop = new AbortController()
 
-  constructor(deps: FurtherDeps, options: FurtherOptions) {
+  constructor(deps: ChildDeps, options: ChildOptions) {
     this.#deps = deps
     this.#options = options
-    const kinds: ProcessTask['kind'][] = Array(options.processes - 1).fill('roles')
+    const kinds: ChildAssignment['kind'][] = Array(options.processes - 1).fill('roles')
     if (options.commands) kinds.push('commands')
     if (options.handlers !== null) kinds.push('handlers')
     this.#loops = kinds.map((kind, i) => this.#keep({ number: i + 2, kind, waitMs: restartMs }))
@@ -95,10 +95,10 @@ export class FurtherProcesses {
   }
 
   /** From its start until nothing of it is left. */
-  async #runOnce(kind: ProcessTask['kind']): Promise<{ pid: number; reason: string }> {
-    let task: ProcessTask
+  async #runOnce(kind: ChildAssignment['kind']): Promise<{ pid: number; reason: string }> {
+    let assignment: ChildAssignment
     try {
-      task = await this.#makeTask(kind)
+      assignment = await this.#makeHeldExecution(kind)
     } catch (error) {
       return { pid: 0, reason: (error as Error).message }
     }
@@ -106,15 +106,15 @@ export class FurtherProcesses {
     try {
       child = fork(join(import.meta.dirname, 'child-process.ts'), [kind], { stdio: 'inherit' })
     } catch (error) {
-      await this.#cleanUp({ task, groups: new Set(), workerIds: new Set() })
+      await this.#cleanUp({ assignment, groups: new Set(), workerIds: new Set() })
       return { pid: 0, reason: (error as Error).message }
     }
-    const running: Running = { child, task, workerIds: new Set(), groups: new Set(), missed: 0 }
+    const running: Running = { child, assignment, workerIds: new Set(), groups: new Set(), missed: 0 }
     this.#running.add(running)
     child.on('error', () => {}) // followed by `exit`, or by our own end
     child.on('message', (word) => this.#note(running, word as ProcessWord))
     const over = ended(child)
-    child.send(task, () => {}) // one that died meanwhile has ended
+    child.send(assignment, () => {}) // one that died meanwhile has ended
     // Asked to stop while it was being made.
     if (this.#stop.signal.aborted) child.kill('SIGTERM')
     const watch = kind === 'roles' ? null : this.#watch(running)
@@ -148,17 +148,18 @@ export class FurtherProcesses {
     return { cancel: () => timer.cancel() }
   }
 
-  async #makeTask(kind: ProcessTask['kind']): Promise<ProcessTask> {
+  async #makeHeldExecution(kind: ChildAssignment['kind']): Promise<ChildAssignment> {
     if (kind === 'commands') return { kind, base: await mkdtemp(join(tmpdir(), 'carillon-commands-')) }
     return kind === 'handlers' ? { kind, ...this.#options.handlers! } : { kind }
   }
 
   /** First what it started, then what it held: nothing may run twice at once. */
-  async #cleanUp({ task, groups, workerIds }: Omit<Running, 'child' | 'missed'>): Promise<void> {
+  async #cleanUp({ assignment, groups, workerIds }: Omit<Running, 'child' | 'missed'>): Promise<void> {
     for (const group of groups) killGroup(group, 'SIGKILL')
-    if (task.kind === 'commands') await rm(task.base, { recursive: true, force: true }).catch(() => {})
+    if (assignment.kind === 'commands')
+      await rm(assignment.base, { recursive: true, force: true }).catch(() => {})
     if (this.#stop.signal.aborted) return
-    // What fails here upkeep does when the lease has run out.
+    // What fails here maintenance does when the lease has run out.
     for (const workerId of workerIds) await this.#deps.reclaim(workerId).catch(() => {})
   }
 }

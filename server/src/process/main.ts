@@ -16,7 +16,7 @@ import { startLog } from '../telemetry/log.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { startServer } from '../wiring/server.ts'
 import { prepareDashboard } from './build-dashboard.ts'
-import { FurtherProcesses } from './child-processes.ts'
+import { ChildProcesses } from './child-processes.ts'
 import {
   sayBuilding,
   sayDemo,
@@ -119,7 +119,7 @@ async function serve(
   const reports = new ProcessReports()
   const api = { operatorKey: operatorKey.key, reports, ...(dashboard && { dashboard: await dashboard }) }
   const server = await startServer({ config, roles: config.roles, address, api })
-  const further = new FurtherProcesses(
+  const further = new ChildProcesses(
     { ...deps, reports, reclaim: (workerId) => server.reclaim(workerId) },
     {
       processes: config.processes,

@@ -2,7 +2,7 @@
 import type { ProcessReport } from '../telemetry/process-metrics.ts'
 
 /** What a further process is for. */
-export type ProcessTask =
+export type ChildAssignment =
   | { kind: 'roles' }
   /** Shell commands and bundles. `base`: where they have their directories; private, and the first process's to remove. */
   | { kind: 'commands'; base: string }

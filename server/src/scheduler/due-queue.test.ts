@@ -2,170 +2,170 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SeededRandom } from '../../test/virtual-world.ts'
 import { epochMs } from '../lib/time/epoch.ts'
-import { TimerWheel } from './due-queue.ts'
+import { DueQueue } from './due-queue.ts'
 import type { Entry } from './entry.ts'
 
-/** Only what the wheel looks at. */
+/** Only what the due queue looks at. */
 function entry(jobId: string, dueAt: number, partitionId = 0, tenantId = 'tenant'): Entry {
   return { jobId, partitionId, tenantId, dueAt: epochMs(dueAt) } as Entry
 }
 
-function take(wheel: TimerWheel, now: number, limit = 1_000): string[] {
-  return wheel.takeDue(epochMs(now), limit).map(({ jobId }) => jobId)
+function take(dueQueue: DueQueue, now: number, limit = 1_000): string[] {
+  return dueQueue.takeDue(epochMs(now), limit).map(({ jobId }) => jobId)
 }
 
 test('a job is handed out when it is due, not before, and once', () => {
-  const wheel = new TimerWheel()
-  wheel.put(entry('a', 1_000))
-  assert.deepEqual(take(wheel, 999), [])
-  assert.deepEqual(take(wheel, 1_000), ['a'])
-  assert.deepEqual(take(wheel, 1_000), [])
-  assert.equal(wheel.size, 0)
-  assert.equal(wheel.has('a'), false)
+  const dueQueue = new DueQueue()
+  dueQueue.put(entry('a', 1_000))
+  assert.deepEqual(take(dueQueue, 999), [])
+  assert.deepEqual(take(dueQueue, 1_000), ['a'])
+  assert.deepEqual(take(dueQueue, 1_000), [])
+  assert.equal(dueQueue.size, 0)
+  assert.equal(dueQueue.has('a'), false)
 })
 
 test('what is due first goes first, however it came in', () => {
-  const wheel = new TimerWheel()
-  for (const dueAt of [5_000, 1_000, 4_000, 2_000, 3_000]) wheel.put(entry(`at ${dueAt}`, dueAt))
-  assert.equal(wheel.nextDueAt(), 1_000)
-  assert.deepEqual(take(wheel, 9_000, 2), ['at 1000', 'at 2000'])
-  assert.equal(wheel.nextDueAt(), 3_000)
-  assert.deepEqual(take(wheel, 4_000), ['at 3000', 'at 4000'])
+  const dueQueue = new DueQueue()
+  for (const dueAt of [5_000, 1_000, 4_000, 2_000, 3_000]) dueQueue.put(entry(`at ${dueAt}`, dueAt))
+  assert.equal(dueQueue.nextDueAt(), 1_000)
+  assert.deepEqual(take(dueQueue, 9_000, 2), ['at 1000', 'at 2000'])
+  assert.equal(dueQueue.nextDueAt(), 3_000)
+  assert.deepEqual(take(dueQueue, 4_000), ['at 3000', 'at 4000'])
 })
 
 test('tenants take turns: whoever has little due does not wait for a herd of another', () => {
-  const wheel = new TimerWheel()
-  for (let n = 0; n < 100; n++) wheel.put(entry(`herd ${n}`, 1_000, 0, 'herd'))
-  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 2_000, 0, 'quiet'))
+  const dueQueue = new DueQueue()
+  for (let n = 0; n < 100; n++) dueQueue.put(entry(`herd ${n}`, 1_000, 0, 'herd'))
+  for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 2_000, 0, 'quiet'))
   const quiet = ['quiet 0', 'quiet 1', 'quiet 2']
-  assert.deepEqual(take(wheel, 2_000, 10), quiet, 'alone')
-  assert.equal(take(wheel, 2_000, 10).length, 10)
-  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
-  assert.equal(take(wheel, 2_000, 10).length, 10)
-  for (let n = 3; n < 6; n++) wheel.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
-  assert.equal(take(wheel, 3_000, 10).length, 6)
+  assert.deepEqual(take(dueQueue, 2_000, 10), quiet, 'alone')
+  assert.equal(take(dueQueue, 2_000, 10).length, 10)
+  for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
+  assert.equal(take(dueQueue, 2_000, 10).length, 10)
+  for (let n = 3; n < 6; n++) dueQueue.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
+  assert.equal(take(dueQueue, 3_000, 10).length, 6)
   // Were they always alone, a herd would wait for as long as others have something due.
-  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 4_000, 0, 'quiet'))
-  const mixed = take(wheel, 4_000, 10)
+  for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 4_000, 0, 'quiet'))
+  const mixed = take(dueQueue, 4_000, 10)
   assert.deepEqual(
     mixed.filter((jobId) => jobId.startsWith('quiet')),
     quiet,
   )
   // What it leaves of its share is the others'.
   assert.equal(mixed.length, 10)
-  for (let n = 0; n < 3; n++) wheel.put(entry(`quiet ${n}`, 5_000, 0, 'quiet'))
-  assert.equal(take(wheel, 5_000).length, 76, 'all that is left fits into one')
+  for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 5_000, 0, 'quiet'))
+  assert.equal(take(dueQueue, 5_000).length, 76, 'all that is left fits into one')
 })
 
 test('what is due at one instant is each tenant’s in the order in which it came', () => {
-  const wheel = new TimerWheel()
+  const dueQueue = new DueQueue()
   for (const [n, tenantId] of ['a', 'b', 'a', 'c', 'b', 'a'].entries())
-    wheel.put(entry(`${tenantId} ${n}`, 1_000, 0, tenantId))
-  wheel.put(entry('a early', 500, 0, 'a'))
-  assert.deepEqual(take(wheel, 1_000, 3), ['a early', 'b 1', 'c 3'])
-  assert.equal(wheel.waiting, 4)
-  assert.deepEqual(take(wheel, 1_000), ['a 0', 'a 2', 'a 5', 'b 4'])
+    dueQueue.put(entry(`${tenantId} ${n}`, 1_000, 0, tenantId))
+  dueQueue.put(entry('a early', 500, 0, 'a'))
+  assert.deepEqual(take(dueQueue, 1_000, 3), ['a early', 'b 1', 'c 3'])
+  assert.equal(dueQueue.waiting, 4)
+  assert.deepEqual(take(dueQueue, 1_000), ['a 0', 'a 2', 'a 5', 'b 4'])
 })
 
 test('of more tenants than there is room for each has its turn', () => {
-  const wheel = new TimerWheel()
-  for (let n = 0; n < 300; n++) wheel.put(entry(`job ${n}`, 1_000, 0, `tenant ${n % 30}`))
+  const dueQueue = new DueQueue()
+  for (let n = 0; n < 300; n++) dueQueue.put(entry(`job ${n}`, 1_000, 0, `tenant ${n % 30}`))
   const tenants = new Set<number>()
   for (let turn = 0; turn < 3; turn++)
-    for (const jobId of take(wheel, 1_000, 10)) tenants.add(Number(jobId.slice(4)) % 30)
+    for (const jobId of take(dueQueue, 1_000, 10)) tenants.add(Number(jobId.slice(4)) % 30)
   assert.equal(tenants.size, 30)
 })
 
 test('a job that is put again is due at its new time only, sooner or later', () => {
-  const wheel = new TimerWheel()
-  wheel.put(entry('later', 1_000))
-  wheel.put(entry('later', 5_000))
-  wheel.put(entry('sooner', 5_000))
-  wheel.put(entry('sooner', 1_000))
-  assert.equal(wheel.size, 2)
-  assert.deepEqual(take(wheel, 4_999), ['sooner'])
-  assert.deepEqual(take(wheel, 5_000), ['later'])
+  const dueQueue = new DueQueue()
+  dueQueue.put(entry('later', 1_000))
+  dueQueue.put(entry('later', 5_000))
+  dueQueue.put(entry('sooner', 5_000))
+  dueQueue.put(entry('sooner', 1_000))
+  assert.equal(dueQueue.size, 2)
+  assert.deepEqual(take(dueQueue, 4_999), ['sooner'])
+  assert.deepEqual(take(dueQueue, 5_000), ['later'])
 })
 
 test('a job put twice for one instant is handed out once', () => {
-  const wheel = new TimerWheel()
+  const dueQueue = new DueQueue()
   const same = entry('a', 1_000)
-  wheel.put(same)
-  wheel.put(same)
-  wheel.put(entry('a', 1_000))
-  assert.deepEqual(take(wheel, 1_000), ['a'])
-  assert.equal(wheel.nextDueAt(), null)
+  dueQueue.put(same)
+  dueQueue.put(same)
+  dueQueue.put(entry('a', 1_000))
+  assert.deepEqual(take(dueQueue, 1_000), ['a'])
+  assert.equal(dueQueue.nextDueAt(), null)
 })
 
 test('jobs of partitions that are gone are not handed out, and may come back', () => {
-  const wheel = new TimerWheel()
-  wheel.put(entry('ours', 1_000, 1))
-  wheel.put(entry('theirs', 1_000, 2))
-  wheel.removePartitions((partitionId) => partitionId === 1)
-  assert.equal(wheel.size, 1)
-  assert.equal(wheel.has('theirs'), false)
-  wheel.put(entry('theirs', 2_000, 2))
-  assert.deepEqual(take(wheel, 1_999), ['ours'])
-  assert.deepEqual(take(wheel, 2_000), ['theirs'])
+  const dueQueue = new DueQueue()
+  dueQueue.put(entry('ours', 1_000, 1))
+  dueQueue.put(entry('theirs', 1_000, 2))
+  dueQueue.removePartitions((partitionId) => partitionId === 1)
+  assert.equal(dueQueue.size, 1)
+  assert.equal(dueQueue.has('theirs'), false)
+  dueQueue.put(entry('theirs', 2_000, 2))
+  assert.deepEqual(take(dueQueue, 1_999), ['ours'])
+  assert.deepEqual(take(dueQueue, 2_000), ['theirs'])
 })
 
 /** The same job as another version of it. */
 const ofVersion = (version: number, dueAt: number): Entry => ({ ...entry('a', dueAt), version })
 
 test('a later version of a job replaces an earlier one, and not the other way round', () => {
-  const wheel = new TimerWheel()
-  wheel.put(ofVersion(1, 1_000))
-  wheel.put(ofVersion(2, 5_000))
-  wheel.put(ofVersion(1, 2_000))
-  assert.equal(wheel.size, 1)
-  assert.deepEqual(take(wheel, 4_999), [])
+  const dueQueue = new DueQueue()
+  dueQueue.put(ofVersion(1, 1_000))
+  dueQueue.put(ofVersion(2, 5_000))
+  dueQueue.put(ofVersion(1, 2_000))
+  assert.equal(dueQueue.size, 1)
+  assert.deepEqual(take(dueQueue, 4_999), [])
   assert.deepEqual(
-    wheel.takeDue(epochMs(5_000), 10).map(({ version }) => version),
+    dueQueue.takeDue(epochMs(5_000), 10).map(({ version }) => version),
     [2],
   )
-  assert.equal(wheel.nextDueAt(), null)
+  assert.equal(dueQueue.nextDueAt(), null)
 })
 
 test('what was taken out is put back, unless the job came anew meanwhile', () => {
-  const wheel = new TimerWheel()
-  wheel.put(ofVersion(1, 1_000))
-  const [taken] = wheel.takeDue(epochMs(1_000), 10)
-  wheel.putBack({ ...taken!, dueAt: epochMs(2_000) })
-  assert.deepEqual(take(wheel, 1_999), [])
-  const [again] = wheel.takeDue(epochMs(2_000), 10)
+  const dueQueue = new DueQueue()
+  dueQueue.put(ofVersion(1, 1_000))
+  const [taken] = dueQueue.takeDue(epochMs(1_000), 10)
+  dueQueue.putBack({ ...taken!, dueAt: epochMs(2_000) })
+  assert.deepEqual(take(dueQueue, 1_999), [])
+  const [again] = dueQueue.takeDue(epochMs(2_000), 10)
   for (const version of [1, 2]) {
-    wheel.put(ofVersion(version, 4_000))
-    wheel.putBack({ ...again!, dueAt: epochMs(3_000) })
-    assert.equal(wheel.size, 1)
-    assert.deepEqual(take(wheel, 3_999), [], `version ${version}`)
+    dueQueue.put(ofVersion(version, 4_000))
+    dueQueue.putBack({ ...again!, dueAt: epochMs(3_000) })
+    assert.equal(dueQueue.size, 1)
+    assert.deepEqual(take(dueQueue, 3_999), [], `version ${version}`)
     assert.deepEqual(
-      wheel.takeDue(epochMs(4_000), 10).map((one) => one.version),
+      dueQueue.takeDue(epochMs(4_000), 10).map((one) => one.version),
       [version],
     )
   }
 })
 
 test('what was taken out is put back in place of an earlier version that came late', () => {
-  const wheel = new TimerWheel()
-  wheel.put(ofVersion(2, 1_000))
-  const [taken] = wheel.takeDue(epochMs(1_000), 10)
+  const dueQueue = new DueQueue()
+  dueQueue.put(ofVersion(2, 1_000))
+  const [taken] = dueQueue.takeDue(epochMs(1_000), 10)
   // A load that read the cursor before the edit, and came to its end after it.
-  wheel.put(ofVersion(1, 1_000))
-  wheel.putBack({ ...taken!, dueAt: epochMs(2_000) })
-  assert.deepEqual(take(wheel, 1_999), [], 'the earlier version is out of date')
+  dueQueue.put(ofVersion(1, 1_000))
+  dueQueue.putBack({ ...taken!, dueAt: epochMs(2_000) })
+  assert.deepEqual(take(dueQueue, 1_999), [], 'the earlier version is out of date')
   assert.deepEqual(
-    wheel.takeDue(epochMs(2_000), 10).map(({ version }) => version),
+    dueQueue.takeDue(epochMs(2_000), 10).map(({ version }) => version),
     [2],
   )
 })
 
 test('a herd of one instant is handed out piece by piece', () => {
-  const wheel = new TimerWheel()
-  for (let i = 0; i < 2_500; i++) wheel.put(entry(`job ${i}`, 1_000))
-  const taken = [...take(wheel, 1_000), ...take(wheel, 1_000)]
+  const dueQueue = new DueQueue()
+  for (let i = 0; i < 2_500; i++) dueQueue.put(entry(`job ${i}`, 1_000))
+  const taken = [...take(dueQueue, 1_000), ...take(dueQueue, 1_000)]
   assert.equal(taken.length, 2_000)
-  assert.equal(wheel.nextDueAt(), 1_000)
-  taken.push(...take(wheel, 1_000))
+  assert.equal(dueQueue.nextDueAt(), 1_000)
+  taken.push(...take(dueQueue, 1_000))
   assert.equal(new Set(taken).size, 2_500)
 })
 
@@ -173,7 +173,7 @@ for (const seed of [1, 2, 3]) {
   test(`random operations give what a plain map gives (seed ${seed})`, () => {
     const random = new SeededRandom(seed)
     const draw = (below: number) => Math.floor(random.next() * below)
-    const wheel = new TimerWheel()
+    const dueQueue = new DueQueue()
     const model = new Map<string, Entry>()
     let now = 0
     for (let step = 0; step < 4_000; step++) {
@@ -182,12 +182,12 @@ for (const seed of [1, 2, 3]) {
         const job = draw(60)
         // Few instants, so that buckets are shared; a past one as after a failed fire.
         const one = entry(`job ${job}`, Math.max(0, now - 2_000 + draw(10) * 500), job % 4)
-        wheel.put(one)
+        dueQueue.put(one)
         model.set(one.jobId, one)
       } else if (what < 9) {
         now += draw(3) * 250
         const limit = 1 + draw(8)
-        const taken = wheel.takeDue(epochMs(now), limit)
+        const taken = dueQueue.takeDue(epochMs(now), limit)
         const due = [...model.values()].filter(({ dueAt }) => dueAt <= now)
         assert.equal(taken.length, Math.min(limit, due.length))
         for (const one of taken) assert.equal(model.get(one.jobId), one)
@@ -198,15 +198,15 @@ for (const seed of [1, 2, 3]) {
         assert(left.every(({ dueAt }) => dueAt >= latest))
       } else {
         const gone = draw(4)
-        wheel.removePartitions((partitionId) => partitionId !== gone)
+        dueQueue.removePartitions((partitionId) => partitionId !== gone)
         for (const { jobId, partitionId } of [...model.values()])
           if (partitionId === gone) model.delete(jobId)
       }
-      assert.equal(wheel.size, model.size)
-      for (let job = 0; job < 60; job++) assert.equal(wheel.has(`job ${job}`), model.has(`job ${job}`))
+      assert.equal(dueQueue.size, model.size)
+      for (let job = 0; job < 60; job++) assert.equal(dueQueue.has(`job ${job}`), model.has(`job ${job}`))
       const next = Math.min(...[...model.values()].map(({ dueAt }) => dueAt))
       // It may name one that was replaced: too early, never too late.
-      assert((wheel.nextDueAt() ?? Number.POSITIVE_INFINITY) <= next)
+      assert((dueQueue.nextDueAt() ?? Number.POSITIVE_INFINITY) <= next)
     }
   })
 }

@@ -13,7 +13,7 @@ interface Queue {
 }
 
 /** Who has no more than this due has little: its jobs need not wait for a fire of a herd's. */
-const fewMax = 50
+const smallTenantMax = 50
 
 /** What is due at one instant. Mostly of one tenant: with jitter nearly every job has an instant of its own. */
 interface Bucket {
@@ -22,14 +22,14 @@ interface Bucket {
   others: Map<string, Entry[]> | null
 }
 
-export class TimerWheel {
+export class DueQueue {
   readonly #byJob = new Map<string, Entry>()
   readonly #buckets = new Map<number, Bucket>()
   /** A binary heap of the keys of `#buckets`. */
   readonly #heap: number[] = []
   /** By tenant. Whoever had its turn goes to the end. */
   readonly #due = new Map<string, Queue>()
-  #tookFew = false
+  #tookSmallTenants = false
 
   get size(): number {
     return this.#byJob.size
@@ -43,8 +43,8 @@ export class TimerWheel {
   }
 
   /** Whether the last ones taken were of tenants that have little due, while others have more. */
-  get tookFew(): boolean {
-    return this.#tookFew
+  get tookSmallTenants(): boolean {
+    return this.#tookSmallTenants
   }
 
   has(jobId: string): boolean {
@@ -55,7 +55,7 @@ export class TimerWheel {
     return this.#byJob.get(jobId)
   }
 
-  /** Replaces what the wheel had for the job, unless that is of a later version. */
+  /** Replaces what the due queue had for the job, unless that is of a later version. */
   put(entry: Entry): void {
     const known = this.#byJob.get(entry.jobId)
     if (known !== undefined && known.version > entry.version) return
@@ -81,11 +81,15 @@ export class TimerWheel {
    */
   takeDue(now: EpochMs, limit: number): Entry[] {
     this.#queueDue(now)
-    this.#tookFew = !this.#tookFew && this.waiting > limit
-    if (this.#tookFew) {
-      const few = this.#takeInTurns(now, limit, (queue) => queue.entries.length - queue.next <= fewMax)
+    this.#tookSmallTenants = !this.#tookSmallTenants && this.waiting > limit
+    if (this.#tookSmallTenants) {
+      const few = this.#takeInTurns(
+        now,
+        limit,
+        (queue) => queue.entries.length - queue.next <= smallTenantMax,
+      )
       if (few.length > 0) return few
-      this.#tookFew = false
+      this.#tookSmallTenants = false
     }
     return this.#takeInTurns(now, limit, () => true)
   }

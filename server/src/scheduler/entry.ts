@@ -32,14 +32,14 @@ export interface Entry extends Readonly<LateJob> {
   slot: EpochMs
   /** The latest slot that is known to be recorded: where the store begins to look for it. Null: none is known. */
   recordedAt: EpochMs | null
-  /** When the wheel hands it out: the slot's due time, or later when it must be tried again. */
+  /** When the due queue hands it out: the slot's due time, or later when it must be tried again. */
   dueAt: EpochMs
   /** When its cursor was last written. */
   movedAt: EpochMs
   /** When it came into memory: what was due before could not be fired. */
   loadedAt: EpochMs
   /** Its slot was tried and could not be fired: if it comes late now, that is why. */
-  heldUp: boolean
+  delayedByOutage: boolean
 }
 
 /** A dense job's cursor is written at most this often; a restart then looks a minute back into `slots`. */
@@ -95,7 +95,7 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     // Spread by partition, so that jobs loaded together do not write their cursors together.
     movedAt: (now - Math.floor((partitionId / partitionsCount) * moveEveryMs)) as EpochMs,
     loadedAt: now,
-    heldUp: false,
+    delayedByOutage: false,
   }
 }
 

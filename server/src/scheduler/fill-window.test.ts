@@ -8,9 +8,9 @@ import { partitionOf, partitionsCount } from '../domain/jobs/job.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { LoadRequest, Slots } from '../ports/slots.ts'
 import { overdueFound } from '../telemetry/events.ts'
-import { TimerWheel } from './due-queue.ts'
-import { findOverdue, loadEveryMs, loadWindow, takeChanges } from './fill-window.ts'
-import { Window } from './load-window.ts'
+import { DueQueue } from './due-queue.ts'
+import { fillWindow, findOverdue, loadEveryMs, takeChanges } from './fill-window.ts'
+import { LoadWindow } from './load-window.ts'
 
 const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
 
@@ -20,26 +20,33 @@ async function setup() {
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
-  const wheel = new TimerWheel()
-  const window = new Window()
+  const dueQueue = new DueQueue()
+  const window = new LoadWindow()
   window.hold(allPartitions)
   const slots: Slots = {
     load: (request) => ports.slots.load(request),
     takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
     fire: (items) => ports.slots.fire(items),
-    fireAndTake: (items, taker) => ports.slots.fireAndTake(items, taker),
+    fireAndClaim: (items, direct) => ports.slots.fireAndClaim(items, direct),
   }
   const puts: string[] = []
-  const deps = { clock: world.clock, slots, wheel, window, onPut: () => void puts.push('put'), onReload() {} }
+  const deps = {
+    clock: world.clock,
+    slots,
+    dueQueue,
+    window,
+    onPut: () => void puts.push('put'),
+    onReload() {},
+  }
   return {
     ...scenario,
-    ...{ world, wheel, window, puts, real: ports.slots },
+    ...{ world, dueQueue, window, puts, real: ports.slots },
     /** The store as the scheduler reaches it; a test may put its own in the place of a method. */
     link: slots,
-    load: () => loadWindow(deps),
+    load: () => fillWindow(deps),
     changes: () => takeChanges(deps),
     overdue: () => findOverdue(deps),
-    has: ({ jobId }: NewJob) => wheel.has(jobId),
+    has: ({ jobId }: NewJob) => dueQueue.has(jobId),
   }
 }
 
@@ -87,7 +94,7 @@ test('a new job is loaded by the time it is due, without its note too', async ()
 })
 
 test('a herd is loaded piece by piece, with all that is due at one instant', async () => {
-  const { at, createJob, jobIdIn, load, wheel, link, real, world } = await setup()
+  const { at, createJob, jobIdIn, load, dueQueue, link, real, world } = await setup()
   const loaded: number[] = []
   link.load = async (request) => {
     const cursors = await real.load(request)
@@ -99,51 +106,51 @@ test('a herd is loaded piece by piece, with all that is due at one instant', asy
   for (let i = 0; i < 4_300; i++)
     herd.push(await createJob({ jobId: jobIdIn(7), slotAt: at(i < 50 ? 610 : 620) }))
   assert.equal(await load(), 'more')
-  assert.equal(wheel.size, 64)
+  assert.equal(dueQueue.size, 64)
   assert.equal(await load(), 'more')
   assert.equal(await load(), 'idle')
-  assert(herd.every(({ jobId }) => wheel.has(jobId)))
+  assert(herd.every(({ jobId }) => dueQueue.has(jobId)))
   assert.deepEqual(loaded, [64, 4_096, 140])
   await world.advance(10_000)
   assert.equal(await load(), 'idle')
   assert.deepEqual(loaded, [64, 4_096, 140])
 })
 
-test('a herd so large that the wheel is full waits outside', async () => {
-  const { at, createJob, load, wheel, has } = await setup()
+test('a herd so large that the dueQueue is full waits outside', async () => {
+  const { at, createJob, load, dueQueue, has } = await setup()
   const job = await createJob({ slotAt: at(610) })
-  Object.defineProperty(wheel, 'size', { get: () => 600_000, configurable: true })
+  Object.defineProperty(dueQueue, 'size', { get: () => 600_000, configurable: true })
   assert.equal(await load(), 100)
   assert.equal(has(job), false)
-  Object.defineProperty(wheel, 'size', { get: () => 599_999 })
+  Object.defineProperty(dueQueue, 'size', { get: () => 599_999 })
   await load()
   assert.equal(has(job), true)
 })
 
 test('what is loaded together is due in the order of the jobs, whatever their partitions', async () => {
-  const { at, createJob, load, wheel, world } = await setup()
+  const { at, createJob, load, dueQueue, world } = await setup()
   const jobs: NewJob[] = []
   for (let i = 0; i < 40; i++) jobs.push(await createJob({ slotAt: at(600) }))
   await load()
-  const taken = wheel.takeDue(world.clock.databaseNow(), 40).map(({ jobId }) => jobId)
+  const taken = dueQueue.takeDue(world.clock.databaseNow(), 40).map(({ jobId }) => jobId)
   assert.deepEqual(taken, jobs.map(({ jobId }) => jobId).toSorted())
 })
 
-test('what comes late into a full wheel was there since there was a wish to load it', async () => {
-  const { at, createJob, load, wheel, world } = await setup()
+test('what comes late into a full dueQueue was there since there was a wish to load it', async () => {
+  const { at, createJob, load, dueQueue, world } = await setup()
   const wished = world.clock.databaseNow()
   const job = await createJob({ slotAt: at(610) })
-  const size = Object.getOwnPropertyDescriptor(TimerWheel.prototype, 'size')!
-  Object.defineProperty(wheel, 'size', { get: () => 600_000, configurable: true })
+  const size = Object.getOwnPropertyDescriptor(DueQueue.prototype, 'size')!
+  Object.defineProperty(dueQueue, 'size', { get: () => 600_000, configurable: true })
   await load()
   await world.advance(15_000)
-  Object.defineProperty(wheel, 'size', size)
+  Object.defineProperty(dueQueue, 'size', size)
   await load()
-  assert.equal(wheel.get(job.jobId)!.loadedAt, wished)
+  assert.equal(dueQueue.get(job.jobId)!.loadedAt, wished)
   const next = await createJob({ slotAt: at(700) })
   await world.advance(31_000)
   await load()
-  assert.equal(wheel.get(next.jobId)!.loadedAt, wished + 46_000, 'and the next load is one of its own')
+  assert.equal(dueQueue.get(next.jobId)!.loadedAt, wished + 46_000, 'and the next load is one of its own')
 })
 
 test('a new job that is due within the window comes by its note, a later one by the load', async () => {
@@ -218,9 +225,9 @@ test('a load that fails is repeated from the beginning', async () => {
 })
 
 test('a job that is loaded again has been there since it was first loaded; changed, it is new', async () => {
-  const { at, createJob, jobs, load, changes, window, wheel, world } = await setup()
+  const { at, createJob, jobs, load, changes, window, dueQueue, world } = await setup()
   const job = await createJob({ slotAt: at(620) })
-  const loadedAt = () => wheel.get(job.jobId)!.loadedAt - at(0)
+  const loadedAt = () => dueQueue.get(job.jobId)!.loadedAt - at(0)
   await load()
   const first = loadedAt()
   await world.advance(5_000)
@@ -268,14 +275,14 @@ test('without partitions nothing is asked of the store', async () => {
 })
 
 test('a job that is overdue and not in memory is put there, and reported', async (t) => {
-  const { at, createJob, load, overdue, world, wheel, has, puts } = await setup()
+  const { at, createJob, load, overdue, world, dueQueue, has, puts } = await setup()
   const reports: number[] = []
   const subscription = overdueFound.subscribe(({ jobs }) => void reports.push(jobs))
   t.after(() => subscription[Symbol.dispose]())
   const missing = await createJob({ slotAt: at(601) })
   await createJob({ slotAt: at(602) })
   await load()
-  wheel.removePartitions((partitionId) => partitionId !== partitionOf(missing.jobId))
+  dueQueue.removePartitions((partitionId) => partitionId !== partitionOf(missing.jobId))
   puts.length = 0
   await world.advance(91_000)
   await overdue()

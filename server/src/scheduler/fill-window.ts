@@ -1,22 +1,22 @@
-// Keeps the wheel filled: loads what comes due within the look-ahead window, takes notes of new and changed jobs,
-// and once in a while looks for what should have been in the wheel and is not.
+// Keeps the due queue filled: loads what comes due within the look-ahead window, takes notes of new and changed jobs,
+// and once in a while looks for what should have been in the due queue and is not.
 import { lookAheadMs } from '../domain/scheduling/look-ahead.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Cursor, Slots } from '../ports/slots.ts'
 import { overdueFound } from '../telemetry/events.ts'
-import type { TimerWheel } from './due-queue.ts'
+import type { DueQueue } from './due-queue.ts'
 import { moveEveryMs, toEntry } from './entry.ts'
-import type { Window } from './load-window.ts'
+import type { LoadWindow } from './load-window.ts'
 
 export interface LoadDeps {
   clock: Pick<Clock, 'databaseNow'>
   slots: Slots
-  wheel: TimerWheel
-  window: Window
+  dueQueue: DueQueue
+  window: LoadWindow
   /** Called when something was put that may be due before the fire loop looks again. */
   onPut: () => void
-  /** Called when everything is to be loaded anew: until then what fires leaves the wheel. */
+  /** Called when everything is to be loaded anew: until then what fires leaves the due queue. */
   onReload: () => void
 }
 
@@ -25,7 +25,7 @@ export interface LoadDeps {
  * everybody's slots of that time came late by).
  */
 const loadMax = 4_096
-/** The wheel is not filled beyond this, which is 250 MB; of a larger herd the rest is loaded as it fires. */
+/** The due queue is not filled beyond this, which is 250 MB; of a larger herd the rest is loaded as it fires. */
 const entriesMax = 600_000
 const changesMax = 5_000
 export const takeChangesEveryMs = 1_000
@@ -33,21 +33,21 @@ export const loadEveryMs = lookAheadMs / 4
 /** Of each partition. */
 const overdueMax = 1_000
 export const findOverdueEveryMs = 60_000
-/** A dense job's cursor lags by `moveEveryMs`; what is older than that is fired, or lost from the wheel. */
+/** A dense job's cursor lags by `moveEveryMs`; what is older than that is fired, or lost from the due queue. */
 const overdueMs = moveEveryMs + 30_000
 
 /** One load of the window. */
-export async function loadWindow({
+export async function fillWindow({
   clock,
   slots,
-  wheel,
+  dueQueue,
   window,
   onPut,
 }: LoadDeps): Promise<'more' | 'idle' | number> {
   const now = clock.databaseNow()
   const wantedUntil = (now + lookAheadMs / 2) as EpochMs
   window.want(wantedUntil, now)
-  if (wheel.size >= entriesMax) return 100
+  if (dueQueue.size >= entriesMax) return 100
   const dueBefore = (now + lookAheadMs) as EpochMs
   const partitions = window.begin(wantedUntil, dueBefore)
   if (partitions.length === 0) return 'idle'
@@ -62,7 +62,7 @@ export async function loadWindow({
   const byPartition = Map.groupBy(cursors, ({ partitionId }) => partitionId)
   // By job and not by partition: jobs that were made together lie together, and are fired together.
   const inOrder = cursors.toSorted((a, b) => (a.jobId < b.jobId ? -1 : 1))
-  put({ wheel, window }, inOrder, (partitionId) => window.wantedSince(partitionId) ?? now)
+  put({ dueQueue, window }, inOrder, (partitionId) => window.wantedSince(partitionId) ?? now)
   let more = false
   for (const { partitionId } of partitions) {
     const loaded = byPartition.get(partitionId) ?? []
@@ -94,15 +94,15 @@ export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
   return cursors.length === changesMax ? 'more' : 'idle'
 }
 
-/** The safety net: whatever is overdue and not in the wheel is put there, and reported, since it should be there. */
+/** The safety net: whatever is overdue and not in the due queue is put there, and reported, since it should be there. */
 export async function findOverdue(deps: LoadDeps): Promise<'idle'> {
-  const { clock, slots, wheel, window, onPut } = deps
+  const { clock, slots, dueQueue, window, onPut } = deps
   const now = clock.databaseNow()
   const partitions = window.partitionIds.map((partitionId) => ({ partitionId, after: null }))
   if (partitions.length === 0) return 'idle'
   const overdue = await slots.load({ partitions, dueBefore: (now - overdueMs) as EpochMs, limit: overdueMax })
   const missing = overdue.filter(
-    ({ jobId, dueAt, partitionId }) => !wheel.has(jobId) && window.covers(partitionId, dueAt),
+    ({ jobId, dueAt, partitionId }) => !dueQueue.has(jobId) && window.covers(partitionId, dueAt),
   )
   if (missing.length === 0) return 'idle'
   put(deps, missing, () => now)
@@ -112,7 +112,7 @@ export async function findOverdue(deps: LoadDeps): Promise<'idle'> {
 }
 
 function put(
-  { wheel, window }: Pick<LoadDeps, 'wheel' | 'window'>,
+  { dueQueue, window }: Pick<LoadDeps, 'dueQueue' | 'window'>,
   cursors: readonly Cursor[],
   loadedAt: (partitionId: number) => EpochMs,
 ): void {
@@ -120,9 +120,9 @@ function put(
     const entry = toEntry(cursor, loadedAt(cursor.partitionId))
     // What is due later is loaded when the window comes to it; a partition may have left us meanwhile.
     if (entry === null || !window.covers(entry.partitionId, cursor.dueAt)) continue
-    const known = wheel.get(entry.jobId)
+    const known = dueQueue.get(entry.jobId)
     // A dense job is loaded again and again, and was there all the time.
     if (known?.version === entry.version) entry.loadedAt = known.loadedAt
-    wheel.put(entry)
+    dueQueue.put(entry)
   }
 }

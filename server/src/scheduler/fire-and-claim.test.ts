@@ -62,13 +62,13 @@ test('when the answer is lost nobody knows what was taken, and the slot is not f
   const { createEvery, load, fire, ended, takeBy, slots, slotsOf, world } = await setup()
   const job = await createEvery(600, 600)
   await load()
-  takeBy(async (items, taker) => {
-    await slots.fireAndTake(items, taker)
+  takeBy(async (items, direct) => {
+    await slots.fireAndClaim(items, direct)
     throw new Error('the answer was lost')
   })
   await assert.rejects(fire(), /was lost/)
   assert.deepEqual(ended, [null])
-  takeBy((items, taker) => slots.fireAndTake(items, taker))
+  takeBy((items, direct) => slots.fireAndClaim(items, direct))
   await world.advance(1_000)
   await fire()
   assert.equal(slotsOf(job).length, 1)

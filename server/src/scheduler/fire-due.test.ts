@@ -7,7 +7,7 @@ import { slotsFired } from '../telemetry/events.ts'
 import { fireEveryMs } from './fire-due.ts'
 
 test('a slot is fired when it is due and not before; the step says how long to wait', async () => {
-  const { at, world, createEvery, load, fire, slotsOf, wheel } = await setup()
+  const { at, world, createEvery, load, fire, slotsOf, dueQueue } = await setup()
   const job = await createEvery(30, 620)
   await load()
   assert.equal(await fire(), 20_000)
@@ -15,7 +15,7 @@ test('a slot is fired when it is due and not before; the step says how long to w
   await world.advance(20_000)
   assert.equal(await fire(), 30_000)
   assert.deepEqual(slotsOf(job), [at(620)])
-  assert.equal(wheel.has(job.jobId), true)
+  assert.equal(dueQueue.has(job.jobId), true)
 })
 
 test('a root that fires starts a run, and who takes runs further is told', async () => {
@@ -41,12 +41,12 @@ test('what was recorded by a fire is known to the next one; what was only taken 
   }
   assert.equal(await recordedBefore(), null)
   assert.equal(await recordedBefore(), at(610))
-  fireOnceBy(async (_real, [one]) => [{ jobId: job.jobId, slot: one!.slot, answer: 'taken' }])
+  fireOnceBy(async (_real, [one]) => [{ jobId: job.jobId, slot: one!.slot, answer: 'already_recorded' }])
   assert.equal(await recordedBefore(), at(620))
   assert.equal(await recordedBefore(), at(620), 'it may only be decided, and have no row')
 })
 
-test('an empty wheel is looked at again after a second', async () => {
+test('an empty dueQueue is looked at again after a second', async () => {
   const { fire, told } = await setup()
   assert.equal(await fire(), fireEveryMs)
   assert.deepEqual(told, [])
@@ -143,7 +143,7 @@ test('after a hold-up the slots of many jobs are fired in bounded goes, each onc
 })
 
 test('the window that moves past the next slot while the fire is in flight does not lose the job', async () => {
-  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, wheel } = await setup()
+  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue } = await setup()
   const job = await createEvery(22, 640)
   const other = await createEvery(80, 680)
   await load() // up to second 660: the job's next slot, 662, is beyond it
@@ -152,7 +152,7 @@ test('the window that moves past the next slot while the fire is in flight does 
     assert.deepEqual(items[0]!.move?.slotAt, at(662), 'its cursor moves, for it is to leave memory')
     // Up to second 700, and behind the other job: what is due before is not looked at again.
     await load()
-    assert(wheel.has(other.jobId))
+    assert(dueQueue.has(other.jobId))
     return real(items)
   })
   await fire()
@@ -163,11 +163,11 @@ test('the window that moves past the next slot while the fire is in flight does 
 })
 
 test('a job whose next slot is beyond the window leaves memory and is loaded again in time', async () => {
-  const { at, world, createEvery, load, fire, slotsOf, wheel } = await setup()
+  const { at, world, createEvery, load, fire, slotsOf, dueQueue } = await setup()
   const job = await createEvery(300, 600)
   await load()
   await fire()
-  assert.equal(wheel.size, 0)
+  assert.equal(dueQueue.size, 0)
   for (let second = 0; second < 300; second += 15) {
     await world.advance(15_000)
     await load()
@@ -225,13 +225,13 @@ test('a clock that is far ahead is not asked about every millisecond', async () 
 })
 
 test('a job that is no longer as we know it is dropped', async () => {
-  const { at, createEvery, load, fire, slotsOf, wheel, store } = await setup()
+  const { at, createEvery, load, fire, slotsOf, dueQueue, store } = await setup()
   const stale = await createEvery(30, 600)
   const fresh = await createEvery(30, 600)
   await load()
   store.changeCursor(store.jobs.get(stale.jobId)!.cursor, { status: 'PAUSED' })
   await fire()
-  assert.equal(wheel.has(stale.jobId), false)
+  assert.equal(dueQueue.has(stale.jobId), false)
   assert.deepEqual([slotsOf(stale), slotsOf(fresh)], [[], [at(600)]])
 })
 
@@ -283,7 +283,7 @@ test('jobs of a partition that left are not fired', async () => {
 })
 
 test('a late job fires its first slot, owes the others, and who lets them go is told', async () => {
-  const { at, world, createEvery, load, fire, slotsOf, told, owedBy, wheel } = await setup()
+  const { at, world, createEvery, load, fire, slotsOf, told, owedBy, dueQueue } = await setup()
   const job = await createEvery(5, 600)
   await load()
   await world.advance(20_000)
@@ -292,7 +292,7 @@ test('a late job fires its first slot, owes the others, and who lets them go is 
   const owed = await owedBy(job)
   assert.deepEqual([owed!.from > at(600), owed!.from <= at(605), owed!.to], [true, true, at(620)])
   assert.deepEqual(told.toSorted(), ['enqueued', 'owed'])
-  assert.equal(wheel.has(job.jobId), true)
+  assert.equal(dueQueue.has(job.jobId), true)
 })
 
 test('a late slot that finds an execution under way is owed, and who lets it go is told', async () => {
@@ -306,7 +306,7 @@ test('a late slot that finds an execution under way is owed, and who lets it go 
   assert.deepEqual(told, ['owed'])
 })
 
-// A job may be changed while a fire of it is under way: its new entry comes into the wheel before the fire is answered.
+// A job may be changed while a fire of it is under way: its new entry comes into the due queue before the fire is answered.
 
 for (const [what, answer] of [
   ['fires', null],
@@ -315,7 +315,8 @@ for (const [what, answer] of [
   ['fails', 'error'],
 ] as const) {
   test(`a job that is edited while its fire ${what} goes on as it is now`, async () => {
-    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, wheel, takeNotes, jobs } = await setup()
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeNotes, jobs } =
+      await setup()
     const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
     await load()
     fireOnceBy(async (real, items) => {
@@ -326,7 +327,7 @@ for (const [what, answer] of [
       return answer === null ? answers : [{ jobId: job.jobId, slot: items[0]!.slot, answer }]
     })
     await fire().catch((error: Error) => assert.match(error.message, /away/))
-    assert.equal(wheel.size, 1)
+    assert.equal(dueQueue.size, 1)
     for (let seconds = 0; seconds < 30; seconds++) {
       await fire()
       await world.advance(1_000)
@@ -367,14 +368,14 @@ for (const again of ['edited', 'paused and resumed'] as const) {
 }
 
 test('a job is not lost when a load that began before its edit ends while the new version fires', async () => {
-  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, wheel, takeNotes, jobs } = await setup()
+  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeNotes, jobs } = await setup()
   const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
   await load()
-  const [old] = wheel.takeDue(at(600), 1)
+  const [old] = dueQueue.takeDue(at(600), 1)
   await change({ jobs }, job, edit({ name: 'renamed' }))
   await takeNotes()
   fireOnceBy((real, items) => {
-    wheel.put(old!)
+    dueQueue.put(old!)
     return real(items)
   })
   await fire()

@@ -1,4 +1,4 @@
-// Fires what is due: takes jobs out of the wheel, fires their slots in one go, puts them back with their next slot.
+// Fires what is due: takes jobs out of the due queue, fires their slots in one go, puts them back with their next slot.
 // Whether a slot fires is the store's to say; this only proposes.
 import { batchExecutionsMax, executionIdAt } from '../domain/queue/execution.ts'
 import { type LaneChooser, sharedLane } from '../domain/queue/lane.ts'
@@ -6,15 +6,15 @@ import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../domain/scheduling/look-ahead.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Taker } from '../ports/direct-dispatch.ts'
+import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Claimed } from '../ports/queue.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../ports/slots.ts'
 import { slotsFired } from '../telemetry/events.ts'
-import type { TimerWheel } from './due-queue.ts'
+import type { DueQueue } from './due-queue.ts'
 import type { Entry } from './entry.ts'
-import type { Window } from './load-window.ts'
-import type { HoldUps } from './outage-detector.ts'
+import type { LoadWindow } from './load-window.ts'
+import type { OutageDetector } from './outage-detector.ts'
 import { planSlots } from './plan-slots.ts'
 import type { Plan } from './planned-slot.ts'
 
@@ -22,14 +22,14 @@ export interface FireDeps {
   clock: Clock
   ids: Ids
   slots: Slots
-  wheel: TimerWheel
-  window: Window
+  dueQueue: DueQueue
+  window: LoadWindow
   lanes: LaneChooser
-  holdUps: HoldUps
+  outages: OutageDetector
   /** Since when slots of tenants with little due are being fired, on the monotonic clock; null: none are. */
   few: { firedSinceMs: number | null }
   /** Takes what is little with its commit; null: nobody does. */
-  taker: Taker | null
+  direct: DirectDispatch | null
   /** Called after a commit that enqueued something; `isShared`: some of it in the shared lane. */
   onEnqueued: (isShared: boolean) => void
   /** Called after a commit that left something waiting, or started a graph run. */
@@ -43,7 +43,7 @@ const slotsMax = 1_000
 /** The longest the loop sleeps without looking. */
 export const fireEveryMs = 1_000
 /**
- * Loops that fire beside each other, each what it takes out of the wheel: while one waits for its commit, or for our process,
+ * Loops that fire beside each other, each what it takes out of the due queue: while one waits for its commit, or for our process,
  * the others are worked on ([m] 100,000 due at once: 2.2 to 2.7 s, and 3.1 to 3.8 s with two).
  */
 export const firesAtOnce = 3
@@ -57,39 +57,39 @@ const busyMs = 50
 const earlyMs = 1
 
 export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number }): Promise<'more' | number> {
-  const { clock, wheel, holdUps } = deps
+  const { clock, dueQueue, outages } = deps
   const startedMs = clock.monotonicMs()
   const { few } = deps
   if (few.firedSinceMs !== null && startedMs - few.firedSinceMs < aloneMsMax) return aloneLookMs
   const now = clock.databaseNow()
-  holdUps.begin(now)
+  outages.begin(now)
   const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
     const slots = assignBatches(deps, due, plans, now)
-    const isAlone = wheel.tookFew && slots.length <= aloneSlotsMax
+    const isAlone = dueQueue.tookSmallTenants && slots.length <= aloneSlotsMax
     if (isAlone) few.firedSinceMs = startedMs
     let answers: FireAnswer[]
     let taken: number
     try {
       ;({ answers, taken } = await fireSlots(deps, slots))
     } catch (error) {
-      // Nothing is lost: whatever did commit answers 'taken' next time.
+      // Nothing is lost: whatever did commit answers 'already_recorded' next time.
       for (const entry of due) {
-        entry.heldUp = true
-        wheel.putBack(entry)
+        entry.delayedByOutage = true
+        dueQueue.putBack(entry)
       }
       throw error
     } finally {
       if (isAlone) few.firedSinceMs = null
     }
     settle(deps, { due, plans, slots, answers, taken, now })
-    const repeated = answers.filter(({ answer }) => answer === 'taken').length
+    const repeated = answers.filter(({ answer }) => answer === 'already_recorded').length
     const unfired = answers.filter(({ answer }) => answer !== 'buffered').length
     const tookMs = clock.monotonicMs() - startedMs
     slotsFired.emit({ slots: slots.length, unfired, taken: repeated, tookMs })
   }
-  holdUps.end(clock.databaseNow())
-  const next = wheel.nextDueAt()
+  outages.end(clock.databaseNow())
+  const next = dueQueue.nextDueAt()
   if (next === null) return fireEveryMs
   const waitMs = next - clock.databaseNow()
   return waitMs <= 0 ? 'more' : waitMs
@@ -97,18 +97,18 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
 
 /** What is little is in the hands of the worker beside us with its commit. `taken`: executions. */
 async function fireSlots(
-  { slots: store, taker }: FireDeps,
+  { slots: store, direct }: FireDeps,
   slots: readonly SlotToFire[],
 ): Promise<{ answers: FireAnswer[]; taken: number }> {
   const shared = slots.filter(({ lane }) => lane === sharedLane).length
   const isLittle = shared > 0 && slots.length <= takenSlotsMax
-  const taking = isLittle ? (taker?.begin(shared) ?? null) : null
+  const taking = isLittle ? (direct?.begin(shared) ?? null) : null
   if (taking === null) return { answers: await store.fire(slots), taken: 0 }
   // Not known, until we know.
   let claimed: Claimed | null = null
   try {
     const { workerId, route } = taking
-    const { answers, batches } = await store.fireAndTake(slots, { workerId, route })
+    const { answers, batches } = await store.fireAndClaim(slots, { workerId, route })
     claimed = { batches, live: [] }
     return { answers, taken: batches.reduce((sum, { positions }) => sum + positions.length, 0) }
   } finally {
@@ -117,20 +117,20 @@ async function fireSlots(
 }
 
 /** Jobs that are due with what is to fire of them. */
-function takePlans({ wheel, window, holdUps }: FireDeps, now: EpochMs, misfireAfterMs: number) {
+function takePlans({ dueQueue, window, outages }: FireDeps, now: EpochMs, misfireAfterMs: number) {
   const due: Entry[] = []
   const plans: Plan[] = []
   let slots = 0
-  for (const entry of wheel.takeDue(now, fireMax)) {
+  for (const entry of dueQueue.takeDue(now, fireMax)) {
     const { partitionId } = entry
     if (!window.has(partitionId)) continue
     // After a hold-up one job may have many slots: the others wait for the next turn, which comes at once.
     if (slots >= slotsMax) {
-      wheel.put(entry)
+      dueQueue.put(entry)
       continue
     }
     const staysInMemory = (dueAt: EpochMs) => isKept(window, partitionId, { dueAt, now })
-    const plan = planSlots(entry, { now, misfireAfterMs, heldUpTo: holdUps.upTo, staysInMemory })
+    const plan = planSlots(entry, { now, misfireAfterMs, outageUpTo: outages.upTo, staysInMemory })
     due.push(entry)
     plans.push(plan)
     slots += plan.slots.length
@@ -143,7 +143,7 @@ function takePlans({ wheel, window, holdUps }: FireDeps, now: EpochMs, misfireAf
  * would be loaded behind the rest of the herd, which is due before it ([m] slots of a job that is due every second: 17 s late).
  */
 function isKept(
-  window: Window,
+  window: LoadWindow,
   partitionId: number,
   { dueAt, now }: { dueAt: EpochMs; now: EpochMs },
 ): boolean {
@@ -188,7 +188,7 @@ interface Fire {
 }
 
 function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire): void {
-  const { wheel, window } = deps
+  const { dueQueue, window } = deps
   // The last answer of a job is about its last slot, which carries the move of its cursor.
   const answered = new Map(answers.map(({ jobId, answer }) => [jobId, answer]))
   plans.forEach((plan, index) => {
@@ -199,8 +199,8 @@ function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire
       // Early by more than a moment: our clock is wrong, and asking every millisecond does not mend it.
       const isAhead = now - dueAtOf(entry, entry.slot) > busyMs
       entry.dueAt = (now + (answer === 'early' && !isAhead ? earlyMs : busyMs)) as EpochMs
-      entry.heldUp = true
-      wheel.putBack(entry)
+      entry.delayedByOutage = true
+      dueQueue.putBack(entry)
       return
     }
     const { move, runs, slot } = plan.slots.at(-1)!
@@ -217,10 +217,10 @@ function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire
     if (move !== null && !isKept(window, entry.partitionId, { dueAt: nextDueAt, now })) return
     entry.slot = plan.next
     entry.dueAt = nextDueAt
-    entry.heldUp = false
-    wheel.putBack(entry)
+    entry.delayedByOutage = false
+    dueQueue.putBack(entry)
   })
-  const waits = ({ answer }: FireAnswer) => answer === 'owed' || answer === 'buffered'
+  const waits = ({ answer }: FireAnswer) => answer === 'deferred' || answer === 'buffered'
   const isSome = answers.length < slots.length
   const startsRun = isSome && slots.some(({ runId }) => runId !== null)
   if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
@@ -229,10 +229,10 @@ function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire
 
 /** Whether the slot has its row by this fire. One that is taken may only be decided, and one that is owed has none yet. */
 function isRecorded(answer: FireAnswer['answer'] | undefined): boolean {
-  return answer === undefined || !['taken', 'owed', 'busy', 'early', 'stale'].includes(answer)
+  return answer === undefined || !['already_recorded', 'deferred', 'busy', 'early', 'stale'].includes(answer)
 }
 
 /** Whether the slot runs, now or later: those count against `max_runs`. */
 function isCounted(answer: FireAnswer['answer'] | undefined): boolean {
-  return answer === undefined || answer === 'buffered' || answer === 'owed'
+  return answer === undefined || answer === 'buffered' || answer === 'deferred'
 }

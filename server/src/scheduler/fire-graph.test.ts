@@ -43,5 +43,5 @@ test('a job that comes to run after others is fired no more', async () => {
   await s.takeNotes()
   await s.fire()
   assert.equal((await s.list(job)).total, 0)
-  assert.equal(s.wheel.has(jobId), false)
+  assert.equal(s.dueQueue.has(jobId), false)
 })

@@ -66,14 +66,14 @@ test('with jitter a slot is fired when it is due, and its job is put back with t
 })
 
 test('a job whose next slot lies within the window but is due beyond it leaves memory until then', async () => {
-  const { at, world, createEvery, load, fire, wheel, slotsOf } = await setup()
+  const { at, world, createEvery, load, fire, dueQueue, slotsOf } = await setup()
   const job = await createEvery(59, 600, { jitterSeconds: 58 })
   const [first, second] = [dueAtOf(job, at(600)), dueAtOf(job, at(659))]
   assert(second > at(660), 'else this test would say nothing')
   await load() // up to second 660
   await world.advance(first - at(600))
   await fire()
-  assert.equal(wheel.size, 0)
+  assert.equal(dueQueue.size, 0)
   await world.advance(second - first)
   await load()
   await fire()
@@ -94,12 +94,12 @@ async function fireEach(
 
 test('a job that has had its runs leaves memory and is completed', async () => {
   const scene = await setup()
-  const { at, createEvery, slotsOf, wheel, store, asked } = scene
+  const { at, createEvery, slotsOf, dueQueue, store, asked } = scene
   const schedule = { type: 'INTERVAL', every_seconds: 1, max_runs: 3 } as const
   const job = await createEvery(1, 600, { schedule, overlapPolicy: 'ALLOW' })
   await fireEach(10, scene)
   assert.deepEqual(slotsOf(job), [at(600), at(601), at(602)])
-  assert.equal(wheel.size, 0)
+  assert.equal(dueQueue.size, 0)
   assert.equal(asked.length, 3, 'nobody asks for a fourth')
   assert.equal(store.jobs.get(job.jobId)!.cursor.status, 'COMPLETED')
 })
@@ -117,19 +117,19 @@ test('slots that wait count as runs', async () => {
 })
 
 test('slots that are owed count as runs, as many as they are', async () => {
-  const { at, world, createEvery, load, fire, wheel, asked, owedBy, store } = await setup()
+  const { at, world, createEvery, load, fire, dueQueue, asked, owedBy, store } = await setup()
   const schedule = { type: 'INTERVAL', every_seconds: 1, max_runs: 5 } as const
   const job = await createEvery(1, 600, { schedule })
   await load()
   await world.advance(30_000)
   await fire()
   assert.equal((await owedBy(job))!.to, at(604))
-  assert.equal(wheel.size, 0)
+  assert.equal(dueQueue.size, 0)
   assert.deepEqual(asked.flat()[0]!.runs, { max: 5, count: 5 })
   assert.equal(store.jobs.get(job.jobId)!.cursor.status, 'COMPLETED')
 })
 
-for (const answer of ['overlap', 'exclusion', 'misfire', 'taken'] as const) {
+for (const answer of ['overlap', 'exclusion', 'misfire', 'already_recorded'] as const) {
   test(`a slot answered with ${answer} is no run: the job goes on`, async () => {
     const { world, createEvery, load, fire, fireOnceBy, asked } = await setup()
     const schedule = { type: 'INTERVAL', every_seconds: 1, max_runs: 1 } as const
@@ -147,19 +147,19 @@ for (const answer of ['overlap', 'exclusion', 'misfire', 'taken'] as const) {
 }
 
 test('a job that counts from the end of its execution leaves memory when it fires', async () => {
-  const { at, createEvery, load, fire, wheel, slotsOf, store } = await setup()
+  const { at, createEvery, load, fire, dueQueue, slotsOf, store } = await setup()
   const schedule = { type: 'INTERVAL', every_seconds: 1, after_completion: true } as const
   const job = await createEvery(1, 600, { schedule })
   await load()
   await fire()
   assert.deepEqual(slotsOf(job), [at(600)])
-  assert.equal(wheel.size, 0)
+  assert.equal(dueQueue.size, 0)
   const { status, slotAt } = store.jobs.get(job.jobId)!.cursor
   assert.deepEqual([status, slotAt], ['ACTIVE', null])
 })
 
 test('a job whose calendars have changed is dropped, noted, and planned anew', async () => {
-  const { at, createEvery, load, fire, fireOnceBy, takeNotes, store, slotsOf, wheel } = await setup()
+  const { at, createEvery, load, fire, fireOnceBy, takeNotes, store, slotsOf, dueQueue } = await setup()
   const job = await createEvery(30, 600)
   await load()
   fireOnceBy(async (_, [one]) => {
@@ -168,7 +168,7 @@ test('a job whose calendars have changed is dropped, noted, and planned anew', a
     return [{ jobId: one!.jobId, slot: one!.slot, answer: 'stale' }]
   })
   await fire()
-  assert.equal(wheel.size, 0)
+  assert.equal(dueQueue.size, 0)
   await takeNotes()
   await fire()
   assert.deepEqual(slotsOf(job), [at(600)])

@@ -5,9 +5,9 @@
 /** Jobs that are due: more than any second brings that can be kept up with. */
 const herdMin = 20_000
 const overMax = 2_000
-const pressedMsMax = 20_000
+const backpressuredMsMax = 20_000
 
-export class Pressure {
+export class HerdBackpressure {
   /** Null: there is no herd. */
   #sinceMs: number | null = null
 
@@ -15,6 +15,6 @@ export class Pressure {
   look(waiting: number, nowMs: number): boolean {
     if (waiting <= overMax) this.#sinceMs = null
     else if (waiting >= herdMin) this.#sinceMs ??= nowMs
-    return this.#sinceMs !== null && nowMs - this.#sinceMs < pressedMsMax
+    return this.#sinceMs !== null && nowMs - this.#sinceMs < backpressuredMsMax
   }
 }

@@ -74,7 +74,7 @@ export class PartitionLease {
     const mine = view.holders.flatMap((holder, id) => (holder === self && !release.includes(id) ? [id] : []))
     // Meanwhile a beat may have found us expelled, or our clock bad: what we looked at is another scheduler's.
     if (self !== this.#schedulerId || this.#isOver) return more
-    // Given up here before it is free for others: the wheel must not fire what is theirs.
+    // Given up here before it is free for others: the due queue must not fire what is theirs.
     this.#hold(mine)
     await partitions.release(self, release)
     const taken = await partitions.take(self, take)

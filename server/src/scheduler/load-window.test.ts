@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { epochMs } from '../lib/time/epoch.ts'
-import { Window } from './load-window.ts'
+import { LoadWindow } from './load-window.ts'
 
 const at = (seconds: number) => epochMs(Date.UTC(2026, 0, 2) + seconds * 1_000)
 
-function holding(...partitionIds: number[]): Window {
-  const window = new Window()
+function holding(...partitionIds: number[]): LoadWindow {
+  const window = new LoadWindow()
   window.hold(partitionIds)
   return window
 }

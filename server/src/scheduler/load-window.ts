@@ -1,11 +1,11 @@
-// How far each of our partitions is loaded into the wheel. Cursors due beyond that are only rows.
+// How far each of our partitions is loaded into the due queue. Cursors due beyond that are only rows.
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { LoadRequest } from '../ports/slots.ts'
 
 interface Loaded {
   /** The last row that was loaded; null: nothing yet. */
   after: { dueAt: EpochMs; jobId: string } | null
-  /** Everything due before this is in the wheel, or is being loaded into it. */
+  /** Everything due before this is in the due queue, or is being loaded into it. */
   until: EpochMs
   /** A load of it is under way. One that began before a reload, or before the partition left and came back, is not. */
   loading: boolean
@@ -17,7 +17,7 @@ const nothing = Number.NEGATIVE_INFINITY as EpochMs
 
 const unloaded = (): Loaded => ({ after: null, until: nothing, loading: false, wantedSince: null })
 
-export class Window {
+export class LoadWindow {
   readonly #partitions = new Map<number, Loaded>()
 
   get partitionIds(): number[] {
@@ -41,7 +41,7 @@ export class Window {
     for (const id of this.#partitions.keys()) this.#partitions.set(id, unloaded())
   }
 
-  /** Whether a job of this partition, due then, belongs into the wheel. */
+  /** Whether a job of this partition, due then, belongs into the due queue. */
   covers(partitionId: number, dueAt: EpochMs): boolean {
     const loaded = this.#partitions.get(partitionId)
     return loaded !== undefined && dueAt <= loaded.until

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { epochMs } from '../lib/time/epoch.ts'
-import { HoldUps } from './outage-detector.ts'
+import { OutageDetector } from './outage-detector.ts'
 
 function setup() {
-  const holdUps = new HoldUps()
+  const outages = new OutageDetector()
   return {
-    begin: (ms: number) => holdUps.begin(epochMs(1_000_000 + ms)),
-    end: (ms: number) => holdUps.end(epochMs(1_000_000 + ms)),
-    upTo: () => holdUps.upTo - 1_000_000,
+    begin: (ms: number) => outages.begin(epochMs(1_000_000 + ms)),
+    end: (ms: number) => outages.end(epochMs(1_000_000 + ms)),
+    upTo: () => outages.upTo - 1_000_000,
   }
 }
 

@@ -6,7 +6,7 @@
 import { lateAfterMs } from '../domain/scheduling/misfire.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
-export class HoldUps {
+export class OutageDetector {
   /** When a pass of a fire loop was last over, by the database's clock: that it was put on is a hold-up too. */
   #passedAt = Number.NEGATIVE_INFINITY
   #upTo = Number.NEGATIVE_INFINITY as EpochMs

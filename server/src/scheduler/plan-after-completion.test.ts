@@ -115,7 +115,7 @@ test('jitter moves the due time, and lateness counts from it', () => {
     planSlots(entry, {
       now: epochMs(now),
       misfireAfterMs: 60_000,
-      heldUpTo: epochMs(now),
+      outageUpTo: epochMs(now),
       staysInMemory: () => true,
     }).slots[0]!.skip
   assert.deepEqual([skipAt(entry.dueAt + 60_000), skipAt(entry.dueAt + 60_001)], [null, 'misfire'])

@@ -186,7 +186,7 @@ test('with jitter a job is due later, and late only when it is later than that',
     planSlots(entry, {
       now: epochMs(now),
       misfireAfterMs: 60_000,
-      heldUpTo: epochMs(now),
+      outageUpTo: epochMs(now),
       staysInMemory: () => true,
     }).slots[0]!
   for (const [now, late] of [
@@ -211,7 +211,7 @@ test('with jitter the cursor moves to the next slot and its due time, which is w
   const { slots, next } = planSlots(entry, {
     now: entry.dueAt,
     misfireAfterMs: 60_000,
-    heldUpTo: entry.dueAt,
+    outageUpTo: entry.dueAt,
     staysInMemory,
   })
   assert.deepEqual(asked, [nextDueAt])
@@ -292,7 +292,7 @@ test('a limit of a thousand million runs is found without walking there', () => 
   const { slots } = planSlots(entry, {
     now: at(80_000),
     misfireAfterMs: 86_400_000,
-    heldUpTo: at(80_000),
+    outageUpTo: at(80_000),
     staysInMemory: () => true,
   })
   assert.deepEqual([slots[0]!.owedTo, slots[0]!.runs], [at(39_999), { max, count: 40_000 }])

@@ -74,7 +74,7 @@ test('whether it stays in memory is asked of the next slot', () => {
   planSlots(entryOf('*/10 * * * * *'), {
     now: at(0),
     misfireAfterMs: 60_000,
-    heldUpTo: at(0),
+    outageUpTo: at(0),
     staysInMemory: (dueAt) => asked.push(dueAt) > 0,
   })
   assert.deepEqual(asked, [at(10)])
@@ -152,9 +152,9 @@ test('a late job that may overlap fires all its slots beside each other', () => 
 test('late by load alone it is a slot like any other, until it is misfired', () => {
   const entry = entryOf(everySecond)
   entry.slot = at(10)
-  const planAt = (now: number, heldUpTo: number) => {
+  const planAt = (now: number, outageUpTo: number) => {
     const options = { misfireAfterMs: 60_000, staysInMemory: () => true }
-    const { slots, next } = planSlots(entry, { now: at(now), heldUpTo: at(heldUpTo), ...options })
+    const { slots, next } = planSlots(entry, { now: at(now), outageUpTo: at(outageUpTo), ...options })
     return [slots[0]!.slot, slots[0]!.late, slots[0]!.owedTo, next]
   }
   assert.deepEqual(planAt(20, 9), [at(10), false, null, at(11)])
@@ -162,20 +162,20 @@ test('late by load alone it is a slot like any other, until it is misfired', () 
   // Held up, it is owed with all that came since.
   assert.deepEqual(planAt(20, 10), [at(10), true, at(20), at(21)])
   assert.equal(planAt(71, 9)[1], true)
-  entry.heldUp = true
+  entry.delayedByOutage = true
   assert.deepEqual(planAt(20, 9), [at(10), true, at(20), at(21)], 'it was tried in vain')
   assert.equal(planAt(12, 9)[1], false)
 })
 
 test('what was due before it came into memory was held up', () => {
   const late = entryOf(everySecond)
-  const options = { misfireAfterMs: 60_000, heldUpTo: at(-10), staysInMemory: () => true }
+  const options = { misfireAfterMs: 60_000, outageUpTo: at(-10), staysInMemory: () => true }
   assert.equal(planSlots(late, { now: at(5), ...options }).slots[0]!.late, true)
 })
 
 test('more than a hundred of them are fired in several goes, and none is left out', () => {
   const entry = entryOf(everySecond, { overlapPolicy: 'ALLOW' })
-  const options = { now: at(250), misfireAfterMs: 600_000, heldUpTo: at(250), staysInMemory: () => true }
+  const options = { now: at(250), misfireAfterMs: 600_000, outageUpTo: at(250), staysInMemory: () => true }
   const fired: EpochMs[] = []
   for (const expected of [100, 100, 51]) {
     const { slots, decidedTo, next } = planSlots(entry, options)

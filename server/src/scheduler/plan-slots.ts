@@ -13,8 +13,8 @@ import { moveTo, type Plan, type PlannedSlot, plain, setCount } from './planned-
 export interface PlanOptions {
   now: EpochMs
   misfireAfterMs: number
-  /** What was due up to then, and is late, was held up: see `HoldUps`. */
-  heldUpTo: EpochMs
+  /** What was due up to then, and is late, was held up: see `OutageDetector`. */
+  outageUpTo: EpochMs
   /** Whether a job that is due then stays in memory; otherwise its cursor must move. */
   staysInMemory: (dueAt: EpochMs) => boolean
 }
@@ -31,12 +31,12 @@ export function planSlots(entry: Entry, options: PlanOptions): Plan {
 }
 
 /** A slot that only comes late because there is much to do is none of these, until it is misfired. */
-function isLate(entry: Entry, { now, misfireAfterMs, heldUpTo }: PlanOptions): boolean {
+function isLate(entry: Entry, { now, misfireAfterMs, outageUpTo }: PlanOptions): boolean {
   // Not by `entry.dueAt`, which is later when the slot is tried again.
   const dueAt = dueAtOf(entry, entry.slot)
   const lateMs = now - dueAt
   if (lateMs <= lateAfterMs) return false
-  return entry.heldUp || dueAt <= Math.max(heldUpTo, entry.loadedAt) || lateMs > misfireAfterMs
+  return entry.delayedByOutage || dueAt <= Math.max(outageUpTo, entry.loadedAt) || lateMs > misfireAfterMs
 }
 
 function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {

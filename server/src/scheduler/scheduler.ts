@@ -1,30 +1,30 @@
-// A scheduler: partitions, window, wheel and fire put together. Its steps are called by loops, or by a simulator.
+// A scheduler: partitions, window, due queue and fire put together. Its steps are called by loops, or by a simulator.
 import { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Taker } from '../ports/direct-dispatch.ts'
+import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Partitions } from '../ports/partitions.ts'
 import type { Slots } from '../ports/slots.ts'
-import { TimerWheel } from './due-queue.ts'
-import { findOverdue, type LoadDeps, loadWindow, takeChanges } from './fill-window.ts'
+import { DueQueue } from './due-queue.ts'
+import { fillWindow, findOverdue, type LoadDeps, takeChanges } from './fill-window.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
-import { Pressure } from './herd-backpressure.ts'
+import { HerdBackpressure } from './herd-backpressure.ts'
 import { PartitionLease } from './hold-partitions.ts'
-import { Window } from './load-window.ts'
-import { HoldUps } from './outage-detector.ts'
+import { LoadWindow } from './load-window.ts'
+import { OutageDetector } from './outage-detector.ts'
 
 export interface SchedulerDeps {
   clock: Clock
   ids: Ids
   slots: Slots
   /** Takes what is little with its commit; null: nobody does. */
-  taker: Taker | null
+  direct: DirectDispatch | null
   partitions: Partitions
   /** On a connection of its own. */
   lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
   /** Called when partitions were taken, or all are to be loaded anew. */
   onHeld: () => void
-  /** Called when the wheel has something new. */
+  /** Called when the due queue has something new. */
   onPut: () => void
   onEnqueued: FireDeps['onEnqueued']
   onOwed: () => void
@@ -39,17 +39,17 @@ export class Scheduler {
   readonly #load: LoadDeps
   readonly #fire: FireDeps
   readonly #options: SchedulerOptions
-  readonly #pressure = new Pressure()
+  readonly #backpressure = new HerdBackpressure()
 
   constructor(deps: SchedulerDeps, options: SchedulerOptions) {
     const { clock, ids, slots, partitions, lease } = deps
-    const wheel = new TimerWheel()
-    const window = new Window()
+    const dueQueue = new DueQueue()
+    const window = new LoadWindow()
     this.#options = options
-    this.#load = { clock, slots, wheel, window, onPut: deps.onPut, onReload: deps.onHeld }
-    const { taker, onEnqueued, onOwed } = deps
-    const own = { lanes: new LaneChooser(), holdUps: new HoldUps(), few: { firedSinceMs: null } }
-    this.#fire = { clock, ids, slots, wheel, window, ...own, taker, onEnqueued, onOwed }
+    this.#load = { clock, slots, dueQueue, window, onPut: deps.onPut, onReload: deps.onHeld }
+    const { direct, onEnqueued, onOwed } = deps
+    const own = { lanes: new LaneChooser(), outages: new OutageDetector(), few: { firedSinceMs: null } }
+    this.#fire = { clock, ids, slots, dueQueue, window, ...own, direct, onEnqueued, onOwed }
     this.lease = new PartitionLease({
       clock,
       ids,
@@ -57,23 +57,23 @@ export class Scheduler {
       lease,
       onHeld(partitionIds) {
         window.hold(partitionIds)
-        wheel.removePartitions((partitionId) => window.has(partitionId))
+        dueQueue.removePartitions((partitionId) => window.has(partitionId))
         deps.onHeld()
       },
     })
   }
 
   load(): Promise<'more' | 'idle' | number> {
-    return loadWindow(this.#load)
+    return fillWindow(this.#load)
   }
 
   takeChanges(): Promise<'more' | 'idle'> {
     return takeChanges(this.#load)
   }
 
-  /** Whether a herd is being fired: see `Pressure`. */
-  get isPressed(): boolean {
-    return this.#pressure.look(this.#fire.wheel.waiting, this.#fire.clock.monotonicMs())
+  /** Whether a herd is being fired: see `HerdBackpressure`. */
+  get isBackpressured(): boolean {
+    return this.#backpressure.look(this.#fire.dueQueue.waiting, this.#fire.clock.monotonicMs())
   }
 
   fire(): Promise<'more' | number> {

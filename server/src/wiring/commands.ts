@@ -1,30 +1,30 @@
 // The worker of shell commands and bundles: what it runs, and by whom.
 import { join } from 'node:path'
 import { commandVariables } from '../config/read.ts'
-import { StoredArtifacts } from '../postgres/jobs/artifacts.ts'
+import { PostgresArtifacts } from '../postgres/jobs/artifacts.ts'
 import { createArtifactExecutor } from '../worker/executors/artifact.ts'
 import { BundleCache } from '../worker/executors/bundle-cache.ts'
 import type { Groups } from '../worker/executors/command-process.ts'
 import { GroupWatch } from '../worker/executors/group-watch.ts'
 import { createShellExecutor } from '../worker/executors/shell.ts'
 import type { RoleDeps } from './scheduler.ts'
-import type { WorkerTask } from './worker.ts'
+import type { WorkerAssignment } from './worker.ts'
 
-export function createCommandsTask(
+export function assignCommands(
   { config, world, database }: RoleDeps,
   place: { groups: Groups; base: string },
-): WorkerTask {
+): WorkerAssignment {
   const { clock, timers } = world
   const { shellCommands, artifactsDir, artifactCpuSeconds, artifactMemoryMb } = config
   const deps = { timers, variables: commandVariables(), ...place }
-  const executors: Extract<WorkerTask, { kind: 'commands' }>['executors'] = {}
+  const executors: Extract<WorkerAssignment, { kind: 'commands' }>['executors'] = {}
   if (shellCommands.length > 0) executors.shell = createShellExecutor(deps, shellCommands)
   if (config.artifacts) {
     const bundles = new BundleCache(clock, { directory: join(config.dataDir, 'artifacts') })
     executors.artifact = createArtifactExecutor(
       {
         ...deps,
-        artifacts: new StoredArtifacts(database),
+        artifacts: new PostgresArtifacts(database),
         artifactsDir,
         bundles,
         watch: new GroupWatch(timers),

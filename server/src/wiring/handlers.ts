@@ -1,15 +1,15 @@
 // The worker of `--handlers FILE`: the jobs that the user's file exports, run in this process.
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { RoleDeps } from './scheduler.ts'
-import type { WorkerTask } from './worker.ts'
+import type { WorkerAssignment } from './worker.ts'
 
 /** As many as a worker of the SDK runs at once by default. */
 const handlersCapacity = 50
 
-export async function createHandlersTask(
+export async function assignHandlers(
   { config }: RoleDeps,
   { file, api }: { file: string; api: { url: string; key: string } | null },
-): Promise<WorkerTask> {
+): Promise<WorkerAssignment> {
   // Here and nowhere else: the file is the user's code, and no other process must run it.
   const { loadHandlers, putHandlerJobs } = await import('../worker/executors/handlers.ts')
   const { names, executor, jobs } = await loadHandlers(file)

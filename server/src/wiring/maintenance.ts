@@ -6,25 +6,25 @@ import { LaneChooser } from '../domain/queue/lane.ts'
 import { redriveDue, redriveDueEveryMs } from '../maintenance/redrive-due.ts'
 import { resumePaused, resumePausedEveryMs } from '../maintenance/resume-paused.ts'
 import { runOperation, runOperationsEveryMs } from '../maintenance/run-operations.ts'
-import { StoredRunSteps } from '../postgres/graphs/run-steps.ts'
+import { PostgresRunSteps } from '../postgres/graphs/run-steps.ts'
 import { pruneStats, StatsFold } from '../postgres/history/job-stats.ts'
 import { pruneLogs } from '../postgres/history/logs.ts'
 import { foldDays, pruneRollups, RollupFold } from '../postgres/history/rollups.ts'
-import { StoredOperations } from '../postgres/jobs/operations.ts'
-import { StoredRequests, storesOn } from '../postgres/jobs/requests.ts'
+import { PostgresOperations } from '../postgres/jobs/operations.ts'
+import { PostgresRequests, storesOn } from '../postgres/jobs/requests.ts'
 import type { RoleDeps } from './scheduler.ts'
 
 const foldStatsEveryMs = 10_000
 const foldRollupsEveryMs = 2_000
 const foldDaysEveryMs = 60_000
-const forgetEveryMs = 60_000
-const forgottenMax = 5_000
+const pruneEveryMs = 60_000
+const prunedMax = 5_000
 
-export function startChores({ world, database, wakeup, startLoop }: RoleDeps): void {
+export function startBackgroundWork({ world, database, wakeup, startLoop }: RoleDeps): void {
   const { jobs, deadLetters } = storesOn(database)
-  const operations = new StoredOperations(database)
-  const requests = new StoredRequests(database)
-  const runSteps = new StoredRunSteps(database)
+  const operations = new PostgresOperations(database)
+  const requests = new PostgresRequests(database)
+  const runSteps = new PostgresRunSteps(database)
   const lanes = new LaneChooser()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
@@ -50,14 +50,14 @@ export function startChores({ world, database, wakeup, startLoop }: RoleDeps): v
     startLoop(`fold rollups: ${feed}`, foldRollupsEveryMs, () => rollup.step())
   }
   startLoop('fold rollups: day', foldDaysEveryMs, () => foldDays(database))
-  startLoop('forget the old', forgetEveryMs, async () => {
-    const answers = await requests.forget(forgottenMax)
-    const ended = await operations.forget(operationDaysKept, forgottenMax)
-    const runs = await runSteps.forget(forgottenMax)
+  startLoop('prune the old', pruneEveryMs, async () => {
+    const answers = await requests.prune(prunedMax)
+    const ended = await operations.prune(operationDaysKept, prunedMax)
+    const runs = await runSteps.prune(prunedMax)
     const days = await pruneStats(database)
     const logs = await pruneLogs(database)
     const rollups = await pruneRollups(database)
-    const isFull = [answers, ended, runs].includes(forgottenMax)
+    const isFull = [answers, ended, runs].includes(prunedMax)
     return isFull || [days, logs, rollups].includes('more') ? 'more' : 'idle'
   })
 }

@@ -1,10 +1,10 @@
 // What /metrics asks of the store and of this process when somebody looks.
 import type { Clock } from '../ports/clock.ts'
 import type { Database } from '../postgres/connection/database.ts'
-import { StoredDeadLetters } from '../postgres/history/dead-letters.ts'
-import { StoredGauges } from '../postgres/queue/gauges.ts'
-import { StoredWorkers } from '../postgres/queue/workers.ts'
-import { StoredPartitions } from '../postgres/scheduling/partitions.ts'
+import { PostgresDeadLetters } from '../postgres/history/dead-letters.ts'
+import { PostgresGauges } from '../postgres/queue/gauges.ts'
+import { PostgresWorkers } from '../postgres/queue/workers.ts'
+import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
 import { version } from '../process/version.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessReports } from '../telemetry/process-metrics.ts'
@@ -20,10 +20,10 @@ export interface MetricsDeps {
 
 export function createMetrics({ clock, database, utilization, reports }: MetricsDeps): Metrics {
   const metrics = new Metrics(version, () => clock.monotonicMs(), reports)
-  const gauges = new StoredGauges(database)
-  const workers = new StoredWorkers(database)
-  const letters = new StoredDeadLetters(database)
-  const partitions = new StoredPartitions(database)
+  const gauges = new PostgresGauges(database)
+  const workers = new PostgresWorkers(database)
+  const letters = new PostgresDeadLetters(database)
+  const partitions = new PostgresPartitions(database)
   const byBand = async (pick: (band: { depth: number; oldestSeconds: number }) => number) =>
     Object.fromEntries(Object.entries(await gauges.queue()).map(([band, values]) => [band, pick(values)]))
 

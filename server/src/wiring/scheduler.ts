@@ -1,27 +1,27 @@
-// The scheduler role: its loops, and upkeep, which every scheduler runs.
+// The scheduler role: its loops, and maintenance, which every scheduler runs.
 import type { Config } from '../config/read.ts'
 import { LaneChooser } from '../domain/queue/lane.ts'
 import type { Loop, Step } from '../lib/loop.ts'
-import { whenAnswered } from '../lib/retry-until-available.ts'
+import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../maintenance/reclaim-lost.ts'
 import { lookForWaitingEveryMs, Releaser } from '../maintenance/release-waiting.ts'
 import { lookForRunsEveryMs, RunStepper } from '../maintenance/step-runs.ts'
-import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from '../maintenance/time-out.ts'
+import { type AfterTimeOut, StoreUptime, timeOutEveryMs, timeOutOverdue } from '../maintenance/time-out.ts'
 import { wakeEveryMs, wakeReady } from '../maintenance/wake-ready.ts'
-import type { Taker } from '../ports/direct-dispatch.ts'
+import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { World } from '../ports/world.ts'
-import { keepDays } from '../postgres/connection/daily-partitions.ts'
+import { keepPartitions } from '../postgres/connection/daily-partitions.ts'
 import type { Database } from '../postgres/connection/database.ts'
 import type { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
-import { StoredRunSteps } from '../postgres/graphs/run-steps.ts'
-import { StoredUpkeep } from '../postgres/queue/maintenance.ts'
-import { StoredPartitions } from '../postgres/scheduling/partitions.ts'
-import { StoredSlots } from '../postgres/scheduling/slots.ts'
+import { PostgresRunSteps } from '../postgres/graphs/run-steps.ts'
+import { PostgresMaintenance } from '../postgres/queue/maintenance.ts'
+import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
+import { PostgresSlots } from '../postgres/scheduling/slots.ts'
 import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../scheduler/fill-window.ts'
 import { fireEveryMs, firesAtOnce } from '../scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../scheduler/hold-partitions.ts'
 import { Scheduler } from '../scheduler/scheduler.ts'
-import { startChores } from './maintenance.ts'
+import { startBackgroundWork } from './maintenance.ts'
 
 export interface RoleDeps {
   config: Config
@@ -34,7 +34,7 @@ export interface RoleDeps {
   publicUrl: () => string | null
   isStopping: () => boolean
   /** The scheduler of this process has more to fire than it can for a while. */
-  isPressed: () => boolean
+  isBackpressured: () => boolean
   startLoop: StartLoop
 }
 
@@ -43,25 +43,28 @@ export type StartLoop = (name: string, idleMs: number, step: Step, options?: { f
 /** A lease must be renewed soon after the database is back, before anyone takes its holder for dead. */
 export const leaseLoop = { failedMsMax: 1_000 }
 
-const keepDaysEveryMs = 3_600_000
+const keepPartitionsEveryMs = 3_600_000
 
 export interface RunningScheduler {
   /** Whether more is due than will be fired within moments. */
-  isPressed(): boolean
+  isBackpressured(): boolean
   /** Gives the partitions back. */
   leave(): Promise<void>
 }
 
-/** `taker`: the worker of this process; null: it has none. */
-export async function startScheduler(deps: RoleDeps, taker: Taker | null): Promise<RunningScheduler> {
+/** `direct dispatch`: the worker of this process; null: it has none. */
+export async function startScheduler(
+  deps: RoleDeps,
+  direct: DirectDispatch | null,
+): Promise<RunningScheduler> {
   const { config, world, database, wakeup, startLoop } = deps
   const scheduler = new Scheduler(
     {
       ...world,
-      slots: new StoredSlots(database),
-      taker,
-      partitions: new StoredPartitions(database),
-      lease: new StoredPartitions(deps.leaseDatabase),
+      slots: new PostgresSlots(database),
+      direct,
+      partitions: new PostgresPartitions(database),
+      lease: new PostgresPartitions(deps.leaseDatabase),
       onHeld: () => load.wake(),
       onPut: () => {
         for (const fire of fires) fire.wake()
@@ -81,25 +84,25 @@ export async function startScheduler(deps: RoleDeps, taker: Taker | null): Promi
   const changes = startLoop('take changes', takeChangesEveryMs, () => scheduler.takeChanges())
   startLoop('find overdue jobs', findOverdueEveryMs, () => scheduler.findOverdue())
   // Whoever sees us ready finds the partitions held.
-  await whenAnswered(world, () => scheduler.lease.beat())
-  await whenAnswered(world, () => scheduler.lease.share())
+  await retryUntilAvailable(world, () => scheduler.lease.beat())
+  await retryUntilAvailable(world, () => scheduler.lease.share())
   startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat(), leaseLoop)
   startLoop('share partitions', shareEveryMs, () => scheduler.lease.share())
   wakeup.on('changes', () => changes.wake())
-  startUpkeep(deps)
-  startChores(deps)
-  return { isPressed: () => scheduler.isPressed, leave: () => scheduler.lease.leave() }
+  startMaintenance(deps)
+  startBackgroundWork(deps)
+  return { isBackpressured: () => scheduler.isBackpressured, leave: () => scheduler.lease.leave() }
 }
 
-function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDeps): void {
-  const upkeep = new StoredUpkeep(database)
+function startMaintenance({ world, database, wakeup, startLoop, isStopping }: RoleDeps): void {
+  const maintenance = new PostgresMaintenance(database)
   const onReady = () => wakeup.send('queue')
   const lanes = new LaneChooser()
   const watch = createLeaseWatch()
   startLoop('reclaim lost workers', reclaimEveryMs, async () => {
     // SDK workers may have nobody else to beat to: whoever goes on working decides who is dead.
     if (isStopping()) return 'idle'
-    const reclaimed = await reclaimLost({ clock: world.clock, upkeep }, watch)
+    const reclaimed = await reclaimLost({ clock: world.clock, maintenance }, watch)
     if (reclaimed > 0) {
       onReady()
       // Some of what it held may have ended: lost too often, or cancelled.
@@ -107,17 +110,17 @@ function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDep
     }
     return 'idle'
   })
-  const retries = startLoop('wake retries', wakeEveryMs, () => wakeReady({ ...world, upkeep, onReady }))
+  const retries = startLoop('wake retries', wakeEveryMs, () => wakeReady({ ...world, maintenance, onReady }))
   wakeup.on('retries', () => retries.wake())
   const releaser = new Releaser({
     ...world,
     lanes,
-    upkeep,
+    maintenance,
     onReady,
     onCancelled: () => wakeup.send('cancels'),
     onPlanned: () => wakeup.send('changes'),
   })
-  const waiting = startLoop('release what waits', lookForWaitingEveryMs, async () => {
+  const waiting = startLoop('release waiting', lookForWaitingEveryMs, async () => {
     const more = await releaser.step()
     // What it let go may be the root of a graph, and what it cancelled a run.
     if (more !== 'idle') runs.wake()
@@ -127,7 +130,7 @@ function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDep
   const stepper = new RunStepper({
     ...world,
     lanes,
-    runSteps: new StoredRunSteps(database),
+    runSteps: new PostgresRunSteps(database),
     onReady,
     onWaiting: () => wakeup.send('waiting'),
     onCancelled: () => wakeup.send('cancels'),
@@ -142,12 +145,12 @@ function startUpkeep({ world, database, wakeup, startLoop, isStopping }: RoleDep
     if (hasRetries) wakeup.send('retries')
     if (running) wakeup.send('cancels')
   }
-  const calm = new Calm()
-  startLoop('time out what is overdue', timeOutEveryMs, () =>
-    timeOutOverdue({ ...world, upkeep, onTimedOut }, calm),
+  const storeUptime = new StoreUptime()
+  startLoop('time out overdue', timeOutEveryMs, () =>
+    timeOutOverdue({ ...world, maintenance, onTimedOut }, storeUptime),
   )
-  startLoop('keep days', keepDaysEveryMs, async () => {
-    await keepDays(database, world.clock.databaseNow())
+  startLoop('keep partitions', keepPartitionsEveryMs, async () => {
+    await keepPartitions(database, world.clock.databaseNow())
     return 'idle'
   })
 }

@@ -14,30 +14,30 @@ import { UuidV7 } from '../lib/id.ts'
 import { Loop, type LoopFailure } from '../lib/loop.ts'
 import { OperatingError } from '../lib/operating-error.ts'
 import { realRandom } from '../lib/random.ts'
-import { whenAnswered } from '../lib/retry-until-available.ts'
+import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
 import { realTimers } from '../lib/time/timers.ts'
 import type { World } from '../ports/world.ts'
-import { StoredSecrets } from '../postgres/access/secrets.ts'
-import { StoredSessions } from '../postgres/access/sessions.ts'
+import { PostgresSecrets } from '../postgres/access/secrets.ts'
+import { PostgresSessions } from '../postgres/access/sessions.ts'
 import { clockSyncMs, startClock, syncClock } from '../postgres/connection/clock-sync.ts'
 import { Database, type DatabaseAddress } from '../postgres/connection/database.ts'
 import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
-import { StoredGraphRuns } from '../postgres/graphs/graph-runs.ts'
-import { StoredActivity } from '../postgres/history/activity.ts'
-import { StoredFeed } from '../postgres/history/feed.ts'
-import { StoredHistory } from '../postgres/history/history.ts'
-import { StoredLogs } from '../postgres/history/logs.ts'
-import { StoredJobVersions } from '../postgres/jobs/job-versions.ts'
-import { StoredRequests, storesOn } from '../postgres/jobs/requests.ts'
-import { StoredAttempts } from '../postgres/queue/attempts.ts'
-import { StoredUpkeep } from '../postgres/queue/maintenance.ts'
-import { StoredQueue } from '../postgres/queue/queue.ts'
-import { StoredRoutes } from '../postgres/queue/routes.ts'
-import { StoredWorkers } from '../postgres/queue/workers.ts'
-import { StoredPartitions } from '../postgres/scheduling/partitions.ts'
-import { StoredPlans } from '../postgres/scheduling/planned-jobs.ts'
+import { PostgresGraphRuns } from '../postgres/graphs/graph-runs.ts'
+import { PostgresActivity } from '../postgres/history/activity.ts'
+import { PostgresFeed } from '../postgres/history/feed.ts'
+import { PostgresHistory } from '../postgres/history/history.ts'
+import { PostgresLogs } from '../postgres/history/logs.ts'
+import { PostgresJobVersions } from '../postgres/jobs/job-versions.ts'
+import { PostgresRequests, storesOn } from '../postgres/jobs/requests.ts'
+import { PostgresAttempts } from '../postgres/queue/attempts.ts'
+import { PostgresMaintenance } from '../postgres/queue/maintenance.ts'
+import { PostgresQueue } from '../postgres/queue/queue.ts'
+import { PostgresRoutes } from '../postgres/queue/routes.ts'
+import { PostgresWorkers } from '../postgres/queue/workers.ts'
+import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
+import { PostgresPlannedJobs } from '../postgres/scheduling/planned-jobs.ts'
 import { withoutDashboard } from '../process/dashboard-files.ts'
 import { version } from '../process/version.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
@@ -50,7 +50,7 @@ import {
   type StartLoop,
   startScheduler,
 } from './scheduler.ts'
-import { type RunningWorker, startWorker, type WorkerTask } from './worker.ts'
+import { type RunningWorker, startWorker, type WorkerAssignment } from './worker.ts'
 
 export interface ServerOptions {
   config: Config
@@ -65,7 +65,7 @@ export interface ServerOptions {
     reports?: ProcessReports
   }
   /** What the worker role runs. Default: HTTP. */
-  createTask?: (deps: RoleDeps) => WorkerTask | Promise<WorkerTask>
+  createAssignment?: (deps: RoleDeps) => WorkerAssignment | Promise<WorkerAssignment>
   /** The worker had its time; what still runs is handed back next. */
   onDrained?: () => void
 }
@@ -90,7 +90,7 @@ const leaseStatementMs = 2_000
 /** Live views have connections of their own, and give up early: they must hold up nothing. */
 const eventsOptions = { name: 'events', connectionsMax: 2, statementMs: 2_000 }
 /** Saying good-bye to a database that is away must not hold up the stop. */
-const farewellMsMax = 500
+const shutdownMsMax = 500
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, roles, address } = options
@@ -112,9 +112,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   // Renewal has a connection of its own: a pool that is all in use must not cost a lease.
   const leaseOptions = { name: 'lease', address, connectionsMax: 1, statementMs: leaseStatementMs }
   const leaseDatabase = resources.use(new Database(world, leaseOptions))
-  await whenAnswered(world, () => startClock(leaseDatabase, clock))
+  await retryUntilAvailable(world, () => startClock(leaseDatabase, clock))
 
-  const workers = new StoredWorkers(database)
+  const workers = new PostgresWorkers(database)
   const wakeup = resources.use(
     new DatabaseWakeup({ timers: world.timers, database, address }, world.ids.next()),
   )
@@ -131,21 +131,21 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   let stopping = false
   const isStopping = () => stopping
   let scheduler: RunningScheduler | null = null
-  const isPressed = () => scheduler?.isPressed() ?? false
+  const isBackpressured = () => scheduler?.isBackpressured() ?? false
   const roleDeps: RoleDeps = {
-    ...{ config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isStopping, isPressed },
+    ...{ config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isStopping, isBackpressured },
   }
   let worker: RunningWorker | null = null
   if (roles.includes('worker')) {
-    resources.defer(() => withinFarewell(world, worker?.release() ?? Promise.resolve()))
-    worker = await startWorker(roleDeps, await options.createTask?.(roleDeps))
+    resources.defer(() => withinShutdown(world, worker?.release() ?? Promise.resolve()))
+    worker = await startWorker(roleDeps, await options.createAssignment?.(roleDeps))
   }
-  const taker = worker?.taker ?? null
+  const direct = worker?.direct ?? null
   const utilization = () => worker?.utilization() ?? null
   const leavePartitions = () => scheduler?.leave() ?? Promise.resolve()
   if (roles.includes('scheduler')) {
-    resources.defer(() => withinFarewell(world, leavePartitions()))
-    scheduler = await startScheduler(roleDeps, taker)
+    resources.defer(() => withinShutdown(world, leavePartitions()))
+    scheduler = await startScheduler(roleDeps, direct)
   }
 
   let drainedByMs = 0
@@ -155,18 +155,18 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const app = await createApp({
       ...world,
       ...storesOn(database),
-      history: new StoredHistory(database),
-      jobVersions: new StoredJobVersions(database),
-      activity: new StoredActivity(database),
-      plans: new StoredPlans(database),
-      requests: new StoredRequests(database, taker),
-      partitions: new StoredPartitions(database),
-      queue: new StoredQueue(database),
-      attempts: new StoredAttempts(database),
-      logs: new StoredLogs(database),
-      routes: new StoredRoutes(database),
-      secrets: new StoredSecrets(database),
-      sessions: new StoredSessions(database),
+      history: new PostgresHistory(database),
+      jobVersions: new PostgresJobVersions(database),
+      activity: new PostgresActivity(database),
+      plannedJobs: new PostgresPlannedJobs(database),
+      requests: new PostgresRequests(database, direct),
+      partitions: new PostgresPartitions(database),
+      queue: new PostgresQueue(database),
+      attempts: new PostgresAttempts(database),
+      logs: new PostgresLogs(database),
+      routes: new PostgresRoutes(database),
+      secrets: new PostgresSecrets(database),
+      sessions: new PostgresSessions(database),
       events: openEvents(resources.use(new Database(world, { ...eventsOptions, address }))),
       leases: workers,
       workers,
@@ -194,13 +194,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       if (url === null) return null
       const code = formatSecret(world.random.bytes(sessionBytes))
       const keyHash = hashKey(options.api.operatorKey)
-      await new StoredSessions(database).addCode({ hash: hashKey(code), keyHash, forMs: codeMs })
+      await new PostgresSessions(database).addCode({ hash: hashKey(code), keyHash, forMs: codeMs })
       return code
     },
     async reclaim(workerId) {
-      const upkeep = new StoredUpkeep(database)
-      const beat = (await upkeep.watch()).find((one) => one.workerId === workerId)
-      if (beat === undefined || (await upkeep.reclaim(beat)) === 'alive') return
+      const maintenance = new PostgresMaintenance(database)
+      const beat = (await maintenance.watch()).find((one) => one.workerId === workerId)
+      if (beat === undefined || (await maintenance.reclaim(beat)) === 'alive') return
       workerReclaimed.emit({ workerId, silentMs: 0 })
       wakeup.send('queue')
       wakeup.send('waiting')
@@ -210,23 +210,23 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       stopping = true
       drainedByMs = clock.monotonicMs() + drainMs
       // Others fire from now on what we held, however long our worker takes.
-      const left = withinFarewell(world, leavePartitions())
+      const left = withinShutdown(world, leavePartitions())
       await worker?.drain(drainMs).catch(() => {})
       options.onDrained?.()
       await left
       // Steps and connections end within moments, unless the database hangs; then we go without them.
       const leftMs = Math.max(0, drainedByMs - clock.monotonicMs())
-      await withDeadline(world.timers, leftMs + 2 * farewellMsMax, started.disposeAsync())
+      await withDeadline(world.timers, leftMs + 2 * shutdownMsMax, started.disposeAsync())
     },
   }
 }
 
 function openEvents(database: Database) {
   return {
-    feed: new StoredFeed(database),
-    history: new StoredHistory(database),
-    graphRuns: new StoredGraphRuns(database),
-    logs: new StoredLogs(database),
+    feed: new PostgresFeed(database),
+    history: new PostgresHistory(database),
+    graphRuns: new PostgresGraphRuns(database),
+    logs: new PostgresLogs(database),
   }
 }
 
@@ -296,10 +296,10 @@ function describeMs(ms: number): string {
   return Number.isFinite(ms) ? `${Math.ceil(ms)} ms` : 'any time: not measured of late'
 }
 
-async function withinFarewell(world: World, farewell: Promise<unknown>): Promise<void> {
+async function withinShutdown(world: World, goodbye: Promise<unknown>): Promise<void> {
   await withDeadline(
     world.timers,
-    farewellMsMax,
-    farewell.catch(() => {}),
+    shutdownMsMax,
+    goodbye.catch(() => {}),
   )
 }

@@ -1,23 +1,23 @@
 // The worker role: its loops and how it stops.
 import { artifactRoute, shellRoute } from '../domain/queue/route.ts'
 import { workerBeatMs } from '../domain/queue/worker.ts'
-import { whenAnswered } from '../lib/retry-until-available.ts'
-import type { Taker } from '../ports/direct-dispatch.ts'
+import { retryUntilAvailable } from '../lib/retry-until-available.ts'
+import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { LocalExecutor } from '../ports/executor.ts'
-import { StoredSecrets } from '../postgres/access/secrets.ts'
-import { StoredGraphRuns } from '../postgres/graphs/graph-runs.ts'
-import { StoredLogs } from '../postgres/history/logs.ts'
-import { StoredAttempts } from '../postgres/queue/attempts.ts'
-import { StoredQueue } from '../postgres/queue/queue.ts'
-import { StoredRoutes } from '../postgres/queue/routes.ts'
-import { StoredWorkers } from '../postgres/queue/workers.ts'
+import { PostgresSecrets } from '../postgres/access/secrets.ts'
+import { PostgresGraphRuns } from '../postgres/graphs/graph-runs.ts'
+import { PostgresLogs } from '../postgres/history/logs.ts'
+import { PostgresAttempts } from '../postgres/queue/attempts.ts'
+import { PostgresQueue } from '../postgres/queue/queue.ts'
+import { PostgresRoutes } from '../postgres/queue/routes.ts'
+import { PostgresWorkers } from '../postgres/queue/workers.ts'
 import { version } from '../process/version.ts'
-import { sendNotesEveryMs } from '../worker/attempt-updates.ts'
+import { sendUpdatesEveryMs } from '../worker/attempt-updates.ts'
 import { refreshKeysEveryMs } from '../worker/call-signer.ts'
 import { claimEveryMs } from '../worker/claim.ts'
 import { createRouteFinder } from '../worker/find-routes.ts'
 import type { LocalExecutors } from '../worker/run-local.ts'
-import { lookForCancelsEveryMs, Worker, type WorkerOptions } from '../worker/worker.ts'
+import { pollCancellationsEveryMs, Worker, type WorkerOptions } from '../worker/worker.ts'
 import { leaseLoop, type RoleDeps } from './scheduler.ts'
 
 const httpCapacity = 2_000
@@ -31,7 +31,7 @@ const finishIdleMs = 1_000
 const drainLookMs = 10
 
 /** What a worker runs. Anything but HTTP may kill the process it runs in, so it has one of its own. */
-export type WorkerTask =
+export type WorkerAssignment =
   | { kind: 'http' }
   | { kind: 'commands'; capacity: number; executors: Pick<LocalExecutors, 'shell' | 'artifact'> }
   | {
@@ -51,26 +51,26 @@ export interface RunningWorker {
   release(): Promise<void>
   utilization(): number
   /** Takes what is triggered in this process; null: it does not make HTTP calls. */
-  taker: Taker | null
+  direct: DirectDispatch | null
 }
 
 export async function startWorker(
-  { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isPressed }: RoleDeps,
-  task: WorkerTask = { kind: 'http' },
+  { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isBackpressured }: RoleDeps,
+  held: WorkerAssignment = { kind: 'http' },
 ): Promise<RunningWorker> {
   const worker = new Worker(
     {
       ...world,
       version,
       publicUrl,
-      isPressed,
-      queue: new StoredQueue(database),
-      graphRuns: new StoredGraphRuns(database),
-      attempts: new StoredAttempts(database),
-      logs: new StoredLogs(database),
-      secrets: new StoredSecrets(database),
-      leases: new StoredWorkers(leaseDatabase),
-      executors: executorsOf(task),
+      isBackpressured,
+      queue: new PostgresQueue(database),
+      graphRuns: new PostgresGraphRuns(database),
+      attempts: new PostgresAttempts(database),
+      logs: new PostgresLogs(database),
+      secrets: new PostgresSecrets(database),
+      leases: new PostgresWorkers(leaseDatabase),
+      executors: executorsOf(held),
       onEnded: () => finish.wake(),
       onTaken: () => tend.wake(),
       onLeft: () => claim.wake(),
@@ -81,23 +81,23 @@ export async function startWorker(
         if (handedBack) wakeup.send('queue')
       },
     },
-    { ...placeOf(task, new StoredRoutes(database)), outageMs: config.outageMs },
+    { ...placeOf(held, new PostgresRoutes(database)), outageMs: config.outageMs },
   )
   // Whoever sees us ready finds the worker registered.
-  await whenAnswered(world, () => worker.lease.beat())
+  await retryUntilAvailable(world, () => worker.lease.beat())
   startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat(), leaseLoop)
   const finish = startLoop('finish executions', finishIdleMs, () => worker.finish())
-  const tend = startLoop('tend executions', tendIdleMs, () => worker.tend())
+  const tend = startLoop('expire batches', tendIdleMs, () => worker.tend())
   const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())
-  const cancels = startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
-  if (task.kind === 'http') {
+  const cancels = startLoop('poll cancellations', pollCancellationsEveryMs, () => worker.pollCancellations())
+  if (held.kind === 'http') {
     const keys = startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
     wakeup.on('keys', () => keys.wake())
-    const beside = startLoop('claim beside', claimEveryMs, () => worker.claimBeside())
+    const beside = startLoop('claim shared lane', claimEveryMs, () => worker.claimSharedLane())
     wakeup.on('shared', () => {
       if (worker.isClaiming) beside.wake()
     })
-  } else startLoop('send notes', sendNotesEveryMs, () => worker.sendNotes())
+  } else startLoop('send attempt updates', sendUpdatesEveryMs, () => worker.sendUpdates())
   wakeup.on('queue', () => claim.wake())
   wakeup.on('cancels', () => cancels.wake())
   return {
@@ -107,31 +107,31 @@ export async function startWorker(
       while (!worker.isIdle && world.clock.monotonicMs() < untilMs) await world.timers.wait(drainLookMs)
     },
     release: () => worker.release(),
-    utilization: () => worker.hand.size / worker.hand.capacity,
-    taker: task.kind === 'http' ? worker.taker : null,
+    utilization: () => worker.inFlight.size / worker.inFlight.capacity,
+    direct: held.kind === 'http' ? worker.direct : null,
   }
 }
 
-function executorsOf(task: WorkerTask): LocalExecutors {
-  if (task.kind === 'http') return {}
-  return task.kind === 'commands' ? task.executors : { worker: task.executor }
+function executorsOf(held: WorkerAssignment): LocalExecutors {
+  if (held.kind === 'http') return {}
+  return held.kind === 'commands' ? held.executors : { worker: held.executor }
 }
 
-function placeOf(task: WorkerTask, routes: StoredRoutes): Omit<WorkerOptions, 'outageMs'> {
-  if (task.kind === 'http') return { labels: [], capacity: httpCapacity }
-  const { capacity } = task
-  if (task.kind === 'handlers') {
-    const { tenantId, handlers, labels } = task
+function placeOf(held: WorkerAssignment, routes: PostgresRoutes): Omit<WorkerOptions, 'outageMs'> {
+  if (held.kind === 'http') return { labels: [], capacity: httpCapacity }
+  const { capacity } = held
+  if (held.kind === 'handlers') {
+    const { tenantId, handlers, labels } = held
     return {
       tenantId,
       handlers,
       labels,
       capacity,
       aheadMax: handlersAheadMax,
-      routes: createRouteFinder(routes, task),
+      routes: createRouteFinder(routes, held),
     }
   }
-  const { shell, artifact } = task.executors
+  const { shell, artifact } = held.executors
   const claimed = [...(shell ? [shellRoute] : []), ...(artifact ? [artifactRoute] : [])]
   return { labels: [], capacity, routes: claimed }
 }

@@ -12,21 +12,21 @@ import {
 } from '../domain/history/log.ts'
 import { checkpointBytesMax, progressTextLengthMax } from '../domain/queue/attempt.ts'
 import { storable } from '../lib/storable.ts'
-import type { AttemptNote, Attempts } from '../ports/attempts.ts'
+import type { Attempts, AttemptUpdate } from '../ports/attempts.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { CallContext } from '../ports/executor.ts'
 import type { LogPart, Logs } from '../ports/logs.ts'
-import type { Task } from './held-execution.ts'
+import type { HeldExecution } from './held-execution.ts'
 
-export interface NotesDeps {
+export interface UpdatesDeps {
   clock: Pick<Clock, 'databaseNow'>
   attempts: Pick<Attempts, 'note'>
   logs: Pick<Logs, 'append'>
   workerId: () => string
   /** Somebody has cancelled it. */
-  onCancelled: (task: Task) => void
+  onCancelled: (held: HeldExecution) => void
   /** It is not ours any more. */
-  onGone: (task: Task) => void
+  onGone: (held: HeldExecution) => void
 }
 
 /** What an attempt has said and what is not written yet. */
@@ -43,10 +43,10 @@ interface Said {
   note: Note | null
 }
 
-type Note = Pick<AttemptNote, 'progress' | 'message' | 'checkpoint'>
+type Note = Pick<AttemptUpdate, 'progress' | 'message' | 'checkpoint'>
 type Part = LogPart & { said: Said }
 
-export const sendNotesEveryMs = 1_000
+export const sendUpdatesEveryMs = 1_000
 /** Of one attempt, waiting to be written. */
 const linesMax = 1_000
 const bytesMax = logBytesMax
@@ -58,13 +58,13 @@ const waitingBytesMax = 64 * 1024 * 1024
 const notesMax = 200
 const partBytesMax = 4 * 1024 * 1024
 
-export class CallNotes {
-  readonly #deps: NotesDeps
-  readonly #said = new Map<Task, Said>()
+export class AttemptUpdates {
+  readonly #deps: UpdatesDeps
+  readonly #said = new Map<HeldExecution, Said>()
   #waitingBytes = 0
   #sending: Promise<void> | null = null
 
-  constructor(deps: NotesDeps) {
+  constructor(deps: UpdatesDeps) {
     this.#deps = deps
   }
 
@@ -74,9 +74,9 @@ export class CallNotes {
     return false
   }
 
-  log(task: Task, level: LogLevel, message: string): void {
-    if (task.isOver) return
-    const said = this.#of(task)
+  log(held: HeldExecution, level: LogLevel, message: string): void {
+    if (held.isOver) return
+    const said = this.#of(held)
     if (said.bytesInAll > bytesInAllMax) return
     const line: LogLine = {
       at: this.#deps.clock.databaseNow(),
@@ -89,9 +89,9 @@ export class CallNotes {
     else this.#add(said, line)
   }
 
-  note(task: Task, given: Parameters<CallContext['note']>[0]): void {
-    if (task.isOver) return
-    const said = this.#of(task)
+  note(held: HeldExecution, given: Parameters<CallContext['note']>[0]): void {
+    if (held.isOver) return
+    const said = this.#of(held)
     const { progress, message, checkpoint } = given
     const note: Note = { ...said.note }
     if (progress !== undefined && !Number.isNaN(progress)) note.progress = Math.min(1, Math.max(0, progress))
@@ -99,16 +99,16 @@ export class CallNotes {
     if (checkpoint !== undefined) {
       const kept = copyCheckpoint(checkpoint)
       if (kept.ok) note.checkpoint = kept.value
-      else this.log(task, 'warn', `The checkpoint was not kept: ${kept.problem}.`)
+      else this.log(held, 'warn', `The checkpoint was not kept: ${kept.problem}.`)
     }
     // A bare sign of life matters only where its absence does; it would cost the execution its place in its batch.
-    if (task.prepared.hasHeartbeat || Object.keys(note).length > 0) said.note = note
+    if (held.prepared.hasHeartbeat || Object.keys(note).length > 0) said.note = note
   }
 
   /** It has ended, and says nothing more. */
-  end(task: Task): void {
-    task.isOver = true
-    this.#forget(task, this.#said.get(task))
+  end(held: HeldExecution): void {
+    held.isOver = true
+    this.#forget(held, this.#said.get(held))
   }
 
   /** Writes all that waits. When it fails, everything is still there for the next time. */
@@ -120,38 +120,38 @@ export class CallNotes {
     return this.#sending
   }
 
-  /** Looks whether these attempts are still ours: upkeep may have ended one that it heard nothing of. */
-  async ask(tasks: readonly Task[]): Promise<void> {
-    for (let i = 0; i < tasks.length; i += notesMax)
+  /** Looks whether these attempts are still ours: maintenance may have ended one that it heard nothing of. */
+  async ask(executions: readonly HeldExecution[]): Promise<void> {
+    for (let i = 0; i < executions.length; i += notesMax)
       await this.#tell(
-        tasks.slice(i, i + notesMax).map((task) => ({ task, note: this.#toNote(task, {}, false) })),
+        executions.slice(i, i + notesMax).map((held) => ({ held, note: this.#toNote(held, {}, false) })),
       )
   }
 
   async #sendAll(): Promise<void> {
     const waiting = [...this.#said].filter(([, { note }]) => note !== null)
-    for (let i = 0; i < waiting.length; i += notesMax) await this.#sendNotes(waiting.slice(i, i + notesMax))
+    for (let i = 0; i < waiting.length; i += notesMax) await this.#sendUpdates(waiting.slice(i, i + notesMax))
     for (let parts = this.#nextParts(); parts.length > 0; parts = this.#nextParts()) {
       await this.#deps.logs.append(parts.map(({ said: _, ...part }) => part))
       for (const { said, lines } of parts) this.#remove(said, lines.length)
     }
-    for (const [task, said] of this.#said) this.#forget(task, said)
+    for (const [held, said] of this.#said) this.#forget(held, said)
   }
 
   /** Of one that has ended and of which all is written. */
-  #forget(task: Task, said: Said | undefined): void {
-    if (task.isOver && said?.note === null && said.lines.length === 0) this.#said.delete(task)
+  #forget(held: HeldExecution, said: Said | undefined): void {
+    if (held.isOver && said?.note === null && said.lines.length === 0) this.#said.delete(held)
   }
 
-  async #sendNotes(waiting: readonly [Task, Said][]): Promise<void> {
+  async #sendUpdates(waiting: readonly [HeldExecution, Said][]): Promise<void> {
     const taken: { said: Said; note: Note }[] = []
-    const told: { task: Task; note: AttemptNote }[] = []
-    for (const [task, said] of waiting) {
+    const told: { held: HeldExecution; note: AttemptUpdate }[] = []
+    for (const [held, said] of waiting) {
       const note = said.note!
       said.note = null
-      if (task.isOver && !isForNext(task, note)) continue
+      if (held.isOver && !isForNext(held, note)) continue
       taken.push({ said, note })
-      told.push({ task, note: this.#toNote(task, note, true) })
+      told.push({ held, note: this.#toNote(held, note, true) })
     }
     try {
       await this.#tell(told)
@@ -162,19 +162,19 @@ export class CallNotes {
     }
   }
 
-  async #tell(told: readonly { task: Task; note: AttemptNote }[]): Promise<void> {
+  async #tell(told: readonly { held: HeldExecution; note: AttemptUpdate }[]): Promise<void> {
     if (told.length === 0) return
     const answers = await this.#deps.attempts.note(told.map(({ note }) => note))
     const states = new Map(answers.map(({ executionId, state }) => [executionId, state]))
-    for (const { task } of told) {
-      const state = states.get(task.executionId)
-      if (state === 'cancelled') this.#deps.onCancelled(task)
-      else if (state === 'gone') this.#deps.onGone(task)
+    for (const { held } of told) {
+      const state = states.get(held.executionId)
+      if (state === 'cancelled') this.#deps.onCancelled(held)
+      else if (state === 'gone') this.#deps.onGone(held)
     }
   }
 
-  #toNote(task: Task, note: Note, alive: boolean): AttemptNote {
-    const { executionId, attempt, jobId, fence, startedAt } = task
+  #toNote(held: HeldExecution, note: Note, alive: boolean): AttemptUpdate {
+    const { executionId, attempt, jobId, fence, startedAt } = held
     const workerId = this.#deps.workerId()
     return {
       executionId,
@@ -202,11 +202,11 @@ export class CallNotes {
     return parts
   }
 
-  #of(task: Task): Said {
-    let said = this.#said.get(task)
+  #of(held: HeldExecution): Said {
+    let said = this.#said.get(held)
     if (said === undefined) {
-      said = { lines: [], bytes: 0, firstLine: firstLineOf(task), bytesInAll: 0, missing: 0, note: null }
-      this.#said.set(task, said)
+      said = { lines: [], bytes: 0, firstLine: firstLineOf(held), bytesInAll: 0, missing: 0, note: null }
+      this.#said.set(held, said)
     }
     return said
   }
@@ -232,7 +232,7 @@ export class CallNotes {
 }
 
 /** Of an attempt that has ended only the checkpoint matters, and only while another attempt may follow. */
-function isForNext({ end }: Task, note: Note): boolean {
+function isForNext({ end }: HeldExecution, note: Note): boolean {
   return 'checkpoint' in note && (end === null || end.retryAt !== null)
 }
 

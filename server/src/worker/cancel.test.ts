@@ -42,7 +42,7 @@ async function setup(t: TestContext) {
       return real.findCancelled(workerId)
     },
     findOwn: (...args) => real.findOwn(...args),
-    returnUnknown: (...args) => real.returnUnknown(...args),
+    releaseUnknown: (...args) => real.releaseUnknown(...args),
   }
   const after: { retries: boolean; handedBack: boolean }[] = []
   const told: AttemptFinished[] = []
@@ -112,9 +112,9 @@ async function setup(t: TestContext) {
   const outcomes = () => told.map(({ executionId, outcome }) => [executionId, outcome])
   /** Nothing of it is left: not in hand, not at its host, not to be written. A host that failed is remembered. */
   function assertNothingLeft(worker: Worker, hostsRemembered = 0): void {
-    assert.deepEqual([worker.isIdle, worker.hand.size, worker.hand.queued], [true, 0, 0])
-    assert.deepEqual(worker.hand.known(), [])
-    assert.equal(worker.hand.gate.size, hostsRemembered)
+    assert.deepEqual([worker.isIdle, worker.inFlight.size, worker.inFlight.queued], [true, 0, 0])
+    assert.deepEqual(worker.inFlight.known(), [])
+    assert.equal(worker.inFlight.gate.size, hostsRemembered)
     assert.equal(world.timers.pending, 0)
   }
   return {
@@ -131,7 +131,7 @@ test('a call under way is aborted at once, and its mates in the batch are not', 
   await s.pass(worker, 100)
   assert.equal(await s.cancel(cancelled!), 'cancelling')
   assert.equal(await s.statusOf(cancelled!), 'CANCELLING')
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   await s.pass(worker, 50)
   assert.deepEqual(await s.view(cancelled!), s.cancelledBy(worker))
   assert.equal(await s.statusOf(mate!), 'SUCCEEDED')
@@ -150,7 +150,7 @@ test('a call that has left its batch is aborted at once', async (t) => {
   const [cancelled] = await s.takeBatch(worker, [await s.createJob({ afterMs: 100_000 })])
   await s.pass(worker, 200)
   assert.equal(await s.cancel(cancelled!), 'cancelling')
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   await s.pass(worker, 0)
   assert.deepEqual(await s.view(cancelled!), s.cancelledBy(worker))
   s.assertNothingLeft(worker)
@@ -163,7 +163,7 @@ test('one that is cancelled while its batch lets it go keeps its cancel', async 
   await s.cancel(cancelled!)
   await s.pass(worker, 200) // It leaves its batch before the worker has heard of it.
   assert.equal(await s.statusOf(cancelled!), 'CANCELLING')
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   await s.pass(worker, 0)
   assert.deepEqual(await s.view(cancelled!), s.cancelledBy(worker))
   s.assertNothingLeft(worker)
@@ -175,11 +175,11 @@ test('one that waits for its host in its batch does not start any more, and is n
   const jobs = [await s.createJob({ afterMs: 300 }, 'slow'), await s.createJob({ afterMs: 300 }, 'slow')]
   const [running, cancelled] = await s.takeBatch(worker, jobs)
   assert.equal(await s.cancel(cancelled!), 'cancelling')
-  await worker.lookForCancels()
-  assert.equal(worker.hand.queued, 0)
+  await worker.pollCancellations()
+  assert.equal(worker.inFlight.queued, 0)
   await s.pass(worker, 200)
   assert.equal(await s.statusOf(cancelled!), 'CANCELLED')
-  assert.deepEqual(worker.hand.known(), [running])
+  assert.deepEqual(worker.inFlight.known(), [running])
   const [told] = s.told
   assert.deepEqual([told!.executionId, told!.outcome], [cancelled, 'cancelled'])
   assert.deepEqual([told!.delayMs, told!.durationMs], [null, null], 'it did not run')
@@ -200,9 +200,9 @@ test('one that waits for its host alone does not start any more, and is not hand
   await s.world.advance(1)
   const cancelled = await s.trigger(job)
   await worker.claim()
-  assert.equal(worker.hand.queued, 1)
+  assert.equal(worker.inFlight.queued, 1)
   assert.equal(await s.cancel(cancelled), 'cancelling')
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   await s.pass(worker, 0)
   assert.equal(await s.statusOf(cancelled), 'CANCELLED')
   assert.deepEqual(s.outcomes(), [[cancelled, 'cancelled']])
@@ -244,7 +244,7 @@ test('what has ended and is not recorded yet can still be cancelled; what is rec
   const [recorded] = await s.takeBatch(worker, [await s.createJob()])
   await s.world.advance(10)
   assert.equal(await s.cancel(executionId!), 'cancelling')
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   await s.pass(worker, 0)
   const { status, httpStatus, preview } = await s.view(executionId!)
   assert.deepEqual([status, httpStatus, preview], ['CANCELLED', 200, 'done'])
@@ -264,7 +264,7 @@ for (const { where, afterMs } of [
     if (afterMs > 200) await s.pass(worker, 200)
     await s.world.advance(afterMs % 200)
     await s.cancel(executionId!)
-    await worker.lookForCancels()
+    await worker.pollCancellations()
     s.lost.answers = 1
     await s.pass(worker, 0)
     assert.deepEqual(await s.view(executionId!), { ...s.cancelledBy(worker), httpStatus: 404 })
@@ -283,10 +283,10 @@ for (const { where, afterMs } of [
       for (let i = 0; i < 2; i++) await s.trigger(job)
       await worker.claim()
     }
-    const [queued] = [...worker.hand.tasks()].filter(({ state }) => state === 'queued')
+    const [queued] = [...worker.inFlight.executions()].filter(({ state }) => state === 'queued')
     const { executionId } = queued!
     await s.cancel(executionId)
-    await worker.lookForCancels()
+    await worker.pollCancellations()
     s.lost.answers = 1
     await s.pass(worker, 200)
     assert.equal(await s.statusOf(executionId), 'CANCELLED')
@@ -304,14 +304,14 @@ test('a call that does not stop is ended by force after 30 s, and what it says l
   const [executionId] = await s.takeBatch(worker, [await s.createJob({ afterMs: 60_000, body: 'too late' })])
   await s.pass(worker, 1_000)
   await s.cancel(executionId!)
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   await s.pass(worker, 29_999)
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   assert.equal(await s.statusOf(executionId!), 'CANCELLING')
-  assert.equal(worker.hand.size, 1)
+  assert.equal(worker.inFlight.size, 1)
   await s.pass(worker, 1)
   assert.deepEqual(await s.view(executionId!), s.cancelledBy(worker))
-  assert.deepEqual([worker.hand.size, worker.hand.gate.size], [0, 0])
+  assert.deepEqual([worker.inFlight.size, worker.inFlight.gate.size], [0, 0])
   await s.pass(worker, 29_000)
   assert.deepEqual(await s.view(executionId!), s.cancelledBy(worker))
   assert.deepEqual(s.outcomes(), [[executionId, 'cancelled']])
@@ -325,7 +325,7 @@ test('what another worker runs is left to it', async (t) => {
   const [cancelled] = await s.takeBatch(theirs, [await s.createJob({ afterMs: 300 })])
   const [kept] = await s.takeBatch(ours, [await s.createJob({ afterMs: 300 })])
   await s.cancel(cancelled!)
-  await ours.lookForCancels()
+  await ours.pollCancellations()
   await s.pass(ours, 300)
   assert.equal(await s.statusOf(kept!), 'SUCCEEDED')
   assert.equal(await s.statusOf(cancelled!), 'CANCELLING')
@@ -336,14 +336,14 @@ test('what another worker runs is left to it', async (t) => {
 test('with empty hands nobody asks; to hear of a cancel again changes nothing', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   assert.deepEqual(s.asked, [])
   const [executionId] = await s.takeBatch(worker, [await s.createJob({ afterMs: 100_000 })])
   await s.cancel(executionId!)
-  for (let times = 0; times < 3; times++) await worker.lookForCancels()
+  for (let times = 0; times < 3; times++) await worker.pollCancellations()
   assert.equal(s.asked.length, 3)
   await s.pass(worker, 0)
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   assert.deepEqual(s.outcomes(), [[executionId, 'cancelled']])
   assert.equal(s.asked.length, 3)
   s.assertNothingLeft(worker)
@@ -356,10 +356,10 @@ test('a cancelled call ends cancelled too when its worker goes, or dies', async 
   const [first] = await s.takeBatch(going, [await s.createJob()])
   const [second] = await s.takeBatch(dying, [await s.createJob()])
   for (const executionId of [first!, second!]) assert.equal(await s.cancel(executionId), 'cancelling')
-  await going.lookForCancels()
+  await going.pollCancellations()
   await going.release()
   assert.equal(await s.statusOf(first!), 'CANCELLED')
-  const beats = await s.upkeep.watch()
-  await s.upkeep.reclaim(beats.find(({ workerId }) => workerId === dying.lease.workerId)!)
+  const beats = await s.maintenance.watch()
+  await s.maintenance.reclaim(beats.find(({ workerId }) => workerId === dying.lease.workerId)!)
   assert.equal(await s.statusOf(second!), 'CANCELLED')
 })

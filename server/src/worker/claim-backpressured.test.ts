@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setupHand } from '../../test/in-flight.ts'
+import { setupInFlight } from '../../test/in-flight.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { serverRoute } from '../domain/queue/route.ts'
 import type { ClaimOrder, Queue } from '../ports/queue.ts'
@@ -8,9 +8,9 @@ import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 
 test('while its scheduler has a herd to fire a worker asks for no more than a batch of it now and then, and for all of the quiet', async () => {
-  const { hand, world, takeLive } = setupHand({ capacity: 20_000 })
+  const { inFlight, world, takeLive } = setupInFlight({ capacity: 20_000 })
   const asked: Record<string, number>[] = []
-  let isPressed = true
+  let isBackpressured = true
   const queue = {
     waiting: async () => ({
       lanes: [
@@ -24,19 +24,19 @@ test('while its scheduler has a herd to fire a worker asks for no more than a ba
       if (!singles) asked.push({ ...counts, hosts: hosts.reduce((sum, { count }) => sum + count, 0) })
       return { batches: [], live: [] }
     },
-    returnUnknown: async () => 0,
+    releaseUnknown: async () => 0,
   } satisfies Partial<Queue>
   const claimer = new Claimer({
     clock: world.clock,
     queue: queue as Partial<Queue> as Queue,
     graphRuns: { parentsOf: async () => new Map() },
-    hand,
+    inFlight,
     definitions: new Definitions({ definitions: async () => [] }, '1.2.3'),
     signer: { load: async () => {} },
     routes: async () => [serverRoute],
-    isMortal: false,
+    isIsolated: false,
     workerId: () => 'worker',
-    isPressed: () => isPressed,
+    isBackpressured: () => isBackpressured,
     isDraining: () => false,
     onTaken() {},
     onLeft() {},
@@ -49,7 +49,7 @@ test('while its scheduler has a herd to fire a worker asks for no more than a ba
   takeLive('a', 100, 'herd')
   await world.advance(250)
   await claimer.step()
-  isPressed = false
+  isBackpressured = false
   await claimer.step()
   assert.deepEqual(asked, [
     { [sharedLane]: 100, herd: 100, hosts: 100 },

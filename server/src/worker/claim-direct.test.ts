@@ -9,19 +9,19 @@ const idsOf = ({ live }: { live: readonly { executionId: string }[] }) =>
   live.map(({ executionId }) => executionId)
 
 test('what was taken is in hand when its transaction is over, and looked after', async () => {
-  const { claimer, triggerFor, inHand, settle, state } = await setup()
+  const { claimer, triggerFor, inFlightIds, settle, state } = await setup()
   const taking = claimer.begin(1)!
   const claimed = await triggerFor(taking)
   assert.equal(claimed.live.length, 1)
-  assert.deepEqual(inHand(), [])
+  assert.deepEqual(inFlightIds(), [])
   taking.end(claimed)
   await settle()
-  assert.deepEqual(inHand(), idsOf(claimed))
+  assert.deepEqual(inFlightIds(), idsOf(claimed))
   assert.deepEqual(state, { isDraining: false, taken: 1, left: 0 })
 })
 
-test('one that somebody else goes before is not, and nothing is in doubt', async () => {
-  const { claimer, triggerFor, inHand, known, s, settle, state } = await setup()
+test('one that somebody else goes before is not, and nothing is in noteUnknownClaim', async () => {
+  const { claimer, triggerFor, inFlightIds, known, s, settle, state } = await setup()
   await s.trigger(await s.createJob({ priority: 1 }))
   const taking = claimer.begin(1)!
   const claimed = await triggerFor(taking)
@@ -30,7 +30,7 @@ test('one that somebody else goes before is not, and nothing is in doubt', async
   await settle()
   assert.equal(state.left, 0)
   while ((await claimer.step()) === 'more');
-  assert.equal(inHand().length, 2)
+  assert.equal(inFlightIds().length, 2)
   assert.deepEqual(known, [])
 })
 
@@ -88,10 +88,10 @@ test('a step that had less room because of it is called again', async () => {
 })
 
 test('nothing is handed back while something is being taken, nor taken while it is handed back', async () => {
-  const { claimer, triggerFor, inHand, known, settle, state } = await setup()
+  const { claimer, triggerFor, inFlightIds, known, settle, state } = await setup()
   const taking = claimer.begin(1)!
   const claimed = await triggerFor(taking)
-  claimer.doubt()
+  claimer.noteUnknownClaim()
   await claimer.step()
   assert.deepEqual(known, [], 'it would go back and run')
   assert.equal(claimer.begin(1), null, 'the hand-back has its turn')
@@ -100,20 +100,20 @@ test('nothing is handed back while something is being taken, nor taken while it 
   assert.equal(state.left, 1)
   await claimer.step()
   assert.deepEqual(known, [idsOf(claimed)])
-  assert.deepEqual(inHand(), idsOf(claimed))
+  assert.deepEqual(inFlightIds(), idsOf(claimed))
   assert.notEqual(claimer.begin(1), null)
 })
 
 test('when it is not known what was taken, it goes back and is claimed', async () => {
-  const { claimer, triggerFor, inHand, settle, state, known } = await setup()
+  const { claimer, triggerFor, inFlightIds, settle, state, known } = await setup()
   const taking = claimer.begin(1)!
   const claimed = await triggerFor(taking)
   taking.end(null)
   await settle()
-  assert.deepEqual([inHand(), state.left], [[], 1])
+  assert.deepEqual([inFlightIds(), state.left], [[], 1])
   while ((await claimer.step()) === 'more');
   assert.deepEqual(known, [[]])
-  assert.deepEqual(inHand(), idsOf(claimed))
+  assert.deepEqual(inFlightIds(), idsOf(claimed))
 })
 
 for (const [what, change] of [
@@ -122,13 +122,13 @@ for (const [what, change] of [
 ] as const) {
   test(`nothing is taken ${what}, also not what was begun before`, async () => {
     const parts = await setup()
-    const { claimer, triggerFor, inHand, settle, state } = parts
+    const { claimer, triggerFor, inFlightIds, settle, state } = parts
     const taking = claimer.begin(1)!
     const claimed = await triggerFor(taking)
     change(parts)
     taking.end(claimed)
     await settle()
-    assert.deepEqual([inHand(), state.taken, state.left], [[], 0, 1])
+    assert.deepEqual([inFlightIds(), state.taken, state.left], [[], 0, 1])
     assert.equal(claimer.begin(1), null)
   })
 }

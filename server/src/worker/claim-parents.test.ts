@@ -5,7 +5,7 @@ import { setupWorker, shell } from '../../test/worker-scene.ts'
 import type { Execution } from '../domain/jobs/job.ts'
 import { artifactRoute, shellRoute } from '../domain/queue/route.ts'
 import { Unavailable } from '../lib/unavailable.ts'
-import type { CallWord, LocalCall } from '../ports/executor.ts'
+import type { ExecutorResult, LocalCall } from '../ports/executor.ts'
 import type { WorkerDeps } from './worker.ts'
 
 const artifact = { type: 'artifact', artifact_id: 'a', entrypoint: 'a:b', timeout_seconds: 30 } as const
@@ -16,7 +16,7 @@ async function setup(t: TestContext, preview: string) {
   const { createJob, trigger, start, turn, ports, world } = scene
   const calls: LocalCall[] = []
   const executor = {
-    async run(call: LocalCall): Promise<CallWord> {
+    async run(call: LocalCall): Promise<ExecutorResult> {
       calls.push(call)
       return { error: null, preview }
     },
@@ -70,7 +70,7 @@ test('when these cannot be read, nothing that was claimed with it is run, and al
     throw new Unavailable('the database is away')
   }
   await assert.rejects(worker.claim(), /the database is away/)
-  assert.deepEqual([worker.hand.size, calls.length], [0, 1])
+  assert.deepEqual([worker.inFlight.size, calls.length], [0, 1])
   graphRuns.parentsOf = parentsOf
   await turn(worker)
   assert.equal(calls.length, 3)

@@ -7,25 +7,25 @@ import { sharedLane } from '../domain/queue/lane.ts'
 type Setup = Awaited<ReturnType<typeof setup>>
 
 test('what comes into the shared lane while a herd is being claimed is in hand before the herd is', async () => {
-  const { claimer, fire, holdClaims, inHand, settle } = await setup()
+  const { claimer, fire, holdClaims, inFlightIds, settle } = await setup()
   const many = await fire(100, herd)
   const { resolve } = holdClaims(herd)
   const step = claimer.step()
   await settle()
   assert.equal(claimer.isStepping, true)
   const few = await fire(3, sharedLane)
-  assert.equal(await claimer.stepBeside(), 'more')
-  assert.deepEqual(inHand(), few)
+  assert.equal(await claimer.claimSharedLane(), 'more')
+  assert.deepEqual(inFlightIds(), few)
   resolve()
   assert.equal(await step, 'more')
-  assert.deepEqual(inHand(), [...many, ...few].toSorted())
+  assert.deepEqual(inFlightIds(), [...many, ...few].toSorted())
 })
 
 test('with no step under way nothing is claimed beside it: the next one begins there', async () => {
   const { claimer, fire, orders } = await setup()
   await fire(3, sharedLane)
   assert.equal(claimer.isStepping, false)
-  assert.equal(await claimer.stepBeside(), 'idle')
+  assert.equal(await claimer.claimSharedLane(), 'idle')
   assert.equal(orders.length, 0)
 })
 
@@ -37,7 +37,7 @@ test('a step that asks for all the room leaves none to claim beside it', async (
   await settle()
   assert.deepEqual(orders[0]!.lanes, [{ lane: herd, count: 110 }])
   await fire(3, sharedLane)
-  assert.equal(await claimer.stepBeside(), 'idle')
+  assert.equal(await claimer.claimSharedLane(), 'idle')
   resolve()
   await step
 })
@@ -50,7 +50,7 @@ test('a step asks for no more than a claim beside it leaves, and is called again
   await settle()
   assert.deepEqual(orders[0]!.lanes, [{ lane: herd, count: 300 }])
   const second = holdClaims(sharedLane)
-  const beside = claimer.stepBeside()
+  const beside = claimer.claimSharedLane()
   await settle()
   assert.deepEqual(orders[1]!.lanes, [{ lane: sharedLane, count: 100 }])
   first.resolve()
@@ -61,7 +61,7 @@ test('a step asks for no more than a claim beside it leaves, and is called again
   assert.deepEqual(
     orders[2]!.lanes,
     [{ lane: herd, count: 200 }],
-    '400 but for 100 in hand and 100 asked for',
+    '400 but for 100 in flight and 100 asked for',
   )
   assert.equal(state.left, 0)
   second.resolve()
@@ -70,48 +70,48 @@ test('a step asks for no more than a claim beside it leaves, and is called again
 })
 
 test('what was claimed beside a step while it looked is not asked for again', async () => {
-  const { claimer, fire, holdLook, orders, hand, settle } = await setup({ capacity: 200 })
+  const { claimer, fire, holdLook, orders, inFlight, settle } = await setup({ capacity: 200 })
   await fire(100, herd)
   const resolve = holdLook()
   const step = claimer.step()
   await settle()
   await fire(100, sharedLane)
-  assert.equal(await claimer.stepBeside(), 'more')
+  assert.equal(await claimer.claimSharedLane(), 'more')
   resolve()
   await step
   assert.deepEqual(orders[1]!.lanes, [{ lane: herd, count: 100 }])
-  assert.equal(hand.size, 200)
+  assert.equal(inFlight.size, 200)
 })
 
 test('there is one claim beside a step, and it takes no batch apart', async () => {
-  const { claimer, fire, holdClaims, inHand, orders, settle } = await setup()
+  const { claimer, fire, holdClaims, inFlightIds, orders, settle } = await setup()
   await fire(100, herd)
   const { resolve } = holdClaims(herd)
   const step = claimer.step()
   await settle()
   const first = await fire(60, sharedLane)
   await fire(60, sharedLane)
-  assert.equal(await claimer.stepBeside(), 'more')
-  assert.deepEqual(inHand(), first)
-  assert.equal(await claimer.stepBeside(), 'idle', 'who else waits has not been looked at')
+  assert.equal(await claimer.claimSharedLane(), 'more')
+  assert.deepEqual(inFlightIds(), first)
+  assert.equal(await claimer.claimSharedLane(), 'idle', 'who else waits has not been looked at')
   assert.equal(orders.length, 2)
   resolve()
   await step
 })
 
 test('a hand-back comes after the claim beside it: what that brought is known then', async () => {
-  const { claimer, fire, holdClaims, letGo, inHand, known, settle, state, s } = await setup()
+  const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, state, s } = await setup()
   await fire(100, herd)
   const first = holdClaims(herd)
   const step = claimer.step()
   await settle()
   const few = await fire(3, sharedLane)
   const second = holdClaims(sharedLane)
-  const beside = claimer.stepBeside()
+  const beside = claimer.claimSharedLane()
   await settle()
   first.resolve()
   await step
-  claimer.doubt()
+  claimer.noteUnknownClaim()
   letGo()
   await claimer.step()
   assert.equal(JSON.stringify(known), '[]', 'nothing is handed back while an answer may bring it')
@@ -123,45 +123,45 @@ test('a hand-back comes after the claim beside it: what that brought is known th
     known.map((ids) => few.every((id) => ids.includes(id))),
     [true],
   )
-  assert(few.every((id) => inHand().includes(id)))
+  assert(few.every((id) => inFlightIds().includes(id)))
   const helper = await s.addWorker()
   assert.deepEqual(await s.claim(helper, 100, sharedLane), { batches: [], live: [] })
 })
 
 test('nothing is claimed beside a step that hands back', async () => {
-  const { claimer, fire, holdHandBack, orders, inHand, settle } = await setup()
+  const { claimer, fire, holdHandBack, orders, inFlightIds, settle } = await setup()
   const few = await fire(3, sharedLane)
   const resolve = holdHandBack()
-  claimer.doubt()
+  claimer.noteUnknownClaim()
   const step = claimer.step()
   await settle()
-  assert.equal(await claimer.stepBeside(), 'idle')
+  assert.equal(await claimer.claimSharedLane(), 'idle')
   assert.equal(orders.length, 0)
   resolve()
   await step
-  assert.deepEqual(inHand(), few)
+  assert.deepEqual(inFlightIds(), few)
 })
 
 test('what a claim beside brought and nobody took goes back with the next step', async () => {
-  const { claimer, fire, holdClaims, letGo, inHand, known, settle, state } = await setup()
+  const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, state } = await setup()
   const many = await fire(100, herd)
   const first = holdClaims(herd)
   const step = claimer.step()
   await settle()
   const few = await fire(3, sharedLane)
   const second = holdClaims(sharedLane)
-  const beside = claimer.stepBeside()
+  const beside = claimer.claimSharedLane()
   await settle()
   letGo()
   second.reject(new Error('the answer was lost'))
   await assert.rejects(beside, /was lost/)
   first.resolve()
   await step
-  assert.deepEqual(inHand(), many)
+  assert.deepEqual(inFlightIds(), many)
   assert.equal(state.left, 1, 'somebody must hand it back soon')
   while ((await claimer.step()) === 'more');
   assert.deepEqual(known, [many])
-  assert.deepEqual(inHand(), [...many, ...few].toSorted())
+  assert.deepEqual(inFlightIds(), [...many, ...few].toSorted())
 })
 
 for (const [what, change] of [
@@ -170,38 +170,38 @@ for (const [what, change] of [
 ] as const) {
   test(`what a claim brings ${what} is not taken`, async () => {
     const parts = await setup()
-    const { claimer, fire, holdClaims, inHand, settle, state } = parts
+    const { claimer, fire, holdClaims, inFlightIds, settle, state } = parts
     await fire(100, herd)
     const first = holdClaims(herd)
     const step = claimer.step()
     await settle()
     await fire(3, sharedLane)
     const second = holdClaims(sharedLane)
-    const beside = claimer.stepBeside()
+    const beside = claimer.claimSharedLane()
     await settle()
     change(parts)
     second.resolve()
     await beside
-    assert.deepEqual(inHand(), [])
+    assert.deepEqual(inFlightIds(), [])
     assert.equal(state.left, 1)
     first.resolve()
     await step
-    assert.deepEqual(inHand(), [])
+    assert.deepEqual(inFlightIds(), [])
   })
 }
 
 test('without a lease nothing is claimed beside a step', async () => {
-  const { claimer, fire, holdClaims, inHand, setWorker, settle } = await setup()
+  const { claimer, fire, holdClaims, inFlightIds, setWorker, settle } = await setup()
   await fire(100, herd)
   const { resolve } = holdClaims(herd)
   const step = claimer.step()
   await settle()
   await fire(3, sharedLane)
   setWorker(null)
-  assert.equal(await claimer.stepBeside(), 'idle')
+  assert.equal(await claimer.claimSharedLane(), 'idle')
   resolve()
   await step
-  assert.deepEqual(inHand(), [])
+  assert.deepEqual(inFlightIds(), [])
 })
 
 test('after small batches no more of a herd are looked at than before', async () => {
@@ -216,7 +216,7 @@ test('after small batches no more of a herd are looked at than before', async ()
   const before = few()
   assert(before < 10, `${before}`)
   for (let i = 0; i < 10; i++) await fire(1, sharedLane)
-  assert.equal(await claimer.stepBeside(), 'more')
+  assert.equal(await claimer.claimSharedLane(), 'more')
   resolve()
   await step
   // One of each of many lanes, then few of one.

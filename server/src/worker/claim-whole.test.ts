@@ -10,7 +10,7 @@ import type { Claimed, ClaimOrder } from '../ports/queue.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
-import { Hand } from './in-flight.ts'
+import { InFlight } from './in-flight.ts'
 
 const execution = { type: 'worker', handler: 'h', labels: [], timeout_seconds: 30 } as const
 
@@ -33,7 +33,7 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
     return claimed
   }
   const ends: (() => void)[] = []
-  const hand = new Hand(
+  const inFlight = new InFlight(
     {
       clock: world.clock,
       run: () => new Promise((resolve) => ends.push(() => resolve({ end: null, outcome: null }))),
@@ -51,13 +51,13 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
     clock: world.clock,
     queue,
     graphRuns: ports.graphRuns,
-    hand,
+    inFlight,
     definitions: new Definitions(queue, '1.2.3'),
     signer: new CallSigner(ports.secrets),
     routes: async () => [routeOf(jobs[0]!)],
-    isMortal: true,
+    isIsolated: true,
     workerId: () => workerId,
-    ...{ isPressed: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
+    ...{ isBackpressured: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
   })
   /** Ends the first that run; their places are free then. */
   async function end(count: number): Promise<void> {
@@ -66,26 +66,26 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
   }
   /** Of each claim: whole batches, and executions that were taken out of one. */
   const taken = () => claims.map(({ batches: whole, live }) => [whole.length, live.length])
-  return { claimer, hand, orders, taken, end }
+  return { claimer, inFlight, orders, taken, end }
 }
 
 test('while enough is in hand and ends fast, batches are taken as a whole or not yet', async () => {
-  const { claimer, hand, taken, end } = await setup({ runningMax: 150, batches: 10 })
+  const { claimer, inFlight, taken, end } = await setup({ runningMax: 150, batches: 10 })
   await claimer.step()
   assert.deepEqual(taken(), [[1, 50]])
   await end(150)
   await claimer.step()
   // The rest of the divided one is first.
   assert.deepEqual(taken().at(-1), [3, 50])
-  assert.deepEqual([hand.queued, hand.endedRecently], [150, 150])
+  assert.deepEqual([inFlight.queued, inFlight.endedRecently], [150, 150])
   await end(60)
-  assert.equal(hand.room, 120)
+  assert.equal(inFlight.room, 120)
   await claimer.step()
   // What was left of one.
   assert.deepEqual(taken().at(-1), [1, 0], 'the next one is not divided')
   const before = taken().length
   assert.equal(await claimer.step(), 'idle')
-  assert.deepEqual([hand.room, taken().length], [70, before], 'nor asked for')
+  assert.deepEqual([inFlight.room, taken().length], [70, before], 'nor asked for')
 })
 
 test('a worker with nothing left to start divides a batch rather than wait', async () => {

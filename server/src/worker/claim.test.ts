@@ -10,13 +10,13 @@ import type { ClaimOrder, Queue } from '../ports/queue.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
-import type { Task } from './held-execution.ts'
-import { aheadMin, Hand } from './in-flight.ts'
+import type { HeldExecution } from './held-execution.ts'
+import { aheadMin, InFlight } from './in-flight.ts'
 
 const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
 
 /** A claimer whose calls end when a test says so; until then what it took stays in hand. */
-async function setup({ capacity = 800, mayStart = true, isMortal = false, routes = [serverRoute] } = {}) {
+async function setup({ capacity = 800, mayStart = true, isIsolated = false, routes = [serverRoute] } = {}) {
   const world = createVirtualWorld()
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
@@ -36,16 +36,16 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
     finishLive: (...args) => real.finishLive(...args),
     findCancelled: (...args) => real.findCancelled(...args),
     findOwn: (...args) => real.findOwn(...args),
-    returnUnknown: (...args) => real.returnUnknown(...args),
+    releaseUnknown: (...args) => real.releaseUnknown(...args),
   }
-  const started: Task[] = []
-  const ends = new Map<Task, () => void>()
-  const hand = new Hand(
+  const started: HeldExecution[] = []
+  const ends = new Map<HeldExecution, () => void>()
+  const inFlight = new InFlight(
     {
       clock: world.clock,
-      run(task) {
-        started.push(task)
-        return new Promise((resolve) => ends.set(task, () => resolve({ end: null, outcome: ok })))
+      run(held) {
+        started.push(held)
+        return new Promise((resolve) => ends.set(held, () => resolve({ end: null, outcome: ok })))
       },
       mayStart: () => mayStart,
       onBatchEnded() {},
@@ -59,13 +59,13 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
     clock: world.clock,
     queue: link,
     graphRuns: ports.graphRuns,
-    hand,
+    inFlight,
     definitions,
     signer: new CallSigner(ports.secrets),
     routes: async () => routes,
-    isMortal,
+    isIsolated,
     workerId: () => workerId,
-    ...{ isPressed: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
+    ...{ isBackpressured: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
   })
   const at = (host: string): Partial<NewJob> => ({
     execution: {
@@ -79,24 +79,24 @@ async function setup({ capacity = 800, mayStart = true, isMortal = false, routes
   }
   return {
     ...scenario,
-    ...{ world, store, real, link, orders, hand, started, claimer, createJobs, atHost: at },
+    ...{ world, store, real, link, orders, inFlight, started, claimer, createJobs, atHost: at },
     hosts: (count: number) => (i: number) => at(`host-${i % count}.example`),
     setWorker(id: string | null) {
       workerId = id
     },
     /** Ends calls, and takes what ended out of the hand. */
-    async endSome(isChosen: () => boolean = () => true): Promise<Task[]> {
+    async endSome(isChosen: () => boolean = () => true): Promise<HeldExecution[]> {
       const ended = [...ends.keys()].filter(isChosen)
-      for (const task of ended) {
-        ends.get(task)!()
-        ends.delete(task)
-        hand.drop(task)
-        if (task.batch !== null) hand.dropBatch(task.batch)
+      for (const held of ended) {
+        ends.get(held)!()
+        ends.delete(held)
+        inFlight.drop(held)
+        if (held.batch !== null) inFlight.dropBatch(held.batch)
       }
       await world.advance(0)
       return ended
     },
-    ids: () => [...hand.tasks()].map(({ executionId }) => executionId).toSorted(),
+    ids: () => [...inFlight.executions()].map(({ executionId }) => executionId).toSorted(),
     /** Executions that wait for this host, as when it was full. */
     async waitForHost(host: string, count: number): Promise<void> {
       const helper = await scenario.addWorker()
@@ -118,20 +118,20 @@ test('what is claimed is in hand and starts; then there is nothing more', async 
 })
 
 test('a full worker claims nothing', async () => {
-  const { claimer, createJobs, hosts, fireBatch, hand, orders } = await setup({ capacity: 8 })
+  const { claimer, createJobs, hosts, fireBatch, inFlight, orders } = await setup({ capacity: 8 })
   await fireBatch(await createJobs(20, hosts(20)), 0)
   await claimer.step()
-  assert.equal(hand.size, 8)
+  assert.equal(inFlight.size, 8)
   assert.equal(await claimer.step(), 'idle')
   assert.equal(orders.length, 1)
 })
 
 test('a worker that has places for lanes and hosts together fills each place once', async () => {
-  const { claimer, createJobs, hosts, fireBatch, waitForHost, hand } = await setup({ capacity: 16 })
+  const { claimer, createJobs, hosts, fireBatch, waitForHost, inFlight } = await setup({ capacity: 16 })
   for (const host of ['a.example', 'b.example', 'c.example']) await waitForHost(host, 5)
   await fireBatch(await createJobs(20, hosts(20)), 0)
   await claimer.step()
-  assert(hand.size <= 16, `${hand.size} in hand`)
+  assert(inFlight.size <= 16, `${inFlight.size} in flight`)
 })
 
 test('the capacity is never exceeded, whatever waits in lanes and for hosts', async () => {
@@ -146,48 +146,48 @@ test('the capacity is never exceeded, whatever waits in lanes and for hosts', as
       await s.fireBatch(members, 0, { lane: lanes[draw(3)]! })
     }
     await s.claimer.step()
-    assert(s.hand.size <= 40, `${s.hand.size} in hand after round ${round}`)
+    assert(s.inFlight.size <= 40, `${s.inFlight.size} in flight after round ${round}`)
     await s.endSome(() => draw(3) === 0)
   }
 })
 
 test('no more is claimed ahead of what can start than a bounded number', async () => {
-  const { claimer, createJobs, fireBatch, hand } = await setup({ capacity: 20_000, mayStart: false })
+  const { claimer, createJobs, fireBatch, inFlight } = await setup({ capacity: 20_000, mayStart: false })
   for (let batch = 0; batch < 7; batch++) await fireBatch(await createJobs(100), 0)
   while ((await claimer.step()) === 'more');
-  assert.equal(hand.queued, aheadMin)
+  assert.equal(inFlight.queued, aheadMin)
 })
 
 test('what waits for a host is claimed as far as the host has room', async () => {
-  const { claimer, waitForHost, hand, orders } = await setup({ capacity: 32 })
+  const { claimer, waitForHost, inFlight, orders } = await setup({ capacity: 32 })
   await waitForHost('a.example', 10)
   await claimer.step()
   assert.deepEqual(orders[0]!.hosts, [{ host: 'a.example', count: 4 }])
-  assert.equal(hand.size, 4)
+  assert.equal(inFlight.size, 4)
   assert.equal(await claimer.step(), 'idle')
   assert.equal(orders.length, 1, 'a full host is not asked for')
 })
 
 test('a worker that what it runs may kill asks for one suspect, and for none while it has one', async () => {
-  const { claimer, orders, waitForHost, hand, endSome } = await setup({ isMortal: true })
+  const { claimer, orders, waitForHost, inFlight, endSome } = await setup({ isIsolated: true })
   await waitForHost(suspectHost, 3)
   for (let suspects = 1; suspects <= 3; suspects++) {
     assert.equal(await claimer.step(), 'more')
     assert.deepEqual(orders.at(-1)!.hosts, [{ host: suspectHost, count: 1 }])
-    assert.deepEqual([hand.size, hand.suspects], [1, 1])
+    assert.deepEqual([inFlight.size, inFlight.suspects], [1, 1])
     assert.equal(await claimer.step(), 'idle')
     await endSome()
-    assert.equal(hand.suspects, 0)
+    assert.equal(inFlight.suspects, 0)
   }
   assert.equal(orders.length, 3)
 })
 
 test('for one that makes calls it is a host like any other', async () => {
-  const { claimer, orders, waitForHost, hand } = await setup({ capacity: 16 })
+  const { claimer, orders, waitForHost, inFlight } = await setup({ capacity: 16 })
   await waitForHost(suspectHost, 3)
   await claimer.step()
   assert.deepEqual(orders[0]!.hosts, [{ host: suspectHost, count: 2 }])
-  assert.deepEqual([hand.size, hand.suspects], [2, 0])
+  assert.deepEqual([inFlight.size, inFlight.suspects], [2, 0])
 })
 
 test('a worker claims from its routes, and without one from none', async () => {
@@ -238,7 +238,7 @@ test('what is claimed together starts by rank, batches and single ones alike', a
 
 for (const singles of [true, false])
   test(`a claim ${singles ? 'of singles ' : ''}whose answer was lost is handed back before the next one, and no attempt is spent`, async () => {
-    const { claimer, createJobs, createJob, trigger, fireBatch, link, real, ids, hand } = await setup()
+    const { claimer, createJobs, createJob, trigger, fireBatch, link, real, ids, inFlight } = await setup()
     const { executionIds } = await fireBatch(await createJobs(3), 0)
     const triggered = await trigger(await createJob())
     const claim = link.claim
@@ -248,11 +248,11 @@ for (const singles of [true, false])
       throw new Error('the answer was lost')
     }
     await assert.rejects(claimer.step(), /lost/)
-    assert.equal(hand.size, 0)
+    assert.equal(inFlight.size, 0)
     link.claim = claim
     while ((await claimer.step()) === 'more');
     assert.deepEqual(ids(), [...executionIds, triggered].toSorted())
-    for (const { attempt } of hand.tasks()) assert.equal(attempt, 1)
+    for (const { attempt } of inFlight.executions()) assert.equal(attempt, 1)
   })
 
 test('what is in hand is not handed back with it', async () => {
@@ -274,24 +274,24 @@ test('what is in hand is not handed back with it', async () => {
 test('an uncertain claimer hands back first, and claims nothing while it cannot', async () => {
   const { claimer, createJobs, fireBatch, link, real, orders } = await setup()
   await fireBatch(await createJobs(1), 0)
-  claimer.doubt()
-  link.returnUnknown = async () => {
+  claimer.noteUnknownClaim()
+  link.releaseUnknown = async () => {
     throw new Error('the database is away')
   }
   await assert.rejects(claimer.step(), /away/)
   assert.equal(orders.length, 0)
-  link.returnUnknown = (...args) => real.returnUnknown(...args)
+  link.releaseUnknown = (...args) => real.releaseUnknown(...args)
   assert.equal(await claimer.step(), 'more')
 })
 
-test('a doubt that comes while it claims or hands back is not forgotten', async () => {
-  const { claimer, createJobs, fireBatch, link, real, hand, ids } = await setup()
+test('a noteUnknownClaim that comes while it claims or hands back is not forgotten', async () => {
+  const { claimer, createJobs, fireBatch, link, real, inFlight, ids } = await setup()
   const first = await fireBatch(await createJobs(2), 0)
   await claimer.step()
   /** As a worker that gives up everything in hand. */
   const abandon = () => {
-    hand.abandon()
-    claimer.doubt()
+    inFlight.abandon()
+    claimer.noteUnknownClaim()
   }
   const second = await fireBatch(await createJobs(2), 1)
   const { claim } = link
@@ -303,9 +303,9 @@ test('a doubt that comes while it claims or hands back is not forgotten', async 
   await claimer.step()
   assert.deepEqual(ids(), second.executionIds.toSorted())
   link.claim = claim
-  link.returnUnknown = async (...args) => {
-    link.returnUnknown = (...again) => real.returnUnknown(...again)
-    const count = await real.returnUnknown(...args)
+  link.releaseUnknown = async (...args) => {
+    link.releaseUnknown = (...again) => real.releaseUnknown(...again)
+    const count = await real.releaseUnknown(...args)
     abandon()
     return count
   }
@@ -320,9 +320,9 @@ test('after a time without a lease it asks for nothing that it does not know of,
   const workerId = await addWorker()
   setWorker(workerId)
   let returns = 0
-  link.returnUnknown = (...args) => {
+  link.releaseUnknown = (...args) => {
     returns += 1
-    return real.returnUnknown(...args)
+    return real.releaseUnknown(...args)
   }
   const { executionIds } = await fireBatch(await createJobs(2), 0)
   await claimer.step()
@@ -355,7 +355,7 @@ test('a claim that the store gets to long after it was given up is handed back, 
 })
 
 test('without a lease nothing is claimed, and what was claimed under a lease that is gone is not taken', async () => {
-  const { claimer, createJobs, fireBatch, link, real, hand, orders, setWorker, addWorker } = await setup()
+  const { claimer, createJobs, fireBatch, link, real, inFlight, orders, setWorker, addWorker } = await setup()
   await fireBatch(await createJobs(2), 0)
   const other = await addWorker()
   link.definitions = async (keys) => {
@@ -363,23 +363,23 @@ test('without a lease nothing is claimed, and what was claimed under a lease tha
     return real.definitions(keys)
   }
   assert.equal(await claimer.step(), 'idle')
-  assert.equal(hand.size, 0)
+  assert.equal(inFlight.size, 0)
   setWorker(null)
   assert.equal(await claimer.step(), 'idle')
   assert.equal(orders.length, 1)
 })
 
 test('a trigger brings its own payload, also one of null', async () => {
-  const { claimer, createJob, trigger, hand } = await setup()
+  const { claimer, createJob, trigger, inFlight } = await setup()
   const bodies = new Map<string, string | null>([
     [await trigger(await createJob(), { payloadOverride: { a: 1 } }), '{"a":1}'],
     [await trigger(await createJob(), { payloadOverride: null }), 'null'],
     [await trigger(await createJob()), null],
   ])
   await claimer.step()
-  for (const { executionId, bodyOverride } of hand.tasks())
+  for (const { executionId, bodyOverride } of inFlight.executions())
     assert.equal(bodyOverride, bodies.get(executionId))
-  assert.equal(hand.size, 3)
+  assert.equal(inFlight.size, 3)
 })
 
 test('while two lanes have work, each is served by its weight', async () => {

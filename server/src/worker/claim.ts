@@ -4,30 +4,30 @@ import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
 import { sharedLane } from '../domain/queue/lane.ts'
 import { serverRoute, suspectHost } from '../domain/queue/route.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { Taker, Taking } from '../ports/direct-dispatch.ts'
+import type { DirectDispatch, Reservation } from '../ports/direct-dispatch.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedLive, ClaimOrder, Queue } from '../ports/queue.ts'
 import type { CallSigner } from './call-signer.ts'
 import type { Definitions } from './definitions.ts'
-import type { Task } from './held-execution.ts'
-import type { Hand } from './in-flight.ts'
-import { keysOf, tenantsCalled, toTasks } from './to-held-executions.ts'
+import type { HeldExecution } from './held-execution.ts'
+import type { InFlight } from './in-flight.ts'
+import { keysOf, tenantsCalled, toHeldExecutions } from './to-held-executions.ts'
 
 export interface ClaimDeps {
   clock: Clock
   queue: Queue
   graphRuns: Pick<GraphRuns, 'parentsOf'>
-  hand: Hand
+  inFlight: InFlight
   definitions: Definitions
   signer: Pick<CallSigner, 'load'>
   /** Where it may claim now. */
   routes: () => Promise<readonly string[]>
   /** Whether what it runs may kill it: then it has one in hand, at most, that may have done so. */
-  isMortal: boolean
+  isIsolated: boolean
   /** Null: no lease is held; nothing is claimed. */
   workerId: () => string | null
   /** More is due than can be fired for a while, and what is not fired is not durable yet. */
-  isPressed: () => boolean
+  isBackpressured: () => boolean
   /** Nothing more is claimed, and what a claim brings that was under way goes back at once. */
   isDraining: () => boolean
   /** Called when there is something new in hand. */
@@ -49,41 +49,41 @@ const takingMax = batchExecutionsMax
 /** Looked at besides those that are believed to fit: others may hold some of them. */
 const batchesSpare = 4
 /** Of a lane, in hand while a herd is being fired: a batch of it, so that it is not taken apart. */
-const pressedSizeMax = 100
+const backpressuredSizeMax = 100
 /** And so often: what is called meanwhile takes its time from what is not durable yet. */
-const pressedEveryMs = 250
+const backpressuredEveryMs = 250
 /**
- * How often we look without a doubt: the store may get to a claim long after we gave it up and handed back what it had
+ * How often we look without a noteUnknownClaim: the store may get to a claim long after we gave it up and handed back what it had
  * brought by then. Nobody would run that, and its time would be over without a call.
  */
 const lookAgainMs = 10_000
 
-export class Claimer implements Taker {
+export class Claimer implements DirectDispatch {
   readonly #deps: ClaimDeps
   readonly #share = new FairShare()
   /**
    * Reasons why the store may think that we hold more than we know, as a claim whose answer was lost. Counted, because
    * one may come while another is being dealt with.
    */
-  #doubts = 0
+  #unknownClaims = 0
   #isStepping = false
   /** Of this step, one at most: it takes what it finds, without a look at who else waits. */
   #mayBeside = false
   /** A step had less room than it could use because of the claim beside it. */
   #isShort = false
   /** Nothing is claimed beside the steps meanwhile: it would be handed back as something we do not know of. */
-  #handsBack = false
+  #isReconciling = false
   /** Executions that claims under way ask for at most, and those of them that are enqueued as ours. */
-  #asked = 0
-  #taking = 0
+  #requested = 0
+  #reserved = 0
   /** Claims whose answer has come and which are not in hand yet. */
-  #loading = 0
+  #hydrating = 0
   /** Claims under way beside the steps. */
-  #besides = 0
+  #sideClaims = 0
   /** Executions in a batch, of the last that were claimed: more are not locked than will be taken. */
   #batchSize = 1
   /** When we last claimed from a herd that was being fired, on the monotonic clock. */
-  #pressedMs = Number.NEGATIVE_INFINITY
+  #backpressuredMs = Number.NEGATIVE_INFINITY
   /** When we last looked, on the monotonic clock. */
   #lookedMs: number | null = null
 
@@ -92,8 +92,8 @@ export class Claimer implements Taker {
   }
 
   /** As after everything in hand was given up: the store may still think that we hold it. */
-  doubt(): void {
-    this.#doubts += 1
+  noteUnknownClaim(): void {
+    this.#unknownClaims += 1
   }
 
   /** Otherwise whoever is woken now begins a step, and that begins with the shared lane. */
@@ -116,14 +116,14 @@ export class Claimer implements Taker {
    * Claims in the shared lane beside a step that began before something came there: whoever enqueues little does not wait
    * until a herd's executions are in hand.
    */
-  async stepBeside(): Promise<'more' | 'idle'> {
+  async claimSharedLane(): Promise<'more' | 'idle'> {
     const { isDraining } = this.#deps
     const workerId = this.#deps.workerId()
     if (!this.#isStepping || workerId === null || isDraining()) return 'idle'
     const routes = await this.#deps.routes()
     // Room for a whole batch: what is taken out of one costs several times as much.
     const hasRoom = this.#unasked >= batchExecutionsMax
-    if (routes.length === 0 || !this.#mayBeside || this.#handsBack || !hasRoom) return 'idle'
+    if (routes.length === 0 || !this.#mayBeside || this.#isReconciling || !hasRoom) return 'idle'
     this.#mayBeside = false
     const lanes = [{ lane: sharedLane, count: batchExecutionsMax }]
     const order = { workerId, routes, lanes, hosts: [], batchesMax: batchExecutionsMax, divides: false }
@@ -131,53 +131,53 @@ export class Claimer implements Taker {
   }
 
   /** For what is enqueued in this process: it is ours with the commit. */
-  begin(count: number): Taking | null {
-    const { hand, isDraining } = this.#deps
+  begin(count: number): Reservation | null {
+    const { inFlight, isDraining } = this.#deps
     const workerId = this.#deps.workerId()
-    if (workerId === null || isDraining() || this.#handsBack) return null
-    const room = Math.min(takingMax, hand.room) - this.#taking
+    if (workerId === null || isDraining() || this.#isReconciling) return null
+    const room = Math.min(takingMax, inFlight.room) - this.#reserved
     if (Math.min(room, this.#unasked) < count) return null
     const { promise: answer, resolve: end } = Promise.withResolvers<Claimed | null>()
-    this.#taking += count
+    this.#reserved += count
     const taken = this.#besideSteps(() => this.#bring(answer, { workerId, asked: count, lookedAt: null }))
-    // What failed is a doubt by now, which the next step looks into.
+    // What failed is a noteUnknownClaim by now, which the next step looks into.
     taken
       .catch(() => {})
       .finally(() => {
-        this.#taking -= count
+        this.#reserved -= count
       })
     return { workerId, route: serverRoute, end }
   }
 
   /** Something is being enqueued that may be ours. */
   get isTaking(): boolean {
-    return this.#taking > 0
+    return this.#reserved > 0
   }
 
   /** Whatever it leaves to the next step, that may be far. */
   async #besideSteps(claim: () => Promise<'more' | 'idle'>): Promise<'more' | 'idle'> {
-    const doubts = this.#doubts
-    this.#besides += 1
+    const doubts = this.#unknownClaims
+    this.#sideClaims += 1
     try {
       return await claim()
     } finally {
-      this.#besides -= 1
-      if (this.#isShort || this.#doubts > doubts || this.#handsBack) this.#deps.onLeft()
+      this.#sideClaims -= 1
+      if (this.#isShort || this.#unknownClaims > doubts || this.#isReconciling) this.#deps.onLeft()
     }
   }
 
   /** Room for what no claim under way has asked for yet. */
   get #unasked(): number {
-    const { hand } = this.#deps
-    return hand.capacity - hand.size - this.#asked
+    const { inFlight } = this.#deps
+    return inFlight.capacity - inFlight.size - this.#requested
   }
 
   async #step(): Promise<'more' | 'idle'> {
-    const { queue, hand } = this.#deps
+    const { queue, inFlight } = this.#deps
     const workerId = this.#deps.workerId()
     if (workerId === null) {
       // After a silence the store may still have got to a claim that we had given up.
-      this.doubt()
+      this.noteUnknownClaim()
       return 'idle'
     }
     await this.#handBackUnknown(workerId)
@@ -185,7 +185,7 @@ export class Claimer implements Taker {
     const free = this.#room()
     // While enough is in hand and ends fast, batches are taken as a whole or not yet: what is taken out of one costs several
     // times as much as what ends with it.
-    const divides = hand.queued === 0 || hand.endedRecently < batchExecutionsMax
+    const divides = inFlight.queued === 0 || inFlight.endedRecently < batchExecutionsMax
     if (free <= 0 || (!divides && free < batchExecutionsMax)) return 'idle'
     const routes = await this.#deps.routes()
     if (routes.length === 0) return 'idle'
@@ -193,7 +193,7 @@ export class Claimer implements Taker {
     const order = { workerId, routes, batchesMax: lookedAt, divides }
     // With nothing in hand, what woke us is most likely one that somebody has just triggered: one short question, not three.
     const singles = Math.min(singlesMax, Math.floor(free * singlesShare))
-    if (hand.size === 0 && singles > 0) {
+    if (inFlight.size === 0 && singles > 0) {
       const lanes = [{ lane: sharedLane, count: singles }]
       if ((await this.#claim({ ...order, lanes, hosts: [], singles: true })) === 'more') return 'more'
       if (this.#deps.workerId() !== workerId) return 'idle'
@@ -203,7 +203,9 @@ export class Claimer implements Taker {
     if (freeNow <= 0) return 'idle'
     const nowMs = this.#deps.clock.monotonicMs()
     // What waits for hosts has at most half while lanes wait too: each place is filled once.
-    const forHostsMax = this.#deps.isPressed() ? Math.max(0, pressedSizeMax - hand.size) : freeNow
+    const forHostsMax = this.#deps.isBackpressured()
+      ? Math.max(0, backpressuredSizeMax - inFlight.size)
+      : freeNow
     let forHosts = Math.min(forHostsMax, waiting.lanes.length === 0 ? freeNow : Math.ceil(freeNow / 2))
     let left = freeNow
     const hosts = waiting.hosts.flatMap((host) => {
@@ -212,7 +214,11 @@ export class Claimer implements Taker {
       left -= count
       return count > 0 ? [{ host, count }] : []
     })
-    const places = { free: left, capacity: hand.capacity, inHand: (lane: string) => hand.inLane(lane) }
+    const places = {
+      free: left,
+      capacity: inFlight.capacity,
+      inFlight: (lane: string) => inFlight.inLane(lane),
+    }
     const lanes = this.#holdBack(this.#share.split(waiting.lanes, places))
     if (lanes.length === 0 && hosts.length === 0) return 'idle'
     return this.#claim({ ...order, lanes, hosts })
@@ -220,8 +226,8 @@ export class Claimer implements Taker {
 
   /** For a step. */
   #room(): number {
-    const { room } = this.#deps.hand
-    this.#isShort = this.#unasked < room && this.#asked > 0
+    const { room } = this.#deps.inFlight
+    this.#isShort = this.#unasked < room && this.#requested > 0
     return Math.min(room, this.#unasked)
   }
 
@@ -237,82 +243,82 @@ export class Claimer implements Taker {
     answer: Promise<Claimed | null>,
     { workerId, asked, lookedAt }: { workerId: string; asked: number; lookedAt: number | null },
   ): Promise<'more' | 'idle'> {
-    const { hand, onTaken } = this.#deps
-    this.#asked += asked
-    let isInHand = false
+    const { inFlight, onTaken } = this.#deps
+    this.#requested += asked
+    let isInFlight = false
     try {
       const claimed = await answer
       if (claimed === null) return 'idle'
-      const tasks = await this.#load(claimed)
-      const signed = tenantsCalled(tasks)
+      const executions = await this.#load(claimed)
+      const signed = tenantsCalled(executions)
       if (signed.size > 0) await this.#deps.signer.load(signed)
       if (this.#deps.workerId() !== workerId) return 'idle'
       if (this.#deps.isDraining()) return 'more'
       if (lookedAt !== null) this.#count(claimed, lookedAt)
-      hand.take(tasks)
-      isInHand = true
-      if (tasks.length === 0) return 'idle'
+      inFlight.take(executions)
+      isInFlight = true
+      if (executions.length === 0) return 'idle'
       onTaken()
       return 'more'
     } finally {
-      this.#asked -= asked
+      this.#requested -= asked
       // Its answer was lost, or nobody took what it brought.
-      if (!isInHand) this.doubt()
+      if (!isInFlight) this.noteUnknownClaim()
     }
   }
 
   /** With all that is needed to run them. */
-  async #load(claimed: Claimed): Promise<Task[]> {
-    const { definitions, clock, isMortal } = this.#deps
+  async #load(claimed: Claimed): Promise<HeldExecution[]> {
+    const { definitions, clock, isIsolated } = this.#deps
     // Not what another claim has just loaded and not used yet.
-    if (this.#loading === 0) definitions.prune()
-    this.#loading += 1
+    if (this.#hydrating === 0) definitions.prune()
+    this.#hydrating += 1
     try {
       for (const { definition } of claimed.live) if (definition !== undefined) definitions.add(definition)
       await definitions.load(keysOf(claimed))
       const parents = await this.#loadParents(claimed)
-      return toTasks(claimed, { claimedMs: clock.monotonicMs(), parents, definitions, isMortal })
+      return toHeldExecutions(claimed, { claimedMs: clock.monotonicMs(), parents, definitions, isIsolated })
     } finally {
-      this.#loading -= 1
+      this.#hydrating -= 1
     }
   }
 
   /** While a herd is being fired. Those who enqueue little are in the shared lane, and are not made to wait for it. */
   #holdBack(lanes: LaneShare[]): LaneShare[] {
-    const { hand, isPressed, clock } = this.#deps
-    if (!isPressed()) return lanes
+    const { inFlight, isBackpressured, clock } = this.#deps
+    if (!isBackpressured()) return lanes
     const nowMs = clock.monotonicMs()
-    const isTurn = nowMs - this.#pressedMs >= pressedEveryMs
-    if (isTurn) this.#pressedMs = nowMs
+    const isTurn = nowMs - this.#backpressuredMs >= backpressuredEveryMs
+    if (isTurn) this.#backpressuredMs = nowMs
     return lanes.flatMap(({ lane, count }) => {
       if (lane === sharedLane) return [{ lane, count }]
-      const least = isTurn ? Math.min(count, pressedSizeMax - hand.inLane(lane)) : 0
+      const least = isTurn ? Math.min(count, backpressuredSizeMax - inFlight.inLane(lane)) : 0
       return least > 0 ? [{ lane, count: least }] : []
     })
   }
 
   async #handBackUnknown(workerId: string): Promise<void> {
-    const { queue, hand, clock } = this.#deps
+    const { queue, inFlight, clock } = this.#deps
     const nowMs = clock.monotonicMs()
-    const doubts = this.#doubts
+    const doubts = this.#unknownClaims
     this.#lookedMs ??= nowMs
     if (doubts === 0 && nowMs - this.#lookedMs < lookAgainMs) return
-    this.#handsBack = true
+    this.#isReconciling = true
     // What they bring is not known yet. None begins meanwhile, and when the last is over a step follows.
-    if (this.#besides > 0) return
+    if (this.#sideClaims > 0) return
     try {
-      await queue.returnUnknown(workerId, hand.known())
+      await queue.releaseUnknown(workerId, inFlight.known())
     } finally {
-      this.#handsBack = false
+      this.#isReconciling = false
     }
     this.#lookedMs = nowMs
-    this.#doubts -= doubts
+    this.#unknownClaims -= doubts
   }
 
   #roomOf(host: string, nowMs: number): number {
-    const { hand, isMortal } = this.#deps
-    if (isMortal && host === suspectHost) return hand.suspects === 0 ? 1 : 0
-    return hand.gate.room(host, nowMs)
+    const { inFlight, isIsolated } = this.#deps
+    if (isIsolated && host === suspectHost) return inFlight.suspects === 0 ? 1 : 0
+    return inFlight.gate.room(host, nowMs)
   }
 
   #count({ batches, live }: Claimed, lookedAt: number): void {

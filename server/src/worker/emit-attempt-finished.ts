@@ -2,7 +2,7 @@
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { Clock } from '../ports/clock.ts'
 import { attemptFinished } from '../telemetry/events.ts'
-import type { Task } from './held-execution.ts'
+import type { HeldExecution } from './held-execution.ts'
 
 /** What is to be done after a write. */
 export interface After {
@@ -17,17 +17,17 @@ export function nothingAfter(): After {
   return { retries: false, handedBack: false }
 }
 
-export function tell(
+export function emitAttemptFinished(
   clock: Pick<Clock, 'databaseNow'>,
-  task: Task,
+  held: HeldExecution,
   wasCancelled: boolean,
   after: After,
 ): void {
-  const { executionId, end, kind, attempt, slot, prepared } = task
+  const { executionId, end, kind, attempt, slot, prepared } = held
   const { outcome, retryAt, deadReason } = wasCancelled || end === null ? asCancelled : end
   if (retryAt !== null) after.retries = true
   const { jitterSeconds } = prepared
-  const dueAt = kind === 'slot' ? dueAtOf({ jobId: task.jobId, jitterSeconds }, slot) : task.enqueuedAt
+  const dueAt = kind === 'slot' ? dueAtOf({ jobId: held.jobId, jitterSeconds }, slot) : held.enqueuedAt
   const startedAt = attempt === 1 && end !== null ? end.startedAt : null
   attemptFinished.emit({
     executionId,

@@ -2,28 +2,28 @@
 import { suspectHost } from '../domain/queue/route.ts'
 import { epochMs } from '../lib/time/epoch.ts'
 import type { Ending, FinishedLive } from '../ports/queue.ts'
-import type { Task } from './held-execution.ts'
+import type { HeldExecution } from './held-execution.ts'
 import { noHost } from './prepare.ts'
 
-/** Workers keep the time themselves; upkeep ends what is so much over its time. */
+/** Workers keep the time themselves; maintenance ends what is so much over its time. */
 const netMs = 60_000
 
 /** Of one that has ended, or was not started for another reason than its host. */
-export function endingOf(task: Task): FinishedLive['ending'] {
-  const { end, awaitingUntil, startedAt } = task
+export function endingOf(held: HeldExecution): FinishedLive['ending'] {
+  const { end, awaitingUntil, startedAt } = held
   if (end !== null) return { kind: 'ended', end }
   if (awaitingUntil !== null) return { kind: 'awaiting', startedAt: startedAt!, deadline: awaitingUntil }
-  return { kind: 'unstarted', host: task.isSuspect ? suspectHost : null }
+  return { kind: 'unstarted', host: held.isSuspect ? suspectHost : null }
 }
 
 /** Of one that waited for its host. */
-export function endingUnstarted({ isSuspect, prepared }: Task): FinishedLive['ending'] {
+export function endingUnstarted({ isSuspect, prepared }: HeldExecution): FinishedLive['ending'] {
   const host = isSuspect ? suspectHost : prepared.host === noHost ? null : prepared.host
   return { kind: 'unstarted', host }
 }
 
 /** Of one that leaves its batch and goes on. */
-export function runningOf({ startedAt, prepared }: Task): Extract<Ending, { kind: 'running' }> {
+export function runningOf({ startedAt, prepared }: HeldExecution): Extract<Ending, { kind: 'running' }> {
   const deadline = epochMs(startedAt! + prepared.timeoutMs + netMs)
   return { kind: 'running', startedAt: startedAt!, deadline }
 }

@@ -120,7 +120,7 @@ test('one that waits for its host and has left its batch goes back', async (t) =
   assert.equal(await s.statusOf(first!), 'RUNNING')
   const { state, attempt, workerId } = s.store.live.get(second!)!
   assert.deepEqual({ state, attempt, workerId }, { state: 'ready', attempt: 0, workerId: null })
-  assert.deepEqual([s.toldOf(), s.refused, worker.hand.size], [[], [], 1])
+  assert.deepEqual([s.toldOf(), s.refused, worker.inFlight.size], [[], [], 1])
 })
 
 test('a target that takes it has it: it is nobody’s until it ends, and the worker has room again', async (t) => {
@@ -173,9 +173,9 @@ for (const kind of ['batch', 'live'] as const) {
 
 test('what was reclaimed before it could be awaited is refused, and runs again', async (t) => {
   const s = await setup(t, [{ ...taken, afterMs: 50 }])
-  const [lease] = await s.upkeep.watch()
+  const [lease] = await s.maintenance.watch()
   await s.world.advance(60)
-  await s.upkeep.reclaim(lease!)
+  await s.maintenance.reclaim(lease!)
   await s.worker.finish()
   assert.deepEqual([s.refused, s.toldOf()], [s.executionIds, []])
   assert.equal(s.store.live.get(s.executionIds[0]!)!.state, 'ready')

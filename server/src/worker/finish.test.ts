@@ -35,7 +35,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
     definitions: (...args) => real.definitions(...args),
     findCancelled: (...args) => real.findCancelled(...args),
     findOwn: (...args) => real.findOwn(...args),
-    returnUnknown: (...args) => real.returnUnknown(...args),
+    releaseUnknown: (...args) => real.releaseUnknown(...args),
     finishBatches(workerId, batches) {
       const executions = batches.reduce((sum, { endings }) => sum + endings.length, 0)
       return call('finishBatches', executions, () => real.finishBatches(workerId, batches))
@@ -185,7 +185,7 @@ test('so it does when there are more batches than go into one write', async (t) 
   }
   // Ahead of what runs only 500 are claimed; here all start at once.
   while ((await worker.claim()) === 'more');
-  assert.equal(worker.hand.size, 2_100)
+  assert.equal(worker.inFlight.size, 2_100)
   await pass(200)
   await pass(100)
   await finishAll()
@@ -252,18 +252,18 @@ test('one that goes back by a write whose answer was lost goes back once', async
   await finishAll()
   const { status, attempt } = await view(unstarted[0]!)
   assert.deepEqual({ status, attempt, refused }, { status: 'PENDING', attempt: 0, refused: [] })
-  assert.equal(worker.hand.size, 1)
+  assert.equal(worker.inFlight.size, 1)
 })
 
 test('what was reclaimed from us meanwhile is refused: of a batch, and of one that runs alone', async (t) => {
   const s = await setup(t)
-  const { createJob, takeBatch, pass, finishAll, upkeep, refused, told, attemptsOf } = s
+  const { createJob, takeBatch, pass, finishAll, maintenance, refused, told, attemptsOf } = s
   const [alone] = await takeBatch([await createJob(300)])
   await pass(200)
   await finishAll()
   const [ended, running] = await takeBatch([await createJob(0), await createJob(60_000)])
-  const [lease] = await upkeep.watch()
-  await upkeep.reclaim(lease!)
+  const [lease] = await maintenance.watch()
+  await maintenance.reclaim(lease!)
   await pass(200)
   await finishAll()
   assert.deepEqual(refused.toSorted(), [alone!, ended!, running!].toSorted())
@@ -279,14 +279,14 @@ test('what was reclaimed from us meanwhile is refused: of a batch, and of one th
 
 test('a lease that is found lost while a write is under way: what it wrote is told or refused, once', async (t) => {
   for (const isReclaimed of [true, false]) {
-    const { createJob, takeBatch, pass, worker, upkeep, refused, told } = await setup(t)
+    const { createJob, takeBatch, pass, worker, maintenance, refused, told } = await setup(t)
     const [executionId] = await takeBatch([await createJob()])
     await pass(1)
-    const [lease] = await upkeep.watch()
-    if (isReclaimed) await upkeep.reclaim(lease!)
+    const [lease] = await maintenance.watch()
+    if (isReclaimed) await maintenance.reclaim(lease!)
     const written = worker.finish()
     // Its record is there by now, though nobody has heard of it.
-    if (!isReclaimed) await upkeep.reclaim(lease!)
+    if (!isReclaimed) await maintenance.reclaim(lease!)
     await worker.lease.beat()
     await written
     await worker.finish()

@@ -3,19 +3,19 @@
 import type { Clock } from '../ports/clock.ts'
 import type { FinishAnswer, FinishedBatch, FinishedLive, OwnAttempt, Queue } from '../ports/queue.ts'
 import { historyWriteFailed } from '../telemetry/events.ts'
-import type { CallNotes } from './attempt-updates.ts'
-import { type After, nothingAfter, tell } from './emit-attempt-finished.ts'
+import type { AttemptUpdates } from './attempt-updates.ts'
+import { type After, emitAttemptFinished, nothingAfter } from './emit-attempt-finished.ts'
 import { endingOf, endingUnstarted, runningOf } from './ending.ts'
-import type { BatchInHand, Task } from './held-execution.ts'
-import type { Hand } from './in-flight.ts'
-import type { LateResults } from './rejected-results.ts'
+import type { HeldBatch, HeldExecution } from './held-execution.ts'
+import type { InFlight } from './in-flight.ts'
+import type { RejectedResults } from './rejected-results.ts'
 
 export interface FinishDeps {
   clock: Clock
   queue: Pick<Queue, 'finishBatches' | 'finishLive' | 'findOwn'>
-  hand: Hand
-  notes: Pick<CallNotes, 'isWaiting' | 'send'>
-  late: Pick<LateResults, 'refuse'>
+  inFlight: InFlight
+  notes: Pick<AttemptUpdates, 'isWaiting' | 'send'>
+  late: Pick<RejectedResults, 'refuse'>
   workerId: () => string
   /** Called after a commit: something may have become claimable, releasable, or a retry was planned. */
   onFinished: (after: After) => void
@@ -30,15 +30,15 @@ interface Unwritten {
 }
 
 interface SettledBatch extends Unwritten {
-  batch: BatchInHand
-  running: Task[]
+  batch: HeldBatch
+  running: HeldExecution[]
   /** What has ended, and what was not started. */
-  others: Task[]
+  others: HeldExecution[]
   finished: FinishedBatch
 }
 
 interface SettledLive extends Unwritten {
-  task: Task
+  held: HeldExecution
   finished: FinishedLive
 }
 
@@ -78,52 +78,52 @@ export class Finisher {
   }
 
   /** A batch that has ended, or that has been together for long enough: what still runs leaves it. */
-  addBatch(batch: BatchInHand): void {
-    const running: Task[] = []
-    const others: Task[] = []
+  addBatch(batch: HeldBatch): void {
+    const running: HeldExecution[] = []
+    const others: HeldExecution[] = []
     const endings: FinishedBatch['endings'][number][] = []
     batch.settling = true
-    for (const task of batch.tasks) {
-      const { position, state } = task
+    for (const held of batch.executions) {
+      const { position, state } = held
       if (state === 'running') {
-        running.push(task)
-        endings.push({ position, ending: runningOf(task) })
+        running.push(held)
+        endings.push({ position, ending: runningOf(held) })
         // From here on it is a row of its own, whose result is written after this batch.
-        goAlone(task)
-        task.leaving = true
+        goAlone(held)
+        held.leaving = true
         continue
       }
-      if (state === 'queued') this.#deps.hand.unqueue(task)
-      others.push(task)
-      endings.push({ position, ending: state === 'queued' ? endingUnstarted(task) : endingOf(task) })
+      if (state === 'queued') this.#deps.inFlight.unqueue(held)
+      others.push(held)
+      endings.push({ position, ending: state === 'queued' ? endingUnstarted(held) : endingOf(held) })
     }
     const { batchId, fence } = batch
     this.#batches.push({ batch, running, others, finished: { batchId, fence, endings }, ...unwritten })
   }
 
-  addLive(task: Task): void {
-    this.#live.push(toSettled(task, endingOf(task)))
+  addLive(held: HeldExecution): void {
+    this.#live.push(toSettled(held, endingOf(held)))
   }
 
   /** One that waited too long for its host and goes back, unstarted. */
-  addWaiting(task: Task): void {
-    this.#live.push(toSettled(task, endingUnstarted(task)))
+  addWaiting(held: HeldExecution): void {
+    this.#live.push(toSettled(held, endingUnstarted(held)))
   }
 
   /** Forgets everything, a write under way too; returns what may have been written. */
-  clear(): Set<Task> {
+  clear(): Set<HeldExecution> {
     const batches = this.#batches.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
     const live = this.#live.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
     this.#batches = []
     this.#live = []
-    return new Set([...batches.flatMap(({ others }) => others), ...live.map(({ task }) => task)])
+    return new Set([...batches.flatMap(({ others }) => others), ...live.map(({ held }) => held)])
   }
 
   /** One write. A step for a Loop; when it fails, everything is still there for the next one. */
   async step(): Promise<'more' | 'idle' | number> {
-    const { clock, hand } = this.#deps
+    const { clock, inFlight } = this.#deps
     const waitMs = this.#nextMs - clock.monotonicMs()
-    if (waitMs > 0 && hand.size >= busySize && this.#settled() < gatherMax) return waitMs
+    if (waitMs > 0 && inFlight.size >= busySize && this.#settled() < gatherMax) return waitMs
     await this.write()
     this.#nextMs = clock.monotonicMs() + gatherMs
     return this.pending > 0 ? 'more' : 'idle'
@@ -132,7 +132,7 @@ export class Finisher {
   /** Executions that wait to be written. */
   #settled(): number {
     let executions = this.#live.length
-    for (const { batch } of this.#batches) executions += batch.tasks.length
+    for (const { batch } of this.#batches) executions += batch.executions.length
     return executions
   }
 
@@ -169,33 +169,33 @@ export class Finisher {
     const cancelled = new Set(answer.cancelled)
     const left = new Set(answer.left)
     for (const { batch, running, others } of this.#without(sure)) {
-      for (const task of running) task.leaving = false
-      for (const task of others) {
-        if (left.has(task.executionId)) this.#writeAlone(task, false)
-        else this.#settle(task, cancelled.has(task.executionId), after)
+      for (const held of running) held.leaving = false
+      for (const held of others) {
+        if (left.has(held.executionId)) this.#writeAlone(held, false)
+        else this.#settle(held, cancelled.has(held.executionId), after)
       }
-      this.#deps.hand.dropBatch(batch)
+      this.#deps.inFlight.dropBatch(batch)
     }
     if (sure.length > 0) this.#deps.onFinished(after)
   }
 
   /** The batch is not ours: it was written and the answer was lost, all of it had left, or it was reclaimed. */
   async #findBatches(doubted: readonly SettledBatch[], workerId: string): Promise<void> {
-    const tasks = doubted.flatMap(({ running, others }) => [...running, ...others])
-    const own = await this.#findOwn(workerId, tasks)
+    const executions = doubted.flatMap(({ running, others }) => [...running, ...others])
+    const own = await this.#findOwn(workerId, executions)
     const after = nothingAfter()
     for (const { batch, running, others, isRepeated } of this.#without(doubted)) {
-      for (const task of running) {
-        task.leaving = false
-        const state = own.get(task.executionId)
-        if (state !== 'held') this.#lose(task, { workerId, isRecorded: state === 'recorded' })
+      for (const held of running) {
+        held.leaving = false
+        const state = own.get(held.executionId)
+        if (state !== 'held') this.#lose(held, { workerId, isRecorded: state === 'recorded' })
       }
-      for (const task of others) {
+      for (const held of others) {
         // It had left its batch, as after a sign of life, and nothing of it is written.
-        if (own.get(task.executionId) === 'held') this.#writeAlone(task, isRepeated)
-        else this.#settleDoubted(task, workerId, { own, isRepeated, after })
+        if (own.get(held.executionId) === 'held') this.#writeAlone(held, isRepeated)
+        else this.#settleDoubted(held, workerId, { own, isRepeated, after })
       }
-      this.#deps.hand.dropBatch(batch)
+      this.#deps.inFlight.dropBatch(batch)
     }
     this.#deps.onFinished(after)
   }
@@ -204,7 +204,7 @@ export class Finisher {
     let executions = 0
     let end = 0
     while (end < this.#batches.length && (end === 0 || executions < executionsMax)) {
-      executions += this.#batches[end]!.batch.tasks.length
+      executions += this.#batches[end]!.batch.executions.length
       end += 1
     }
     return this.#batches.slice(0, end)
@@ -220,27 +220,27 @@ export class Finisher {
 
   async #writeLive(workerId: string): Promise<void> {
     // One whose batch is not written yet is not a row of its own: its result would find nothing.
-    const some = this.#live.filter(({ task }) => !task.leaving).slice(0, executionsMax)
+    const some = this.#live.filter(({ held }) => !held.leaving).slice(0, executionsMax)
     if (some.length === 0) return
     const finished = some.map((one) => one.finished)
     const answer = await this.#try(some, this.#deps.queue.finishLive(workerId, finished))
     const missing = new Set(answer.missing)
     const cancelled = new Set(answer.cancelled)
     const after = nothingAfter()
-    const sure = some.filter(({ task }) => !missing.has(task.executionId))
-    for (const { task } of this.#withoutLive(sure)) this.#settle(task, cancelled.has(task.executionId), after)
+    const sure = some.filter(({ held }) => !missing.has(held.executionId))
+    for (const { held } of this.#withoutLive(sure)) this.#settle(held, cancelled.has(held.executionId), after)
     if (sure.length > 0) this.#deps.onFinished(after)
-    const doubted = some.filter(({ task }) => missing.has(task.executionId))
+    const doubted = some.filter(({ held }) => missing.has(held.executionId))
     for (const one of doubted) one.isUnderWay = false
     if (doubted.length > 0) await this.#findLive(doubted, workerId)
   }
 
   async #findLive(doubted: readonly SettledLive[], workerId: string): Promise<void> {
-    const tasks = doubted.map(({ task }) => task)
-    const own = await this.#findOwn(workerId, tasks)
+    const executions = doubted.map(({ held }) => held)
+    const own = await this.#findOwn(workerId, executions)
     const after = nothingAfter()
-    for (const { task, isRepeated } of this.#withoutLive(doubted))
-      this.#settleDoubted(task, workerId, { own, isRepeated, after })
+    for (const { held, isRepeated } of this.#withoutLive(doubted))
+      this.#settleDoubted(held, workerId, { own, isRepeated, after })
     this.#deps.onFinished(after)
   }
 
@@ -261,52 +261,53 @@ export class Finisher {
     }
   }
 
-  async #findOwn(workerId: string, tasks: readonly Task[]): Promise<Doubt['own']> {
-    const asked = tasks.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
+  async #findOwn(workerId: string, executions: readonly HeldExecution[]): Promise<Doubt['own']> {
+    const asked = executions.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
     return new Map(found.map(({ executionId, state }) => [executionId, state]))
   }
 
   /** It is out of our hands, by this write: recorded, handed back because it was not started, or left to its target. */
-  #settle(task: Task, wasCancelled: boolean, after: After): void {
-    if (task.end !== null || wasCancelled) tell(this.#deps.clock, task, wasCancelled, after)
-    else if (task.awaitingUntil === null) after.handedBack = true
-    this.#deps.hand.drop(task)
+  #settle(held: HeldExecution, wasCancelled: boolean, after: After): void {
+    if (held.end !== null || wasCancelled) emitAttemptFinished(this.#deps.clock, held, wasCancelled, after)
+    else if (held.awaitingUntil === null) after.handedBack = true
+    this.#deps.inFlight.drop(held)
   }
 
   /** It was not where we said. What is on record is ours only if a write of ours may have been carried out before. */
-  #settleDoubted(task: Task, workerId: string, { own, isRepeated, after }: Doubt): void {
-    const isAwaiting = task.end === null && task.awaitingUntil !== null
-    if (own.get(task.executionId) === 'recorded') {
+  #settleDoubted(held: HeldExecution, workerId: string, { own, isRepeated, after }: Doubt): void {
+    const isAwaiting = held.end === null && held.awaitingUntil !== null
+    if (own.get(held.executionId) === 'recorded') {
       // A target that completed it by itself was told of then. A cancel that we had seen is not taken back.
-      if (isRepeated && !isAwaiting) tell(this.#deps.clock, task, task.cancelledMs !== null, after)
-    } else if (task.end === null && !isAwaiting) after.handedBack = true
+      if (isRepeated && !isAwaiting)
+        emitAttemptFinished(this.#deps.clock, held, held.cancelledMs !== null, after)
+    } else if (held.end === null && !isAwaiting) after.handedBack = true
     // One whose target has taken it is nobody's any more, if that was written; one that was given up has no result.
-    else if ((!isAwaiting || !isRepeated) && task.end?.outcome !== 'lost')
-      this.#deps.late.refuse(task, workerId)
-    this.#deps.hand.drop(task)
+    else if ((!isAwaiting || !isRepeated) && held.end?.outcome !== 'lost')
+      this.#deps.late.refuse(held, workerId)
+    this.#deps.inFlight.drop(held)
   }
 
   /** It is a row of its own by now. */
-  #writeAlone(task: Task, isRepeated: boolean): void {
-    goAlone(task)
-    this.#live.push({ ...toSettled(task, endingOf(task)), isRepeated })
+  #writeAlone(held: HeldExecution, isRepeated: boolean): void {
+    goAlone(held)
+    this.#live.push({ ...toSettled(held, endingOf(held)), isRepeated })
   }
 
-  #lose(task: Task, { workerId, isRecorded }: { workerId: string; isRecorded: boolean }): void {
-    if (!isRecorded) this.#deps.late.refuse(task, workerId)
-    this.#live = this.#live.filter((one) => one.task !== task)
-    this.#deps.hand.drop(task)
-    task.abort?.abort()
+  #lose(held: HeldExecution, { workerId, isRecorded }: { workerId: string; isRecorded: boolean }): void {
+    if (!isRecorded) this.#deps.late.refuse(held, workerId)
+    this.#live = this.#live.filter((one) => one.held !== held)
+    this.#deps.inFlight.drop(held)
+    held.abort?.abort()
   }
 }
 
-function goAlone(task: Task): void {
-  task.batch = null
-  task.fence = fenceAlone
+function goAlone(held: HeldExecution): void {
+  held.batch = null
+  held.fence = fenceAlone
 }
 
-function toSettled(task: Task, ending: FinishedLive['ending']): SettledLive {
-  const { executionId, fence, attempt } = task
-  return { task, finished: { executionId, fence, attempt, ending }, ...unwritten }
+function toSettled(held: HeldExecution, ending: FinishedLive['ending']): SettledLive {
+  const { executionId, fence, attempt } = held
+  return { held, finished: { executionId, fence, attempt, ending }, ...unwritten }
 }

@@ -6,7 +6,7 @@ import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { ParentResult } from '../ports/graph-runs.ts'
 import type { Prepared } from './prepare.ts'
 
-export interface Task {
+export interface HeldExecution {
   readonly executionId: string
   readonly jobId: string
   readonly version: number
@@ -32,7 +32,7 @@ export interface Task {
   /** It was lost with a worker that it may have killed. */
   readonly isSuspect: boolean
   /** The batch it came in; null: it is a row of its own in `live`. */
-  batch: BatchInHand | null
+  batch: HeldBatch | null
   readonly position: number
   /** Of the row it is held by. */
   fence: number
@@ -54,7 +54,7 @@ export interface Task {
 }
 
 /** What of its time is left for this attempt. */
-export function timeoutMsOf({ prepared, totalDeadline }: Task, now: EpochMs): number {
+export function timeoutMsOf({ prepared, totalDeadline }: HeldExecution, now: EpochMs): number {
   if (totalDeadline === null) return prepared.timeoutMs
   return Math.max(1, Math.min(prepared.timeoutMs, totalDeadline - now))
 }
@@ -78,7 +78,7 @@ export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd
  * The end of an attempt that its worker gives up, for a reason of its own: the next one may start at once, however many
  * were lost. The target was called, so the number is used.
  */
-export function endGivenUp({ startedAt }: Task, now: EpochMs, message: string): AttemptEnd {
+export function endGivenUp({ startedAt }: HeldExecution, now: EpochMs, message: string): AttemptEnd {
   return {
     outcome: 'lost',
     startedAt,
@@ -93,11 +93,11 @@ export function endGivenUp({ startedAt }: Task, now: EpochMs, message: string): 
 }
 
 /** A claimed batch; it lives at most `batchMsMax`. */
-export interface BatchInHand {
+export interface HeldBatch {
   readonly batchId: string
   readonly fence: number
   readonly claimedMs: number
-  readonly tasks: Task[]
+  readonly executions: HeldExecution[]
   /** Tasks that have not ended. */
   open: number
   /** On its way into the store: whatever still runs of it goes on alone. */

@@ -1,49 +1,49 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { aborted, idsOf, setupHand as setup } from '../../test/in-flight.ts'
+import { aborted, idsOf, setupInFlight as setup } from '../../test/in-flight.ts'
 import { batchMsMax } from './in-flight.ts'
 
 const graceMs = 30_000
 
 test('one that is cancelled while it waits does not start, and is passed on without an end', async () => {
-  const { hand, started, takeLive, end, endedLive } = setup()
-  const tasks = takeLive('a', 6)
-  hand.cancel(tasks[4]!)
-  assert.deepEqual(endedLive, idsOf([tasks[4]!]))
-  assert.deepEqual([tasks[4]!.state, tasks[4]!.end, hand.queued], ['ended', null, 1])
-  await end(tasks[0]!)
-  await end(tasks[1]!)
-  assert.deepEqual(started, idsOf([...tasks.slice(0, 4), tasks[5]!]))
-  assert.equal(hand.queued, 0)
+  const { inFlight, started, takeLive, end, endedLive } = setup()
+  const executions = takeLive('a', 6)
+  inFlight.cancel(executions[4]!)
+  assert.deepEqual(endedLive, idsOf([executions[4]!]))
+  assert.deepEqual([executions[4]!.state, executions[4]!.end, inFlight.queued], ['ended', null, 1])
+  await end(executions[0]!)
+  await end(executions[1]!)
+  assert.deepEqual(started, idsOf([...executions.slice(0, 4), executions[5]!]))
+  assert.equal(inFlight.queued, 0)
 })
 
 test('one that is cancelled while it runs is aborted at once, and gives its place back when it has ended', async () => {
-  const { hand, running, started, takeLive, end, endedLive } = setup()
-  const tasks = takeLive('a', 5)
-  hand.cancel(tasks[0]!)
-  assert(running.get(tasks[0]!.executionId)!.signal.aborted)
-  assert(tasks.slice(1, 4).every((task) => !running.get(task.executionId)!.signal.aborted))
+  const { inFlight, running, started, takeLive, end, endedLive } = setup()
+  const executions = takeLive('a', 5)
+  inFlight.cancel(executions[0]!)
+  assert(running.get(executions[0]!.executionId)!.signal.aborted)
+  assert(executions.slice(1, 4).every((held) => !running.get(held.executionId)!.signal.aborted))
   assert.deepEqual([endedLive, started.length], [[], 4], 'until it has stopped it is under way')
-  await end(tasks[0]!, aborted)
-  assert.deepEqual(endedLive, idsOf([tasks[0]!]))
-  assert.deepEqual(started, idsOf(tasks))
+  await end(executions[0]!, aborted)
+  assert.deepEqual(endedLive, idsOf([executions[0]!]))
+  assert.deepEqual(started, idsOf(executions))
 })
 
 test('the others of its batch go on, and the batch is passed on as one', async () => {
-  const { hand, takeLive, takeBatch, end, endedBatches } = setup()
+  const { inFlight, takeLive, takeBatch, end, endedBatches } = setup()
   const full = takeLive('full', 4)
   const batch = takeBatch(['a', 'b', 'full', 'full'])
-  const [runs, mate, queued, queuedMate] = batch.tasks
-  hand.cancel(runs!)
-  hand.cancel(queued!)
+  const [runs, mate, queued, queuedMate] = batch.executions
+  inFlight.cancel(runs!)
+  inFlight.cancel(queued!)
   await end(runs!, aborted)
   await end(mate!)
   assert.deepEqual(endedBatches, [])
   await end(full[0]!)
   await end(queuedMate!)
-  assert.deepEqual(endedBatches, [idsOf(batch.tasks)])
+  assert.deepEqual(endedBatches, [idsOf(batch.executions)])
   assert.deepEqual(
-    batch.tasks.map((task) => [task.state, task.end === null]),
+    batch.executions.map((held) => [held.state, held.end === null]),
     [
       ['ended', false],
       ['ended', false],
@@ -54,54 +54,54 @@ test('the others of its batch go on, and the batch is passed on as one', async (
 })
 
 test('a batch of which all were cancelled before they started is passed on too', () => {
-  const { hand, takeBatch, endedBatches, allowStarts } = setup()
+  const { inFlight, takeBatch, endedBatches, allowStarts } = setup()
   allowStarts(false)
   const batch = takeBatch(['a', 'b'])
-  for (const task of batch.tasks) hand.cancel(task)
-  assert.deepEqual([endedBatches, hand.queued], [[idsOf(batch.tasks)], 0])
+  for (const held of batch.executions) inFlight.cancel(held)
+  assert.deepEqual([endedBatches, inFlight.queued], [[idsOf(batch.executions)], 0])
 })
 
 test('to cancel it twice is to cancel it once', async () => {
-  const { hand, world, takeLive, endedLive, end } = setup()
-  const tasks = takeLive('a', 5)
-  for (const task of [tasks[0]!, tasks[4]!]) {
-    hand.cancel(task)
-    hand.cancel(task)
+  const { inFlight, world, takeLive, endedLive, end } = setup()
+  const executions = takeLive('a', 5)
+  for (const held of [executions[0]!, executions[4]!]) {
+    inFlight.cancel(held)
+    inFlight.cancel(held)
   }
-  assert.deepEqual([endedLive, hand.queued], [idsOf([tasks[4]!]), 0])
+  assert.deepEqual([endedLive, inFlight.queued], [idsOf([executions[4]!]), 0])
   await world.advance(graceMs - 1)
-  hand.cancel(tasks[0]!)
+  inFlight.cancel(executions[0]!)
   await world.advance(1)
-  hand.forceCancelled()
-  assert.equal(tasks[0]!.state, 'ended', 'the grace counts from the first time')
-  await end(tasks[1]!)
+  inFlight.forceCancelled()
+  assert.equal(executions[0]!.state, 'ended', 'the grace counts from the first time')
+  await end(executions[1]!)
 })
 
 test('what has ended or was let go stays as it is when it is cancelled', async () => {
-  const { hand, world, takeLive, end, endedLive } = setup()
-  const tasks = takeLive('a', 5)
-  await end(tasks[0]!)
-  const ended = tasks[0]!.end
+  const { inFlight, world, takeLive, end, endedLive } = setup()
+  const executions = takeLive('a', 5)
+  await end(executions[0]!)
+  const ended = executions[0]!.end
   const [waiting] = takeLive('a', 1)
   await world.advance(batchMsMax)
-  assert.deepEqual(hand.takeExpired().waiting, [waiting])
-  for (const task of [tasks[0]!, waiting!]) hand.cancel(task)
-  assert.deepEqual([endedLive, hand.queued], [idsOf([tasks[0]!]), 0])
-  assert.equal(tasks[0]!.end, ended)
+  assert.deepEqual(inFlight.takeExpired().waiting, [waiting])
+  for (const held of [executions[0]!, waiting!]) inFlight.cancel(held)
+  assert.deepEqual([endedLive, inFlight.queued], [idsOf([executions[0]!]), 0])
+  assert.equal(executions[0]!.end, ended)
 })
 
 test('a call that goes on although it was cancelled is ended by force, and what it says later is ignored', async () => {
-  const { hand, world, started, takeLive, end, endedLive } = setup()
-  const tasks = takeLive('a', 6)
-  const stubborn = tasks[0]!
+  const { inFlight, world, started, takeLive, end, endedLive } = setup()
+  const executions = takeLive('a', 6)
+  const stubborn = executions[0]!
   await world.advance(500)
-  hand.cancel(stubborn)
+  inFlight.cancel(stubborn)
   await world.advance(graceMs - 1)
-  hand.forceCancelled()
+  inFlight.forceCancelled()
   assert.deepEqual([endedLive, stubborn.state], [[], 'running'])
   await world.advance(1)
-  hand.forceCancelled()
-  hand.forceCancelled()
+  inFlight.forceCancelled()
+  inFlight.forceCancelled()
   assert.deepEqual(endedLive, idsOf([stubborn]))
   const startedAt = stubborn.startedAt!
   assert.deepEqual(stubborn.end, {
@@ -115,37 +115,37 @@ test('a call that goes on although it was cancelled is ended by force, and what 
     retryAt: null,
     deadReason: null,
   })
-  assert.deepEqual(started, idsOf(tasks.slice(0, 5)), 'its place at the host is free')
-  hand.drop(stubborn)
+  assert.deepEqual(started, idsOf(executions.slice(0, 5)), 'its place at the host is free')
+  inFlight.drop(stubborn)
   await end(stubborn)
   assert.deepEqual(endedLive, idsOf([stubborn]))
   assert.equal(stubborn.end!.outcome, 'cancelled')
   assert.equal(started.length, 5, 'and was given back once')
-  for (const task of tasks.slice(1, 5)) await end(task)
-  await end(tasks[5]!)
-  assert.equal(hand.gate.size, 0)
+  for (const held of executions.slice(1, 5)) await end(held)
+  await end(executions[5]!)
+  assert.equal(inFlight.gate.size, 0)
 })
 
 test('how long a call may go on is an option, and one that nobody cancelled may go on', async () => {
-  const { hand, world, takeLive } = setup({ cancelGraceMs: 10 })
-  const tasks = takeLive('a', 2)
-  hand.cancel(tasks[0]!)
+  const { inFlight, world, takeLive } = setup({ cancelGraceMs: 10 })
+  const executions = takeLive('a', 2)
+  inFlight.cancel(executions[0]!)
   await world.advance(10)
-  hand.forceCancelled()
+  inFlight.forceCancelled()
   assert.deepEqual(
-    tasks.map(({ state }) => state),
+    executions.map(({ state }) => state),
     ['ended', 'running'],
   )
 })
 
 test('one that was given up after it was cancelled is not ended by force', async () => {
-  const { hand, world, takeLive, endedLive, end } = setup()
-  const [task] = takeLive('a', 1)
-  hand.cancel(task!)
-  hand.abandon()
+  const { inFlight, world, takeLive, endedLive, end } = setup()
+  const [held] = takeLive('a', 1)
+  inFlight.cancel(held!)
+  inFlight.abandon()
   await world.advance(graceMs)
-  hand.forceCancelled()
+  inFlight.forceCancelled()
   assert.deepEqual(endedLive, [])
-  await end(task!, aborted)
-  assert.deepEqual([endedLive, hand.gate.size], [[], 0])
+  await end(held!, aborted)
+  assert.deepEqual([endedLive, inFlight.gate.size], [[], 0])
 })

@@ -5,18 +5,18 @@ import { HostGate, type HostOutcome, hostCapOf, judgeHost } from '../domain/queu
 import { Stop, type StopSignal } from '../lib/stop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
-import { type BatchInHand, endCancelled, endGivenUp, type Task } from './held-execution.ts'
+import { endCancelled, endGivenUp, type HeldBatch, type HeldExecution } from './held-execution.ts'
 import { noHost } from './prepare.ts'
 
-export interface HandDeps {
+export interface InFlightDeps {
   clock: Clock
-  run: (task: Task, signal: StopSignal) => Promise<Ran>
+  run: (held: HeldExecution, signal: StopSignal) => Promise<Ran>
   /** False while the lease is not known to hold: nothing new is started then. */
   mayStart: () => boolean
   /** Calls back in the next turn of the event loop. Default: calls to hosts are started all at once. */
   nextTurn?: (callback: () => void) => void
-  onBatchEnded: (batch: BatchInHand) => void
-  onLiveEnded: (task: Task) => void
+  onBatchEnded: (batch: HeldBatch) => void
+  onLiveEnded: (held: HeldExecution) => void
 }
 
 /** `outcome`: what it says of its host; null: it called none. */
@@ -25,7 +25,7 @@ export interface Ran {
   outcome: HttpOutcome | null
 }
 
-export interface HandOptions {
+export interface InFlightOptions {
   /** Executions in hand at once, at most. */
   capacity: number
   /** Of those that call no host: how many run at once. Default: all that are in hand. */
@@ -53,14 +53,14 @@ const cancelGraceMsDefault = 30_000
 /** Places of a queue whose tasks have gone, before it is made shorter. */
 const sparesMax = 256
 
-export class Hand {
+export class InFlight {
   readonly capacity: number
   readonly #runningMax: number
   readonly gate: HostGate
-  readonly #deps: HandDeps
+  readonly #deps: InFlightDeps
   readonly #cancelGraceMs: number
-  readonly #tasks = new Set<Task>()
-  readonly #batches = new Set<BatchInHand>()
+  readonly #executions = new Set<HeldExecution>()
+  readonly #batches = new Set<HeldBatch>()
   readonly #queued = new Map<string, HostQueue>()
   readonly #byLane = new Map<string, number>()
   #queuedCount = 0
@@ -75,7 +75,7 @@ export class Hand {
   /** Hosts with room whose calls wait for the next turn. */
   #nextTurn = new Set<string>()
 
-  constructor(deps: HandDeps, options: HandOptions) {
+  constructor(deps: InFlightDeps, options: InFlightOptions) {
     const { capacity, runningMax = capacity, cancelGraceMs = cancelGraceMsDefault } = options
     this.#deps = deps
     this.#cancelGraceMs = cancelGraceMs
@@ -85,7 +85,7 @@ export class Hand {
   }
 
   get size(): number {
-    return this.#tasks.size
+    return this.#executions.size
   }
 
   /** Claimed and not started. */
@@ -131,20 +131,20 @@ export class Hand {
 
   /** Until they are recorded, so that nothing of ours is taken for a claim whose answer was lost. */
   known(): string[] {
-    return [...this.#tasks].map(({ executionId }) => executionId)
+    return [...this.#executions].map(({ executionId }) => executionId)
   }
 
-  tasks(): Iterable<Task> {
-    return this.#tasks
+  executions(): Iterable<HeldExecution> {
+    return this.#executions
   }
 
-  take(tasks: readonly Task[]): void {
-    for (const task of tasks) {
-      this.#tasks.add(task)
-      if (task.batch !== null) this.#batches.add(task.batch)
-      this.#byLane.set(task.lane, this.inLane(task.lane) + 1)
-      if (task.isSuspect) this.#suspects += 1
-      this.#start(task)
+  take(executions: readonly HeldExecution[]): void {
+    for (const held of executions) {
+      this.#executions.add(held)
+      if (held.batch !== null) this.#batches.add(held.batch)
+      this.#byLane.set(held.lane, this.inLane(held.lane) + 1)
+      if (held.isSuspect) this.#suspects += 1
+      this.#start(held)
     }
   }
 
@@ -154,41 +154,41 @@ export class Hand {
   }
 
   /** Batches that have been together for long enough, and single executions that waited as long for their host. */
-  takeExpired(): { batches: BatchInHand[]; waiting: Task[] } {
+  takeExpired(): { batches: HeldBatch[]; waiting: HeldExecution[] } {
     const before = this.#deps.clock.monotonicMs() - batchMsMax
     const batches = [...this.#batches].filter((batch) => batch.claimedMs <= before && !batch.settling)
     const waiting = [...this.#queued.values()].flatMap((queue) =>
-      queue.left().filter((task) => task.batch === null && task.claimedMs <= before),
+      queue.left().filter((held) => held.batch === null && held.claimedMs <= before),
     )
-    for (const task of waiting) this.unqueue(task)
+    for (const held of waiting) this.unqueue(held)
     // What is called now is not as fast: so much is claimed ahead once, not again.
     if (waiting.length > 0 || batches.some(hasUnstarted)) this.#endedMost = 0
     return { batches, waiting }
   }
 
   /** Takes one that was not started out of its queue: it will not be. */
-  unqueue(task: Task): void {
-    task.state = 'ended'
-    const { host } = task.prepared
+  unqueue(held: HeldExecution): void {
+    held.state = 'ended'
+    const { host } = held.prepared
     const queue = this.#queued.get(host)
-    queue?.remove(task)
+    queue?.remove(held)
     if (queue?.size === 0) this.#queued.delete(host)
     this.#queuedCount -= 1
   }
 
   /** Somebody cancelled it: it does not start, or its call is aborted. What has ended stays: the store decides. */
-  cancel(task: Task): void {
-    if (task.cancelledMs !== null) return
-    task.cancelledMs = this.#deps.clock.monotonicMs()
-    this.stop(task)
+  cancel(held: HeldExecution): void {
+    if (held.cancelledMs !== null) return
+    held.cancelledMs = this.#deps.clock.monotonicMs()
+    this.stop(held)
   }
 
   /** It does not start, or is aborted: somebody cancelled it, or it is not ours any more. */
-  stop(task: Task): void {
-    if (task.state === 'running') task.abort!.abort()
-    else if (task.state === 'queued') {
-      this.unqueue(task)
-      this.#end(task, null)
+  stop(held: HeldExecution): void {
+    if (held.state === 'running') held.abort!.abort()
+    else if (held.state === 'queued') {
+      this.unqueue(held)
+      this.#end(held, null)
     }
   }
 
@@ -196,73 +196,73 @@ export class Hand {
   forceCancelled(): void {
     const { clock } = this.#deps
     const before = clock.monotonicMs() - this.#cancelGraceMs
-    for (const task of this.#tasks) {
-      if (task.state !== 'running' || task.cancelledMs === null || task.cancelledMs > before) continue
-      const { startedAt } = task
-      const { host } = task.prepared
+    for (const held of this.#executions) {
+      if (held.state !== 'running' || held.cancelledMs === null || held.cancelledMs > before) continue
+      const { startedAt } = held
+      const { host } = held.prepared
       this.#leave(host, 'unknown')
-      this.#end(task, endCancelled(startedAt!, Math.max(0, clock.databaseNow() - startedAt!)))
+      this.#end(held, endCancelled(startedAt!, Math.max(0, clock.databaseNow() - startedAt!)))
       this.#pumpHost(host)
     }
   }
 
   /** The batch is gone from the store. */
-  dropBatch(batch: BatchInHand): void {
+  dropBatch(batch: HeldBatch): void {
     this.#batches.delete(batch)
   }
 
   /** Recorded, handed back or lost: no longer ours. */
-  drop(task: Task): void {
-    if (!this.#tasks.delete(task)) return
-    if (task.isSuspect) this.#suspects -= 1
-    const inLane = this.inLane(task.lane) - 1
-    if (inLane === 0) this.#byLane.delete(task.lane)
-    else this.#byLane.set(task.lane, inLane)
+  drop(held: HeldExecution): void {
+    if (!this.#executions.delete(held)) return
+    if (held.isSuspect) this.#suspects -= 1
+    const inLane = this.inLane(held.lane) - 1
+    if (inLane === 0) this.#byLane.delete(held.lane)
+    else this.#byLane.set(held.lane, inLane)
   }
 
   /** Aborts every call and starts none: what ran is lost, what waited goes back unstarted. What has ended is kept. */
   giveUp(message: string): void {
     const now = this.#deps.clock.databaseNow()
-    for (const task of this.#tasks) {
-      if (task.state === 'queued') {
-        this.unqueue(task)
-        this.#end(task, null)
-      } else if (task.state === 'running') {
-        task.abort!.abort()
-        this.#leave(task.prepared.host, 'unknown')
-        this.#end(task, endGivenUp(task, now, message))
+    for (const held of this.#executions) {
+      if (held.state === 'queued') {
+        this.unqueue(held)
+        this.#end(held, null)
+      } else if (held.state === 'running') {
+        held.abort!.abort()
+        this.#leave(held.prepared.host, 'unknown')
+        this.#end(held, endGivenUp(held, now, message))
       }
     }
   }
 
   /** Aborts every call and forgets everything: it is others' now. */
-  abandon(): Task[] {
-    const tasks = [...this.#tasks]
-    this.#tasks.clear()
+  abandon(): HeldExecution[] {
+    const executions = [...this.#executions]
+    this.#executions.clear()
     this.#batches.clear()
     this.#queued.clear()
     this.#nextTurn.clear()
     this.#byLane.clear()
     this.#queuedCount = 0
     this.#suspects = 0
-    for (const task of tasks) task.abort?.abort()
-    return tasks
+    for (const held of executions) held.abort?.abort()
+    return executions
   }
 
-  #start(task: Task): void {
-    const { host } = task.prepared
+  #start(held: HeldExecution): void {
+    const { host } = held.prepared
     const queue = this.#queued.get(host)
     if (queue !== undefined) {
-      queue.push(task)
+      queue.push(held)
       this.#queuedCount += 1
     } else if (
       this.#deps.mayStart() &&
       this.#hasTurn(host) &&
       this.#enter(host, this.#deps.clock.monotonicMs())
     )
-      void this.#run(task)
+      void this.#run(held)
     else {
-      this.#queued.set(host, new HostQueue(task))
+      this.#queued.set(host, new HostQueue(held))
       this.#queuedCount += 1
     }
   }
@@ -315,25 +315,25 @@ export class Hand {
     else this.gate.leave(host, outcome)
   }
 
-  async #run(task: Task): Promise<void> {
-    const { host } = task.prepared
-    task.state = 'running'
-    task.abort = new Stop()
-    const { end, outcome } = await this.#deps.run(task, task.abort)
+  async #run(held: HeldExecution): Promise<void> {
+    const { host } = held.prepared
+    held.state = 'running'
+    held.abort = new Stop()
+    const { end, outcome } = await this.#deps.run(held, held.abort)
     // Ended by force: it has left its host, and what it says now comes too late.
-    if (task.state !== 'running') return
+    if (held.state !== 'running') return
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
     this.#pumpHost(host)
-    if (!this.#tasks.has(task)) return
+    if (!this.#executions.has(held)) return
     this.#countRecent(1)
-    this.#end(task, end)
+    this.#end(held, end)
   }
 
-  #end(task: Task, end: AttemptEnd | null): void {
-    task.state = 'ended'
-    task.end = end
-    const { batch } = task
-    if (batch === null) this.#deps.onLiveEnded(task)
+  #end(held: HeldExecution, end: AttemptEnd | null): void {
+    held.state = 'ended'
+    held.end = end
+    const { batch } = held
+    if (batch === null) this.#deps.onLiveEnded(held)
     else if (--batch.open === 0) {
       batch.settling = true
       this.#deps.onBatchEnded(batch)
@@ -351,41 +351,41 @@ export class Hand {
   }
 }
 
-const hasUnstarted = ({ tasks }: BatchInHand) => tasks.some(({ state }) => state === 'queued')
+const hasUnstarted = ({ executions }: HeldBatch) => executions.some(({ state }) => state === 'queued')
 
-/** Who waits for one host, first come first. Taking one costs the same however many wait: an array would be copied for each. */
+/** Who waits for one host, first come first. Reservation one costs the same however many wait: an array would be copied for each. */
 class HostQueue {
-  #tasks: Task[]
+  #executions: HeldExecution[]
   #from = 0
 
-  constructor(first: Task) {
-    this.#tasks = [first]
+  constructor(first: HeldExecution) {
+    this.#executions = [first]
   }
 
   get size(): number {
-    return this.#tasks.length - this.#from
+    return this.#executions.length - this.#from
   }
 
-  left(): Task[] {
-    return this.#tasks.slice(this.#from)
+  left(): HeldExecution[] {
+    return this.#executions.slice(this.#from)
   }
 
-  push(task: Task): void {
-    this.#tasks.push(task)
+  push(held: HeldExecution): void {
+    this.#executions.push(held)
   }
 
   /** Only of one that is not empty. */
-  shift(): Task {
-    const task = this.#tasks[this.#from++]!
-    if (this.#from >= sparesMax && this.#from * 2 >= this.#tasks.length) {
-      this.#tasks = this.left()
+  shift(): HeldExecution {
+    const held = this.#executions[this.#from++]!
+    if (this.#from >= sparesMax && this.#from * 2 >= this.#executions.length) {
+      this.#executions = this.left()
       this.#from = 0
     }
-    return task
+    return held
   }
 
-  remove(task: Task): void {
-    this.#tasks = this.left().filter((other) => other !== task)
+  remove(held: HeldExecution): void {
+    this.#executions = this.left().filter((other) => other !== held)
     this.#from = 0
   }
 }

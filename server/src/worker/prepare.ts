@@ -14,7 +14,7 @@ export interface PreparedAny {
   readonly timeoutMs: number
   /** An attempt that says nothing for too long is over. */
   readonly hasHeartbeat: boolean
-  /** Upkeep may end an attempt of it for being silent, or for all attempts taking too long, while it runs. */
+  /** Maintenance may end an attempt of it for being silent, or for all attempts taking too long, while it runs. */
   readonly isWatched: boolean
   readonly retryPolicy: RetryPolicy
   readonly jitterSeconds: number

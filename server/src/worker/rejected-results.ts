@@ -6,18 +6,18 @@ import type { Clock } from '../ports/clock.ts'
 import type { LogPart, Logs } from '../ports/logs.ts'
 import type { Queue } from '../ports/queue.ts'
 import { attemptRefused } from '../telemetry/events.ts'
-import { nothingAfter, tell } from './emit-attempt-finished.ts'
-import type { Task } from './held-execution.ts'
+import { emitAttemptFinished, nothingAfter } from './emit-attempt-finished.ts'
+import type { HeldExecution } from './held-execution.ts'
 
-export interface LateDeps {
+export interface RejectedDeps {
   clock: Clock
   queue: Pick<Queue, 'findOwn'>
   logs: Pick<Logs, 'append'>
 }
 
 /** `isRepeated`: a write of it failed, and may have been carried out. */
-export interface LateResult {
-  task: Task
+export interface RejectedResult {
+  held: HeldExecution
   workerId: string
   isRepeated: boolean
 }
@@ -26,12 +26,12 @@ export interface LateResult {
 const resultsMax = 2_000
 const linesMax = 1_000
 
-export class LateResults {
-  readonly #deps: LateDeps
-  #results: LateResult[] = []
+export class RejectedResults {
+  readonly #deps: RejectedDeps
+  #results: RejectedResult[] = []
   #parts: LogPart[] = []
 
-  constructor(deps: LateDeps) {
+  constructor(deps: RejectedDeps) {
     this.#deps = deps
   }
 
@@ -40,16 +40,16 @@ export class LateResults {
   }
 
   /** The lease is gone, and these had ended under it: whether one of them is on record is still to be asked. */
-  add(results: readonly LateResult[]): void {
+  add(results: readonly RejectedResult[]): void {
     const room = Math.max(0, resultsMax - this.#results.length)
     this.#results.push(...results.slice(0, room))
-    for (const { task, workerId } of results.slice(room)) tellRefused(task, workerId)
+    for (const { held, workerId } of results.slice(room)) tellRefused(held, workerId)
   }
 
-  refuse(task: Task, workerId: string): void {
-    tellRefused(task, workerId)
+  refuse(held: HeldExecution, workerId: string): void {
+    tellRefused(held, workerId)
     if (this.#parts.length >= linesMax) return
-    const { executionId, attempt, fence, end, prepared } = task
+    const { executionId, attempt, fence, end, prepared } = held
     const said = end === null ? null : saidOf(end)
     const line = lineOfRefused({ attempt, fence, workerId, said }, this.#deps.clock.databaseNow())
     this.#parts.push({ tenantId: prepared.tenantId, executionId, attempt, ...line })
@@ -65,8 +65,8 @@ export class LateResults {
     this.#parts = this.#parts.slice(parts.length)
   }
 
-  async #settle(workerId: string, results: readonly LateResult[]): Promise<void> {
-    const asked = results.map(({ task: { executionId, attempt, jobId } }) => ({
+  async #settle(workerId: string, results: readonly RejectedResult[]): Promise<void> {
+    const asked = results.map(({ held: { executionId, attempt, jobId } }) => ({
       executionId,
       attempt,
       jobId,
@@ -74,19 +74,20 @@ export class LateResults {
     const found = await this.#deps.queue.findOwn(workerId, asked)
     const recorded = new Set(found.filter(({ state }) => state === 'recorded').map((one) => one.executionId))
     this.#results = this.#results.filter((one) => !results.includes(one))
-    for (const { task, isRepeated } of results) {
-      if (!recorded.has(task.executionId)) this.refuse(task, workerId)
+    for (const { held, isRepeated } of results) {
+      if (!recorded.has(held.executionId)) this.refuse(held, workerId)
       // The write whose answer was lost was carried out before the lease was.
-      else if (isRepeated) tell(this.#deps.clock, task, task.cancelledMs !== null, nothingAfter())
+      else if (isRepeated)
+        emitAttemptFinished(this.#deps.clock, held, held.cancelledMs !== null, nothingAfter())
     }
   }
 }
 
-function tellRefused({ executionId, attempt }: Task, workerId: string): void {
+function tellRefused({ executionId, attempt }: HeldExecution, workerId: string): void {
   attemptRefused.emit({ executionId, attempt, workerId })
 }
 
-function saidOf({ outcome, httpStatus, error }: NonNullable<Task['end']>): string {
+function saidOf({ outcome, httpStatus, error }: NonNullable<HeldExecution['end']>): string {
   const detail = httpStatus === null ? error?.type : `HTTP ${httpStatus}`
   return detail === undefined ? outcome.toUpperCase() : `${outcome.toUpperCase()}, ${detail}`
 }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { jobId, makeLocalTask, slot } from '../../test/local-task.ts'
+import { jobId, makeLocalExecution, slot } from '../../test/local-task.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import type { ShellExecution } from '../domain/jobs/job.ts'
 import type { RetryPolicy } from '../domain/queue/retry.ts'
 import { epochMs } from '../lib/time/epoch.ts'
-import type { CallContext, CallWord, LocalCall } from '../ports/executor.ts'
-import type { Task } from './held-execution.ts'
+import type { CallContext, ExecutorResult, LocalCall } from '../ports/executor.ts'
+import type { HeldExecution } from './held-execution.ts'
 import { runLocal, stopMsMax } from './run-local.ts'
 
 interface Given {
-  task?: Partial<Task>
+  held?: Partial<HeldExecution>
   execution?: Partial<ShellExecution>
   retryPolicy?: Partial<RetryPolicy>
   /** How long after the abort it stops; null: never. */
@@ -18,14 +18,14 @@ interface Given {
 }
 
 /** One attempt that ends when a test says so. */
-function setup({ task: changes, execution, retryPolicy, stopsAfterMs = 0 }: Given = {}) {
+function setup({ held: changes, execution, retryPolicy, stopsAfterMs = 0 }: Given = {}) {
   const world = createVirtualWorld()
-  const { task, prepared } = makeLocalTask(changes, execution, retryPolicy)
+  const { held, prepared } = makeLocalExecution(changes, execution, retryPolicy)
   const said: unknown[] = []
-  const ended: Task[] = []
-  let seen: { call: LocalCall; context: CallContext; end: (word: CallWord) => void } | null = null
+  const ended: HeldExecution[] = []
+  let seen: { call: LocalCall; context: CallContext; end: (word: ExecutorResult) => void } | null = null
   const executor = {
-    run(call: LocalCall, context: CallContext): Promise<CallWord> {
+    run(call: LocalCall, context: CallContext): Promise<ExecutorResult> {
       return new Promise((resolve) => {
         seen = { call, context, end: resolve }
         context.signal.addEventListener('abort', () => {
@@ -36,27 +36,27 @@ function setup({ task: changes, execution, retryPolicy, stopsAfterMs = 0 }: Give
     },
   }
   const notes = {
-    log: (_: Task, level: string, message: string) => void said.push([level, message]),
-    note: (_: Task, note: object) => void said.push(note),
-    end: (one: Task) => void ended.push(one),
+    log: (_: HeldExecution, level: string, message: string) => void said.push([level, message]),
+    note: (_: HeldExecution, note: object) => void said.push(note),
+    end: (one: HeldExecution) => void ended.push(one),
   }
   const abort = new AbortController()
   // In the middle: delays are what the policy says.
   const random = { ...world.random, next: () => 0.5 }
   const deps = { clock: world.clock, timers: world.timers, random, executors: { shell: executor }, notes }
-  const ran = runLocal(deps, task, prepared, abort.signal)
+  const ran = runLocal(deps, held, prepared, abort.signal)
   assert(seen !== null)
   const { call, context, end } = seen as {
     call: LocalCall
     context: CallContext
-    end: (word: CallWord) => void
+    end: (word: ExecutorResult) => void
   }
-  return { world, task, said, ended, abort, call, context, end, ran, startAt: world.clock.databaseNow() }
+  return { world, held, said, ended, abort, call, context, end, ran, startAt: world.clock.databaseNow() }
 }
 
 test('an executor gets what the job says, and what the attempt before left', () => {
   const { call } = setup({
-    task: { attempt: 2, checkpoint: { value: { row: 7 } } },
+    held: { attempt: 2, checkpoint: { value: { row: 7 } } },
     execution: { payload: { a: 1 }, args: ['x'] },
   })
   const { execution, executionId, ...others } = call
@@ -74,7 +74,7 @@ test('an executor gets what the job says, and what the attempt before left', () 
 test('an executor gets the results of what its execution runs after: JSON as such, else the text', () => {
   const parent = { jobKey: 'k', executionId: 'e', status: 'SUCCEEDED' } as const
   const { call } = setup({
-    task: {
+    held: {
       runId: 'r',
       parents: [
         { ...parent, jobId: 'a', result: '{"rows":3}' },
@@ -95,13 +95,13 @@ test('what is not there is absent: a checkpoint, a payload', () => {
   const { call } = setup()
   assert.equal('checkpoint' in call, false)
   assert.equal(call.payload, null)
-  assert.equal('checkpoint' in setup({ task: { checkpoint: { value: null } } }).call, true, 'null is one')
-  const override = setup({ task: { bodyOverride: '{"b":2}' }, execution: { payload: 1 } })
+  assert.equal('checkpoint' in setup({ held: { checkpoint: { value: null } } }).call, true, 'null is one')
+  const override = setup({ held: { bodyOverride: '{"b":2}' }, execution: { payload: 1 } })
   assert.equal(override.call.payload, '{"b":2}')
 })
 
 test('one that ends well succeeds, with its times', async () => {
-  const { world, end, ran, startAt, ended, task } = setup()
+  const { world, end, ran, startAt, ended, held } = setup()
   await world.advance(400)
   end({ error: null, preview: 'done' })
   assert.deepEqual(await ran, {
@@ -111,8 +111,8 @@ test('one that ends well succeeds, with its times', async () => {
     },
     outcome: null,
   })
-  assert.equal(task.startedAt, startAt)
-  assert.deepEqual(ended, [task], 'it says nothing more')
+  assert.equal(held.startedAt, startAt)
+  assert.deepEqual(ended, [held], 'it says nothing more')
   assert.equal(world.timers.pending, 0)
 })
 
@@ -159,7 +159,7 @@ test('when its time is over it is stopped, timed out and retried', async () => {
 
 test('its time is at most what all attempts together have left', async () => {
   const totalDeadline = epochMs(Date.UTC(2026, 0, 1, 0, 0, 5))
-  const { world, ran, call } = setup({ task: { totalDeadline } })
+  const { world, ran, call } = setup({ held: { totalDeadline } })
   assert.equal(call.timeoutMs, 5_000)
   await world.advance(5_000)
   const { end } = await ran
@@ -167,9 +167,9 @@ test('its time is at most what all attempts together have left', async () => {
 })
 
 test('one that was cancelled is stopped and ends as that, whatever it says then', async () => {
-  const { world, task, abort, ran, context } = setup({ stopsAfterMs: 1_000 })
+  const { world, held, abort, ran, context } = setup({ stopsAfterMs: 1_000 })
   await world.advance(400)
-  task.cancelledMs = world.clock.monotonicMs()
+  held.cancelledMs = world.clock.monotonicMs()
   abort.abort()
   assert.equal(context.signal.aborted, true)
   await world.advance(1_000)
@@ -178,9 +178,9 @@ test('one that was cancelled is stopped and ends as that, whatever it says then'
 })
 
 test('one that was cancelled shortly before its time was over is cancelled', async () => {
-  const { world, task, abort, ran } = setup({ stopsAfterMs: 10_000 })
+  const { world, held, abort, ran } = setup({ stopsAfterMs: 10_000 })
   await world.advance(29_000)
-  task.cancelledMs = world.clock.monotonicMs()
+  held.cancelledMs = world.clock.monotonicMs()
   abort.abort()
   await world.advance(10_000)
   assert.equal((await ran).end!.outcome, 'cancelled')
@@ -196,8 +196,8 @@ test('one that is not ours any more is stopped, and nobody says how it ended', a
 
 for (const why of ['timeout', 'cancel', 'loss'] as const) {
   test(`one that does not stop is over after 30 s: ${why}`, async () => {
-    const { world, task, abort, ran, ended } = setup({ stopsAfterMs: null })
-    if (why === 'cancel') task.cancelledMs = 0
+    const { world, held, abort, ran, ended } = setup({ stopsAfterMs: null })
+    if (why === 'cancel') held.cancelledMs = 0
     if (why === 'timeout') await world.advance(30_000)
     else abort.abort()
     await world.advance(stopMsMax - 1)
@@ -205,7 +205,7 @@ for (const why of ['timeout', 'cancel', 'loss'] as const) {
     await world.advance(1)
     const expected = { timeout: 'timed_out', cancel: 'cancelled', loss: undefined }
     assert.equal((await ran).end?.outcome, expected[why])
-    assert.deepEqual(ended, [task])
+    assert.deepEqual(ended, [held])
     assert.equal(world.timers.pending, 0)
   })
 }

@@ -9,11 +9,11 @@ import type { StopSignal } from '../lib/stop.ts'
 import { storable } from '../lib/storable.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
-import type { CallWord, LocalCall, LocalExecutor } from '../ports/executor.ts'
+import type { ExecutorResult, LocalCall, LocalExecutor } from '../ports/executor.ts'
 import type { Random } from '../ports/random.ts'
 import type { Timer, Timers } from '../ports/timers.ts'
-import type { CallNotes } from './attempt-updates.ts'
-import { endCancelled, type Task, timeoutMsOf } from './held-execution.ts'
+import type { AttemptUpdates } from './attempt-updates.ts'
+import { endCancelled, type HeldExecution, timeoutMsOf } from './held-execution.ts'
 import type { Ran } from './in-flight.ts'
 import type { PreparedLocal } from './prepare.ts'
 
@@ -24,7 +24,7 @@ export interface LocalDeps {
   timers: Timers
   random: Random
   executors: LocalExecutors
-  notes: Pick<CallNotes, 'log' | 'note' | 'end'>
+  notes: Pick<AttemptUpdates, 'log' | 'note' | 'end'>
 }
 
 /** How long one that was told to stop may take for it; then the attempt is over, whatever it still does. */
@@ -33,7 +33,7 @@ export const stopMsMax = 30_000
 /** Without an end: it was stopped because it is no longer ours, and nobody can say how it ended. */
 export async function runLocal(
   deps: LocalDeps,
-  task: Task,
+  held: HeldExecution,
   prepared: PreparedLocal,
   signal: StopSignal,
 ): Promise<Ran> {
@@ -42,24 +42,24 @@ export async function runLocal(
   assert(executor !== undefined, `this worker claimed an execution of ${prepared.executor}`)
   const startedMs = clock.monotonicMs()
   const startedAt = clock.databaseNow()
-  task.startedAt = startedAt
-  const timeoutMs = timeoutMsOf(task, startedAt)
-  const { word, isLate } = await runUntil(deps, { executor, task, prepared, timeoutMs }, signal)
-  deps.notes.end(task)
+  held.startedAt = startedAt
+  const timeoutMs = timeoutMsOf(held, startedAt)
+  const { word, isLate } = await runUntil(deps, { executor, held, prepared, timeoutMs }, signal)
+  deps.notes.end(held)
   const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
-  if (word !== null) return { end: endWith(deps, task, { word, startedAt, durationMs }), outcome: null }
-  if (task.cancelledMs !== null) return { end: endCancelled(startedAt, durationMs), outcome: null }
+  if (word !== null) return { end: endWith(deps, held, { word, startedAt, durationMs }), outcome: null }
+  if (held.cancelledMs !== null) return { end: endCancelled(startedAt, durationMs), outcome: null }
   if (!isLate) return { end: null, outcome: null }
   const error: AttemptError = { type: 'TIMEOUT', message: `took longer than ${timeoutMs / 1_000} s` }
   return {
-    end: endWith(deps, task, { word: { error, preview: null }, startedAt, durationMs }),
+    end: endWith(deps, held, { word: { error, preview: null }, startedAt, durationMs }),
     outcome: null,
   }
 }
 
 interface LocalRun {
   executor: LocalExecutor
-  task: Task
+  held: HeldExecution
   prepared: PreparedLocal
   timeoutMs: number
 }
@@ -67,14 +67,14 @@ interface LocalRun {
 /** A word only from one that was not told to stop. */
 function runUntil(
   { timers, notes }: LocalDeps,
-  { executor, task, prepared, timeoutMs }: LocalRun,
+  { executor, held, prepared, timeoutMs }: LocalRun,
   signal: StopSignal,
-): Promise<{ word: CallWord | null; isLate: boolean }> {
+): Promise<{ word: ExecutorResult | null; isLate: boolean }> {
   return new Promise((resolve) => {
     const stop = new AbortController()
     let isLate = false
     let forced: Timer | null = null
-    const end = (word: CallWord | null) => {
+    const end = (word: ExecutorResult | null) => {
       timer.cancel()
       forced?.cancel()
       signal.removeEventListener('abort', onAbort)
@@ -94,17 +94,17 @@ function runUntil(
     signal.addEventListener('abort', onAbort)
     const context = {
       signal: stop.signal,
-      log: notes.log.bind(notes, task),
-      note: notes.note.bind(notes, task),
+      log: notes.log.bind(notes, held),
+      note: notes.note.bind(notes, held),
     }
     void executor
-      .run(callOf(task, prepared, timeoutMs), context)
+      .run(callOf(held, prepared, timeoutMs), context)
       .then((word) => end(stop.signal.aborted ? null : word))
   })
 }
 
-function callOf(task: Task, prepared: PreparedLocal, timeoutMs: number): LocalCall {
-  const { executionId, jobId, kind, slot, attempt, checkpoint } = task
+function callOf(held: HeldExecution, prepared: PreparedLocal, timeoutMs: number): LocalCall {
+  const { executionId, jobId, kind, slot, attempt, checkpoint } = held
   return {
     execution: prepared.execution,
     tenantId: prepared.tenantId,
@@ -114,12 +114,12 @@ function callOf(task: Task, prepared: PreparedLocal, timeoutMs: number): LocalCa
     kind,
     slot,
     attempt,
-    idempotencyKey: task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
-    payload: task.bodyOverride ?? prepared.body,
+    idempotencyKey: held.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
+    payload: held.bodyOverride ?? prepared.body,
     ...(checkpoint !== null && { checkpoint: checkpoint.value }),
     timeoutMs,
-    runId: task.runId,
-    parents: task.parents.map(({ result, ...parent }) =>
+    runId: held.runId,
+    parents: held.parents.map(({ result, ...parent }) =>
       result === null ? parent : { ...parent, result: jsonOrText(result) },
     ),
   }
@@ -127,8 +127,8 @@ function callOf(task: Task, prepared: PreparedLocal, timeoutMs: number): LocalCa
 
 function endWith(
   { clock, random }: LocalDeps,
-  { attempt, losses, totalDeadline, prepared }: Task,
-  { word, startedAt, durationMs }: { word: CallWord; startedAt: EpochMs; durationMs: number },
+  { attempt, losses, totalDeadline, prepared }: HeldExecution,
+  { word, startedAt, durationMs }: { word: ExecutorResult; startedAt: EpochMs; durationMs: number },
 ): AttemptEnd {
   const { error, preview, isFinal = false, retryAfterMs = null } = word
   return endAttempt(

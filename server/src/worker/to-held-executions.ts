@@ -3,39 +3,39 @@ import { executionIdAt } from '../domain/queue/execution.ts'
 import type { ParentResult } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedBatch, ClaimedLive } from '../ports/queue.ts'
 import type { Definitions } from './definitions.ts'
-import type { BatchInHand, Task } from './held-execution.ts'
+import type { HeldBatch, HeldExecution } from './held-execution.ts'
 
-export interface TaskContext {
+export interface HeldContext {
   /** On the monotonic clock. */
   claimedMs: number
   /** Those of all that was claimed are loaded. */
   definitions: Pick<Definitions, 'get'>
   /** By execution. */
   parents: ReadonlyMap<string, ParentResult[]>
-  isMortal: boolean
+  isIsolated: boolean
 }
 
 /** In the order of their rank. */
-export function toTasks({ batches, live }: Claimed, context: TaskContext): Task[] {
-  const ranked: { rank: number; tasks: Task[] }[] = []
-  for (const batch of batches) ranked.push({ rank: batch.rank, tasks: ofBatch(batch, context) })
-  for (const one of live) ranked.push({ rank: one.rank, tasks: [ofLive(one, context)] })
-  return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ tasks }) => tasks)
+export function toHeldExecutions({ batches, live }: Claimed, context: HeldContext): HeldExecution[] {
+  const ranked: { rank: number; executions: HeldExecution[] }[] = []
+  for (const batch of batches) ranked.push({ rank: batch.rank, executions: ofBatch(batch, context) })
+  for (const one of live) ranked.push({ rank: one.rank, executions: [ofLive(one, context)] })
+  return ranked.toSorted((a, b) => a.rank - b.rank).flatMap(({ executions }) => executions)
 }
 
-function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: TaskContext): Task[] {
+function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: HeldContext): HeldExecution[] {
   const { batchId, fence, lane, enqueuedAt, kind, positions, payloads } = claimed
-  const batch: BatchInHand = {
+  const batch: HeldBatch = {
     batchId,
     fence,
     claimedMs,
-    tasks: [],
+    executions: [],
     open: positions.length,
     settling: false,
   }
   for (let i = 0; i < positions.length; i++) {
     const position = positions[i]!
-    batch.tasks.push({
+    batch.executions.push({
       executionId: executionIdAt(batchId, position),
       jobId: claimed.jobIds[i]!,
       version: claimed.versions[i]!,
@@ -67,10 +67,13 @@ function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: TaskContext)
       leaving: false,
     })
   }
-  return batch.tasks
+  return batch.executions
 }
 
-function ofLive(one: ClaimedLive, { claimedMs, definitions, parents, isMortal }: TaskContext): Task {
+function ofLive(
+  one: ClaimedLive,
+  { claimedMs, definitions, parents, isIsolated }: HeldContext,
+): HeldExecution {
   return {
     executionId: one.executionId,
     jobId: one.jobId,
@@ -88,7 +91,7 @@ function ofLive(one: ClaimedLive, { claimedMs, definitions, parents, isMortal }:
     totalDeadline: one.totalDeadline,
     runId: one.runId,
     parents: parents.get(one.executionId) ?? [],
-    isSuspect: isMortal && one.suspect,
+    isSuspect: isIsolated && one.suspect,
     batch: null,
     position: 0,
     fence: one.fence,
@@ -105,9 +108,9 @@ function ofLive(one: ClaimedLive, { claimedMs, definitions, parents, isMortal }:
 }
 
 /** Tenants whose keys their calls are signed with. */
-export function tenantsCalled(tasks: readonly Task[]): Set<string> {
+export function tenantsCalled(executions: readonly HeldExecution[]): Set<string> {
   const tenantIds = new Set<string>()
-  for (const { prepared } of tasks) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)
+  for (const { prepared } of executions) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)
   return tenantIds
 }
 

@@ -71,7 +71,7 @@ test('what a command says is written every second: log, progress, checkpoint', a
   context.log('info', 'one')
   context.log('error', 'two')
   context.note({ progress: 0.5, message: 'half', checkpoint: { row: 5 } })
-  await worker.sendNotes()
+  await worker.sendUpdates()
   const { progress, checkpoint, status } = await view(executionId)
   assert.deepEqual([status, progress?.fraction, progress?.message], ['RUNNING', 0.5, 'half'])
   assert.deepEqual(checkpoint, { row: 5 })
@@ -123,9 +123,9 @@ test('a log that cannot be written holds up no end', async (t) => {
   const executionId = await s.fire(await s.createShell(), 0)
   await s.turn(worker)
   assert.deepEqual([await s.statusOf(executionId), worker.isIdle], ['SUCCEEDED', true])
-  await assert.rejects(worker.sendNotes(), /away/)
+  await assert.rejects(worker.sendUpdates(), /away/)
   away = false
-  await worker.sendNotes()
+  await worker.sendUpdates()
   const query = { tenantId: defaultTenantId, executionId, attempt: 1, after: null, limit: 10 }
   assert.equal((await s.ports.logs.read(query)).length, 1)
 })
@@ -137,7 +137,7 @@ test('one that is cancelled is told to stop, and ends cancelled when it has, or 
   await s.turn(worker)
   const target = { tenantId: defaultTenantId, message: 'Cancelled by a person.' }
   for (const executionId of ids) await s.control.cancel({ ...target, executionId })
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   assert.deepEqual(
     s.runs.map(({ context }) => context.signal.aborted),
     [true, true],
@@ -148,10 +148,10 @@ test('one that is cancelled is told to stop, and ends cancelled when it has, or 
   assert.deepEqual(await Promise.all(ids.map(s.statusOf)), ['CANCELLED', 'CANCELLING'])
   await s.pass(worker, 29_000)
   assert.equal(await s.statusOf(ids[1]!), 'CANCELLED')
-  assert.equal(worker.hand.size, 0)
+  assert.equal(worker.inFlight.size, 0)
 })
 
-test('one that upkeep has ended because nothing was heard of it is stopped, and runs again', async (t) => {
+test('one that maintenance has ended because nothing was heard of it is stopped, and runs again', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.startShell()
   const job = await s.createShell({ heartbeat_timeout_seconds: 20, timeout_seconds: 600 })
@@ -159,16 +159,16 @@ test('one that upkeep has ended because nothing was heard of it is stopped, and 
   await s.turn(worker)
   await s.pass(worker, 15_000)
   s.runs[0]!.context.note({})
-  await worker.sendNotes()
+  await worker.sendUpdates()
   await s.pass(worker, 15_000)
-  assert.deepEqual(await s.upkeep.findOverdue(10), [], 'it gave a sign of life')
+  assert.deepEqual(await s.maintenance.findOverdue(10), [], 'it gave a sign of life')
   await s.pass(worker, 5_000)
-  const [overdue] = await s.upkeep.findOverdue(10)
+  const [overdue] = await s.maintenance.findOverdue(10)
   assert.equal(overdue!.cause, 'silent')
   const { end } = s.failed({ retryAt: s.world.clock.databaseNow() })
-  await s.upkeep.timeOut([{ executionId, attempt: 1, fence: overdue!.fence, end }])
+  await s.maintenance.timeOut([{ executionId, attempt: 1, fence: overdue!.fence, end }])
   assert.equal(s.runs[0]!.context.signal.aborted, false)
-  await worker.lookForCancels()
+  await worker.pollCancellations()
   assert.equal(s.runs[0]!.context.signal.aborted, true)
   s.runs[0]!.end()
   await s.pass(worker, 100)
@@ -184,16 +184,16 @@ test('a note of one that is not ours any more stops it', async (t) => {
   const worker = await s.startShell()
   const executionId = await s.fire(await s.createShell(), 0)
   await s.turn(worker)
-  const [lease] = await s.upkeep.watch()
-  await s.upkeep.reclaim(lease!)
+  const [lease] = await s.maintenance.watch()
+  await s.maintenance.reclaim(lease!)
   s.runs[0]!.context.note({ progress: 0.5 })
-  await worker.sendNotes()
+  await worker.sendUpdates()
   assert.equal(s.runs[0]!.context.signal.aborted, true)
   s.runs[0]!.end()
   await s.world.advance(0)
   await worker.finish()
   assert.deepEqual([s.attemptsOf(executionId), s.toldOf()], [[[1, 'lost']], []])
-  assert.equal(worker.hand.size, 0)
+  assert.equal(worker.inFlight.size, 0)
 })
 
 test('a worker has one suspect in hand at a time; what is not suspected runs beside it', async (t) => {
@@ -203,12 +203,12 @@ test('a worker has one suspect in hand at a time; what is not suspected runs bes
     await s.fireBatch([await s.createShell(), await s.createShell(), await s.createShell()], 0)
   ).executionIds
   await s.turn(dying)
-  const [lease] = await s.upkeep.watch()
-  await s.upkeep.reclaim(lease!)
+  const [lease] = await s.maintenance.watch()
+  await s.maintenance.reclaim(lease!)
   // And with another: one loss makes no suspect.
   const lost = await s.addWorker()
   assert.equal((await s.claimOn(lost, ['shell'])).live.length, 3)
-  await s.upkeep.reclaim({ workerId: lost, beats: 0 })
+  await s.maintenance.reclaim({ workerId: lost, beats: 0 })
   s.runs.length = 0
   const fresh = await s.fire(await s.createShell(), 0)
   const worker = await s.startShell()
@@ -218,12 +218,12 @@ test('a worker has one suspect in hand at a time; what is not suspected runs bes
   assert.equal(s.runs.filter(({ call }) => isSuspect(call.executionId)).length, 1)
   assert(s.runs.some(({ call }) => call.executionId === fresh))
   for (let ended = 1; ended <= 3; ended++) {
-    assert.equal(worker.hand.suspects, 1)
+    assert.equal(worker.inFlight.suspects, 1)
     s.runs.findLast(({ call }) => isSuspect(call.executionId))!.end()
     await s.turn(worker)
     await s.turn(worker)
   }
-  assert.equal(worker.hand.suspects, 0)
+  assert.equal(worker.inFlight.suspects, 0)
   for (const executionId of suspects) assert.equal(await s.statusOf(executionId), 'SUCCEEDED')
 })
 

@@ -55,7 +55,7 @@ async function setup({ capacity = 800 } = {}) {
         await worker.tend()
         while ((await worker.finish()) === 'more');
       }
-      await ports.upkeep.wake(1_000)
+      await ports.maintenance.wake(1_000)
       if (world.clock.monotonicMs() >= untilMs) return
       await world.advance(50)
     }
@@ -72,8 +72,8 @@ async function setup({ capacity = 800 } = {}) {
     retryPolicy: { max_retries, backoff: 'FIXED', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
   })
   async function reclaim(worker: Worker): Promise<void> {
-    const beats = await ports.upkeep.watch()
-    await ports.upkeep.reclaim(beats.find(({ workerId }) => workerId === worker.lease.workerId)!)
+    const beats = await ports.maintenance.watch()
+    await ports.maintenance.reclaim(beats.find(({ workerId }) => workerId === worker.lease.workerId)!)
   }
   const sentFor = (executionId: string) =>
     world.http.sent.filter(({ request }) => request.headers['x-execution-id'] === executionId)
@@ -144,7 +144,7 @@ test('a lost lease aborts the calls, and nothing that comes of them is recorded'
   const old = worker.lease.workerId
   await reclaim(worker)
   assert.equal(await worker.lease.beat(), 'more')
-  assert.equal(worker.hand.size, 0)
+  assert.equal(worker.inFlight.size, 0)
   assert.equal(worker.isIdle, true)
   assert.notEqual(worker.lease.workerId, old)
   for (const executionId of [alone, inBatch]) assert.deepEqual(await outcomes(executionId), ['lost'])
@@ -198,7 +198,7 @@ test('results wait out an outage; calls are given up when it lasts longer than a
   // No beat is answered, nothing is written.
   await world.advance(outageMs - worker.lease.silentMs())
   await worker.tend()
-  assert.equal(worker.hand.size, 4, 'what ended is kept, what runs goes on')
+  assert.equal(worker.inFlight.size, 4, 'what ended is kept, what runs goes on')
   assert.equal(world.timers.pending, 2)
   await world.advance(1)
   await worker.tend()
@@ -212,7 +212,7 @@ test('results wait out an outage; calls are given up when it lasts longer than a
     assert.equal(await statusOf(executionId), 'SUCCEEDED')
     assert.equal(sentFor(executionId).length, 1, 'a result is not thrown away, however long it takes')
   }
-  assert.equal(worker.hand.size, 0)
+  assert.equal(worker.inFlight.size, 0)
   for (const executionId of [running, executionIds[1]!]) {
     const { status, attempts } = await view(executionId)
     assert.deepEqual([status, attempts.map(({ outcome }) => outcome)], ['RETRYING', ['lost']])
@@ -304,7 +304,7 @@ test('what a claim brings after the drain has begun goes back at once, while oth
   }
   while ((await worker.claim()) === 'more');
   assert.deepEqual([await statusOf(taken), await statusOf(late)], ['RUNNING', 'PENDING'])
-  assert.equal(worker.hand.size, 1)
+  assert.equal(worker.inFlight.size, 1)
 })
 
 test('a worker that goes records what has ended, and that what ran is lost, without a retry spent', async () => {
@@ -355,7 +355,7 @@ test('a single execution that waits 200 ms for its host goes back and waits ther
   await world.advance(1)
   const second = await trigger(job)
   await run([worker], 400)
-  assert.equal(worker.hand.size, 1)
+  assert.equal(worker.inFlight.size, 1)
   const { state, host, attempt } = store.live.get(second)!
   assert(job.execution.type === 'http')
   const { hostname } = new URL(job.execution.callback_url)

@@ -3,23 +3,23 @@ import type { Executor } from '../domain/jobs/job.ts'
 import { outageMessage, stoppedMessage } from '../domain/queue/retry.ts'
 import { serverRoute } from '../domain/queue/route.ts'
 import type { Attempts } from '../ports/attempts.ts'
-import type { Taker } from '../ports/direct-dispatch.ts'
+import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
 import type { Leases } from '../ports/leases.ts'
 import type { Logs } from '../ports/logs.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { World } from '../ports/world.ts'
-import { CallNotes } from './attempt-updates.ts'
+import { AttemptUpdates } from './attempt-updates.ts'
 import { CallSigner } from './call-signer.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 import { createSpanIds, runHttp } from './executors/http.ts'
 import { type FinishDeps, Finisher } from './finish.ts'
-import type { Task } from './held-execution.ts'
+import type { HeldExecution } from './held-execution.ts'
 import { WorkerLease } from './hold-lease.ts'
-import { batchMsMax, Hand } from './in-flight.ts'
-import { LateResults } from './rejected-results.ts'
+import { batchMsMax, InFlight } from './in-flight.ts'
+import { RejectedResults } from './rejected-results.ts'
 import { type LocalExecutors, runLocal } from './run-local.ts'
 
 export interface WorkerDeps extends World {
@@ -37,7 +37,7 @@ export interface WorkerDeps extends World {
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
   leases: Leases
   /** A scheduler beside it has more to fire than it can for a while. Default: it never has. */
-  isPressed?: () => boolean
+  isBackpressured?: () => boolean
   /** Called when there is something to record. */
   onEnded: () => void
   /** Called when there is something in hand to look after. */
@@ -64,7 +64,7 @@ export interface WorkerOptions {
 }
 
 /** The floor: a cancelled call whose hint was lost goes on for at most this much longer. */
-export const lookForCancelsEveryMs = 3_000
+export const pollCancellationsEveryMs = 3_000
 
 /** At the end: results of a full worker in as many pieces as they can come in. */
 const lastWritesMax = 10
@@ -72,11 +72,11 @@ const tendEveryMs = batchMsMax / 4
 
 export class Worker {
   readonly lease: WorkerLease
-  readonly hand: Hand
+  readonly inFlight: InFlight
   readonly #claimer: Claimer
   readonly #finisher: Finisher
-  readonly #late: LateResults
-  readonly #notes: CallNotes
+  readonly #late: RejectedResults
+  readonly #notes: AttemptUpdates
   readonly #signer: CallSigner
   readonly #deps: WorkerDeps
   readonly #outageMs: number
@@ -95,28 +95,28 @@ export class Worker {
         clock,
         leases: deps.leases,
         ids: deps.ids,
-        currentLoad: () => Math.min(capacity, this.hand.size),
+        currentLoad: () => Math.min(capacity, this.inFlight.size),
         onLost: (workerId) => this.#abandon(workerId),
       },
       { version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
     this.#signer = new CallSigner(deps.secrets)
-    this.#notes = new CallNotes({
+    this.#notes = new AttemptUpdates({
       ...{ clock, attempts: deps.attempts, logs: deps.logs },
       workerId: () => this.lease.workerId,
-      onCancelled: (task) => this.hand.cancel(task),
-      onGone: (task) => this.hand.stop(task),
+      onCancelled: (held) => this.inFlight.cancel(held),
+      onGone: (held) => this.inFlight.stop(held),
     })
     const http = { ...deps, signer: this.#signer, spanId: createSpanIds(deps.random) }
     const here = { ...deps, executors: local, notes: this.#notes }
-    this.hand = new Hand(
+    this.inFlight = new InFlight(
       {
         clock,
-        run: (task, signal) => {
-          const { prepared } = task
+        run: (held, signal) => {
+          const { prepared } = held
           return prepared.executor === 'http'
-            ? runHttp(http, task, prepared, signal)
-            : runLocal(here, task, prepared, signal)
+            ? runHttp(http, held, prepared, signal)
+            : runLocal(here, held, prepared, signal)
         },
         mayStart: () => this.lease.isFresh(),
         nextTurn: (callback) => deps.timers.schedule(0, callback),
@@ -124,18 +124,18 @@ export class Worker {
           this.#finisher.addBatch(batch)
           deps.onEnded()
         },
-        onLiveEnded: (task) => {
-          this.#finisher.addLive(task)
+        onLiveEnded: (held) => {
+          this.#finisher.addLive(held)
           deps.onEnded()
         },
       },
       { ...options, capacity: capacity + aheadMax, runningMax: capacity },
     )
-    this.#late = new LateResults(deps)
+    this.#late = new RejectedResults(deps)
     this.#finisher = new Finisher({
       clock,
       queue: deps.queue,
-      hand: this.hand,
+      inFlight: this.inFlight,
       notes: this.#notes,
       late: this.#late,
       workerId: () => this.lease.workerId,
@@ -145,13 +145,13 @@ export class Worker {
       clock,
       queue: deps.queue,
       graphRuns: deps.graphRuns,
-      hand: this.hand,
+      inFlight: this.inFlight,
       definitions: new Definitions(deps.queue, deps.version),
       signer: this.#signer,
       routes: typeof routes === 'function' ? routes : async () => routes,
-      isMortal: kinds.length > 0,
+      isIsolated: kinds.length > 0,
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
-      isPressed: deps.isPressed ?? (() => false),
+      isBackpressured: deps.isBackpressured ?? (() => false),
       isDraining: () => this.#draining,
       onTaken: deps.onTaken,
       onLeft: deps.onLeft ?? (() => {}),
@@ -168,12 +168,12 @@ export class Worker {
   }
 
   /** Beside `claim`: see `Claimer`. */
-  claimBeside(): Promise<'more' | 'idle'> {
-    return this.#claimer.stepBeside()
+  claimSharedLane(): Promise<'more' | 'idle'> {
+    return this.#claimer.claimSharedLane()
   }
 
   /** Takes what is enqueued beside it; of a worker that makes HTTP calls. */
-  get taker(): Taker {
+  get direct(): DirectDispatch {
     return this.#claimer
   }
 
@@ -186,21 +186,21 @@ export class Worker {
     }
   }
 
-  /** Stops what somebody has cancelled, and what upkeep has ended. To be told of it again changes nothing. */
-  async lookForCancels(): Promise<'idle'> {
-    if (this.hand.size === 0) return 'idle'
+  /** Stops what somebody has cancelled, and what maintenance has ended. To be told of it again changes nothing. */
+  async pollCancellations(): Promise<'idle'> {
+    if (this.inFlight.size === 0) return 'idle'
     const cancelled = new Set(await this.#deps.queue.findCancelled(this.lease.workerId))
-    const watched: Task[] = []
-    for (const task of this.hand.tasks()) {
-      if (cancelled.has(task.executionId)) this.hand.cancel(task)
-      else if (task.prepared.isWatched && task.state === 'running') watched.push(task)
+    const watched: HeldExecution[] = []
+    for (const held of this.inFlight.executions()) {
+      if (cancelled.has(held.executionId)) this.inFlight.cancel(held)
+      else if (held.prepared.isWatched && held.state === 'running') watched.push(held)
     }
     await this.#notes.ask(watched)
     return 'idle'
   }
 
   /** Writes what attempts said since the last time. */
-  async sendNotes(): Promise<'idle'> {
+  async sendUpdates(): Promise<'idle'> {
     if (this.#notes.isWaiting) await this.#notes.send()
     return 'idle'
   }
@@ -215,17 +215,17 @@ export class Worker {
    * does not stop, gives up in an outage.
    */
   async tend(): Promise<'idle' | number> {
-    if (this.hand.size === 0) return 'idle'
+    if (this.inFlight.size === 0) return 'idle'
     if (this.lease.silentMs() > this.#outageMs) {
       // What has ended is written when the database answers: the fence decides.
-      this.hand.giveUp(outageMessage)
+      this.inFlight.giveUp(outageMessage)
       return 'idle'
     }
-    this.hand.pump()
-    this.hand.forceCancelled()
-    const { batches, waiting } = this.hand.takeExpired()
+    this.inFlight.pump()
+    this.inFlight.forceCancelled()
+    const { batches, waiting } = this.inFlight.takeExpired()
     for (const batch of batches) this.#finisher.addBatch(batch)
-    for (const task of waiting) this.#finisher.addWaiting(task)
+    for (const held of waiting) this.#finisher.addWaiting(held)
     if (batches.length + waiting.length > 0) this.#deps.onEnded()
     return tendEveryMs
   }
@@ -238,21 +238,21 @@ export class Worker {
 
   /** Nothing in hand or about to be, nothing to record. */
   get isIdle(): boolean {
-    const isEmpty = this.hand.size === 0 && !this.#claimer.isTaking
+    const isEmpty = this.inFlight.size === 0 && !this.#claimer.isTaking
     return isEmpty && this.#finisher.pending === 0 && !this.#late.isWaiting
   }
 
   /** Aborts what still runs, which is lost, and hands back what did not start; then the lease is given up. */
   async release(): Promise<void> {
-    this.hand.giveUp(stoppedMessage)
+    this.inFlight.giveUp(stoppedMessage)
     const isWritten = await this.#finishAll().catch(() => false)
     await this.#late.write().catch(() => {})
-    await this.sendNotes().catch(() => {})
-    this.hand.abandon()
+    await this.sendUpdates().catch(() => {})
+    this.inFlight.abandon()
     this.#finisher.clear()
     // What was called must not go back as if it had not been: whoever reclaims it writes that it was lost.
     if (!isWritten) return
-    await this.#deps.queue.returnUnknown(this.lease.workerId, [])
+    await this.#deps.queue.releaseUnknown(this.lease.workerId, [])
     await this.lease.release()
   }
 
@@ -265,9 +265,9 @@ export class Worker {
   /** What had ended by then has come too late. */
   #abandon(workerId: string): void {
     const repeated = this.#finisher.clear()
-    const ended = this.hand.abandon().filter(({ end }) => end !== null)
-    this.#late.add(ended.map((task) => ({ task, workerId, isRepeated: repeated.has(task) })))
-    this.#claimer.doubt()
+    const ended = this.inFlight.abandon().filter(({ end }) => end !== null)
+    this.#late.add(ended.map((held) => ({ held, workerId, isRepeated: repeated.has(held) })))
+    this.#claimer.noteUnknownClaim()
     if (this.#late.isWaiting) this.#deps.onEnded()
   }
 }

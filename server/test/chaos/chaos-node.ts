@@ -160,7 +160,7 @@ export class ChaosNode {
   }
 
   #ended(child: ChildProcess, how: number | string): void {
-    if (child.pid !== undefined) this.#options.guard.forget(child.pid)
+    if (child.pid !== undefined) this.#options.guard.prune(child.pid)
     this.#child = null
     this.#log.write(`{"rig":"ended","how":${JSON.stringify(how)}}\n`)
     if (!this.#isDoomed)

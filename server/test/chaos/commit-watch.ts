@@ -78,7 +78,7 @@ export class CommitWatch {
   }
 
   #sent(type: string, body: Buffer): void {
-    if (type === 'Q') this.#asked(textAt(body, 0))
+    if (type === 'Q') this.#requested(textAt(body, 0))
     if (type === 'P') {
       const name = textAt(body, 0)
       this.#isWrite.set(name, writes.test(textAt(body, Buffer.byteLength(name) + 1)))
@@ -89,7 +89,7 @@ export class CommitWatch {
     }
   }
 
-  #asked(text: string): void {
+  #requested(text: string): void {
     const ends = /^\s*(commit|end)\b/i.test(text)
     if (ends ? this.#inTransaction : !this.#inTransaction && writes.test(text)) this.#wrote()
   }

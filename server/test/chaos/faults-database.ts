@@ -71,7 +71,7 @@ export async function pauseBackend(rig: Rig, dice: Dice): Promise<void> {
     sendSignal(pid, 'SIGSTOP')
     await rig.rest(ms)
     sendSignal(pid, 'SIGCONT')
-    rig.guard.forget(pid)
+    rig.guard.prune(pid)
   })
 }
 

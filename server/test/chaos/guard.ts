@@ -36,7 +36,7 @@ export class Guard implements AsyncDisposable {
   }
 
   /** It has ended; its number may be another process's soon. */
-  forget(pid: number): void {
+  prune(pid: number): void {
     this.#pids.delete(pid)
     this.#tell()
   }

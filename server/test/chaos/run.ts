@@ -194,7 +194,7 @@ async function startReceiverProcess(
   resources.defer(async () => {
     child.kill('SIGKILL')
     await exit
-    guard.forget(pid)
+    guard.prune(pid)
   })
   const [text] = (await once(child.stdout, 'data')) as [Buffer]
   return text.toString().trim()

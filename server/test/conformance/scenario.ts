@@ -21,7 +21,7 @@ import type { Ids } from '../../src/ports/ids.ts'
 import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Logs } from '../../src/ports/logs.ts'
-import type { Released, ReleaseOrder, Upkeep } from '../../src/ports/maintenance.ts'
+import type { Maintenance, Released, ReleaseOrder } from '../../src/ports/maintenance.ts'
 import type { Operations } from '../../src/ports/operations.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
 import type {
@@ -46,7 +46,7 @@ export interface StorePorts {
   logs: Logs
   routes: Routes
   secrets: Secrets
-  upkeep: Upkeep
+  maintenance: Maintenance
   leases: Leases
   workers: Workers
   partitions: Partitions
@@ -308,7 +308,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
 
   /** Lets go what may go of these jobs, as the release loop does it. */
   function release(...wanted: readonly NewJob[]): Promise<Released> {
-    return bundle.upkeep.release(
+    return bundle.maintenance.release(
       wanted.map(({ jobId }) => jobId),
       (job, keys) => orderOf(job, keys),
     )
@@ -334,7 +334,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   /** What is known of a job when it is to be released; nothing is let go. */
   async function look({ jobId }: NewJob): Promise<WaitingJob> {
     let seen: WaitingJob | null = null
-    await bundle.upkeep.release([jobId], (job) => {
+    await bundle.maintenance.release([jobId], (job) => {
       seen = job
       return { go: [], owed: null, cancel: null, next: null, executions: [] }
     })

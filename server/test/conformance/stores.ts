@@ -11,37 +11,37 @@ import type { Artifacts } from '../../src/ports/artifacts.ts'
 import type { Calendars } from '../../src/ports/calendars.ts'
 import type { Feed } from '../../src/ports/feed.ts'
 import type { JobVersions } from '../../src/ports/job-versions.ts'
-import type { Plans } from '../../src/ports/planned-jobs.ts'
+import type { PlannedJobs } from '../../src/ports/planned-jobs.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
-import { StoredApiKeys } from '../../src/postgres/access/api-keys.ts'
-import { StoredSecrets } from '../../src/postgres/access/secrets.ts'
-import { StoredSessions } from '../../src/postgres/access/sessions.ts'
-import { StoredTenants } from '../../src/postgres/access/tenants.ts'
-import { StoredGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { StoredActivity } from '../../src/postgres/history/activity.ts'
-import { StoredDeadLetters } from '../../src/postgres/history/dead-letters.ts'
-import { StoredFeed } from '../../src/postgres/history/feed.ts'
-import { StoredHistory } from '../../src/postgres/history/history.ts'
+import { PostgresApiKeys } from '../../src/postgres/access/api-keys.ts'
+import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
+import { PostgresSessions } from '../../src/postgres/access/sessions.ts'
+import { PostgresTenants } from '../../src/postgres/access/tenants.ts'
+import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
+import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { PostgresActivity } from '../../src/postgres/history/activity.ts'
+import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
+import { PostgresFeed } from '../../src/postgres/history/feed.ts'
+import { PostgresHistory } from '../../src/postgres/history/history.ts'
 import { StatsFold } from '../../src/postgres/history/job-stats.ts'
-import { StoredLogs } from '../../src/postgres/history/logs.ts'
+import { PostgresLogs } from '../../src/postgres/history/logs.ts'
 import { foldDays, RollupFold } from '../../src/postgres/history/rollups.ts'
-import { StoredArtifacts } from '../../src/postgres/jobs/artifacts.ts'
-import { StoredCalendars } from '../../src/postgres/jobs/calendars.ts'
-import { StoredJobVersions } from '../../src/postgres/jobs/job-versions.ts'
-import { StoredJobs } from '../../src/postgres/jobs/jobs.ts'
-import { StoredOperations } from '../../src/postgres/jobs/operations.ts'
-import { StoredRequests } from '../../src/postgres/jobs/requests.ts'
-import { StoredAttempts } from '../../src/postgres/queue/attempts.ts'
-import { StoredControl } from '../../src/postgres/queue/control.ts'
-import { StoredUpkeep } from '../../src/postgres/queue/maintenance.ts'
-import { StoredQueue } from '../../src/postgres/queue/queue.ts'
-import { StoredRoutes } from '../../src/postgres/queue/routes.ts'
-import { StoredWorkers } from '../../src/postgres/queue/workers.ts'
-import { StoredPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { StoredPlans } from '../../src/postgres/scheduling/planned-jobs.ts'
-import { StoredSlots } from '../../src/postgres/scheduling/slots.ts'
+import { PostgresArtifacts } from '../../src/postgres/jobs/artifacts.ts'
+import { PostgresCalendars } from '../../src/postgres/jobs/calendars.ts'
+import { PostgresJobVersions } from '../../src/postgres/jobs/job-versions.ts'
+import { PostgresJobs } from '../../src/postgres/jobs/jobs.ts'
+import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
+import { PostgresRequests } from '../../src/postgres/jobs/requests.ts'
+import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
+import { PostgresControl } from '../../src/postgres/queue/control.ts'
+import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
+import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
+import { PostgresRoutes } from '../../src/postgres/queue/routes.ts'
+import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
+import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
+import { PostgresPlannedJobs } from '../../src/postgres/scheduling/planned-jobs.ts'
+import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../database.ts'
 import { openMemory } from './open-memory.ts'
 import { createScenario, type StorePorts } from './scenario.ts'
@@ -53,7 +53,7 @@ export interface StoreBundle extends StorePorts {
   calendars: Calendars
   artifacts: Artifacts
   activity: Activity
-  plans: Plans
+  plannedJobs: PlannedJobs
   sessions: Sessions
   feed: Feed
   jobVersions: JobVersions
@@ -99,37 +99,37 @@ export async function openPostgres(
   version: PostgresVersion,
 ): Promise<StoreBundle & { client: pg.Client }> {
   const { database, client } = await useDatabase(t, { version })
-  const workers = new StoredWorkers(database)
+  const workers = new PostgresWorkers(database)
   const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
   return {
     client,
-    jobs: new StoredJobs(database),
-    slots: new StoredSlots(database),
-    queue: new StoredQueue(database),
-    attempts: new StoredAttempts(database),
-    logs: new StoredLogs(database),
-    routes: new StoredRoutes(database),
-    secrets: new StoredSecrets(database),
-    upkeep: new StoredUpkeep(database),
+    jobs: new PostgresJobs(database),
+    slots: new PostgresSlots(database),
+    queue: new PostgresQueue(database),
+    attempts: new PostgresAttempts(database),
+    logs: new PostgresLogs(database),
+    routes: new PostgresRoutes(database),
+    secrets: new PostgresSecrets(database),
+    maintenance: new PostgresMaintenance(database),
     leases: workers,
     workers,
-    partitions: new StoredPartitions(database),
-    history: new StoredHistory(database),
-    deadLetters: new StoredDeadLetters(database),
-    control: new StoredControl(database),
-    operations: new StoredOperations(database),
-    requests: new StoredRequests(database),
-    graphRuns: new StoredGraphRuns(database),
-    runSteps: new StoredRunSteps(database),
-    tenants: new StoredTenants(database),
-    apiKeys: new StoredApiKeys(database),
-    calendars: new StoredCalendars(database),
-    artifacts: new StoredArtifacts(database),
-    activity: new StoredActivity(database),
-    plans: new StoredPlans(database),
-    sessions: new StoredSessions(database),
-    feed: new StoredFeed(database),
-    jobVersions: new StoredJobVersions(database),
+    partitions: new PostgresPartitions(database),
+    history: new PostgresHistory(database),
+    deadLetters: new PostgresDeadLetters(database),
+    control: new PostgresControl(database),
+    operations: new PostgresOperations(database),
+    requests: new PostgresRequests(database),
+    graphRuns: new PostgresGraphRuns(database),
+    runSteps: new PostgresRunSteps(database),
+    tenants: new PostgresTenants(database),
+    apiKeys: new PostgresApiKeys(database),
+    calendars: new PostgresCalendars(database),
+    artifacts: new PostgresArtifacts(database),
+    activity: new PostgresActivity(database),
+    plannedJobs: new PostgresPlannedJobs(database),
+    sessions: new PostgresSessions(database),
+    feed: new PostgresFeed(database),
+    jobVersions: new PostgresJobVersions(database),
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')

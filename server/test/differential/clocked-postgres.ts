@@ -5,26 +5,26 @@ import pg from 'pg'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { RunSteps } from '../../src/ports/graph-runs.ts'
-import { StoredSecrets } from '../../src/postgres/access/secrets.ts'
-import { StoredSessions } from '../../src/postgres/access/sessions.ts'
+import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
+import { PostgresSessions } from '../../src/postgres/access/sessions.ts'
 import type { Database } from '../../src/postgres/connection/database.ts'
 import { migrate } from '../../src/postgres/connection/migrate.ts'
 import { rowTypes } from '../../src/postgres/connection/rows.ts'
-import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { StoredActivity } from '../../src/postgres/history/activity.ts'
-import { StoredFeed } from '../../src/postgres/history/feed.ts'
-import { StoredHistory } from '../../src/postgres/history/history.ts'
-import { StoredLogs } from '../../src/postgres/history/logs.ts'
-import { StoredJobVersions } from '../../src/postgres/jobs/job-versions.ts'
-import { StoredRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
-import { StoredAttempts } from '../../src/postgres/queue/attempts.ts'
-import { StoredUpkeep } from '../../src/postgres/queue/maintenance.ts'
-import { StoredQueue } from '../../src/postgres/queue/queue.ts'
-import { StoredRoutes } from '../../src/postgres/queue/routes.ts'
-import { StoredWorkers } from '../../src/postgres/queue/workers.ts'
-import { StoredPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { StoredPlans } from '../../src/postgres/scheduling/planned-jobs.ts'
-import { StoredSlots } from '../../src/postgres/scheduling/slots.ts'
+import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { PostgresActivity } from '../../src/postgres/history/activity.ts'
+import { PostgresFeed } from '../../src/postgres/history/feed.ts'
+import { PostgresHistory } from '../../src/postgres/history/history.ts'
+import { PostgresLogs } from '../../src/postgres/history/logs.ts'
+import { PostgresJobVersions } from '../../src/postgres/jobs/job-versions.ts'
+import { PostgresRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
+import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
+import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
+import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
+import { PostgresRoutes } from '../../src/postgres/queue/routes.ts'
+import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
+import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
+import { PostgresPlannedJobs } from '../../src/postgres/scheduling/planned-jobs.ts'
+import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
 import { cleanUp } from '../cleanup.ts'
 import { createDatabase, openDatabase, type PostgresVersion } from '../database.ts'
 import type { Ports } from './history.ts'
@@ -74,36 +74,36 @@ export async function openClockedPostgres(
 }
 
 function openPorts(database: Database): Ports {
-  const workers = new StoredWorkers(database)
+  const workers = new PostgresWorkers(database)
   return {
     ...storesOn(database),
-    requests: new StoredRequests(database),
-    slots: new StoredSlots(database),
-    queue: new StoredQueue(database),
-    attempts: new StoredAttempts(database),
-    logs: new StoredLogs(database),
-    routes: new StoredRoutes(database),
-    secrets: new StoredSecrets(database),
-    sessions: new StoredSessions(database),
-    upkeep: new StoredUpkeep(database),
+    requests: new PostgresRequests(database),
+    slots: new PostgresSlots(database),
+    queue: new PostgresQueue(database),
+    attempts: new PostgresAttempts(database),
+    logs: new PostgresLogs(database),
+    routes: new PostgresRoutes(database),
+    secrets: new PostgresSecrets(database),
+    sessions: new PostgresSessions(database),
+    maintenance: new PostgresMaintenance(database),
     runSteps: openRunSteps(database),
     leases: workers,
     workers,
-    partitions: new StoredPartitions(database),
-    history: new StoredHistory(database),
-    feed: new StoredFeed(database),
-    jobVersions: new StoredJobVersions(database),
-    activity: new StoredActivity(database),
-    plans: new StoredPlans(database),
+    partitions: new PostgresPartitions(database),
+    history: new PostgresHistory(database),
+    feed: new PostgresFeed(database),
+    jobVersions: new PostgresJobVersions(database),
+    activity: new PostgresActivity(database),
+    plannedJobs: new PostgresPlannedJobs(database),
   }
 }
 
 /** Where its round through open runs is, each process knows for itself; here all servers of a history would share it. */
 function openRunSteps(database: Database): RunSteps {
-  const steps = new StoredRunSteps(database)
+  const steps = new PostgresRunSteps(database)
   return {
-    findNoted: (...args) => new StoredRunSteps(database).findNoted(...args),
+    findNoted: (...args) => new PostgresRunSteps(database).findNoted(...args),
     step: (...args) => steps.step(...args),
-    forget: (limit) => steps.forget(limit),
+    prune: (limit) => steps.prune(limit),
   }
 }

@@ -57,7 +57,7 @@ function assertAllMet(): void {
     'jobs.change',
     'jobs.trigger',
     'slots.fire',
-    'slots.fireAndTake',
+    'slots.fireAndClaim',
     'slots.load',
     'slots.takeChanges',
   ]
@@ -65,11 +65,23 @@ function assertAllMet(): void {
     'queue.claim',
     'queue.finishBatches',
     'queue.finishLive',
-    'queue.returnUnknown',
+    'queue.releaseUnknown',
     'queue.findOwn',
   )
-  wanted.push('attempts.report', 'attempts.note', 'upkeep.reclaim', 'upkeep.release', 'upkeep.wake')
-  wanted.push('upkeep.findOverdue', 'runSteps.step', 'graphRuns.cancel', 'graphRuns.resume', 'control.cancel')
+  wanted.push(
+    'attempts.report',
+    'attempts.note',
+    'maintenance.reclaim',
+    'maintenance.release',
+    'maintenance.wake',
+  )
+  wanted.push(
+    'maintenance.findOverdue',
+    'runSteps.step',
+    'graphRuns.cancel',
+    'graphRuns.resume',
+    'control.cancel',
+  )
   wanted.push('control.retry', 'deadLetters.redrive', 'operations.step', 'requests.run', 'partitions.take')
   wanted.push('partitions.expel', 'history.listExecutions', 'history.getExecution', 'jobs.list')
   for (const name of wanted) assert.ok((met.get(name) ?? 0) > 0, `never met: ${name}`)

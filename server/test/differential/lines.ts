@@ -9,7 +9,7 @@ const SETS: ReadonlySet<string> = new Set([
   'slots.load',
   'slots.takeChanges',
   'slots.fire',
-  'slots.fireAndTake',
+  'slots.fireAndClaim',
   'queue.waiting',
   'queue.claim',
   'queue.definitions',
@@ -20,7 +20,7 @@ const SETS: ReadonlySet<string> = new Set([
   'attempts.find',
   'attempts.report',
   'attempts.note',
-  'upkeep.findOverdue',
+  'maintenance.findOverdue',
   'runSteps.step',
   'deadLetters.redrive',
   // Of what one statement noted, which comes first is not promised.

@@ -45,7 +45,7 @@ test('executions are counted once each whichever process ran them, also when one
   for (const id of ids) await untilStatus(api, id, 'SUCCEEDED')
   await untilCounted(ids.length)
 
-  const [pid] = program.tree().filter((one) => describeProcess(one).includes('further-process.ts commands'))
+  const [pid] = program.tree().filter((one) => describeProcess(one).includes('child-process.ts commands'))
   kill(pid!, 'SIGKILL')
   ids.push(await run(api, command))
   await untilStatus(api, ids.at(-1)!, 'SUCCEEDED')

@@ -163,7 +163,7 @@ test('a start says how many processes it takes, and gives all of them the flags 
   const client = createClient({ url: await program.ready(), key: program.key() })
   assert.match(program.stdout, / in 2 processes \(CARILLON_PROCESSES\)/)
   while ((await client.workers.list()).workers.length !== 2) await realTimers.wait(50)
-  const ours = [program.child.pid!, ...program.tree().filter((pid) => isFurther(pid))]
+  const ours = [program.child.pid!, ...program.tree().filter((pid) => isChild(pid))]
   assert.equal(ours.length, 2)
   for (const pid of ours) assert.match(describeProcess(pid), / --max-semi-space-size=64 /)
 })
@@ -182,7 +182,7 @@ test('further processes work, come back when killed, and end with the first, how
     }
   }
   const before = await twoActive()
-  const further = program.tree().filter((pid) => isFurther(pid))
+  const further = program.tree().filter((pid) => isChild(pid))
   assert.equal(further.length, 1)
   kill(further[0]!, 'SIGKILL')
   // The killed one is still listed for the ten seconds of its lease, so wait for a third id.
@@ -196,8 +196,8 @@ test('further processes work, come back when killed, and end with the first, how
   await untilGone(tree)
 })
 
-function isFurther(pid: number): boolean {
-  return describeProcess(pid).includes('further-process.ts')
+function isChild(pid: number): boolean {
+  return describeProcess(pid).includes('child-process.ts')
 }
 
 for (const version of POSTGRES_VERSIONS) {

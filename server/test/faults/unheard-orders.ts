@@ -42,13 +42,13 @@ export const orders: Record<string, Work> = {
   async 'a trigger that a worker takes, which hands back what it was not told of'({ s }, twice) {
     const workerId = await s.addWorker()
     const { jobId } = await s.createJob()
-    const taker = { workerId, route: serverRoute }
+    const direct = { workerId, route: serverRoute }
     const again = await twice(({ jobs }) =>
-      jobs.trigger({ tenantId, jobId, executionId: s.ids.next(), lane: sharedLane, taker }),
+      jobs.trigger({ tenantId, jobId, executionId: s.ids.next(), lane: sharedLane, direct }),
     )
     assert(again.kind === 'triggered')
     assert.equal(again.claimed, null, 'without a key it is another one, and waits for the first')
-    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 1)
     assert.equal((await s.claimLive(workerId)).attempt, 1)
   },
 

@@ -1,4 +1,4 @@
-// What schedulers, workers and upkeep write, with their way to repeat it, and what must be there in the end.
+// What schedulers, workers and maintenance write, with their way to repeat it, and what must be there in the end.
 import assert from 'node:assert/strict'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
@@ -21,7 +21,7 @@ export const works: Record<string, Work> = {
     const answers = await twice(({ slots }) => slots.fire(jobs.map((job) => s.slotOf(job, 0))))
     assert.deepEqual(
       answers.map(({ answer }) => answer),
-      ['taken', 'taken', 'taken'],
+      ['already_recorded', 'already_recorded', 'already_recorded'],
     )
     assert.equal(await executionsOf(race), jobs.length)
   },
@@ -30,11 +30,11 @@ export const works: Record<string, Work> = {
     const { s } = race
     const workerId = await s.addWorker()
     const job = await s.createJob()
-    const taker = { workerId, route: serverRoute }
-    const { answers, batches } = await twice(({ slots }) => slots.fireAndTake([s.slotOf(job, 0)], taker))
-    assert.deepEqual([answers.map(({ answer }) => answer), batches], [['taken'], []])
+    const direct = { workerId, route: serverRoute }
+    const { answers, batches } = await twice(({ slots }) => slots.fireAndClaim([s.slotOf(job, 0)], direct))
+    assert.deepEqual([answers.map(({ answer }) => answer), batches], [['already_recorded'], []])
     assert.equal(await executionsOf(race), 1)
-    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 1)
     const { live } = await s.claim(workerId)
     assert.deepEqual(
       live.map(({ jobId, attempt }) => [jobId, attempt]),
@@ -65,7 +65,7 @@ export const works: Record<string, Work> = {
     for (const singles of [true, false]) {
       const nothing = await twice(({ queue }) => queue.claim({ ...order, singles }))
       assert.deepEqual(nothing, { batches: [], live: [] })
-      await twice(({ queue }) => queue.returnUnknown(workerId, []))
+      await twice(({ queue }) => queue.releaseUnknown(workerId, []))
     }
     const { live } = await s.claim(workerId)
     assert.deepEqual(
@@ -135,7 +135,7 @@ export const works: Record<string, Work> = {
     const { s } = race
     const job = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 2 })
     for (let n = 0; n < 5; n++) await s.trigger(job)
-    await twice(({ upkeep }) => releaseAll({ upkeep, ids: s.ids }, [job.jobId]))
+    await twice(({ maintenance }) => releaseAll({ maintenance, ids: s.ids }, [job.jobId]))
     const { rows } = await race.client.query(`SELECT count(*)::int AS n FROM live WHERE state = 'ready'`)
     assert.equal(rows[0].n, 2)
   },
@@ -144,8 +144,8 @@ export const works: Record<string, Work> = {
     const alone = await claimTriggered(race)
     const together = await claimOne(race)
     for (const { workerId, executionId } of [alone, together]) {
-      const beat = (await race.s.upkeep.watch()).find((one) => one.workerId === workerId)!
-      assert.equal(await twice(({ upkeep }) => upkeep.reclaim(beat)), 'alive')
+      const beat = (await race.s.maintenance.watch()).find((one) => one.workerId === workerId)!
+      assert.equal(await twice(({ maintenance }) => maintenance.reclaim(beat)), 'alive')
       assert.deepEqual(await outcomesOf(race, executionId), ['lost'])
     }
   },
@@ -154,12 +154,12 @@ export const works: Record<string, Work> = {
     const { s, client } = race
     const failed = await claimTriggered(race)
     await s.finishLive(failed.workerId, failed.one, s.failedForNow())
-    assert.equal(await twice(({ upkeep }) => upkeep.wake(10)), 0)
+    assert.equal(await twice(({ maintenance }) => maintenance.wake(10)), 0)
     assert.equal((await client.query(`SELECT FROM live WHERE state = 'ready'`)).rowCount, 1)
     const silent = await s.claimLive(failed.workerId)
     await client.query(`UPDATE live SET deadline = clock_timestamp() - interval '1 minute'`)
     const ends = [{ ...silent, end: s.died().end }]
-    assert.deepEqual(await twice(({ upkeep }) => upkeep.timeOut(ends)), [])
+    assert.deepEqual(await twice(({ maintenance }) => maintenance.timeOut(ends)), [])
     assert.deepEqual(await outcomesOf(race, failed.executionId), ['failed', 'failed'])
   },
 
@@ -167,7 +167,7 @@ export const works: Record<string, Work> = {
     const { s, client } = race
     const { executionId } = await claimOne(race)
     await client.query(`UPDATE batches SET claimed_at = claimed_at - interval '61 seconds'`)
-    await twice(({ upkeep }) => upkeep.findOverdue(10))
+    await twice(({ maintenance }) => maintenance.findOverdue(10))
     assert.deepEqual(await placesOf(client), { [executionId]: 'live' })
     assert.equal(await s.statusOf(executionId), 'RUNNING')
   },

@@ -6,17 +6,17 @@ import type { Sql } from '../../src/lib/sql.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import { Database, type Queries, type Rows } from '../../src/postgres/connection/database.ts'
-import { StoredGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { StoredLogs } from '../../src/postgres/history/logs.ts'
-import { StoredOperations } from '../../src/postgres/jobs/operations.ts'
-import { StoredRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
-import { StoredAttempts } from '../../src/postgres/queue/attempts.ts'
-import { StoredUpkeep } from '../../src/postgres/queue/maintenance.ts'
-import { StoredQueue } from '../../src/postgres/queue/queue.ts'
-import { StoredWorkers } from '../../src/postgres/queue/workers.ts'
-import { StoredPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { StoredSlots } from '../../src/postgres/scheduling/slots.ts'
+import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
+import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { PostgresLogs } from '../../src/postgres/history/logs.ts'
+import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
+import { PostgresRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
+import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
+import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
+import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
+import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
+import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
+import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
 import { cleanUp } from '../cleanup.ts'
 import type { TestAddress } from '../database.ts'
 
@@ -29,17 +29,17 @@ export function openUnheard(t: TestContext, address: TestAddress, names: Set<str
   cleanUp(t, () => database[Symbol.asyncDispose]())
   return {
     ...storesOn(database),
-    operations: new StoredOperations(database),
-    slots: new StoredSlots(database),
-    queue: new StoredQueue(database),
-    attempts: new StoredAttempts(database),
-    logs: new StoredLogs(database),
-    upkeep: new StoredUpkeep(database),
-    leases: new StoredWorkers(database),
-    partitions: new StoredPartitions(database),
-    requests: new StoredRequests(database),
-    graphRuns: new StoredGraphRuns(database),
-    runSteps: new StoredRunSteps(database),
+    operations: new PostgresOperations(database),
+    slots: new PostgresSlots(database),
+    queue: new PostgresQueue(database),
+    attempts: new PostgresAttempts(database),
+    logs: new PostgresLogs(database),
+    maintenance: new PostgresMaintenance(database),
+    leases: new PostgresWorkers(database),
+    partitions: new PostgresPartitions(database),
+    requests: new PostgresRequests(database),
+    graphRuns: new PostgresGraphRuns(database),
+    runSteps: new PostgresRunSteps(database),
   }
 }
 

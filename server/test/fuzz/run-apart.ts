@@ -27,7 +27,7 @@ const tokenOf = await tokensOf(client, defaultTenantId)
 await client.end()
 const server = await startServer({ config, roles: config.roles, address, api })
 try {
-  await makeRuns(`${server.url!}/api/v1`)
+  await startRuns(`${server.url!}/api/v1`)
   const report = await runFuzz({ ...options, causeOf, tokenOf, origin: server.url!, key: operatorKey })
   await server.stop()
   parentPort!.postMessage(report)
@@ -39,7 +39,7 @@ try {
  * Two runs of graphs, one that waits for ever and one that fails: from some seeds none would come about, and nothing that is asked of
  * a run would ever be taken.
  */
-async function makeRuns(url: string): Promise<void> {
+async function startRuns(url: string): Promise<void> {
   const post = async (path: string, body: object): Promise<{ job_id: string }> => {
     const headers = { authorization: `Bearer ${operatorKey}`, 'content-type': 'application/json' }
     const answer = await fetch(url + path, { method: 'POST', headers, body: JSON.stringify(body) })

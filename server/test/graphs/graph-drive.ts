@@ -58,7 +58,7 @@ export class GraphDrive {
     const told = { onReady() {}, onWaiting() {}, onCancelled() {}, onOver() {}, onPlanned() {} }
     const same = { clock, ids: s.ids, lanes: new LaneChooser(), ...told }
     this.#steppers = runSteps.map((one) => new RunStepper({ ...same, runSteps: one }))
-    this.#releaser = new Releaser({ ...same, upkeep: s.upkeep })
+    this.#releaser = new Releaser({ ...same, maintenance: s.maintenance })
   }
 
   /** Jobs in the order of their places. */
@@ -166,7 +166,7 @@ export class GraphDrive {
 
   /** Ends some of what the worker has in hand; before it dies, all that does not die with it. */
   async #work(): Promise<void> {
-    const { queue, upkeep } = this.#store.s
+    const { queue, maintenance } = this.#store.s
     const doomed = this.#held.filter(({ jobId, losses }) => losses < this.#scriptOf(jobId).losses)
     const rest = this.#dice.shuffle(this.#held.filter((one) => !doomed.includes(one)))
     const dies = doomed.length > 0 && (rest.length === 0 || this.#dice.chance(0.3))
@@ -174,8 +174,8 @@ export class GraphDrive {
     if (some.length > 0) await this.#finish(queue, some)
     this.#held = this.#held.filter((one) => !some.includes(one))
     if (!dies) return
-    const lease = (await upkeep.watch()).find(({ workerId }) => workerId === this.#workerId)
-    assert.equal(await upkeep.reclaim(lease!), 'reclaimed')
+    const lease = (await maintenance.watch()).find(({ workerId }) => workerId === this.#workerId)
+    assert.equal(await maintenance.reclaim(lease!), 'reclaimed')
     this.#held = []
     this.#workerId = null
   }

@@ -4,8 +4,8 @@ import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { Outcome } from '../../src/domain/queue/execution.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
-import { StoredGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
+import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import { createScenario, type Scenario } from '../conformance/scenario.ts'
 import { connect, createDatabase, type PostgresVersion } from '../database.ts'
@@ -77,8 +77,8 @@ export async function openOnPostgres(t: TestContext, version: PostgresVersion): 
   }
   return {
     s: await createScenario({ ...sessions[0]!, now }),
-    runSteps: sessions.map(({ database }) => new StoredRunSteps(database)),
-    graphRuns: new StoredGraphRuns(sessions[0]!.database),
+    runSteps: sessions.map(({ database }) => new PostgresRunSteps(database)),
+    graphRuns: new PostgresGraphRuns(sessions[0]!.database),
     async attempts() {
       const { rows } = await client.query(attemptsText)
       return rows

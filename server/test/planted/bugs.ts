@@ -6,8 +6,8 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'slot not unique',
     file: '../testing/memory-store/slots.ts',
-    find: "if (job.slots.has(slot)) return 'taken'",
-    replace: "if (job.slots.has(slot) && item.skip !== null) return 'taken'",
+    find: "if (job.slots.has(slot)) return 'already_recorded'",
+    replace: "if (job.slots.has(slot) && item.skip !== null) return 'already_recorded'",
     wrong: 'a slot that has its execution gets another one',
   },
   {
@@ -23,7 +23,7 @@ export const BUGS: readonly PlantedBug[] = [
     file: '../testing/memory-store/slots.ts',
     find: "if (item.dueAt > this.#store.now()) return 'early'",
     replace:
-      "if (item.dueAt > this.#store.now() - 5) { this.#move(job.cursor, item, 'taken'); return 'taken' }",
+      "if (item.dueAt > this.#store.now() - 5) { this.#move(job.cursor, item, 'already_recorded'); return 'already_recorded' }",
     wrong: 'a fire that comes a moment too early moves the cursor and writes no slot',
   },
   {
@@ -85,9 +85,9 @@ export const BUGS: readonly PlantedBug[] = [
   {
     name: 'retry with a key of its own',
     file: 'worker/executors/http.ts',
-    find: "'x-idempotency-key': task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),",
+    find: "'x-idempotency-key': held.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),",
     replace:
-      "'x-idempotency-key': task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }) + (attempt > 1 ? attempt : ''),",
+      "'x-idempotency-key': held.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }) + (attempt > 1 ? attempt : ''),",
     wrong: 'a target cannot tell a repetition from a new execution',
   },
   {

@@ -5,7 +5,7 @@ import type { MisfirePolicy } from '../../src/domain/jobs/job.ts'
 import { openScene, type Scene, timeOf } from './scene.ts'
 
 /** From 10:00:30 to 10:10:30 nothing fires. */
-const holdUps: Record<string, (scene: Scene) => Promise<void>> = {
+const outages: Record<string, (scene: Scene) => Promise<void>> = {
   async 'downtime of the scheduler'(scene) {
     scene.shut()
     await scene.runTo('10:10:30')
@@ -69,7 +69,7 @@ const expected: Record<MisfirePolicy, { ran: string[]; skips: string[] }> = {
   },
 }
 
-for (const [kind, holdUp] of Object.entries(holdUps)) {
+for (const [kind, holdUp] of Object.entries(outages)) {
   for (const [misfirePolicy, records] of Object.entries(expected) as [MisfirePolicy, never][]) {
     test(`${misfirePolicy} after ${kind}`, async () => {
       const scene = await openScene()

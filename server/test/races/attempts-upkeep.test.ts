@@ -1,4 +1,4 @@
-// report×reclaim, note×reclaim, timeOut×note, timeOut×report, timeOut×finish, timeOut×cancel, timeOut×claim: upkeep ends
+// report×reclaim, note×reclaim, timeOut×note, timeOut×report, timeOut×finish, timeOut×cancel, timeOut×claim: maintenance ends
 // what nobody else ends, and only that.
 import assert from 'node:assert/strict'
 import { type AttemptEnd, endAttempt } from '../../src/domain/queue/attempt.ts'
@@ -31,7 +31,7 @@ for (const place of ['batch', 'live'] as const) {
     const held = first.holdAfter(reporting[place])
     const ending = report(first, mark, s.succeeded())
     await held.reached
-    const taking = second.upkeep.reclaim({ workerId, beats: 0 })
+    const taking = second.maintenance.reclaim({ workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(await ending, allTaken)
@@ -44,7 +44,7 @@ for (const place of ['batch', 'live'] as const) {
     const attempt = await createAttempt(race, place)
     const { executionId, workerId, mark } = attempt
     const held = first.holdAfter(reclaiming[place])
-    const taking = first.upkeep.reclaim({ workerId, beats: 0 })
+    const taking = first.maintenance.reclaim({ workerId, beats: 0 })
     await held.reached
     const ending = report(second, mark, s.succeeded())
     await waiting()
@@ -62,7 +62,7 @@ for (const place of ['batch', 'live'] as const) {
     const held = first.holdAfter(noting[place])
     const saying = note(first, mark, { checkpoint: { page: 3 } })
     await held.reached
-    const taking = second.upkeep.reclaim({ workerId, beats: 0 })
+    const taking = second.maintenance.reclaim({ workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.equal(await saying, 'noted')
@@ -78,7 +78,7 @@ testRace('reclaim×note: what is noted of a worker that is being reclaimed is go
   const { first, second, waiting } = race
   const { workerId, mark } = await createAttempt(race, 'batch')
   const held = first.holdAfter(lockSilentWorker)
-  const taking = first.upkeep.reclaim({ workerId, beats: 0 })
+  const taking = first.maintenance.reclaim({ workerId, beats: 0 })
   await held.reached
   const saying = note(second, mark, { progress: 0.5 })
   await waiting()
@@ -92,13 +92,13 @@ const watched = {
   execution: { ...http, heartbeat_timeout_seconds: 60, total_timeout_seconds: 3_600 },
 }
 
-/** Brings one deadline of everything into the past, and returns what upkeep would then do. */
+/** Brings one deadline of everything into the past, and returns what maintenance would then do. */
 async function makeOverdue(
   { s, client }: Race,
   column: 'deadline' | 'silent_at' | 'total_deadline',
 ): Promise<TimedOut[]> {
   await client.query(`UPDATE live SET ${column} = clock_ms() WHERE ${column} IS NOT NULL`)
-  return (await s.upkeep.findOverdue(10)).map(({ executionId, attempt, fence, cause }) => {
+  return (await s.maintenance.findOverdue(10)).map(({ executionId, attempt, fence, cause }) => {
     const word = { startedAt: null, finishedAt: s.at(600), durationMs: null, httpStatus: null, preview: null }
     const error = { type: 'HEARTBEAT_TIMEOUT', message: 'It was silent.' } as const
     const retryPolicy = { max_retries: 3, backoff: 'FIXED', initial_delay_ms: 0, max_delay_ms: 0 } as const
@@ -114,7 +114,7 @@ testRace('timeOut×note: what was timed out first is gone', async (race) => {
   const attempt = await createAttempt(race, 'live', watched)
   const ends = await makeOverdue(race, 'silent_at')
   const held = first.holdAfter(timeOutLive)
-  const timing = first.upkeep.timeOut(ends)
+  const timing = first.maintenance.timeOut(ends)
   await held.reached
   const saying = note(second, attempt.mark)
   await waiting()
@@ -131,7 +131,7 @@ testRace('note×timeOut: a heartbeat that came in between wins', async (race) =>
   const held = first.holdAfter(noteLive)
   const saying = note(first, attempt.mark)
   await held.reached
-  const timing = second.upkeep.timeOut(ends)
+  const timing = second.maintenance.timeOut(ends)
   await waiting()
   held.resume()
   assert.equal(await saying, 'noted')
@@ -146,7 +146,7 @@ for (const place of ['live', 'awaiting'] as const) {
     const { executionId, workerId, token } = attempt
     const ends = await makeOverdue(race, 'deadline')
     const held = first.holdAfter(timeOutLive)
-    const timing = first.upkeep.timeOut(ends)
+    const timing = first.maintenance.timeOut(ends)
     await held.reached
     const ending = report(second, token, s.succeeded())
     await waiting()
@@ -167,7 +167,7 @@ for (const place of ['live', 'awaiting'] as const) {
     const held = first.holdAfter(reportLive)
     const ending = report(first, token, s.failedForNow())
     await held.reached
-    const timing = second.upkeep.timeOut(ends)
+    const timing = second.maintenance.timeOut(ends)
     await waiting()
     held.resume()
     assert.deepEqual(await ending, allTaken)
@@ -184,7 +184,7 @@ for (const place of ['live', 'awaiting'] as const) {
     const held = first.holdAfter(cancelLiveById)
     const cancelling = cancel(first, executionId)
     await held.reached
-    const timing = second.upkeep.timeOut(ends)
+    const timing = second.maintenance.timeOut(ends)
     await waiting()
     held.resume()
     assert.equal(await cancelling, 'cancelling')
@@ -199,7 +199,7 @@ testRace('timeOut×finish: our worker finds its attempt on record', async (race)
   const { executionId, workerId, mark } = attempt
   const ends = await makeOverdue(race, 'deadline')
   const held = first.holdAfter(timeOutLive)
-  const timing = first.upkeep.timeOut(ends)
+  const timing = first.maintenance.timeOut(ends)
   await held.reached
   const finishing = attempt.finish(second, s.succeeded())
   await waiting()
@@ -216,7 +216,7 @@ testRace('finish×timeOut: what our worker says is awaited meanwhile has a new d
   const held = first.holdAfter(finishLive)
   const finishing = attempt.finish(first, s.awaiting())
   await held.reached
-  const timing = second.upkeep.timeOut(ends)
+  const timing = second.maintenance.timeOut(ends)
   await waiting()
   held.resume()
   await finishing
@@ -229,7 +229,7 @@ async function createLate(race: Race) {
   const { s, client } = race
   const { executionId, workerId, live } = await holdLive(s, watched)
   await s.finishLive(workerId, live, s.failedForNow())
-  assert.equal(await s.upkeep.wake(10), 1)
+  assert.equal(await s.maintenance.wake(10), 1)
   const ends = await makeOverdue(race, 'total_deadline')
   const order = () => s.claim(workerId)
   return { executionId, workerId, ends, order, client }
@@ -243,7 +243,7 @@ testRace('claim×timeOut: what is being claimed is not timed out by what was kno
   const lanes = [{ lane: 'shared', count: 5 }]
   const claiming = first.queue.claim({ workerId, routes: ['server'], lanes, hosts: [], batchesMax: 5 })
   await held.reached
-  const timing = second.upkeep.timeOut(ends)
+  const timing = second.maintenance.timeOut(ends)
   await waiting()
   held.resume()
   const { live } = await claiming
@@ -258,7 +258,7 @@ testRace('timeOut×claim: what is being timed out is not claimed; its end is no 
   const { s, first, second } = race
   const { executionId, ends, order } = await createLate(race)
   const held = first.holdAfter(timeOutLive)
-  const timing = first.upkeep.timeOut(ends)
+  const timing = first.maintenance.timeOut(ends)
   await held.reached
   assert.deepEqual(await order(), { batches: [], live: [] })
   held.resume()

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
-import type { AttemptMark, AttemptNote, AttemptReport } from '../../src/ports/attempts.ts'
+import type { AttemptEnding, AttemptMark, AttemptUpdate } from '../../src/ports/attempts.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Ending, FinishAnswer } from '../../src/ports/queue.ts'
 import { holdAwaiting, holdBatch, holdLive } from '../conformance/queue/held.ts'
@@ -59,13 +59,13 @@ export async function createAttempt(
   return { executionId, jobId, workerId, mark, token: { ...mark, workerId: null }, finish }
 }
 
-export const report = ({ attempts }: Session, mark: AttemptMark, ending: AttemptReport['ending']) =>
+export const report = ({ attempts }: Session, mark: AttemptMark, ending: AttemptEnding['ending']) =>
   attempts.report([{ ...mark, ending }])
 
 export async function note(
   { attempts }: Session,
   mark: AttemptMark,
-  said: Partial<AttemptNote> = {},
+  said: Partial<AttemptUpdate> = {},
 ): Promise<string> {
   const [answer] = await attempts.note([{ ...mark, alive: true, ...said }])
   return answer!.state

@@ -177,7 +177,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { s, first, second, waiting } = given
       const { executionId, workerId } = await createRunning(given, place)
       const held = first.holdAfter(place === 'batch' ? reclaimBatches : reclaimLive)
-      const reclaiming = first.upkeep.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
       await held.reached
       const cancelling = cancel(second, executionId)
       await waiting()
@@ -198,7 +198,7 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(flagStatements.cancel[place])
       const cancelling = cancel(first, executionId)
       await held.reached
-      const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+      const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
       await waiting()
       held.resume()
       assert.equal(await cancelling, 'cancelling')
@@ -208,7 +208,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.equal(await cancel(second, executionId), 'cancelling')
     })
 
-    const returning = ({ queue }: Session, workerId: string) => queue.returnUnknown(workerId, [])
+    const returning = ({ queue }: Session, workerId: string) => queue.releaseUnknown(workerId, [])
 
     race(`return×cancel ${where}: what its worker did not know is cancelled at once`, async (given) => {
       const { first, second, waiting } = given

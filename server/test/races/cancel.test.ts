@@ -237,7 +237,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { s, client, first, second, waiting } = given
       const { job, executionId } = await createRetrying(given)
       const held = first.holdAfter(wakeRetries)
-      const waking = first.upkeep.wake(10)
+      const waking = first.maintenance.wake(10)
       await held.reached
       const ending = end(second, job, executionId)
       await waiting()
@@ -254,10 +254,10 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(live)
       const ending = end(first, job, executionId)
       await held.reached
-      assert.equal(await second.upkeep.wake(10), 0)
+      assert.equal(await second.maintenance.wake(10), 0)
       held.resume()
       await ending
-      assert.equal(await second.upkeep.wake(10), 0)
+      assert.equal(await second.maintenance.wake(10), 0)
       assert.equal(await s.statusOf(executionId), 'CANCELLED')
     })
 

@@ -152,7 +152,7 @@ for (const version of POSTGRES_VERSIONS) {
         held.resume()
         await pausing
         if (resumed) await change(first, job, resume())
-        assert.equal(await answerOf(second, plan), resumed ? 'taken' : 'stale')
+        assert.equal(await answerOf(second, plan), resumed ? 'already_recorded' : 'stale')
         assert.deepEqual(await fateRunsOf(client, job, s), ['0-599 skipped'])
         assert.deepEqual([await s.owedBy(job), await placesOf(client)], [null, {}])
       },

@@ -112,7 +112,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.deepEqual(await firing, [])
       assert.equal((await editing).version, 2)
       await s.runAll()
-      assert.equal(await s.tryFire(job, 0, { version: 2 }), 'taken')
+      assert.equal(await s.tryFire(job, 0, { version: 2 }), 'already_recorded')
       assert.equal(await s.tryFire(job, 1), 'stale')
       assert.equal(await s.tryFire(job, 1, { version: 2 }), 'fired')
       assert.deepEqual(await fateRunsOf(client, job, s), ['0-1 ran', '2-599 nothing'])
@@ -161,7 +161,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.equal(await answerOf(second, s.slotOf(job, 5)), 'busy')
       held.resume()
       await resuming
-      assert.equal(await answerOf(second, s.slotOf(job, 5)), 'taken')
+      assert.equal(await answerOf(second, s.slotOf(job, 5)), 'already_recorded')
       assert.deepEqual(await fateRunsOf(client, job, s), ['0-599 skipped'])
     },
   )

@@ -6,7 +6,7 @@ import { serverRoute } from '../../src/domain/queue/route.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { insertTriggers, lockFreeJobs } from '../../src/postgres/jobs/jobs.sql.ts'
 import { reclaimLive } from '../../src/postgres/queue/maintenance.sql.ts'
-import { lockCursors, takeFired } from '../../src/postgres/scheduling/slots.sql.ts'
+import { claimFired, lockCursors } from '../../src/postgres/scheduling/slots.sql.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
 import { createRace, type Race, type Session } from './sessions.ts'
@@ -15,8 +15,8 @@ const isLocked = { code: '55P03' }
 const lockWorker = 'SELECT FROM workers WHERE worker_id = $1 FOR UPDATE NOWAIT'
 
 function trigger({ jobs, ids }: Session, { tenantId, jobId }: NewJob, workerId: string) {
-  const taker = { workerId, route: serverRoute }
-  return jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane: sharedLane, taker })
+  const direct = { workerId, route: serverRoute }
+  return jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane: sharedLane, direct })
 }
 
 for (const version of POSTGRES_VERSIONS) {
@@ -47,7 +47,7 @@ for (const version of POSTGRES_VERSIONS) {
     const workerId = await s.addWorker()
     const held = first.holdBefore(lockCursors)
     const slot = s.slotOf(await s.createJob(), 0)
-    const firing = first.slots.fireAndTake([slot], { workerId, route: serverRoute })
+    const firing = first.slots.fireAndClaim([slot], { workerId, route: serverRoute })
     await held.reached
     await assert.rejects(client.query(lockWorker, [workerId]), isLocked)
     held.resume()
@@ -58,7 +58,7 @@ for (const version of POSTGRES_VERSIONS) {
     const { s, first, second, waiting } = given
     const workerId = await s.addWorker()
     const held = second.holdAfter(reclaimLive)
-    const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
     await held.reached
     const triggering = trigger(first, await s.createJob(), workerId)
     await waiting()
@@ -78,7 +78,7 @@ for (const version of POSTGRES_VERSIONS) {
       const held = first.holdAfter(insertTriggers)
       const triggering = trigger(first, await s.createJob(), workerId)
       await held.reached
-      const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+      const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
       await waiting()
       held.resume()
       assert.equal((await triggering).kind, 'triggered')
@@ -95,10 +95,10 @@ for (const version of POSTGRES_VERSIONS) {
     const { s, first, second, waiting } = given
     const workerId = await s.addWorker()
     const held = second.holdAfter(reclaimLive)
-    const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
     await held.reached
     const slot = s.slotOf(await s.createJob(), 0)
-    const firing = first.slots.fireAndTake([slot], { workerId, route: serverRoute })
+    const firing = first.slots.fireAndClaim([slot], { workerId, route: serverRoute })
     await waiting()
     held.resume()
     assert.equal(await reclaiming, 'reclaimed')
@@ -109,9 +109,9 @@ for (const version of POSTGRES_VERSIONS) {
   race('claim×fire: what a fire takes nobody else claims', async ({ s, first, second }) => {
     const workerId = await s.addWorker()
     const helper = await s.addWorker()
-    const held = first.holdAfter(takeFired)
+    const held = first.holdAfter(claimFired)
     const slot = s.slotOf(await s.createJob(), 0)
-    const firing = first.slots.fireAndTake([slot], { workerId, route: serverRoute })
+    const firing = first.slots.fireAndClaim([slot], { workerId, route: serverRoute })
     await held.reached
     const lanes = [{ lane: sharedLane, count: 10 }]
     const order = { workerId: helper, routes: [serverRoute], lanes, hosts: [], batchesMax: 10 }
@@ -123,7 +123,7 @@ for (const version of POSTGRES_VERSIONS) {
     await s.finishBatch(workerId, batches[0]!, s.succeeded())
   })
 
-  race('a job that somebody has locked holds up no taker', async ({ s, client, first }) => {
+  race('a job that somebody has locked holds up no direct', async ({ s, client, first }) => {
     const workerId = await s.addWorker()
     const job = await s.createJob()
     await client.query('BEGIN')

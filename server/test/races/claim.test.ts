@@ -112,7 +112,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(claimWork)
     const claiming = first.queue.claim(orderOf(workerId, 4))
     await held.reached
-    const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(idsOf(await claiming), all.slice(0, 4))
@@ -132,7 +132,7 @@ for (const version of POSTGRES_VERSIONS) {
       const all = await fillBatches(race, 2, 3)
       const workerId = await s.addWorker()
       const held = first.holdAfter(statement)
-      const reclaiming = first.upkeep.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
       await held.reached
       const claiming = assert.rejects(second.queue.claim(orderOf(workerId, 4)), { code: '23503' })
       await waiting()
@@ -154,7 +154,7 @@ for (const version of POSTGRES_VERSIONS) {
     await s.claim(workerId, 2)
     await assert.rejects(s.leases.unregister(workerId), { code: '23503' })
     assert.equal((await client.query('SELECT FROM workers')).rowCount, 1)
-    assert.equal(await s.queue.returnUnknown(workerId, []), 2)
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 2)
     await s.leases.unregister(workerId)
     await assertWhole(client)
   })

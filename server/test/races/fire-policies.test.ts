@@ -68,7 +68,7 @@ for (const version of POSTGRES_VERSIONS) {
         assert.equal(await answerOf(second, countedSlot(s, job, 0)), 'busy')
         held.resume()
         assert.equal(await firing, 'fired')
-        assert.equal(await answerOf(second, countedSlot(s, job, 0)), 'taken')
+        assert.equal(await answerOf(second, countedSlot(s, job, 0)), 'already_recorded')
         for (const second_ of [1, 2, 3, 4, 5]) {
           const answers = await Promise.all(
             [first, second].map((session) => answerOf(session, countedSlot(s, job, second_))),
@@ -212,14 +212,14 @@ for (const version of POSTGRES_VERSIONS) {
       held.resume()
       assert.equal(await firing, 'fired')
       assert.equal((await releaseAll(second, [jobId])).planned, false)
-      assert.deepEqual(await second.upkeep.findWaiting(null, 10), [jobId])
+      assert.deepEqual(await second.maintenance.findWaiting(null, 10), [jobId])
       await s.runAll()
       const [one, other] = await Promise.all([releaseAll(first, [jobId]), releaseAll(second, [jobId])])
       assert.equal([one, other].filter(({ planned }) => planned).length, 1)
       const { status, slot } = await cursorOf(given, job)
       // Its execution ended at second 301, by what its worker says.
       assert.deepEqual([status, slot], ['ACTIVE', s.at(311)])
-      assert.deepEqual(await second.upkeep.findWaiting(null, 10), [])
+      assert.deepEqual(await second.maintenance.findWaiting(null, 10), [])
     },
   )
 
@@ -263,7 +263,7 @@ for (const version of POSTGRES_VERSIONS) {
       held.resume()
       assert.equal((await releasing).planned, true)
       // A copy of before the plan: its slot is decided.
-      assert.equal(await answerOf(second, awaitingSlot(s, job, 0)), 'taken')
+      assert.equal(await answerOf(second, awaitingSlot(s, job, 0)), 'already_recorded')
       const answers = await Promise.all(
         [first, second].map((one) => answerOf(one, awaitingSlot(s, job, 311))),
       )

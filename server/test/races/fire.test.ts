@@ -24,7 +24,9 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await second.slots.fire([other]), [{ jobId: job.jobId, slot: s.at(0), answer: 'busy' }])
     held.resume()
     assert.deepEqual(await firing, [])
-    assert.deepEqual(await second.slots.fire([other]), [{ jobId: job.jobId, slot: s.at(0), answer: 'taken' }])
+    assert.deepEqual(await second.slots.fire([other]), [
+      { jobId: job.jobId, slot: s.at(0), answer: 'already_recorded' },
+    ])
     assert.deepEqual(await placesOf(client), { [one.executionId]: 'batch' })
     await assertWhole(client)
   })
@@ -169,7 +171,7 @@ test('fire×fire with owed slots: the same plan twice owes them once', async (t)
   assert.deepEqual(await firing, [])
   assert.deepEqual(
     (await second.slots.fire([other])).map(({ answer }) => answer),
-    ['taken'],
+    ['already_recorded'],
   )
   const fates = await fatesOf(client, job, { from: s.at(0), to: s.at(6) })
   assert.deepEqual(fates, ['skipped', 'skipped', 'skipped', 'ran', 'owed', 'owed', 'owed'])
@@ -179,7 +181,7 @@ test('fire×fire with owed slots: the same plan twice owes them once', async (t)
 
 // Two schedulers load the same cursor, and one looks at the clock a second later than the other: its plan reaches
 // further, and begins where the other's began. Either it is carried out as far as it is new, or it is refused as stale
-// and the job is noted, so that it is planned anew from where its cursor is now. 'taken' would say that all is decided.
+// and the job is noted, so that it is planned anew from where its cursor is now. 'already_recorded' would say that all is decided.
 const late = {
   'nothing of which runs': (s: Scenario, job: NewJob, last: number) =>
     s.slotOf(job, last, {
@@ -259,7 +261,7 @@ test('a second hold-up while slots are owed: what it skips does not run', async 
     skipped: missed({ from: s.at(4), to: s.at(7), count: 4 }),
     move: { slotAt: s.at(10), dueAt: s.at(10), decidedTo: s.at(9) },
   })
-  assert.equal(answer, 'owed')
+  assert.equal(answer, 'deferred')
   for (let rounds = 0; rounds < 20; rounds++) {
     await s.runAll()
     const owed = await s.owedBy(job)

@@ -16,7 +16,7 @@ import {
   writeRuns,
 } from '../../src/postgres/graphs/advance-runs.sql.ts'
 import { reviveRun } from '../../src/postgres/graphs/resume-run.sql.ts'
-import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { claimStarts, insertRuns } from '../../src/postgres/graphs/start-runs.sql.ts'
 import { insertTriggers } from '../../src/postgres/jobs/jobs.sql.ts'
 import { cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'
@@ -325,7 +325,7 @@ for (const version of POSTGRES_VERSIONS) {
         throw new Unavailable('the database')
       },
     }
-    const steps = new StoredRunSteps(deaf)
+    const steps = new PostgresRunSteps(deaf)
     const g = await makeGraph(race.s, 'a b>a c>a d>b,c')
     const runId = await g.trigger('a')
     for (const names of [['a'], ['b', 'c'], ['d']]) {

@@ -1,14 +1,14 @@
-// Workers, SDK workers, targets, people who cancel and upkeep, all speaking of the same few hundred executions from eight
+// Workers, SDK workers, targets, people who cancel and maintenance, all speaking of the same few hundred executions from eight
 // sessions: every execution ends exactly once, its attempts are numbered without holes or repeats, and no error escapes.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Execution } from '../../src/domain/jobs/job.ts'
-import { type AttemptWord, endAttempt } from '../../src/domain/queue/attempt.ts'
+import { type AttemptReport, endAttempt } from '../../src/domain/queue/attempt.ts'
 import { ATTEMPT_OUTCOMES, executionIdAt } from '../../src/domain/queue/execution.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { routeOf, serverRoute, suspectHost } from '../../src/domain/queue/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
-import type { AttemptMark, AttemptReport } from '../../src/ports/attempts.ts'
+import type { AttemptEnding, AttemptMark } from '../../src/ports/attempts.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Claimed, Ending } from '../../src/ports/queue.ts'
 import { http } from '../conformance/queue/held.ts'
@@ -73,11 +73,11 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
 
   /** Ends all that is left, until nothing is. */
   const drain = async (session: Session) => {
-    for (const lease of await s.upkeep.watch()) await s.upkeep.reclaim(lease)
+    for (const lease of await s.maintenance.watch()) await s.maintenance.reclaim(lease)
     for (let round = 0; round < 100; round++) {
       const held = await session.attempts.find(ids)
       await session.attempts.report(held.map((one) => ({ ...one, ending: s.succeeded() })))
-      await session.upkeep.wake(1_000)
+      await session.maintenance.wake(1_000)
       const workerId = await s.addWorker()
       const lanes = [{ lane: sharedLane, count: 1_000 }]
       const hosts = [{ host: suspectHost, count: 1_000 }]
@@ -98,8 +98,8 @@ function createMoves(
   /** Those that are most likely under way. */
   const recent = () => ids.slice(-300)
   const some = <T>(from: readonly T[]): T[] => dice.shuffle(from).slice(0, dice.between(1, 6))
-  const anyHand = (): Hand => dice.pick(hands) ?? toHand(ids[0]!, { batches: [], live: [] })
-  const ended = (): AttemptReport['ending'] =>
+  const anyInFlight = (): Hand => dice.pick(hands) ?? toHand(ids[0]!, { batches: [], live: [] })
+  const ended = (): AttemptEnding['ending'] =>
     dice.pick([() => s.succeeded(), () => s.failedForNow(), () => s.died()])()
   const ending = (): Exclude<Ending, { kind: 'running' }> =>
     dice.pick<() => Exclude<Ending, { kind: 'running' }>>([
@@ -130,7 +130,7 @@ function createMoves(
     },
     /** An SDK worker. What it said before it may say again. */
     async report({ attempts }: Session) {
-      const reports = some(anyHand().marks).map((mark) => ({
+      const reports = some(anyInFlight().marks).map((mark) => ({
         ...mark,
         ending: dice.chance(0.9) ? ended() : ({ kind: 'unstarted' } as const),
       }))
@@ -138,11 +138,11 @@ function createMoves(
     },
     async note({ attempts }: Session) {
       const said = () => (dice.chance(0.5) ? { progress: dice.below(100) / 100, checkpoint: { at: 1 } } : {})
-      await attempts.note(some(anyHand().marks).map((mark) => ({ ...mark, alive: true, ...said() })))
+      await attempts.note(some(anyInFlight().marks).map((mark) => ({ ...mark, alive: true, ...said() })))
     },
     /** One of ours, of all that it has. */
     async finish({ queue }: Session) {
-      const { workerId, claimed } = anyHand()
+      const { workerId, claimed } = anyInFlight()
       const batches = dice.shuffle(claimed.batches).map(({ batchId, fence, positions }) => ({
         ...{ batchId, fence },
         endings: positions.map((position) => ({
@@ -164,19 +164,19 @@ function createMoves(
       if (dice.chance(0.2))
         await control.cancelMany({ tenantId, executionIds: some(recent()), message: 'no' })
     },
-    async reclaim({ upkeep }: Session) {
-      const lease = dice.pick(await upkeep.watch())
-      if (lease !== undefined && dice.chance(0.3)) await upkeep.reclaim(lease)
+    async reclaim({ maintenance }: Session) {
+      const lease = dice.pick(await maintenance.watch())
+      if (lease !== undefined && dice.chance(0.3)) await maintenance.reclaim(lease)
     },
-    wake: ({ upkeep }: Session) => upkeep.wake(dice.pick([1, 100])),
-    async timeOut({ upkeep }: Session) {
+    wake: ({ maintenance }: Session) => maintenance.wake(dice.pick([1, 100])),
+    async timeOut({ maintenance }: Session) {
       const column = dice.pick(['deadline', 'silent_at', 'total_deadline'])
       await client.query(
         `UPDATE live SET ${column} = clock_ms() WHERE ${column} IS NOT NULL AND execution_id = ANY ($1)`,
         [some(recent())],
       )
-      const overdue = await upkeep.findOverdue(20)
-      const word: AttemptWord = {
+      const overdue = await maintenance.findOverdue(20)
+      const word: AttemptReport = {
         ...{ startedAt: null, finishedAt: s.at(600), durationMs: null, httpStatus: null, preview: null },
         error: { type: 'TIMEOUT', message: 'It took too long.' },
       }
@@ -185,7 +185,7 @@ function createMoves(
         const place = { attempt, losses, retryPolicy, totalDeadline, now: s.at(600), random: 0.5 }
         return { executionId, attempt, fence, end: endAttempt(word, place) }
       })
-      await upkeep.timeOut(ends)
+      await maintenance.timeOut(ends)
     },
   }
 }

@@ -92,7 +92,7 @@ for (const version of POSTGRES_VERSIONS) {
         aimedAt.push(...dice.shuffle(idsOf(claimed)).slice(0, dice.below(6)))
         if (dice.chance(0.5)) await nextTurn()
         await report(session, s, workerId, claimed, dice)
-        await session.upkeep.wake(100)
+        await session.maintenance.wake(100)
       }
     }
     const cancelSome = async ({ control }: Session) => {

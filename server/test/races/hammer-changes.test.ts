@@ -40,7 +40,7 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
   const jobs: NewJob[] = []
   let alive: NewJob[] = []
   const begins: Begins = new Map()
-  const inHand = new Map<string, Claimed>()
+  const inFlight = new Map<string, Claimed>()
 
   /** Begun up to two minutes ago: some slots are misfired, some late. */
   async function addJob() {
@@ -123,16 +123,16 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
       const lanes = [sharedLane, tenantId].map((lane) => ({ lane, count: pick([1, 5, 50]) }))
       try {
         const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
-        inHand.set(workerId, await queue.claim(order))
+        inFlight.set(workerId, await queue.claim(order))
       } catch (error) {
         // Declared dead before its first claim: what a claim in flight meets then.
         assert.equal((error as { code?: string }).code, '23503')
       }
     },
     async finish({ queue }: Session) {
-      const [workerId, claimed] = pick([...inHand]) ?? []
+      const [workerId, claimed] = pick([...inFlight]) ?? []
       if (workerId === undefined || claimed === undefined) return
-      inHand.delete(workerId)
+      inFlight.delete(workerId)
       const batches = claimed.batches.map(({ batchId, fence, positions }) => ({
         ...{ batchId, fence },
         endings: positions.map((position) => ({ position, ending: ending() })),
@@ -140,11 +140,11 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
       const live = claimed.live.map((one) => ({ ...one, ending: ending() }))
       await Promise.all([queue.finishBatches(workerId, batches), queue.finishLive(workerId, live)])
     },
-    async reclaim({ upkeep }: Session) {
-      const lease = pick(await upkeep.watch())
-      if (lease !== undefined && chance(0.1)) await upkeep.reclaim(lease)
+    async reclaim({ maintenance }: Session) {
+      const lease = pick(await maintenance.watch())
+      if (lease !== undefined && chance(0.1)) await maintenance.reclaim(lease)
     },
-    wake: ({ upkeep }: Session) => upkeep.wake(100),
+    wake: ({ maintenance }: Session) => maintenance.wake(100),
   }
 
   const schedulers = [first, second].map((session) => createScheduler(session, race))

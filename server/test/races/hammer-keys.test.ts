@@ -39,7 +39,7 @@ for (const version of POSTGRES_VERSIONS) {
     for (const overlapPolicy of ['ALLOW', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const)
       jobs.push(await s.createJob({ overlapPolicy, concurrencyKey: key(2) }))
     const jobIds = jobs.map(({ jobId }) => jobId)
-    const inHand = new Map<string, Claimed>()
+    const inFlight = new Map<string, Claimed>()
     const versions = new Map(jobIds.map((jobId) => [jobId, 1]))
     let second = 0
 
@@ -67,7 +67,7 @@ for (const version of POSTGRES_VERSIONS) {
         try {
           const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
           const claimed = await queue.claim(order)
-          if (claimed.live.length > 0) inHand.set(workerId, claimed)
+          if (claimed.live.length > 0) inFlight.set(workerId, claimed)
           else await s.leases.unregister(workerId)
         } catch (error) {
           // Declared dead before its first claim: what a claim in flight meets then.
@@ -75,9 +75,9 @@ for (const version of POSTGRES_VERSIONS) {
         }
       },
       async finish({ queue }: Session) {
-        const [workerId, claimed] = dice.pick([...inHand]) ?? []
+        const [workerId, claimed] = dice.pick([...inFlight]) ?? []
         if (workerId === undefined || claimed === undefined) return
-        inHand.delete(workerId)
+        inFlight.delete(workerId)
         await queue.finishLive(
           workerId,
           claimed.live.map((one) => ({ ...one, ending: ending() })),
@@ -91,11 +91,11 @@ for (const version of POSTGRES_VERSIONS) {
         if (executionId !== undefined && dice.chance(0.3))
           await control.cancel({ tenantId, executionId, message: 'no' })
       },
-      async reclaim({ upkeep }: Session) {
-        const lease = dice.pick(await upkeep.watch())
-        if (lease !== undefined && dice.chance(0.3)) await upkeep.reclaim(lease)
+      async reclaim({ maintenance }: Session) {
+        const lease = dice.pick(await maintenance.watch())
+        if (lease !== undefined && dice.chance(0.3)) await maintenance.reclaim(lease)
       },
-      wake: ({ upkeep }: Session) => upkeep.wake(100),
+      wake: ({ maintenance }: Session) => maintenance.wake(100),
       async edit(session: Session) {
         if (!dice.chance(0.1)) return
         const job = dice.pick(jobs)

@@ -46,18 +46,18 @@ for (const version of POSTGRES_VERSIONS) {
     })
     const jobIds = names.map((name) => g.jobOf(name).jobId)
     const runIds: string[] = []
-    const inHand = new Map<string, Claimed>()
+    const inFlight = new Map<string, Claimed>()
     let second = 0
 
     const claim = async ({ queue }: Session, workerId: string) => {
       const order = { workerId, routes: [serverRoute], lanes: [{ lane: sharedLane, count: 5 }], hosts: [] }
       const claimed = await queue.claim({ ...order, batchesMax: 5 })
-      inHand.set(workerId, claimed)
+      inFlight.set(workerId, claimed)
       return claimed
     }
     const finishAll = async ({ queue }: Session, workerId: string, good: boolean) => {
-      const { live } = inHand.get(workerId)!
-      inHand.delete(workerId)
+      const { live } = inFlight.get(workerId)!
+      inFlight.delete(workerId)
       const ends = live.map(({ executionId, fence, attempt }) => {
         const ending = good || dice.between(0, 3) > 0 ? s.succeeded() : s.failed()
         return { executionId, fence, attempt, ending }
@@ -85,7 +85,7 @@ for (const version of POSTGRES_VERSIONS) {
         await claim(session, workerId)
         if (dice.between(0, 4) > 0) await finishAll(session, workerId, false)
         // It dies with what it holds.
-        else await session.upkeep.reclaim({ workerId, beats: 0 })
+        else await session.maintenance.reclaim({ workerId, beats: 0 })
       },
       async cancel({ graphRuns }: Session) {
         if (runIds.length > 0) await graphRuns.cancel({ tenantId, runId: dice.pick(runIds), message: 'stop' })

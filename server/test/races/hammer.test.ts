@@ -18,7 +18,7 @@ async function createWorld(t: TestContext) {
     Array.from({ length: 12 }, (_, i) => s.createJob({ overlapPolicy: i < 8 ? 'SKIP' : 'ALLOW' })),
   )
   /** Claimed and not finished, by worker. */
-  const inHand = new Map<string, Claimed>()
+  const inFlight = new Map<string, Claimed>()
   /** The next second of each job, per scheduler: each fires every slot in order. */
   const schedulers = new WeakMap<Session, Map<string, number>>()
 
@@ -68,16 +68,16 @@ async function createWorld(t: TestContext) {
       const lanes = [{ lane: sharedLane, count: pick([1, 2, 10]) }]
       const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
       try {
-        inHand.set(workerId, await queue.claim(order))
+        inFlight.set(workerId, await queue.claim(order))
       } catch (error) {
         // Declared dead before its first claim: what a claim in flight meets then.
         assert.equal((error as { code?: string }).code, '23503')
       }
-      for (const old of [...inHand.keys()].slice(0, -6)) inHand.delete(old)
+      for (const old of [...inFlight.keys()].slice(0, -6)) inFlight.delete(old)
     },
     /** Reports what a worker holds, now and then twice at once, and keeps it in hand: it may come again. */
     async finish({ queue }: Session) {
-      const [workerId, claimed] = pick([...inHand]) ?? []
+      const [workerId, claimed] = pick([...inFlight]) ?? []
       if (workerId === undefined || claimed === undefined) return
       const batches = shuffle(claimed.batches).map(({ batchId, fence, positions }) => ({
         batchId,
@@ -90,13 +90,13 @@ async function createWorld(t: TestContext) {
       })
       await Promise.all([queue.finishBatches(workerId, batches), queue.finishLive(workerId, live)])
     },
-    async reclaim({ upkeep }: Session) {
-      const lease = pick(await upkeep.watch())
-      if (lease !== undefined) await upkeep.reclaim(lease)
+    async reclaim({ maintenance }: Session) {
+      const lease = pick(await maintenance.watch())
+      if (lease !== undefined) await maintenance.reclaim(lease)
     },
-    wake: ({ upkeep }: Session) => upkeep.wake(pick([1, 100])),
+    wake: ({ maintenance }: Session) => maintenance.wake(pick([1, 100])),
     async release(session: Session) {
-      await releaseAll(session, shuffle(await session.upkeep.findWaiting(null, 10)))
+      await releaseAll(session, shuffle(await session.maintenance.findWaiting(null, 10)))
     },
     async redrive({ deadLetters }: Session) {
       const { tenantId } = jobs[0]!
@@ -109,9 +109,9 @@ async function createWorld(t: TestContext) {
       }))
       await deadLetters.redrive({ tenantId, letters })
     },
-    async returnUnknown({ queue }: Session) {
-      const workerId = pick([...inHand.keys()])
-      if (workerId !== undefined) await queue.returnUnknown(workerId, [])
+    async releaseUnknown({ queue }: Session) {
+      const workerId = pick([...inFlight.keys()])
+      if (workerId !== undefined) await queue.releaseUnknown(workerId, [])
     },
   }
   return { client, address, moves, sessions: [openSession(t, address), openSession(t, address)] as const }
@@ -128,12 +128,12 @@ const pairs: readonly (readonly [Move, Move])[] = [
   ['claim', 'reclaim'],
   ['finish', 'finish'],
   ['finish', 'reclaim'],
-  ['finish', 'returnUnknown'],
+  ['finish', 'releaseUnknown'],
   ['release', 'release'],
   ['release', 'trigger'],
   ['wake', 'claim'],
   ['redrive', 'release'],
-  ['reclaim', 'returnUnknown'],
+  ['reclaim', 'releaseUnknown'],
 ]
 
 for (const pair of pairs) {

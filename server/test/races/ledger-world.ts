@@ -11,11 +11,11 @@ import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { Releaser } from '../../src/maintenance/release-waiting.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
-import { TimerWheel } from '../../src/scheduler/due-queue.ts'
-import { findOverdue, loadWindow, takeChanges } from '../../src/scheduler/fill-window.ts'
+import { DueQueue } from '../../src/scheduler/due-queue.ts'
+import { fillWindow, findOverdue, takeChanges } from '../../src/scheduler/fill-window.ts'
 import { fireDue } from '../../src/scheduler/fire-due.ts'
-import { Window } from '../../src/scheduler/load-window.ts'
-import { HoldUps } from '../../src/scheduler/outage-detector.ts'
+import { LoadWindow } from '../../src/scheduler/load-window.ts'
+import { OutageDetector } from '../../src/scheduler/outage-detector.ts'
 import type { Decision } from '../conformance/jobs/changes.ts'
 import type { Race, Session } from './sessions.ts'
 
@@ -33,14 +33,14 @@ export type Begins = Map<string, EpochMs>
 
 /** A scheduler that holds everything, and now and then starts anew. */
 export function createScheduler({ slots }: Session, { s }: Race) {
-  let wheel = new TimerWheel()
-  let window = new Window()
+  let dueQueue = new DueQueue()
+  let window = new LoadWindow()
   window.hold(allPartitions)
   const lanes = new LaneChooser()
-  let holdUps = new HoldUps()
-  const loadDeps = () => ({ clock, slots, wheel, window, onPut() {}, onReload() {} })
+  let outages = new OutageDetector()
+  const loadDeps = () => ({ clock, slots, dueQueue, window, onPut() {}, onReload() {} })
   return {
-    load: () => loadWindow(loadDeps()),
+    load: () => fillWindow(loadDeps()),
     takeChanges: () => takeChanges(loadDeps()),
     findOverdue: () => findOverdue(loadDeps()),
     fire: () =>
@@ -49,12 +49,12 @@ export function createScheduler({ slots }: Session, { s }: Race) {
           clock,
           ids: s.ids,
           slots,
-          wheel,
+          dueQueue,
           window,
           lanes,
-          holdUps,
+          outages,
           few: { firedSinceMs: null },
-          taker: null,
+          direct: null,
           onEnqueued() {},
           onOwed() {},
         },
@@ -62,17 +62,17 @@ export function createScheduler({ slots }: Session, { s }: Race) {
       ),
     async restart() {
       if (Math.random() >= 0.01) return
-      wheel = new TimerWheel()
-      holdUps = new HoldUps()
-      window = new Window()
+      dueQueue = new DueQueue()
+      outages = new OutageDetector()
+      window = new LoadWindow()
       window.hold(allPartitions)
     },
   }
 }
 
-export function createReleaser({ upkeep }: Session, ids: Race['s']['ids']): Releaser {
+export function createReleaser({ maintenance }: Session, ids: Race['s']['ids']): Releaser {
   const told = { onReady() {}, onCancelled() {}, onPlanned() {} }
-  return new Releaser({ clock, ids, lanes: new LaneChooser(), upkeep, ...told })
+  return new Releaser({ clock, ids, lanes: new LaneChooser(), maintenance, ...told })
 }
 
 /** Changes a job and remembers where the slots of the version begin that this made. */
@@ -97,9 +97,9 @@ export async function changeNoted(
 /** Ends whatever is under way, until nothing is. */
 export async function drain({ s, client, first }: Race): Promise<void> {
   const releaser = createReleaser(first, s.ids)
-  for (const lease of await s.upkeep.watch()) await s.upkeep.reclaim(lease)
+  for (const lease of await s.maintenance.watch()) await s.maintenance.reclaim(lease)
   for (let rounds = 0; rounds < 2_000; rounds++) {
-    await first.upkeep.wake(100)
+    await first.maintenance.wake(100)
     await releaser.step()
     await runAll(s)
     const { rows } = await client.query(

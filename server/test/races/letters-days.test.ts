@@ -154,7 +154,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await firing, [])
     assert.deepEqual(
       (await second.slots.fire(others)).map(({ answer }) => answer),
-      ['taken', 'taken'],
+      ['already_recorded', 'already_recorded'],
     )
     assert.equal(Object.keys(await placesOf(client)).length, 2)
     await assertWhole(client)

@@ -78,7 +78,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(reportBatched)
     const reporting = reportAll(first, given, marks)
     await held.reached
-    const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.equal(await reclaiming, 'reclaimed')
@@ -91,7 +91,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = first.holdAfter(noteBatched)
     const noting = noteAll(first, marks)
     await held.reached
-    const reclaiming = second.upkeep.reclaim({ workerId, beats: 0 })
+    const reclaiming = second.maintenance.reclaim({ workerId, beats: 0 })
     await waiting()
     held.resume()
     assert.deepEqual(await noting, new Array(4).fill('noted'))
@@ -103,7 +103,7 @@ for (const version of POSTGRES_VERSIONS) {
       const { first, second, waiting } = given
       const { workerId, marks } = await holdMarks(given)
       const held = first.holdAfter(statement)
-      const reclaiming = first.upkeep.reclaim({ workerId, beats: 0 })
+      const reclaiming = first.maintenance.reclaim({ workerId, beats: 0 })
       await held.reached
       const noting = noteAll(second, marks)
       await waiting()

@@ -12,9 +12,9 @@ import type { NewJob } from '../../src/ports/jobs.ts'
 import type { Done, Once, Reply, RunOutcome, WriteStores } from '../../src/ports/requests.ts'
 import { Database, type Queries, type Rows } from '../../src/postgres/connection/database.ts'
 import { insertJobs, insertTriggers } from '../../src/postgres/jobs/jobs.sql.ts'
-import { StoredJobs } from '../../src/postgres/jobs/jobs.ts'
+import { PostgresJobs } from '../../src/postgres/jobs/jobs.ts'
 import { claimKeys, insertReplies } from '../../src/postgres/jobs/requests.sql.ts'
-import { StoredRequests } from '../../src/postgres/jobs/requests.ts'
+import { PostgresRequests } from '../../src/postgres/jobs/requests.ts'
 import { cleanUp } from '../cleanup.ts'
 import { change, pause, remove } from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
@@ -100,7 +100,7 @@ function openDeaf(t: Parameters<typeof createRace>[0], { address }: Race) {
   const deps = { timers: realTimers, random: realRandom }
   const database = new DeafDatabase(deps, { name: 'deaf', address, connectionsMax: 4 })
   cleanUp(t, () => database[Symbol.asyncDispose]())
-  return { jobs: new StoredJobs(database), requests: new StoredRequests(database) }
+  return { jobs: new PostgresJobs(database), requests: new PostgresRequests(database) }
 }
 
 for (const version of POSTGRES_VERSIONS) {

@@ -296,7 +296,7 @@ for (const version of POSTGRES_VERSIONS) {
           (await firing).map(({ answer }) => answer),
           ['buffered'],
         )
-        assert.deepEqual(await answersOf(second, same), ['taken'])
+        assert.deepEqual(await answersOf(second, same), ['already_recorded'])
         const last = policy === 'BUFFER_ONE' ? 'overlap' : 'buffered'
         assert.deepEqual(await answersOf(second, later), [last])
         const { rowCount } = await client.query(`SELECT FROM live WHERE state = 'waiting'`)

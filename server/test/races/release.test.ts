@@ -170,12 +170,12 @@ for (const version of POSTGRES_VERSIONS) {
       await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
     }
     const held = first.holdAfter(wakeRetries)
-    const waking = first.upkeep.wake(2)
+    const waking = first.maintenance.wake(2)
     await held.reached
-    assert.equal(await second.upkeep.wake(5), 1)
+    assert.equal(await second.maintenance.wake(5), 1)
     held.resume()
     assert.equal(await waking, 2)
-    assert.equal(await second.upkeep.wake(5), 0)
+    assert.equal(await second.maintenance.wake(5), 0)
     const { live } = await s.claim(workerId)
     assert.deepEqual(
       live.map(({ attempt, fence }) => [attempt, fence]),

@@ -137,10 +137,10 @@ test('what is blocked of a job is not walked through to see what is under way, a
 
 interface Plan {
   'Rows Removed by Filter'?: number
-  Plans?: Plan[]
+  PlannedJobs?: Plan[]
 }
 
 /** Rows that were read and not wanted. */
-function removedIn({ 'Rows Removed by Filter': own = 0, Plans: below = [] }: Plan): number {
+function removedIn({ 'Rows Removed by Filter': own = 0, PlannedJobs: below = [] }: Plan): number {
   return below.reduce((sum, plan) => sum + removedIn(plan), own)
 }

@@ -13,27 +13,27 @@ import type { Sql } from '../../src/lib/sql.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Released } from '../../src/ports/maintenance.ts'
-import { StoredSecrets } from '../../src/postgres/access/secrets.ts'
+import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
 import { Database, type Queries, type Rows } from '../../src/postgres/connection/database.ts'
-import { StoredGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { StoredRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { StoredDeadLetters } from '../../src/postgres/history/dead-letters.ts'
-import { StoredHistory } from '../../src/postgres/history/history.ts'
-import { StoredLogs } from '../../src/postgres/history/logs.ts'
-import { StoredCalendars } from '../../src/postgres/jobs/calendars.ts'
-import { StoredJobs } from '../../src/postgres/jobs/jobs.ts'
-import { StoredOperations } from '../../src/postgres/jobs/operations.ts'
-import { StoredRequests } from '../../src/postgres/jobs/requests.ts'
-import { StoredAttempts } from '../../src/postgres/queue/attempts.ts'
-import { StoredControl } from '../../src/postgres/queue/control.ts'
-import { StoredUpkeep } from '../../src/postgres/queue/maintenance.ts'
+import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
+import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
+import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
+import { PostgresHistory } from '../../src/postgres/history/history.ts'
+import { PostgresLogs } from '../../src/postgres/history/logs.ts'
+import { PostgresCalendars } from '../../src/postgres/jobs/calendars.ts'
+import { PostgresJobs } from '../../src/postgres/jobs/jobs.ts'
+import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
+import { PostgresRequests } from '../../src/postgres/jobs/requests.ts'
+import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
+import { PostgresControl } from '../../src/postgres/queue/control.ts'
+import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
 import { finishBatches, finishSucceeded } from '../../src/postgres/queue/queue.sql.ts'
-import { StoredQueue } from '../../src/postgres/queue/queue.ts'
-import { StoredRoutes } from '../../src/postgres/queue/routes.ts'
-import { StoredWorkers } from '../../src/postgres/queue/workers.ts'
-import { StoredPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { firePlain, fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
-import { StoredSlots } from '../../src/postgres/scheduling/slots.ts'
+import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
+import { PostgresRoutes } from '../../src/postgres/queue/routes.ts'
+import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
+import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
+import { fireFast, fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
+import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
 import { cleanUp } from '../cleanup.ts'
 import { createScenario } from '../conformance/scenario.ts'
 import { connect, createDatabase, type PostgresVersion, type TestAddress } from '../database.ts'
@@ -72,28 +72,28 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
   const deps = { timers: realTimers, random: realRandom }
   const database = new HeldDatabase(deps, { name, address, connectionsMax: 8 })
   cleanUp(t, () => database[Symbol.asyncDispose]())
-  const workers = new StoredWorkers(database)
+  const workers = new PostgresWorkers(database)
   return {
     database,
-    jobs: new StoredJobs(database),
-    slots: new StoredSlots(database),
-    queue: new StoredQueue(database),
-    attempts: new StoredAttempts(database),
-    logs: new StoredLogs(database),
-    routes: new StoredRoutes(database),
-    secrets: new StoredSecrets(database),
-    upkeep: new StoredUpkeep(database),
+    jobs: new PostgresJobs(database),
+    slots: new PostgresSlots(database),
+    queue: new PostgresQueue(database),
+    attempts: new PostgresAttempts(database),
+    logs: new PostgresLogs(database),
+    routes: new PostgresRoutes(database),
+    secrets: new PostgresSecrets(database),
+    maintenance: new PostgresMaintenance(database),
     leases: workers,
     workers,
-    partitions: new StoredPartitions(database),
-    history: new StoredHistory(database),
-    deadLetters: new StoredDeadLetters(database),
-    control: new StoredControl(database),
-    calendars: new StoredCalendars(database),
-    operations: new StoredOperations(database),
-    requests: new StoredRequests(database),
-    graphRuns: new StoredGraphRuns(database),
-    runSteps: new StoredRunSteps(database),
+    partitions: new PostgresPartitions(database),
+    history: new PostgresHistory(database),
+    deadLetters: new PostgresDeadLetters(database),
+    control: new PostgresControl(database),
+    calendars: new PostgresCalendars(database),
+    operations: new PostgresOperations(database),
+    requests: new PostgresRequests(database),
+    graphRuns: new PostgresGraphRuns(database),
+    runSteps: new PostgresRunSteps(database),
     ids: new UuidV7(() => epochMs(Date.now()), realRandom),
     /** Holds the next transaction that comes to this statement, before it or with its work done and uncommitted. */
     holdBefore: (statement: Sql) => database.hold(statement, 'before'),
@@ -103,10 +103,10 @@ export function openSession(t: TestContext, address: TestAddress, name = 'race')
 
 /** Lets go what may go of these jobs, as the release loop of one process does it. */
 export function releaseAll(
-  { upkeep, ids }: Pick<Session, 'upkeep' | 'ids'>,
+  { maintenance, ids }: Pick<Session, 'maintenance' | 'ids'>,
   jobIds: readonly string[],
 ): Promise<Released> {
-  return upkeep.release(jobIds, (job, keys) => {
+  return maintenance.release(jobIds, (job, keys) => {
     const plan = planRelease(job, keys)
     const place = { lane: sharedLane, priority: job.priority }
     const { graphId } = job
@@ -199,7 +199,7 @@ class HeldDatabase extends Database {
 
 /** Statements that do what is plain, and leave the rest to another one: a test that holds this one means both. */
 const firstLooks = new Map([
-  [firePlain.name, fireSlots.name],
+  [fireFast.name, fireSlots.name],
   [finishSucceeded.name, finishBatches.name],
 ])
 

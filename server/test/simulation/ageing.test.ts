@@ -55,12 +55,15 @@ test('a fresh priority 1 passes priority 5 that waits', async () => {
   const waiting = load.enqueue({ ...place, priority: 5, count: 5_000 })
   await sim.advance(30_000)
   const startedBefore = load.starts().size
-  const { inHand } = load
+  const { inFlight } = load
   const [urgent] = load.enqueue({ ...place, priority: 1, count: 1 })
   await sim.advance(10_000)
   const start = load.starts().get(urgent!.executionId)
   assert.ok(start !== undefined, 'it did not start within 10 s')
   assert.ok(waiting.length - startedBefore > 1_000, 'too little waited')
   const between = start.order - startedBefore
-  assert.ok(between <= inHand, `${between} of those that waited went before it, ${inHand} of them in hand`)
+  assert.ok(
+    between <= inFlight,
+    `${between} of those that waited went before it, ${inFlight} of them in flight`,
+  )
 })

@@ -2,8 +2,8 @@
 // the code that ends attempts for the real one. It keeps nothing: a word whose answer was lost is said again.
 import assert from 'node:assert/strict'
 import { endAttempts } from '../../src/api/executions/end-attempts.ts'
-import { KnownDefinitions } from '../../src/api/workers/definition-cache.ts'
-import type { AttemptWord } from '../../src/domain/queue/attempt.ts'
+import { DefinitionCache } from '../../src/api/workers/definition-cache.ts'
+import type { AttemptReport } from '../../src/domain/queue/attempt.ts'
 import { type AttemptOfTenant, readAttemptToken } from '../../src/domain/queue/attempt-token.ts'
 import { HmacSha256 } from '../../src/lib/hmac.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
@@ -12,13 +12,13 @@ import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
 import type { Wakeup } from '../../src/ports/wakeup.ts'
-import type { StoredPorts } from './ports.ts'
+import type { PostgresPorts } from './ports.ts'
 
 export interface ApiDeps {
   clock: Clock
   random: Random
   wakeup: Wakeup
-  ports: Pick<StoredPorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
+  ports: Pick<PostgresPorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
 }
 
 /** Whose attempt it is, as the target heard it. */
@@ -33,12 +33,12 @@ const acceptedStatus = 202
 
 export class SimulatedApi {
   readonly #deps: ApiDeps
-  readonly #definitions: KnownDefinitions
+  readonly #definitions: DefinitionCache
   #key: HmacSha256 | null = null
 
   constructor(deps: ApiDeps) {
     this.#deps = deps
-    this.#definitions = new KnownDefinitions(deps.ports.queue)
+    this.#definitions = new DefinitionCache(deps.ports.queue)
   }
 
   /** How the attempt ended. Rejects when the store did not answer. */
@@ -97,7 +97,7 @@ export class SimulatedApi {
   }
 }
 
-function toWord({ startedAt }: HeldAttempt, status: 'succeeded' | 'failed', clock: Clock): AttemptWord {
+function toWord({ startedAt }: HeldAttempt, status: 'succeeded' | 'failed', clock: Clock): AttemptReport {
   const now = clock.databaseNow()
   return {
     startedAt,

@@ -53,7 +53,7 @@ export function createLink(deps: LinkDeps): Caller {
   return (name, method, args) => {
     // Nothing is asked: no store we have makes a round trip for that.
     const last = args.at(-1)
-    const isNothing = Array.isArray(last) && last.length === 0 && name !== 'queue.returnUnknown'
+    const isNothing = Array.isArray(last) && last.length === 0 && name !== 'queue.releaseUnknown'
     if (isNothing) return method(...args)
     const fate = drawFate(random, deps.rates())
     const call = new Call(deps, { name, method, args, fate })

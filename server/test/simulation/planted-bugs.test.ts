@@ -4,9 +4,9 @@ import test from 'node:test'
 import type { JobState, JobWrite } from '../../src/domain/jobs/job-change.ts'
 import { KeyCounts, type WaitingJob } from '../../src/domain/queue/release.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
-import type { Upkeep } from '../../src/ports/maintenance.ts'
+import type { Maintenance } from '../../src/ports/maintenance.ts'
 import type { Claimed, ClaimOrder } from '../../src/ports/queue.ts'
-import type { FireAnswer, FiredAndTaken, SlotToFire } from '../../src/ports/slots.ts'
+import type { FireAnswer, FiredAndClaimed, SlotToFire } from '../../src/ports/slots.ts'
 import { SeededRandom } from '../virtual-world.ts'
 import { everySo, findBroken } from './find-broken.ts'
 import type { Caller } from './ports.ts'
@@ -40,7 +40,7 @@ test('a finish that is dropped silently is found', async () => {
     return async (name, method, args) =>
       /^queue\.finish/.test(name) && isSome(args) && isDue() ? answer : method(...args)
   })
-  // Nothing is stuck for it: upkeep ends what nobody ends. But then it is called again for no reason.
+  // Nothing is stuck for it: maintenance ends what nobody ends. But then it is called again for no reason.
   assert.ok(broken.has('I15'), `only ${[...broken]}`)
 })
 
@@ -63,7 +63,7 @@ test('a word of a target that is refused though it came in time is found', async
 
 test('an attempt that is timed out before its time is found', async () => {
   const broken = await findBroken(({ store }) => async (name, method, args) => {
-    if (name === 'upkeep.findOverdue') {
+    if (name === 'maintenance.findOverdue') {
       const awaiting = [...store.live.values()].filter(({ state }) => state === 'awaiting')
       for (const row of awaiting.slice(0, 1)) store.changeLive(row, { deadline: store.now() })
     }
@@ -132,8 +132,8 @@ test('a delete that leaves executions behind is found', async () => {
 
 test('a release that does not count what is under way is found', async () => {
   const bug: Caller = async (name, method, args) => {
-    if (name !== 'upkeep.release') return method(...args)
-    const [jobIds, decide] = args as Parameters<Upkeep['release']>
+    if (name !== 'maintenance.release') return method(...args)
+    const [jobIds, decide] = args as Parameters<Maintenance['release']>
     return method(jobIds, (job: WaitingJob) => decide({ ...job, underWay: 0 }, new KeyCounts()))
   }
   // So many that some of one key meet.
@@ -162,8 +162,8 @@ function tamperWithChanges({ jobs }: Tables, bug: (state: JobState, write: JobWr
 }
 
 /** Into the hands of a worker, or not. */
-const isFire = (name: string) => name === 'slots.fire' || name === 'slots.fireAndTake'
+const isFire = (name: string) => name === 'slots.fire' || name === 'slots.fireAndClaim'
 
 function answersOf(answer: unknown): FireAnswer[] {
-  return Array.isArray(answer) ? answer : (answer as FiredAndTaken).answers
+  return Array.isArray(answer) ? answer : (answer as FiredAndClaimed).answers
 }

@@ -6,7 +6,7 @@ import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
 import type { Jobs } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
 import type { Logs } from '../../src/ports/logs.ts'
-import type { Upkeep } from '../../src/ports/maintenance.ts'
+import type { Maintenance } from '../../src/ports/maintenance.ts'
 import type { Operations } from '../../src/ports/operations.ts'
 import type { Partitions } from '../../src/ports/partitions.ts'
 import type { Queue } from '../../src/ports/queue.ts'
@@ -14,13 +14,13 @@ import type { Requests } from '../../src/ports/requests.ts'
 import type { Secrets } from '../../src/ports/secrets.ts'
 import type { Slots } from '../../src/ports/slots.ts'
 
-export interface StoredPorts {
+export interface PostgresPorts {
   slots: Slots
   queue: Queue
   attempts: Attempts
   logs: Logs
   secrets: Secrets
-  upkeep: Upkeep
+  maintenance: Maintenance
   leases: Leases
   partitions: Partitions
   runSteps: RunSteps
@@ -35,14 +35,14 @@ export type Method = (...args: unknown[]) => Promise<unknown>
 /** Makes a call of a method by its own rules. */
 export type Caller = (name: string, method: Method, args: unknown[]) => Promise<unknown>
 
-export function wrapPorts(ports: StoredPorts, call: Caller): StoredPorts {
+export function wrapPorts(ports: PostgresPorts, call: Caller): PostgresPorts {
   return {
     slots: wrapPort('slots', ports.slots, call),
     queue: wrapPort('queue', ports.queue, call),
     attempts: wrapPort('attempts', ports.attempts, call),
     logs: wrapPort('logs', ports.logs, call),
     secrets: wrapPort('secrets', ports.secrets, call),
-    upkeep: wrapPort('upkeep', ports.upkeep, call),
+    maintenance: wrapPort('maintenance', ports.maintenance, call),
     leases: wrapPort('leases', ports.leases, call),
     partitions: wrapPort('partitions', ports.partitions, call),
     runSteps: wrapPort('runSteps', ports.runSteps, call),

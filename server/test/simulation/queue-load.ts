@@ -54,7 +54,7 @@ export class QueueLoad {
   }
 
   /** What workers hold at present, started or not. */
-  get inHand(): number {
+  get inFlight(): number {
     let count = 0
     for (const { batches, live } of this.#sim.tables.store.leases.values()) {
       count += live.size

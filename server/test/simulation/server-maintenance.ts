@@ -1,4 +1,4 @@
-// Upkeep and chores of one simulated server, as `wire-scheduler.ts` and `wire-chores.ts` start them.
+// Maintenance and chores of one simulated server, as `wire-scheduler.ts` and `wire-chores.ts` start them.
 import { LaneChooser } from '../../src/domain/queue/lane.ts'
 import { createLeaseWatch, reclaimEveryMs, reclaimLost } from '../../src/maintenance/reclaim-lost.ts'
 import { redriveDue, redriveDueEveryMs } from '../../src/maintenance/redrive-due.ts'
@@ -6,20 +6,25 @@ import { lookForWaitingEveryMs, Releaser } from '../../src/maintenance/release-w
 import { resumePaused, resumePausedEveryMs } from '../../src/maintenance/resume-paused.ts'
 import { runOperation, runOperationsEveryMs } from '../../src/maintenance/run-operations.ts'
 import { lookForRunsEveryMs, RunStepper } from '../../src/maintenance/step-runs.ts'
-import { type AfterTimeOut, Calm, timeOutEveryMs, timeOutOverdue } from '../../src/maintenance/time-out.ts'
+import {
+  type AfterTimeOut,
+  StoreUptime,
+  timeOutEveryMs,
+  timeOutOverdue,
+} from '../../src/maintenance/time-out.ts'
 import { wakeEveryMs, wakeReady } from '../../src/maintenance/wake-ready.ts'
 import type { RoleDeps } from './server.ts'
 
-export function startUpkeep(deps: RoleDeps): void {
+export function startMaintenance(deps: RoleDeps): void {
   const { world, ports, pollFactor, watchFactor, startLoop, send, on, isStopping } = deps
-  const { upkeep, runSteps } = ports
+  const { maintenance, runSteps } = ports
   const onReady = () => send('queue')
   const onCancelled = () => send('cancels')
   const lanes = new LaneChooser()
   const watch = createLeaseWatch()
   startLoop('reclaim lost workers', reclaimEveryMs * watchFactor, async () => {
     if (isStopping()) return 'idle'
-    const reclaimed = await reclaimLost({ clock: world.clock, upkeep }, watch)
+    const reclaimed = await reclaimLost({ clock: world.clock, maintenance }, watch)
     if (reclaimed > 0) {
       onReady()
       send('waiting')
@@ -27,12 +32,12 @@ export function startUpkeep(deps: RoleDeps): void {
     return 'idle'
   })
   const retries = startLoop('wake retries', wakeEveryMs * pollFactor, () =>
-    wakeReady({ ...world, upkeep, onReady }),
+    wakeReady({ ...world, maintenance, onReady }),
   )
   on('retries', () => retries.wake())
   const onPlanned = () => send('changes')
-  const releaser = new Releaser({ ...world, lanes, upkeep, onReady, onCancelled, onPlanned })
-  const waiting = startLoop('release what waits', lookForWaitingEveryMs * pollFactor, async () => {
+  const releaser = new Releaser({ ...world, lanes, maintenance, onReady, onCancelled, onPlanned })
+  const waiting = startLoop('release waiting', lookForWaitingEveryMs * pollFactor, async () => {
     const more = await releaser.step()
     if (more !== 'idle') runs.wake()
     return rarer(more, pollFactor)
@@ -45,18 +50,18 @@ export function startUpkeep(deps: RoleDeps): void {
     waiting.wake()
     runs.wake()
   })
-  const calm = new Calm()
+  const storeUptime = new StoreUptime()
   const onTimedOut = ({ retries: hasRetries, running }: AfterTimeOut) => {
     send('waiting')
     if (hasRetries) send('retries')
     if (running) send('cancels')
   }
-  startLoop('time out what is overdue', timeOutEveryMs * watchFactor, () =>
-    timeOutOverdue({ ...world, upkeep, onTimedOut }, calm),
+  startLoop('time out overdue', timeOutEveryMs * watchFactor, () =>
+    timeOutOverdue({ ...world, maintenance, onTimedOut }, storeUptime),
   )
 }
 
-export function startChores({ world, ports, pollFactor, startLoop, send, on }: RoleDeps): void {
+export function startBackgroundWork({ world, ports, pollFactor, startLoop, send, on }: RoleDeps): void {
   const { jobs, deadLetters, operations } = ports
   const lanes = new LaneChooser()
   const onChanged = () => send('changes')

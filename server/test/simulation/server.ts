@@ -1,4 +1,4 @@
-// One simulated server: the real clock, scheduler, worker and upkeep, wired to loops as `wire.ts`, `wire-scheduler.ts`
+// One simulated server: the real clock, scheduler, worker and maintenance, wired to loops as `wire.ts`, `wire-scheduler.ts`
 // and `wire-worker.ts` do it. A restart is a new one of these: whatever the old one knew is gone with it.
 import { triggerNow } from '../../src/api/jobs/trigger-now.ts'
 import { workerBeatMs } from '../../src/domain/queue/worker.ts'
@@ -17,19 +17,19 @@ import { schedulerBeatMs, shareEveryMs } from '../../src/scheduler/hold-partitio
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
 import { refreshKeysEveryMs } from '../../src/worker/call-signer.ts'
 import { claimEveryMs } from '../../src/worker/claim.ts'
-import { lookForCancelsEveryMs, Worker } from '../../src/worker/worker.ts'
+import { pollCancellationsEveryMs, Worker } from '../../src/worker/worker.ts'
 import { SeededRandom, type VirtualWorld } from '../virtual-world.ts'
 import { type Gate, GatedHttp, GatedTimers } from './gate.ts'
-import type { StoredPorts } from './ports.ts'
+import type { PostgresPorts } from './ports.ts'
 import { createServerClock, type HostClock, HostTimers } from './server-clock.ts'
-import { startChores, startUpkeep } from './server-maintenance.ts'
+import { startBackgroundWork, startMaintenance } from './server-maintenance.ts'
 
 export type ServerRole = 'scheduler' | 'worker'
 
 export interface ServerDeps {
   world: VirtualWorld
   gate: Gate
-  ports: StoredPorts
+  ports: PostgresPorts
   /** Where the database's clock is read. */
   clockQueries: Queries
   seed: number
@@ -51,7 +51,7 @@ export interface ServerOptions {
 /** What roles are wired with. */
 export interface RoleDeps {
   world: World
-  ports: StoredPorts
+  ports: PostgresPorts
   pollFactor: number
   /** As `pollFactor`, for whoever watches leases. */
   watchFactor: number
@@ -65,7 +65,7 @@ export interface RoleDeps {
 const tendIdleMs = 1_000
 const finishIdleMs = 1_000
 const drainLookMs = 10
-const farewellMsMax = 500
+const shutdownMsMax = 500
 // As in `postgres/connection/wakeup.ts`.
 const coalesceMs = 20
 /** Whoever looks at leases more rarely than that takes himself for one who stood still. */
@@ -138,10 +138,10 @@ export class SimulatedServer {
     const farewell = (said: Promise<unknown>) =>
       withDeadline(
         timers,
-        farewellMsMax,
+        shutdownMsMax,
         said.catch(() => {}),
       )
-    await withDeadline(timers, 2 * farewellMsMax, this.#endLoops())
+    await withDeadline(timers, 2 * shutdownMsMax, this.#endLoops())
     if (this.#scheduler !== null) await farewell(this.#scheduler.lease.leave())
     if (worker !== null) await farewell(worker.release())
     return wasIdle ? 'idle' : 'cut short'
@@ -149,8 +149,8 @@ export class SimulatedServer {
 
   /** As by a request without a key: its worker may take it with the commit. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome> {
-    const taker = this.#worker?.taker
-    return triggerNow({ jobs: this.#deps.ports.jobs, ...(taker && { taker }) }, order)
+    const direct = this.#worker?.direct
+    return triggerNow({ jobs: this.#deps.ports.jobs, ...(direct && { direct }) }, order)
   }
 
   /** A hint from another server. */
@@ -194,11 +194,15 @@ export class SimulatedServer {
     await worker.lease.beat()
     this.#startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat())
     const finish = this.#startLoop('finish executions', finishIdleMs * pollFactor, () => worker.finish())
-    const tend = this.#startLoop('tend executions', tendIdleMs * pollFactor, () => worker.tend())
+    const tend = this.#startLoop('expire batches', tendIdleMs * pollFactor, () => worker.tend())
     const claim = this.#startLoop('claim executions', claimEveryMs * pollFactor, () => worker.claim())
-    const cancels = this.#startLoop('look for cancels', lookForCancelsEveryMs, () => worker.lookForCancels())
+    const cancels = this.#startLoop('poll cancellations', pollCancellationsEveryMs, () =>
+      worker.pollCancellations(),
+    )
     this.#startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
-    const beside = this.#startLoop('claim beside', claimEveryMs * pollFactor, () => worker.claimBeside())
+    const beside = this.#startLoop('claim shared lane', claimEveryMs * pollFactor, () =>
+      worker.claimSharedLane(),
+    )
     this.#on('queue', () => claim.wake())
     this.#on('shared', () => {
       if (worker.isClaiming) beside.wake()
@@ -213,7 +217,7 @@ export class SimulatedServer {
       {
         ...this.#world,
         slots,
-        taker: this.#worker?.taker ?? null,
+        direct: this.#worker?.direct ?? null,
         partitions,
         lease: partitions,
         onHeld: () => load.wake(),
@@ -242,8 +246,8 @@ export class SimulatedServer {
     this.#startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat())
     this.#startLoop('share partitions', shareEveryMs * watchFactor, () => scheduler.lease.share())
     this.#on('changes', () => changes.wake())
-    startUpkeep(this.#role)
-    startChores(this.#role)
+    startMaintenance(this.#role)
+    startBackgroundWork(this.#role)
   }
 
   #startLoop(name: string, idleMs: number, step: Step): Loop {

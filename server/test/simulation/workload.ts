@@ -1,5 +1,5 @@
 // A hundred jobs of every kind and the targets they call: quick ones, slow ones, some that fail sometimes and some
-// that always do, some that answer later. Jobs are planned as the API plans them, most at the start, a few in the course of the day.
+// that always do, some that answer later. Jobs are planned as the API plannedJobs them, most at the start, a few in the course of the day.
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { ApiError } from '../../src/api/http/api-error.ts'
 import { planJob } from '../../src/api/jobs/plan-new-job.ts'

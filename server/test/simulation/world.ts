@@ -18,7 +18,7 @@ import type { GraphDeed } from './graph-deeds.ts'
 import type { GraphMember } from './graphs.ts'
 import { createLink, type LinkDeps, type Way } from './link.ts'
 import type { Order } from './orders.ts'
-import { type Caller, type StoredPorts, wrapPorts } from './ports.ts'
+import { type Caller, type PostgresPorts, wrapPorts } from './ports.ts'
 import { type ServerRole, SimulatedServer } from './server.ts'
 import { createClockQueries, type HostClock } from './server-clock.ts'
 import { type Running, Trouble } from './trouble.ts'
@@ -39,7 +39,7 @@ export interface SimulationOptions {
   /** See `DrawnOptions`. Default 0. */
   driftMax?: number
   /** Puts itself between the servers and the store: a planted bug. */
-  tamper?: (tables: Tables) => StoredPorts
+  tamper?: (tables: Tables) => PostgresPorts
   /** Whether to hash all that happens, for comparing two runs. Default false. */
   traced?: boolean
   /** Told of every store call as it is carried out or fails. */
@@ -202,7 +202,7 @@ export class Simulation {
     return new SimulatedApi({ clock, ports, random: this.randomOf('api decisions'), wakeup: { send } })
   }
 
-  #wrap(link: Caller): StoredPorts {
+  #wrap(link: Caller): PostgresPorts {
     return wrapPorts(this.options.tamper?.(this.tables) ?? this.tables, link)
   }
 

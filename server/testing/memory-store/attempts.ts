@@ -2,13 +2,13 @@
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 
 import type {
+  AttemptEnding,
   AttemptMark,
-  AttemptNote,
-  AttemptReport,
   Attempts,
+  AttemptUpdate,
   HeldAttempt,
-  NoteAnswer,
   ReportAnswer,
+  UpdateAnswer,
 } from '../../src/ports/attempts.ts'
 import { findUnderWay, isRunning, type UnderWay } from './cancel.ts'
 import { silentAtOf } from './deadlines.ts'
@@ -31,7 +31,7 @@ export class MemoryAttempts implements Attempts {
     })
   }
 
-  async report(reports: readonly AttemptReport[]): Promise<ReportAnswer> {
+  async report(reports: readonly AttemptEnding[]): Promise<ReportAnswer> {
     const answer: ReportAnswer = { refused: [], cancelled: [] }
     for (const one of reports) {
       const found = this.#findHeld(one)
@@ -46,8 +46,8 @@ export class MemoryAttempts implements Attempts {
     return answer
   }
 
-  async note(notes: readonly AttemptNote[]): Promise<NoteAnswer[]> {
-    return notes.map((note): NoteAnswer => {
+  async note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]> {
+    return notes.map((note): UpdateAnswer => {
       const { executionId } = note
       const found = this.#findHeld(note)
       if (found === null) return { executionId, state: 'gone' }
@@ -66,7 +66,7 @@ export class MemoryAttempts implements Attempts {
   }
 
   /** Its reply was lost, or somebody cancelled it before. What a time-out or a reclaim wrote is not what was said. */
-  #isRecorded({ executionId, attempt, workerId, ending }: AttemptReport): boolean {
+  #isRecorded({ executionId, attempt, workerId, ending }: AttemptEnding): boolean {
     const said = ending.kind === 'ended' ? ending.end.outcome : null
     const rows = this.#store.log
       .of(executionId)
@@ -78,13 +78,13 @@ export class MemoryAttempts implements Attempts {
     return found.place === 'live' ? found.row : takeOut(this.#store, found.batch, found.entry)
   }
 
-  #leave(found: UnderWay, { startedAt }: AttemptNote): LiveRow {
+  #leave(found: UnderWay, { startedAt }: AttemptUpdate): LiveRow {
     const row = leaveRunning(this.#store, this.#alone(found), startedAt ?? this.#store.now())
     if (startedAt !== undefined) this.#store.changeLive(row, { startedAt })
     return row
   }
 
-  #saidIn(note: AttemptNote, row: LiveRow): Partial<LiveRow> {
+  #saidIn(note: AttemptUpdate, row: LiveRow): Partial<LiveRow> {
     const { alive, startedAt = null, progress, message, checkpoint } = note
     const silentAt = alive ? silentAtOf(this.#store, row) : null
     const isHeard = [progress, message, checkpoint].some((said) => said !== undefined) || silentAt !== null

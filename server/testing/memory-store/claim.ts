@@ -71,7 +71,7 @@ export function sharedUpTo(
   return Math.min(batch?.rank ?? Infinity, row?.rank ?? Infinity)
 }
 
-/** Taken as it was made, with its definition: see `Taker`. */
+/** Taken as it was made, with its definition: see `DirectDispatch`. */
 export function takeLive(store: MemoryStore, row: LiveRow, lease: LeaseRow): ClaimedLive {
   return withDefinition(store, claimLive(store, row, lease))
 }

@@ -13,10 +13,10 @@ import { MemoryHistory } from './history.ts'
 import { MemoryJobVersions } from './job-versions.ts'
 import { MemoryJobs } from './jobs.ts'
 import { MemoryLogs } from './logs.ts'
-import { MemoryUpkeep } from './maintenance.ts'
+import { MemoryMaintenance } from './maintenance.ts'
 import { MemoryOperations } from './operations.ts'
 import { MemoryPartitions } from './partitions.ts'
-import { MemoryPlans } from './planned-jobs.ts'
+import { MemoryPlannedJobs } from './planned-jobs.ts'
 import { MemoryQueue } from './queue.ts'
 import { MemoryRequests } from './requests.ts'
 import { MemoryRoutes } from './routes.ts'
@@ -56,7 +56,7 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     routes: new MemoryRoutes(store),
     secrets: new MemorySecrets(store),
     sessions: new MemorySessions(store),
-    upkeep: new MemoryUpkeep(store),
+    maintenance: new MemoryMaintenance(store),
     runSteps: new MemoryRunSteps(store),
     leases: workers,
     workers,
@@ -65,6 +65,6 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     feed: new MemoryFeed(store),
     jobVersions: new MemoryJobVersions(store),
     activity: new MemoryActivity(store),
-    plans: new MemoryPlans(store),
+    plannedJobs: new MemoryPlannedJobs(store),
   }
 }

@@ -1,11 +1,11 @@
-// When upkeep ends what nobody else ends, in memory.
+// When maintenance ends what nobody else ends, in memory.
 import type { Execution } from '../../src/domain/jobs/job.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Overdue } from '../../src/ports/maintenance.ts'
 import type { LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-/** Workers keep the time themselves: upkeep is the net below them. */
+/** Workers keep the time themselves: maintenance is the net below them. */
 const netMs = 60_000
 /** How long a cancelled attempt may take to stop. */
 const cancelGraceMs = 30_000

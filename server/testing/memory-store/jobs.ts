@@ -155,15 +155,15 @@ export class MemoryJobs implements Jobs {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return { kind: 'not_found' }
     if (job.cursor.status === 'DELETED') return { kind: 'deleted' }
-    const upTo = order.taker === undefined ? 0 : sharedUpTo(this.#store, order.taker.route)
+    const upTo = order.direct === undefined ? 0 : sharedUpTo(this.#store, order.direct.route)
     const { row, ...made } = this.#makeTrigger(job, order)
-    return { kind: 'triggered', ...made, claimed: this.#take(row, order.taker, upTo) }
+    return { kind: 'triggered', ...made, claimed: this.#take(row, order.direct, upTo) }
   }
 
-  #take(row: LiveRow, taker: TriggerOrder['taker'], upTo: number): ClaimedLive | null {
-    const lease = taker && this.#store.leases.get(taker.workerId)
+  #take(row: LiveRow, direct: TriggerOrder['direct'], upTo: number): ClaimedLive | null {
+    const lease = direct && this.#store.leases.get(direct.workerId)
     if (lease === undefined || row.state !== 'ready' || row.runId !== null) return null
-    if (row.route !== taker!.route || row.lane !== sharedLane || row.rank >= upTo) return null
+    if (row.route !== direct!.route || row.lane !== sharedLane || row.rank >= upTo) return null
     return takeLive(this.#store, row, lease)
   }
 
@@ -204,12 +204,12 @@ export class MemoryJobs implements Jobs {
     const live = [...job.live].filter(({ state }) => state !== 'blocked')
     const count = batches.reduce((sum, batch) => sum + batch.count, 0)
     if (triggers.length + live.length + count > triggersWaitingMax) return { kind: 'too_many' }
-    const isPlain =
+    const isFastPath =
       version.overlapPolicy === 'ALLOW' && !hasOwnRows(version) && graphOfRoot(job.cursor) === null
     const runIds: string[] = []
     for (const { executionId, payload } of listTriggers(batches)) {
       const own = payload === null ? {} : { payloadOverride: JSON.parse(payload) as unknown }
-      if (isPlain) this.#enqueueTrigger(version, { executionId, lane, ...own })
+      if (isFastPath) this.#enqueueTrigger(version, { executionId, lane, ...own })
       else {
         const { runId } = this.#makeTrigger(job, { tenantId, jobId, executionId, lane, ...own })
         if (runId !== null) runIds.push(runId)

@@ -7,7 +7,7 @@ import type { MemoryStore } from './store.ts'
 
 /** Our own workers and those who beat have ended or left a batch long before. */
 const forgottenMs = 60_000
-const forgottenMax = 50
+const prunedMax = 50
 
 /** `row`: as it was taken out of its batch; `start`: of its time. */
 export function leaveRunning(store: MemoryStore, row: LiveRow, start: EpochMs): LiveRow {
@@ -23,7 +23,7 @@ export function leaveForgotten(store: MemoryStore): void {
   const forgotten = [...store.leases.values()]
     .flatMap(({ batches }) => [...batches].filter(({ claimedAt }) => claimedAt! <= before))
     .toSorted((a, b) => a.claimedAt! - b.claimedAt!)
-  for (const batch of forgotten.slice(0, forgottenMax)) {
+  for (const batch of forgotten.slice(0, prunedMax)) {
     for (const entry of batch.entries) leaveRunning(store, takeOut(store, batch, entry), batch.claimedAt!)
   }
 }

@@ -1,9 +1,9 @@
-// Upkeep in memory.
+// Maintenance in memory.
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { KeyCounts, type WaitingJob } from '../../src/domain/queue/release.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
-import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../../src/ports/maintenance.ts'
+import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../src/ports/maintenance.ts'
 import { isRunning } from './cancel.ts'
 import { overdueAt, overdueOf } from './deadlines.ts'
 import { leaveForgotten } from './leave.ts'
@@ -14,7 +14,7 @@ import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 import { MemoryWorkers } from './workers.ts'
 
-export class MemoryUpkeep implements Upkeep {
+export class MemoryMaintenance implements Maintenance {
   readonly #store: MemoryStore
   readonly #workers: MemoryWorkers
 

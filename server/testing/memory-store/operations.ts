@@ -43,7 +43,7 @@ export class MemoryOperations implements Operations {
     } as const
     const operation: Operation = { ...structuredClone(given), ...fresh }
     const { operationId, createdAt } = operation
-    this.#store.operations.set(operationId, { operation, nextAt: createdAt, failures: 0, inHand: false })
+    this.#store.operations.set(operationId, { operation, nextAt: createdAt, failures: 0, inFlight: false })
     return 'created'
   }
 
@@ -86,7 +86,7 @@ export class MemoryOperations implements Operations {
   async step(work: OperationWork): Promise<Operation | null> {
     const row = this.#takeDue()
     if (row === null) return null
-    row.inHand = true
+    row.inFlight = true
     try {
       const progress = await work(structuredClone(row.operation), this.#stores())
       const { done, skipped, after, waitMs, error } = progress
@@ -106,7 +106,7 @@ export class MemoryOperations implements Operations {
       this.#fail(row)
       throw error
     } finally {
-      row.inHand = false
+      row.inFlight = false
     }
   }
 
@@ -115,7 +115,7 @@ export class MemoryOperations implements Operations {
   }
 
   #takeDue(): OperationRow | null {
-    const first = this.#first((row) => !row.inHand)
+    const first = this.#first((row) => !row.inFlight)
     return first !== null && first.nextAt! <= this.#store.now() ? first : null
   }
 

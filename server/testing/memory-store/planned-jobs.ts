@@ -1,18 +1,18 @@
 // What jobs are about to do, in memory.
 import type { PlannedJob } from '../../src/domain/scheduling/forecast.ts'
-import type { PlanQuery, Plans } from '../../src/ports/planned-jobs.ts'
+import type { PlannedJobs, PlannedQuery } from '../../src/ports/planned-jobs.ts'
 import { calendarsOf } from './named-calendars.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-export class MemoryPlans implements Plans {
+export class MemoryPlannedJobs implements PlannedJobs {
   readonly #store: MemoryStore
 
   constructor(store: MemoryStore) {
     this.#store = store
   }
 
-  async listPlanned({ tenantId, after, limit }: PlanQuery): Promise<PlannedJob[]> {
+  async listPlanned({ tenantId, after, limit }: PlannedQuery): Promise<PlannedJob[]> {
     return [...this.#store.jobs.values()]
       .filter((job) => job.tenantId === tenantId && (after === null || job.jobId > after))
       .toSorted((a, b) => compareText(a.jobId, b.jobId))

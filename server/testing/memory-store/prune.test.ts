@@ -86,7 +86,7 @@ test('a slot whose record was pruned does not fire again', async () => {
   await s.fire(job, 3, { move: { slotAt: s.at(4), dueAt: s.at(4), decidedTo: s.at(3) } })
   prune()
   assert.equal(store.jobs.get(job.jobId)!.slots.size, 1)
-  for (const second of [0, 1, 2, 3]) assert.equal(await s.tryFire(job, second), 'taken')
+  for (const second of [0, 1, 2, 3]) assert.equal(await s.tryFire(job, second), 'already_recorded')
   assert.equal(await s.tryFire(job, 4), 'overlap')
 })
 

@@ -110,7 +110,7 @@ export class MemoryQueue implements Queue {
     })
   }
 
-  async returnUnknown(workerId: string, known: readonly string[]): Promise<number> {
+  async releaseUnknown(workerId: string, known: readonly string[]): Promise<number> {
     const lease = this.#store.leases.get(workerId)
     if (lease === undefined) return 0
     const executionIds = new Set(known)

@@ -43,7 +43,7 @@ export class MemoryRequests implements Requests {
     }
   }
 
-  async forget(limit: number): Promise<number> {
+  async prune(limit: number): Promise<number> {
     const { requests } = this.#store
     const old = [...requests].filter(([, row]) => this.#isOld(row)).slice(0, limit)
     for (const [place] of old) requests.delete(place)

@@ -135,7 +135,7 @@ export interface LiveRow {
   cancelMessage: string | null
   /** Who made the call whose end is awaited. */
   callerId: string | null
-  /** When upkeep ends the attempt: its time is over, it was silent for too long, or all attempts took too long. */
+  /** When maintenance ends the attempt: its time is over, it was silent for too long, or all attempts took too long. */
   deadline: EpochMs | null
   silentAt: EpochMs | null
   totalDeadline: EpochMs | null
@@ -224,7 +224,7 @@ export interface OperationRow {
   /** Steps that failed since the last one that did not. */
   failures: number
   /** A step of it is under way. */
-  inHand: boolean
+  inFlight: boolean
 }
 
 /** A run of a root that has not ended. */

@@ -61,7 +61,7 @@ export class MemoryRunSteps implements RunSteps {
     this.#store.runNotes.delete(runId)
   }
 
-  async forget(limit: number): Promise<number> {
+  async prune(limit: number): Promise<number> {
     const { graphRuns } = this.#store
     const before = this.#store.retainedFrom()
     const old = graphRuns

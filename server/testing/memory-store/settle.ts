@@ -1,5 +1,5 @@
 // How an execution leaves the hands that hold it, in memory: one end for all who may say it, the worker that runs it,
-// a target that was called, and upkeep.
+// a target that was called, and maintenance.
 import type { AttemptEnd } from '../../src/domain/queue/attempt.ts'
 import { suspectHost } from '../../src/domain/queue/route.ts'
 import type { Ending } from '../../src/ports/queue.ts'

@@ -9,11 +9,11 @@ import { routeOf } from '../../src/domain/queue/route.ts'
 import { latePlansOf } from '../../src/domain/scheduling/late-plan.ts'
 import { uncertaintyMsMax } from '../../src/domain/scheduling/partition-share.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
-import type { TakerName } from '../../src/ports/direct-dispatch.ts'
+import type { DirectWorker } from '../../src/ports/direct-dispatch.ts'
 import {
   type Cursor,
   type FireAnswer,
-  type FiredAndTaken,
+  type FiredAndClaimed,
   isDecidedAlone,
   type LoadRequest,
   type Slots,
@@ -76,7 +76,10 @@ export class MemorySlots implements Slots {
     })
   }
 
-  async fireAndTake(items: readonly SlotToFire[], { workerId, route }: TakerName): Promise<FiredAndTaken> {
+  async fireAndClaim(
+    items: readonly SlotToFire[],
+    { workerId, route }: DirectWorker,
+  ): Promise<FiredAndClaimed> {
     const answers = this.#fireAll(items)
     const lease = this.#store.leases.get(workerId)
     const batchIds = new Set(items.map(({ executionId }) => batchIdOf(executionId)))
@@ -111,7 +114,7 @@ export class MemorySlots implements Slots {
     // Others have come to depend on it, or do no more: no version of its own says so.
     if (graphId !== item.graphId || depends) return this.#planAnew(job.cursor)
     if (behind.has(jobId) || this.#hasNewCalendars(job, item)) return this.#planAnew(job.cursor)
-    if (decidedTo !== null && slot <= decidedTo) return 'taken'
+    if (decidedTo !== null && slot <= decidedTo) return 'already_recorded'
     if (item.dueAt > this.#store.now()) return 'early'
     if ((item.plannedAt ?? 0) > this.#store.now() + uncertaintyMsMax) return 'early'
     if (item.runs !== null && runs + item.runs.count > item.runs.max) return this.#planAnew(job.cursor)
@@ -119,9 +122,9 @@ export class MemorySlots implements Slots {
     // Also for a slot that has its record: the cursor moves past what was skipped and what is owed.
     const { owedTo, owedPaceMs, version } = item
     // One that is only to be recorded and has its record: it is in no other range.
-    const isRecorded = item.skip !== null && answer === 'taken'
+    const isRecorded = item.skip !== null && answer === 'already_recorded'
     if (!isRecorded) for (const range of item.skipped) addSkip(job, { ...range, version })
-    if (answer === 'owed') this.#owe(job, { from: slot, to: owedTo ?? slot, paceMs: owedPaceMs })
+    if (answer === 'deferred') this.#owe(job, { from: slot, to: owedTo ?? slot, paceMs: owedPaceMs })
     else if (owedTo !== null) this.#owe(job, { from: (slot + 1) as EpochMs, to: owedTo, paceMs: owedPaceMs })
     this.#move(job.cursor, item, answer)
     return answer
@@ -139,11 +142,11 @@ export class MemorySlots implements Slots {
 
   #decide(job: JobRow, item: SlotToFire): Answer {
     const { slot, executionId } = item
-    if (job.slots.has(slot)) return 'taken'
+    if (job.slots.has(slot)) return 'already_recorded'
     if (item.skip !== null) return this.#skip(job, item, item.skip)
     const isAllowed = item.overlapPolicy === 'ALLOW'
     const isBlocked = !isAllowed && this.#store.isBlocked(job)
-    if (isBlocked && item.late) return 'owed'
+    if (isBlocked && item.late) return 'deferred'
     if (isBlocked || item.limited) {
       const room = isBlocked ? bufferRoom[item.overlapPolicy] : bufferMax
       return countWaitingSlots(job) < room ? this.#buffer(job, item) : this.#skip(job, item, 'overlap')
@@ -203,7 +206,7 @@ export class MemorySlots implements Slots {
   }
 
   #move(cursor: CursorRow, { move, runs: limit }: SlotToFire, answer: Answer): void {
-    const willRun = answer === 'fired' || answer === 'buffered' || answer === 'owed'
+    const willRun = answer === 'fired' || answer === 'buffered' || answer === 'deferred'
     const runs = cursor.runs + (willRun ? (limit?.count ?? 0) : 0)
     const isOver = limit !== null && runs >= limit.max
     const isBehind = move === null || (cursor.decidedTo !== null && move.decidedTo <= cursor.decidedTo)

@@ -9,14 +9,14 @@ import {
 } from '../../src/domain/queue/worker.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Leases } from '../../src/ports/leases.ts'
-import type { Upkeep } from '../../src/ports/maintenance.ts'
+import type { Maintenance } from '../../src/ports/maintenance.ts'
 import type { Workers } from '../../src/ports/workers.ts'
 import { reclaim } from './reclaim.ts'
 import type { LeaseRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import { MemoryStore } from './store.ts'
 
-export class MemoryWorkers implements Leases, Workers, Pick<Upkeep, 'watch' | 'reclaim'> {
+export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch' | 'reclaim'> {
   readonly #store: MemoryStore
 
   /** Given only a clock, the leases stand alone: for whoever needs nothing else of the store. */

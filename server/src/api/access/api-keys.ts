@@ -29,14 +29,14 @@ import {
   writeQuery,
 } from '../http/write.ts'
 import type { Caller } from './auth.ts'
-import type { KnownKeys } from './key-cache.ts'
+import type { KeyCache } from './key-cache.ts'
 
 export interface ApiKeyDeps extends WriteDeps {
   clock: Clock
   ids: Ids
   random: Random
   apiKeys: ApiKeys
-  knownKeys: KnownKeys
+  keyCache: KeyCache
 }
 
 const tags = ['operations']
@@ -44,12 +44,12 @@ const config = { scope: 'admin' } as const
 type KeyParams = { key_id: string }
 
 export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
-  const { clock, ids, random, apiKeys, knownKeys } = deps
+  const { clock, ids, random, apiKeys, keyCache } = deps
   /** The keys of requests that are being answered: what is kept for a repetition must not have them. */
   const madeKeys = new WeakMap<FastifyRequest, string>()
   // After the commit, before the answer: whoever hears of the change is under it.
   const forget = async ({ params }: FastifyRequest<{ Params: KeyParams }>, reply: FastifyReply) => {
-    if (reply.statusCode < 300) knownKeys.forgetKey(params.key_id.toLowerCase())
+    if (reply.statusCode < 300) keyCache.forgetKey(params.key_id.toLowerCase())
   }
 
   app.post<{ Body: ApiKeyRequest }>(

@@ -5,8 +5,8 @@ import { addKey, addTenant, bearer, strangeKey } from '../../../test/access.ts'
 import { type Answer, assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { type Caller, requireKey } from './auth.ts'
-import { KnownKeys, knownKeysMax } from './key-cache.ts'
-import { KnownSessions } from './session-cache.ts'
+import { KeyCache, keyCacheMax } from './key-cache.ts'
+import { SessionCache } from './session-cache.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 
@@ -19,8 +19,8 @@ async function setup(t: TestContext) {
     call('GET', path, undefined, headers)
   const authenticate = requireKey({
     clock: world.clock,
-    knownKeys: new KnownKeys({ clock: world.clock, ...memory }),
-    knownSessions: new KnownSessions({ clock: world.clock, random: world.random, ...memory }),
+    keyCache: new KeyCache({ clock: world.clock, ...memory }),
+    sessionCache: new SessionCache({ clock: world.clock, random: world.random, ...memory }),
     operatorKey,
     publicUrl: null,
   })
@@ -114,7 +114,7 @@ test('of ten thousand remembered keys the oldest makes room', async (t) => {
   for (const { headers } of [first, second]) await askAs(headers)
   const rest = { name: 'any', scopes: [], expiresAt: null, revokedAt: null, tenant: null }
   asked.mockImplementation(async () => ({ keyId: nobody, ...rest }))
-  for (let i = 0; i < knownKeysMax - 1; i++) await askAs(bearer(strangeKey(i + 100)))
+  for (let i = 0; i < keyCacheMax - 1; i++) await askAs(bearer(strangeKey(i + 100)))
   const before = asked.callCount()
   await askAs(second.headers)
   assert.equal(asked.callCount(), before)

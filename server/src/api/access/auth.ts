@@ -9,8 +9,8 @@ import type { FoundKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
-import type { KnownKeys } from './key-cache.ts'
-import type { KnownSessions } from './session-cache.ts'
+import type { KeyCache } from './key-cache.ts'
+import type { SessionCache } from './session-cache.ts'
 import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
 
 /** Who calls, for whom, and what it may do. */
@@ -42,8 +42,8 @@ export function decorateCaller(app: FastifyInstance): void {
 
 export interface AuthDeps {
   clock: Clock
-  knownKeys: KnownKeys
-  knownSessions: KnownSessions
+  keyCache: KeyCache
+  sessionCache: SessionCache
   /** The bootstrap key: any text. It works before there is any other, and cannot be revoked. */
   operatorKey: string
   /** Where browsers reach the API; null: where they say so. */
@@ -53,7 +53,7 @@ export interface AuthDeps {
 export type Authenticate = (request: FastifyRequest) => Promise<void>
 
 export function requireKey(deps: AuthDeps): Authenticate {
-  const { knownKeys, knownSessions, publicUrl } = deps
+  const { keyCache, sessionCache, publicUrl } = deps
   const callerOfHash = identifyKeys(deps)
   const operatorHash = hashKey(deps.operatorKey)
   return async (request) => {
@@ -66,11 +66,11 @@ export function requireKey(deps: AuthDeps): Authenticate {
       request.caller = await callerOfHash(request, keyHash)
     } else {
       requireOwnPage(request, publicUrl)
-      const keyHash = await knownSessions.findKeyHash(cookie)
+      const keyHash = await sessionCache.findKeyHash(cookie)
       if (keyHash === null) throw unauthenticated('The session has ended. Log in again.')
       request.caller = await callerOfHash(request, keyHash)
     }
-    if (request.caller.keyId !== null) knownKeys.noteUse(request.caller.keyId)
+    if (request.caller.keyId !== null) keyCache.noteUse(request.caller.keyId)
     request.tenantId = request.caller.tenantId
   }
 }
@@ -80,17 +80,17 @@ export type IdentifyKey = (request: FastifyRequest, keyHash: Uint8Array) => Prom
 /** By the hash of a key, who calls. */
 export function identifyKeys({
   clock,
-  knownKeys,
+  keyCache,
   operatorKey,
-}: Omit<AuthDeps, 'knownSessions' | 'publicUrl'>): IdentifyKey {
+}: Omit<AuthDeps, 'sessionCache' | 'publicUrl'>): IdentifyKey {
   const operatorHash = hashKey(operatorKey)
   return async (request, keyHash) => {
     if (timingSafeEqual(keyHash, operatorHash)) {
-      return actForTenant(request, knownKeys, { name: 'operator', scopes: SCOPES, keyId: null })
+      return actForTenant(request, keyCache, { name: 'operator', scopes: SCOPES, keyId: null })
     }
-    const found = await knownKeys.findKey(keyHash)
+    const found = await keyCache.findKey(keyHash)
     if (found === null) throw unauthenticated('The API key is not known.')
-    return callerOf(request, knownKeys, requireUsable(found, clock))
+    return callerOf(request, keyCache, requireUsable(found, clock))
   }
 }
 
@@ -129,21 +129,21 @@ function requireUsable(key: FoundKey, clock: Clock): FoundKey {
   return key
 }
 
-async function callerOf(request: FastifyRequest, knownKeys: KnownKeys, key: FoundKey): Promise<Caller> {
+async function callerOf(request: FastifyRequest, keyCache: KeyCache, key: FoundKey): Promise<Caller> {
   const { tenant, name, scopes, keyId } = key
-  if (tenant === null) return actForTenant(request, knownKeys, key)
+  if (tenant === null) return actForTenant(request, keyCache, key)
   return { ...tenant, scopes: expandScopes(scopes), operator: false, name, keyId }
 }
 
 /** An operator acts for the tenant it names, or else for the default one. */
 async function actForTenant(
   { headers }: FastifyRequest,
-  knownKeys: KnownKeys,
+  keyCache: KeyCache,
   { name, scopes, keyId }: Pick<FoundKey, 'name' | 'scopes'> & Pick<Caller, 'keyId'>,
 ): Promise<Caller> {
   const named = String(headers['x-tenant-id'] ?? defaultTenantId)
   const tenantId = readId(named)
-  const tenant = tenantId === null ? null : await knownKeys.findTenant(tenantId)
+  const tenant = tenantId === null ? null : await keyCache.findTenant(tenantId)
   if (tenant === null) throw tenantNotFound(named)
   return {
     tenantId: tenant.tenantId,

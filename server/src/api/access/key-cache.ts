@@ -7,23 +7,23 @@ import type { ApiKeys, FoundKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Tenants } from '../../ports/tenants.ts'
 
-export interface KnownKeysDeps {
+export interface KeyCacheDeps {
   clock: Clock
   apiKeys: Pick<ApiKeys, 'findByHash' | 'noteUse'>
   tenants: Pick<Tenants, 'get'>
 }
 
-export const knownKeysMax = 10_000
-const lookups = { ageMsMax: 5_000, absentAgeMsMax: 5_000, entriesMax: knownKeysMax }
+export const keyCacheMax = 10_000
+const lookups = { ageMsMax: 5_000, absentAgeMsMax: 5_000, entriesMax: keyCacheMax }
 
-export class KnownKeys {
-  readonly #deps: KnownKeysDeps
+export class KeyCache {
+  readonly #deps: KeyCacheDeps
   readonly #keys: RecentLookups<FoundKey>
   readonly #tenants: RecentLookups<Tenant>
   /** When a use was last noted, by key id, longest ago first. */
   readonly #notedMs = new Map<string, number>()
 
-  constructor(deps: KnownKeysDeps) {
+  constructor(deps: KeyCacheDeps) {
     this.#deps = deps
     this.#keys = new RecentLookups(deps.clock, lookups)
     this.#tenants = new RecentLookups(deps.clock, lookups)
@@ -53,7 +53,7 @@ export class KnownKeys {
     const nowMs = this.#deps.clock.monotonicMs()
     if (nowMs - (this.#notedMs.get(keyId) ?? Number.NEGATIVE_INFINITY) < keyUseMs) return
     this.#notedMs.delete(keyId)
-    if (this.#notedMs.size >= knownKeysMax) this.#notedMs.delete(this.#notedMs.keys().next().value!)
+    if (this.#notedMs.size >= keyCacheMax) this.#notedMs.delete(this.#notedMs.keys().next().value!)
     this.#notedMs.set(keyId, nowMs)
     this.#deps.apiKeys.noteUse(keyId).catch(() => {})
   }

@@ -7,7 +7,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Random } from '../../ports/random.ts'
 import type { FoundSession, Sessions } from '../../ports/sessions.ts'
 
-export interface KnownSessionsDeps {
+export interface SessionCacheDeps {
   clock: Clock
   random: Random
   sessions: Sessions
@@ -15,15 +15,15 @@ export interface KnownSessionsDeps {
 
 const lookups = { ageMsMax: 5_000, absentAgeMsMax: 5_000, entriesMax: 10_000 }
 
-interface KnownSession extends FoundSession {
+interface CachedSession extends FoundSession {
   hash: string
 }
 
-export class KnownSessions {
-  readonly #deps: KnownSessionsDeps
-  readonly #sessions: RecentLookups<KnownSession>
+export class SessionCache {
+  readonly #deps: SessionCacheDeps
+  readonly #sessions: RecentLookups<CachedSession>
 
-  constructor(deps: KnownSessionsDeps) {
+  constructor(deps: SessionCacheDeps) {
     this.#deps = deps
     this.#sessions = new RecentLookups(deps.clock, lookups)
   }

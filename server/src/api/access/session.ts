@@ -10,7 +10,7 @@ import { ApiError } from '../http/api-error.ts'
 import { refuseDeleteBody } from '../http/problem.ts'
 import { TokenBuckets } from '../http/rate-limit.ts'
 import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
-import type { KnownKeys } from './key-cache.ts'
+import type { KeyCache } from './key-cache.ts'
 import {
   readSessionCookie,
   refuseForeignOrigin,
@@ -24,7 +24,7 @@ const triesPerSecondMax = 5
 
 /** Log in and out: without a key. */
 export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
-  const { clock, knownSessions, publicUrl } = deps
+  const { clock, sessionCache, publicUrl } = deps
   const identify = identifyKeys(deps)
   const limitTries = limitByAddress(clock)
   app.addHook('onRequest', async (_request, reply) => {
@@ -53,9 +53,9 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
       const keyHash = await keyHashOf(deps, request.body)
       const caller = await identify(request, keyHash)
       const former = readSessionCookie(request)
-      if (former !== null) await knownSessions.close(former)
-      reply.header('set-cookie', writeSessionCookie(request, await knownSessions.open(keyHash), sessionMs))
-      return toSession(deps.knownKeys, caller)
+      if (former !== null) await sessionCache.close(former)
+      reply.header('set-cookie', writeSessionCookie(request, await sessionCache.open(keyHash), sessionMs))
+      return toSession(deps.keyCache, caller)
     },
   )
 
@@ -77,7 +77,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
       const cookie = readSessionCookie(request)
       if (cookie !== null) {
         requireOwnPage(request, publicUrl)
-        await knownSessions.close(cookie)
+        await sessionCache.close(cookie)
       }
       return reply
         .code(204)
@@ -87,7 +87,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
   )
 }
 
-export function sessionRoutes(app: FastifyInstance, deps: { knownKeys: KnownKeys }): void {
+export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }): void {
   app.get(
     '/session',
     {
@@ -101,12 +101,12 @@ export function sessionRoutes(app: FastifyInstance, deps: { knownKeys: KnownKeys
         response: { 200: Session, ...problemResponses },
       },
     },
-    ({ caller }) => toSession(deps.knownKeys, caller),
+    ({ caller }) => toSession(deps.keyCache, caller),
   )
 }
 
 async function keyHashOf(
-  { knownSessions, operatorKey }: AuthDeps,
+  { sessionCache, operatorKey }: AuthDeps,
   { key, code }: SessionRequest,
 ): Promise<Uint8Array> {
   if (key !== undefined) {
@@ -114,7 +114,7 @@ async function keyHashOf(
     if (!hashKey(key).equals(hashKey(operatorKey))) requireWhole(key)
     return hashKey(key)
   }
-  const keyHash = await knownSessions.useCode(code!)
+  const keyHash = await sessionCache.useCode(code!)
   if (keyHash === null)
     throw unauthenticated('The link was used already, or is older than 15 minutes. Log in with a key.')
   return keyHash
@@ -131,9 +131,9 @@ function limitByAddress(clock: Clock): (request: FastifyRequest) => void {
   }
 }
 
-async function toSession(knownKeys: KnownKeys, caller: Caller): Promise<Session> {
+async function toSession(keyCache: KeyCache, caller: Caller): Promise<Session> {
   const { tenantId, operator, scopes, name, keyId } = caller
-  const tenant = await knownKeys.findTenant(tenantId)
+  const tenant = await keyCache.findTenant(tenantId)
   return {
     tenant: { tenant_id: tenantId, name: tenant?.name ?? '' },
     operator,

@@ -18,19 +18,19 @@ import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor
 import { readId } from '../http/path-id.ts'
 import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
 import { tenantNotFound } from './auth.ts'
-import type { KnownKeys } from './key-cache.ts'
+import type { KeyCache } from './key-cache.ts'
 
 export interface TenantDeps extends WriteDeps {
   ids: Ids
   tenants: Tenants
-  knownKeys: KnownKeys
+  keyCache: KeyCache
 }
 
 const tags = ['operations']
 type TenantParams = { tenant_id: string }
 
 export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
-  const { ids, tenants, knownKeys } = deps
+  const { ids, tenants, keyCache } = deps
 
   app.post<{ Body: TenantRequest }>(
     '/tenants',
@@ -110,7 +110,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       config: { scope: 'operator' },
       // After the commit, before the answer: whoever hears of the change is under it.
       onSend: async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
-        if (reply.statusCode === 200) knownKeys.forgetTenant(params.tenant_id.toLowerCase())
+        if (reply.statusCode === 200) keyCache.forgetTenant(params.tenant_id.toLowerCase())
       },
       schema: {
         tags,

@@ -1,7 +1,7 @@
 // How an attempt ended, as its runner said it: a worker's report, or the completion by its token.
 import {
   type AttemptError,
-  type AttemptWord,
+  type AttemptReport,
   checkpointBytesMax,
   messageLengthMax,
   previewBytesMax,
@@ -22,7 +22,7 @@ export interface EndGiven {
   }
 }
 
-export interface WordContext {
+export interface ReportContext {
   now: EpochMs
   /** Null: nobody has said. */
   durationMs: number | null
@@ -57,7 +57,7 @@ export function findSaid(
   return record !== undefined && outcomes.includes(record.outcome) ? record : null
 }
 
-export function toWord(given: EndGiven, context: WordContext): AttemptWord {
+export function toReport(given: EndGiven, context: ReportContext): AttemptReport {
   const { now, durationMs, httpStatus } = context
   const { result, error } = given
   const startedAt = durationMs === null ? context.startedAt : epochMs(now - durationMs)

@@ -95,7 +95,7 @@ test('a failure is retried, and a late word about the first attempt is not for t
   assert.deepEqual(error, { type: 'HANDLER_ERROR', message: 'no such table', http_status: 202 })
   assert.equal((await say('complete', failed)).json().status, 'RETRYING')
   await world.advance(2_000)
-  await memory.upkeep.wake(10)
+  await memory.maintenance.wake(10)
   await await202(await claim())
   assertProblem(await say('complete', succeeded), 'ATTEMPT_OVER')
   assertProblem(await say('heartbeat'), 'ATTEMPT_OVER')
@@ -109,7 +109,7 @@ test('a word about a call that was handed back is not for the next call of the s
   const { claim, await202, say, show, memory, token } = await setup(t)
   const first = await claim()
   // As a worker that drains: it has called the target, and hands the execution back.
-  await memory.queue.returnUnknown(testWorkerId, [])
+  await memory.queue.releaseUnknown(testWorkerId, [])
   const old = { 'x-carillon-token': await token(1, first.fence) }
   assertProblem(await say('complete', succeeded, old), 'ATTEMPT_OVER')
   const second = await claim()

@@ -19,12 +19,12 @@ import { noParameters, problemResponses, tokenSecurity } from '../docs/openapi.t
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
 import { executionNotFound } from '../http/path-id.ts'
-import { checkCheckpoint, checkEnd, findSaid, toWord } from './attempt-report.ts'
+import { checkCheckpoint, checkEnd, findSaid, toReport } from './attempt-report.ts'
 import { type EndDeps, endAttempts } from './end-attempts.ts'
 import { toLogPart } from './log-lines.ts'
 import { noteRefused } from './rejected-results.ts'
 
-export interface AttemptWordDeps extends EndDeps {
+export interface AttemptReportDeps extends EndDeps {
   attempts: Attempts
   history: Pick<History, 'getExecution'>
   logs: Pick<Logs, 'append'>
@@ -37,7 +37,7 @@ const acceptedStatus = 202
 /** Its word came too late. */
 const lateCodes: readonly string[] = ['ATTEMPT_OVER', 'EXECUTION_FINISHED']
 
-export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): void {
+export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps): void {
   const { clock, attempts, logs } = deps
 
   app.post<{ Body: CompleteRequest }>(
@@ -131,7 +131,7 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptWordDeps): 
 }
 
 async function complete(
-  deps: AttemptWordDeps,
+  deps: AttemptReportDeps,
   attemptOf: AttemptOfTenant,
   body: CompleteRequest,
 ): Promise<ExecutionStatus> {
@@ -161,13 +161,13 @@ function markOf({ executionId, jobId, attempt, fence }: HeldAttempt) {
 
 /** Null: it was moved or ended by somebody else just now. */
 async function end(
-  deps: AttemptWordDeps,
+  deps: AttemptReportDeps,
   held: HeldAttempt,
   body: CompleteRequest,
 ): Promise<ExecutionStatus | null> {
   const now = deps.clock.databaseNow()
   const times = { now, durationMs: null, startedAt: held.startedAt }
-  const word = toWord(body, { ...times, httpStatus: acceptedStatus })
+  const word = toReport(body, { ...times, httpStatus: acceptedStatus })
   const { refused, cancelled, ends } = await endAttempts(deps, [{ held, workerId: null, word }])
   if (refused.length > 0) return null
   if (cancelled.length > 0) return 'CANCELLED'
@@ -177,7 +177,7 @@ async function end(
 
 /** The status of the execution when this was said before; null: nothing is known of the attempt yet. */
 async function statusSaid(
-  deps: AttemptWordDeps,
+  deps: AttemptReportDeps,
   attemptOf: AttemptOfTenant,
   { status }: CompleteRequest,
 ): Promise<ExecutionStatus | null> {
@@ -187,12 +187,12 @@ async function statusSaid(
   return null
 }
 
-async function refuseIfOver(deps: AttemptWordDeps, attemptOf: AttemptOfTenant): Promise<void> {
+async function refuseIfOver(deps: AttemptReportDeps, attemptOf: AttemptOfTenant): Promise<void> {
   refuseEnded(await findExecution(deps, attemptOf), attemptOf)
 }
 
 async function findExecution(
-  { history }: AttemptWordDeps,
+  { history }: AttemptReportDeps,
   { tenantId, executionId }: AttemptOfTenant,
 ): Promise<ExecutionView> {
   const execution = await history.getExecution(tenantId, executionId)

@@ -1,6 +1,6 @@
 // Ends attempts that are run outside our own workers: what follows from their word is decided, written, told and
 // passed on to whoever waits.
-import { type AttemptEnd, type AttemptWord, endAttempt } from '../../domain/queue/attempt.ts'
+import { type AttemptEnd, type AttemptReport, endAttempt } from '../../domain/queue/attempt.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import type { Attempts, HeldAttempt, ReportAnswer } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -8,13 +8,13 @@ import type { Definition } from '../../ports/queue.ts'
 import type { Random } from '../../ports/random.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
 import { attemptFinished, attemptRefused } from '../../telemetry/events.ts'
-import type { KnownDefinitions } from '../workers/definition-cache.ts'
+import type { DefinitionCache } from '../workers/definition-cache.ts'
 
 export interface EndDeps {
   clock: Clock
   random: Random
   attempts: Pick<Attempts, 'report'>
-  definitions: KnownDefinitions
+  definitions: DefinitionCache
   wakeup: Wakeup
 }
 
@@ -23,7 +23,7 @@ export interface EndOrder {
   /** Who says so; null: whoever has the token. */
   workerId: string | null
   /** Null: it was not started, and is handed back. */
-  word: AttemptWord | null
+  word: AttemptReport | null
 }
 
 export interface EndedAttempts extends ReportAnswer {
@@ -59,7 +59,7 @@ export async function endAttempts(deps: EndDeps, orders: readonly EndOrder[]): P
 
 function decide(
   { clock, random }: EndDeps,
-  { held, word, definition }: { held: HeldAttempt; word: AttemptWord; definition: Definition },
+  { held, word, definition }: { held: HeldAttempt; word: AttemptReport; definition: Definition },
 ): AttemptEnd {
   const { attempt, losses, totalDeadline } = held
   const { retryPolicy } = definition

@@ -85,7 +85,7 @@ test('an execution is shown from pending to its end, with every attempt', async 
   )
 
   await world.advance(2_000)
-  await memory.upkeep.wake(10)
+  await memory.maintenance.wake(10)
   await runAll({ memory, world })
   const ended = await show(executionId)
   assert.deepEqual(

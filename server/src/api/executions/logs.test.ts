@@ -43,7 +43,7 @@ test('a log is followed while the execution runs, through its attempts, to its e
   assert.notEqual((await read()).next, null)
   assert.equal((await read('?attempt=1')).next, null)
   await world.advance(10)
-  await memory.upkeep.wake(10)
+  await memory.maintenance.wake(10)
   const [two] = await take(workerId)
   await log(two!, 0, 'd')
   await report(workerId, [{ ...markOf(two!), status: 'succeeded' }])

@@ -20,8 +20,8 @@ async function setup(t: TestContext) {
     return logs.map((one) => `${one.attempt_number} ${one.level} ${one.message}`)
   }
   async function reclaim(workerId: string): Promise<void> {
-    const beat = (await memory.upkeep.watch()).find((one) => one.workerId === workerId)
-    assert.equal(await memory.upkeep.reclaim(beat!), 'reclaimed')
+    const beat = (await memory.maintenance.watch()).find((one) => one.workerId === workerId)
+    assert.equal(await memory.maintenance.reclaim(beat!), 'reclaimed')
   }
   return {
     ...parts,
@@ -94,8 +94,8 @@ test('a completion by the token of an attempt that is over is refused, and the l
   const { lanes } = await memory.queue.waiting(['server'], 10)
   const share = lanes.map(({ lane }) => ({ lane, count: 1 }))
   await memory.queue.claim({ workerId, routes: ['server'], lanes: share, hosts: [], batchesMax: 10 })
-  const [beat] = await memory.upkeep.watch()
-  await memory.upkeep.reclaim(beat!)
+  const [beat] = await memory.maintenance.watch()
+  await memory.maintenance.reclaim(beat!)
   const token = await tokenOf({ memory }, { executionId: executionId!, attempt: 1 })
   const answer = await app.inject({
     method: 'POST',

@@ -11,7 +11,7 @@ export interface RefusedDeps {
 }
 
 /** Only of attempts that were this worker's, or this token's: nobody writes into the logs of others. */
-export interface LateResult {
+export interface RejectedResult {
   tenantId: string
   executionId: string
   attempt: number
@@ -21,7 +21,10 @@ export interface LateResult {
   status: 'succeeded' | 'failed'
 }
 
-export async function noteRefused({ clock, logs }: RefusedDeps, late: readonly LateResult[]): Promise<void> {
+export async function noteRefused(
+  { clock, logs }: RefusedDeps,
+  late: readonly RejectedResult[],
+): Promise<void> {
   if (late.length === 0) return
   const at = clock.databaseNow()
   const parts = late.map(({ tenantId, executionId, attempt, fence, workerId, status }) => {

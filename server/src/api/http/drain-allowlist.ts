@@ -15,6 +15,6 @@ const served: ReadonlySet<string> = new Set([
   'POST /api/v1/executions/:execution_id/logs',
 ])
 
-export function isServedToTheEnd({ method, routeOptions }: FastifyRequest): boolean {
+export function isOnDrainAllowlist({ method, routeOptions }: FastifyRequest): boolean {
   return served.has(`${method} ${routeOptions.url}`)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { assertProblem, setupApp } from '../../../test/app.ts'
-import type { PlanQuery } from '../../ports/planned-jobs.ts'
+import type { PlannedQuery } from '../../ports/planned-jobs.ts'
 
 const daily = {
   name: 'report',
@@ -27,14 +27,14 @@ test('a forecast has the slots of the next hours and their peak', async (t) => {
 })
 
 test('a forecast is remembered for a minute, and made once for all who ask at once', async (t) => {
-  const asked: PlanQuery[] = []
-  const plans = {
-    async listPlanned(query: PlanQuery) {
+  const asked: PlannedQuery[] = []
+  const plannedJobs = {
+    async listPlanned(query: PlannedQuery) {
       asked.push(query)
       return []
     },
   }
-  const { call, world } = await setupApp(t, { plans })
+  const { call, world } = await setupApp(t, { plannedJobs })
   await Promise.all([call('GET', '/forecast'), call('GET', '/forecast'), call('GET', '/forecast')])
   await call('GET', '/forecast')
   assert.equal(asked.length, 1)
@@ -48,13 +48,13 @@ test('a forecast looks at 20,000 jobs and says that there are more', async (t) =
   const now = memory.store.now()
   const schedule = { type: 'CRON', cron_expression: '0 9 * * *' } as const
   const job = { name: 'report', schedule, anchorAt: now, slotAt: now, runs: 0, calendars: null }
-  const plans = {
-    listPlanned: async ({ after, limit }: PlanQuery) => {
+  const plannedJobs = {
+    listPlanned: async ({ after, limit }: PlannedQuery) => {
       const first = after === null ? 0 : Number(after) + 1
       return Array.from({ length: limit }, (_, n) => ({ ...job, jobId: String(first + n) }))
     },
   }
-  const { call } = await setupApp(t, { plans })
+  const { call } = await setupApp(t, { plannedJobs })
   const { jobs_seen: seen, complete, counts } = (await call('GET', '/forecast')).json()
   assert.deepEqual([seen, complete], [20_000, false])
   assert.equal(Math.max(...counts), 20_000)

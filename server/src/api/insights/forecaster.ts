@@ -4,13 +4,13 @@ import { Forecast, type Peak } from '../../domain/scheduling/forecast.ts'
 import { RecentLookups } from '../../lib/recent-lookups.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { Plans } from '../../ports/planned-jobs.ts'
+import type { PlannedJobs } from '../../ports/planned-jobs.ts'
 import type { Timers } from '../../ports/timers.ts'
 
 export interface ForecasterDeps {
   clock: Clock
   timers: Timers
-  plans: Plans
+  plannedJobs: PlannedJobs
 }
 
 export interface Forecasted {
@@ -53,14 +53,14 @@ export class Forecaster {
   }
 
   async #make(tenantId: string, hours: number): Promise<Forecasted> {
-    const { clock, timers, plans } = this.#deps
+    const { clock, timers, plannedJobs } = this.#deps
     const asOf = clock.databaseNow()
     const forecast = new Forecast(asOf, hours)
     let after: string | null = null
     let workedMs = 0
     let complete = false
     while (!complete && forecast.jobsSeen < jobsMax && workedMs < workMsMax) {
-      const page = await plans.listPlanned({ tenantId, after, limit: pageJobs })
+      const page = await plannedJobs.listPlanned({ tenantId, after, limit: pageJobs })
       let beganMs = clock.monotonicMs()
       for (const job of page) {
         forecast.add(job)

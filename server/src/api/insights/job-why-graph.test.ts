@@ -182,7 +182,7 @@ test('a root that waits for something else does not wait for its own run', async
   const { why, goTo, step, create, call, memory, world, extract } = await setup(t, key)
   const other = await create({ name: 'other', schedule: '@yearly', ...key })
   assert.equal((await call('POST', `/jobs/${other}/trigger`, {})).statusCode, 202)
-  await memory.upkeep.release([other], (job, keys) => ({ ...planRelease(job, keys), executions: [] }))
+  await memory.maintenance.release([other], (job, keys) => ({ ...planRelease(job, keys), executions: [] }))
   await goTo(one)
   await fireSlot({ memory, world }, extract, one, { limited: true })
   await step()

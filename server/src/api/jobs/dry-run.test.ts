@@ -8,9 +8,9 @@ import { UuidV7 } from '../../lib/id.ts'
 import { realRandom } from '../../lib/random.ts'
 import { DatabaseClock } from '../../lib/time/clock.ts'
 import { startClock } from '../../postgres/connection/clock-sync.ts'
-import { StoredRunSteps } from '../../postgres/graphs/run-steps.ts'
-import { StoredHistory } from '../../postgres/history/history.ts'
-import { StoredRequests, storesOn } from '../../postgres/jobs/requests.ts'
+import { PostgresRunSteps } from '../../postgres/graphs/run-steps.ts'
+import { PostgresHistory } from '../../postgres/history/history.ts'
+import { PostgresRequests, storesOn } from '../../postgres/jobs/requests.ts'
 import { executionsCancelled } from '../../telemetry/events.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
@@ -26,8 +26,8 @@ async function setup(t: TestContext) {
     clock,
     ids,
     ...storesOn(database),
-    history: new StoredHistory(database),
-    requests: new StoredRequests(database),
+    history: new PostgresHistory(database),
+    requests: new PostgresRequests(database),
   })
   const { call, woken } = parts
   const created = (await call('POST', '/jobs', request)).json()
@@ -49,7 +49,7 @@ async function setup(t: TestContext) {
     }
     return texts.join('\n')
   }
-  const runSteps = new StoredRunSteps(database)
+  const runSteps = new PostgresRunSteps(database)
   const tools = { newExecutionId: () => ids.nextBatch(), laneOf: () => sharedLane }
   /** What was noted of runs is decided. */
   const step = async () => runSteps.step(await runSteps.findNoted(10, false), tools)

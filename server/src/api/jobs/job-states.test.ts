@@ -95,7 +95,7 @@ for (const { query, status, wake } of [
   test(`what runs of a job that is deleted with "${query}" is ${status}`, async (t) => {
     const { path, call, remove, woken, memory } = await setup(t)
     const { execution_id: executionId } = (await call('POST', `${path}/trigger`)).json()
-    await memory.upkeep.release([path.slice('/jobs/'.length)], () => ({
+    await memory.maintenance.release([path.slice('/jobs/'.length)], () => ({
       ...{ go: [executionId], owed: null, cancel: null, next: null, executions: [] },
     }))
     const workerId = testWorkerId

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { Taker } from '../../ports/direct-dispatch.ts'
+import type { DirectDispatch } from '../../ports/direct-dispatch.ts'
 import type { Jobs, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
 import type { Claimed, ClaimedLive } from '../../ports/queue.ts'
 import { triggerNow } from './trigger-now.ts'
@@ -18,10 +18,10 @@ function setup(answer: () => Promise<TriggerOutcome>, { hasRoom = true } = {}) {
       return answer()
     },
   } as Jobs
-  const taker: Taker = {
+  const direct: DirectDispatch = {
     begin: (count) => (hasRoom && count === 1 ? { ...name, end: (claimed) => ended.push(claimed) } : null),
   }
-  return { stores: { jobs, taker }, orders, ended }
+  return { stores: { jobs, direct }, orders, ended }
 }
 
 const triggered = async (claimed: ClaimedLive | null): Promise<TriggerOutcome> => ({
@@ -31,11 +31,11 @@ const triggered = async (claimed: ClaimedLive | null): Promise<TriggerOutcome> =
 test('what the worker beside us has taken is told to it once it is committed', async () => {
   const { stores, orders, ended } = setup(() => triggered(taken))
   await triggerNow(stores, order)
-  assert.deepEqual(orders, [{ ...order, taker: name }])
+  assert.deepEqual(orders, [{ ...order, direct: name }])
   assert.deepEqual(ended, [{ batches: [], live: [taken] }])
 })
 
-test('a trigger that it did not take, or that was refused, leaves nothing in doubt', async () => {
+test('a trigger that it did not take, or that was refused, leaves nothing in noteUnknownClaim', async () => {
   for (const answer of [() => triggered(null), async () => ({ kind: 'not_found' }) as const]) {
     const { stores, ended } = setup(answer)
     await triggerNow(stores, order)
@@ -53,7 +53,7 @@ test('a job that somebody has locked is waited for without room in a hand', asyn
   const answers: TriggerOutcome[] = [{ kind: 'held_up' }, await triggered(null)]
   const { stores, orders, ended } = setup(async () => answers.shift()!)
   assert.equal((await triggerNow(stores, order)).kind, 'triggered')
-  assert.deepEqual(orders, [{ ...order, taker: name }, order])
+  assert.deepEqual(orders, [{ ...order, direct: name }, order])
   assert.deepEqual(ended, [{ batches: [], live: [] }])
 })
 

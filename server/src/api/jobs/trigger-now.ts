@@ -1,29 +1,29 @@
 // Triggers a job. Where the trigger is committed by itself, the worker beside us takes it with the commit: one transaction from
 // the request to the call, not two. What may still be undone, or answered for again, is claimed like everything else.
 import { sharedLane } from '../../domain/queue/lane.ts'
-import type { Taking } from '../../ports/direct-dispatch.ts'
+import type { Reservation } from '../../ports/direct-dispatch.ts'
 import type { Jobs, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
 import type { Claimed } from '../../ports/queue.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 
 export async function triggerNow(
-  { jobs, taker }: Pick<WriteStores, 'jobs' | 'taker'>,
+  { jobs, direct }: Pick<WriteStores, 'jobs' | 'direct'>,
   order: TriggerOrder,
 ): Promise<TriggerOutcome> {
   // What is in a lane of its own waits there for its share.
-  const taking = order.lane === sharedLane ? (taker?.begin(1) ?? null) : null
+  const taking = order.lane === sharedLane ? (direct?.begin(1) ?? null) : null
   if (taking === null) return jobs.trigger(order)
   const outcome = await triggerFor(jobs, order, taking)
   // Who waits for the lock of a job keeps no room in the meantime.
   return outcome.kind === 'held_up' ? jobs.trigger(order) : outcome
 }
 
-async function triggerFor(jobs: Jobs, order: TriggerOrder, taking: Taking): Promise<TriggerOutcome> {
+async function triggerFor(jobs: Jobs, order: TriggerOrder, taking: Reservation): Promise<TriggerOutcome> {
   // Not known, until we know.
   let claimed: Claimed | null = null
   try {
     const { workerId, route } = taking
-    const outcome = await jobs.trigger({ ...order, taker: { workerId, route } })
+    const outcome = await jobs.trigger({ ...order, direct: { workerId, route } })
     const taken = outcome.kind === 'triggered' ? outcome.claimed : null
     claimed = { batches: [], live: taken === null ? [] : [taken] }
     return outcome

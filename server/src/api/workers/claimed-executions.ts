@@ -3,7 +3,7 @@ import type { Parent } from '@carillon/contract/graph-run.ts'
 import type { ClaimedExecution } from '@carillon/contract/worker.ts'
 import { type ExecutionKind, executionIdAt, idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { AttemptReport } from '../../ports/attempts.ts'
+import type { AttemptEnding } from '../../ports/attempts.ts'
 import type { Claimed, Definition } from '../../ports/queue.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 
@@ -75,7 +75,7 @@ export function toClaimedExecution(
 }
 
 /** Unstarted: no attempt is spent. */
-export function toHandBack(workerId: string, claimed: readonly OneClaimed[]): AttemptReport[] {
+export function toHandBack(workerId: string, claimed: readonly OneClaimed[]): AttemptEnding[] {
   return claimed.map(({ executionId, jobId, attempt, fence }) => ({
     executionId,
     jobId,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { job } from '../../../test/why-job.ts'
 import type { DefinitionKey } from '../../ports/queue.ts'
-import { KnownDefinitions } from './definition-cache.ts'
+import { DefinitionCache } from './definition-cache.ts'
 
 function setup(bytesMax?: number) {
   const asked: DefinitionKey[][] = []
@@ -12,7 +12,7 @@ function setup(bytesMax?: number) {
       return keys.filter(({ jobId }) => jobId !== 'gone').map((key) => ({ ...job, ...key }))
     },
   }
-  return { asked, known: new KnownDefinitions(queue, bytesMax === undefined ? {} : { bytesMax }) }
+  return { asked, known: new DefinitionCache(queue, bytesMax === undefined ? {} : { bytesMax }) }
 }
 
 test('each version is fetched once, and those that are missing together', async () => {

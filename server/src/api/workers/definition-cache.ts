@@ -10,7 +10,7 @@ interface Kept {
   bytes: number
 }
 
-export class KnownDefinitions {
+export class DefinitionCache {
   readonly #queue: Pick<Queue, 'definitions'>
   /** By job and version. */
   readonly #kept: RecentMap<Kept>

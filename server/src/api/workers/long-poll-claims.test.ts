@@ -5,7 +5,7 @@ import { handlerRoutePrefix, suspectHost } from '../../domain/queue/route.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
 import type { HeldAttempt } from '../../ports/attempts.ts'
 import type { Claimed, ClaimOrder } from '../../ports/queue.ts'
-import { ClaimDesk, type ClaimWish, parkedMax } from './long-poll-claims.ts'
+import { type ClaimWish, LongPollClaims, parkedMax } from './long-poll-claims.ts'
 
 const tenantId = '00000000-0000-7000-8000-000000000001'
 const routeOf = (handler: string, labels = '') => `${handlerRoutePrefix(tenantId, handler)}${labels}`
@@ -80,7 +80,7 @@ function setup() {
       },
     },
   }
-  const desk = new ClaimDesk(deps)
+  const desk = new LongPollClaims(deps)
   const unclaimed: Claimed[] = []
   const claim = (workerId: string, { handlers = ['a'], labels = [] as string[], ...rest }: Wish = {}) =>
     desk.claim({

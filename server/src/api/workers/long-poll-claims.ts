@@ -9,9 +9,9 @@ import type { Routes } from '../../ports/routes.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { WakeupSource } from '../../ports/wakeup.ts'
 import { ApiError } from '../http/api-error.ts'
-import { SuspectsInHand } from './suspects-in-flight.ts'
+import { SuspectsInFlight } from './suspects-in-flight.ts'
 
-export interface ClaimDeskDeps {
+export interface LongPollDeps {
   clock: Pick<Clock, 'monotonicMs'>
   timers: Timers
   queue: Pick<Queue, 'waiting' | 'claim'>
@@ -63,9 +63,9 @@ interface Look {
   empty: Set<string>
 }
 
-export class ClaimDesk {
-  readonly #deps: ClaimDeskDeps
-  readonly #suspects: SuspectsInHand
+export class LongPollClaims {
+  readonly #deps: LongPollDeps
+  readonly #suspects: SuspectsInFlight
   /** Whoever came first is in front. */
   readonly #parked = new Set<Parked>()
   #isLooking = false
@@ -74,9 +74,9 @@ export class ClaimDesk {
   #timer: Timer | null = null
   #turn = 0
 
-  constructor(deps: ClaimDeskDeps) {
+  constructor(deps: LongPollDeps) {
     this.#deps = deps
-    this.#suspects = new SuspectsInHand(deps.attempts)
+    this.#suspects = new SuspectsInFlight(deps.attempts)
     deps.wakeup.on('queue', () => this.#wake())
   }
 

@@ -7,7 +7,7 @@ const workersMax = 10_000
 /** Its claim is under way. */
 const reserved = ''
 
-export class SuspectsInHand {
+export class SuspectsInFlight {
   readonly #attempts: Pick<Attempts, 'find'>
   /** By worker, who got one longest ago first. */
   readonly #executions = new Map<string, string>()

@@ -12,18 +12,18 @@ import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { fillAnswer } from './claim-answer.ts'
 import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from './claimed-executions.ts'
-import type { KnownDefinitions } from './definition-cache.ts'
+import type { DefinitionCache } from './definition-cache.ts'
 import { type OwnWorker, requireWorker } from './find-worker.ts'
-import type { ClaimDesk } from './long-poll-claims.ts'
+import type { LongPollClaims } from './long-poll-claims.ts'
 
 export interface ClaimRouteDeps {
   clock: Clock
   workers: Pick<Workers, 'find'>
-  queue: Pick<Queue, 'returnUnknown'>
+  queue: Pick<Queue, 'releaseUnknown'>
   attempts: Pick<Attempts, 'report'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
-  definitions: KnownDefinitions
-  desk: ClaimDesk
+  definitions: DefinitionCache
+  desk: LongPollClaims
   wakeup: Wakeup
 }
 
@@ -102,14 +102,14 @@ async function roomOf(
 ): Promise<number> {
   if (running === undefined) return Math.min(limit, capacity)
   const executionIds = [...new Set(running.map((id) => id.toLowerCase()))]
-  if ((await queue.returnUnknown(workerId, executionIds)) > 0) wakeup.send('queue')
+  if ((await queue.releaseUnknown(workerId, executionIds)) > 0) wakeup.send('queue')
   return Math.min(limit, capacity - executionIds.length)
 }
 
 async function claim(
   { desk, workers }: ClaimRouteDeps,
   worker: OwnWorker,
-  wish: Omit<Parameters<ClaimDesk['claim']>[0], 'worker'>,
+  wish: Omit<Parameters<LongPollClaims['claim']>[0], 'worker'>,
 ): Promise<Claimed> {
   try {
     return await desk.claim({ ...wish, worker })

@@ -219,7 +219,7 @@ test('the checkpoint of an attempt is handed to the next one', async (t) => {
   await beat(workerId, [{ ...markOf(first!), checkpoint: { row: 7 } }])
   await report(workerId, [{ ...markOf(first!), status: 'failed', error: { message: 'no' } }])
   await world.advance(10)
-  await memory.upkeep.wake(10)
+  await memory.maintenance.wake(10)
   const [second] = await take(workerId)
   assert.deepEqual([second!.attempt_number, second!['checkpoint']], [2, { row: 7 }])
 })
@@ -279,10 +279,10 @@ test('a claim that comes between the return and the end of a worker is handed ba
     if (refusals++ === 0) throw new Error('it is still referenced')
     await unregister.call(memory.leases, id)
   }
-  const { returnUnknown } = memory.queue
+  const { releaseUnknown } = memory.queue
   let returns = 0
-  memory.queue.returnUnknown = async (...given) => {
-    const count = await returnUnknown.apply(memory.queue, given)
+  memory.queue.releaseUnknown = async (...given) => {
+    const count = await releaseUnknown.apply(memory.queue, given)
     if (returns++ > 0) return count
     const lanes = [{ lane: 'shared', count: 1 }]
     const routes = await memory.routes.findWaiting(['worker '], 10)

@@ -16,10 +16,10 @@ import type { Leases } from '../../ports/leases.ts'
 import type { LogPart, Logs } from '../../ports/logs.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { noParameters, problemResponses, security } from '../docs/openapi.ts'
-import { checkCheckpoint, checkEnd, type EndGiven, findSaid, toWord } from '../executions/attempt-report.ts'
+import { checkCheckpoint, checkEnd, type EndGiven, findSaid, toReport } from '../executions/attempt-report.ts'
 import { type EndDeps, endAttempts } from '../executions/end-attempts.ts'
 import { toLogPart } from '../executions/log-lines.ts'
-import { type LateResult, noteRefused } from '../executions/rejected-results.ts'
+import { noteRefused, type RejectedResult } from '../executions/rejected-results.ts'
 import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
@@ -128,7 +128,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
         const attempt = held.get(one.execution_id.toLowerCase())
         if (attempt === undefined) return []
         const times = { now, durationMs: one.duration_ms ?? null, startedAt: attempt.startedAt }
-        const word = one.status === 'released' ? null : toWord(one, { ...times, httpStatus: null })
+        const word = one.status === 'released' ? null : toReport(one, { ...times, httpStatus: null })
         return [{ held: attempt, workerId, word }]
       })
       const ended = await endAttempts(deps, orders)
@@ -205,10 +205,10 @@ async function findRecorded(
   history: Pick<History, 'getExecution'>,
   { tenantId, workerId }: { tenantId: string; workerId: string },
   marks: readonly (Mark & Pick<EndGiven, 'status'>)[],
-): Promise<{ refused: string[]; cancelled: string[]; late: LateResult[] }> {
+): Promise<{ refused: string[]; cancelled: string[]; late: RejectedResult[] }> {
   const refused: string[] = []
   const cancelled: string[] = []
-  const late: LateResult[] = []
+  const late: RejectedResult[] = []
   const waiting = marks.values()
   const lookUp = async () => {
     for (const { execution_id: given, attempt_number: attempt, fence, status } of waiting) {

@@ -18,12 +18,12 @@ export interface WorkerDeps {
   ids: Ids
   workers: Workers
   leases: Leases
-  queue: Pick<Queue, 'returnUnknown'>
+  queue: Pick<Queue, 'releaseUnknown'>
   wakeup: Wakeup
 }
 
 const tags = ['workers']
-/** Of one tenant: upkeep watches over a bounded number of all. */
+/** Of one tenant: maintenance watches over a bounded number of all. */
 const workersPerTenantMax = 1_000
 const capacityDefault = 50
 const leaveTriesMax = 3
@@ -118,7 +118,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 async function letGo({ leases, queue }: WorkerDeps, workerId: string): Promise<number> {
   let returned = 0
   for (let tries = 1; ; tries++) {
-    returned += await queue.returnUnknown(workerId, [])
+    returned += await queue.releaseUnknown(workerId, [])
     try {
       await leases.unregister(workerId)
       return returned

@@ -133,7 +133,7 @@ export function isLimited(
 
 /**
  * Whether its executions are rows of their own from the start instead of places in a batch: others of the job may wait
- * behind them and must find them by the job, or they have a deadline that upkeep must find.
+ * behind them and must find them by the job, or they have a deadline that maintenance must find.
  */
 export function hasOwnRows(
   job: Pick<JobVersion, 'overlapPolicy' | 'concurrencyLimit' | 'concurrencyKey' | 'execution'>,

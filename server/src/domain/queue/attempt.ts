@@ -1,5 +1,5 @@
 // How an attempt ended, and what follows from it: nothing, another attempt, or a dead letter. Pure: the clock and
-// randomness are handed in, so workers, the API and upkeep decide alike.
+// randomness are handed in, so workers, the API and maintenance decide alike.
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
 
@@ -38,7 +38,7 @@ export const checkpointBytesMax = 64 * 1024
 export const progressTextLengthMax = 255
 
 /** What the runner of an attempt says of it. */
-export interface AttemptWord {
+export interface AttemptReport {
   startedAt: EpochMs | null
   finishedAt: EpochMs
   durationMs: number | null
@@ -63,7 +63,7 @@ export interface AttemptPlace {
   random: number
 }
 
-export function endAttempt(word: AttemptWord, place: AttemptPlace): AttemptEnd {
+export function endAttempt(word: AttemptReport, place: AttemptPlace): AttemptEnd {
   const { startedAt, finishedAt, durationMs, httpStatus, preview, error } = word
   const end: AttemptEnd = {
     outcome: 'succeeded',

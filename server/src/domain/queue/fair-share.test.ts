@@ -18,7 +18,7 @@ function serve(
 ): Record<string, number> {
   const served: Record<string, number> = {}
   for (let round = 0; round < rounds; round++) {
-    for (const { lane, count } of share.split(lanes, { free: places, capacity: 2_000, inHand: none })) {
+    for (const { lane, count } of share.split(lanes, { free: places, capacity: 2_000, inFlight: none })) {
       share.count(lane, count)
       served[lane] = (served[lane] ?? 0) + count
     }
@@ -32,7 +32,7 @@ function total(shares: readonly { count: number }[]): number {
 
 test('a lane that is alone gets everything that is free', () => {
   const share = new FairShare()
-  const places = { free: 2_000, capacity: 2_000, inHand: none }
+  const places = { free: 2_000, capacity: 2_000, inFlight: none }
   assert.deepEqual(share.split([pro], places), [{ lane: 'pro', count: 2_000 }])
   assert.deepEqual(share.split([shared], places), [{ lane: sharedLane, count: 2_000 }])
 })
@@ -42,12 +42,12 @@ test('the shared lane comes first, with half of what is free while others wait',
   const [first, ...others] = share.split([enterprise, shared, free], {
     free: 7,
     capacity: 2_000,
-    inHand: none,
+    inFlight: none,
   })
   assert.deepEqual(first, { lane: sharedLane, count: 4 })
   assert.equal(total(others), 3)
   // The last free place is the shared lane's.
-  assert.deepEqual(share.split([enterprise, shared], { free: 1, capacity: 2_000, inHand: none }), [
+  assert.deepEqual(share.split([enterprise, shared], { free: 1, capacity: 2_000, inFlight: none }), [
     { lane: sharedLane, count: 1 },
   ])
 })
@@ -80,7 +80,7 @@ test('what a lane was offered and did not use does not count as served', () => {
   const share = new FairShare()
   const a = { lane: 'a', weight: 1 }
   const b = { lane: 'b', weight: 1 }
-  const places = { free: 100, capacity: 2_000, inHand: none }
+  const places = { free: 100, capacity: 2_000, inFlight: none }
   const first = share.split([a, b], places)
   assert.deepEqual(first, [{ lane: 'a', count: 100 }])
   share.count('a', 3)
@@ -119,9 +119,9 @@ test('nor does it collect for the round before', () => {
 
 test('while others wait, one lane has at most half of the worker, what it has in hand included', () => {
   const share = new FairShare()
-  const inHand = (lane: string) => (lane === 'enterprise' ? 900 : 0)
+  const inFlight = (lane: string) => (lane === 'enterprise' ? 900 : 0)
   const equal = { lane: 'equal', weight: enterprise.weight }
-  const shares = share.split([enterprise, equal], { free: 1_100, capacity: 2_000, inHand })
+  const shares = share.split([enterprise, equal], { free: 1_100, capacity: 2_000, inFlight })
   assert.deepEqual(
     shares.toSorted((a, b) => a.count - b.count),
     [
@@ -130,14 +130,14 @@ test('while others wait, one lane has at most half of the worker, what it has in
     ],
   )
   // Or its share by weight, where that is more: 10 of 11.
-  const [most] = share.split([enterprise, free], { free: 2_000, capacity: 2_000, inHand: () => 0 })
+  const [most] = share.split([enterprise, free], { free: 2_000, capacity: 2_000, inFlight: () => 0 })
   assert(most!.lane === 'enterprise' && most!.count > 1_700 && most!.count <= 1_818, JSON.stringify(most))
   const full = (lane: string) => (lane === 'enterprise' ? 1_500 : 0)
-  assert.deepEqual(share.split([enterprise, shared], { free: 500, capacity: 2_000, inHand: full }), [
+  assert.deepEqual(share.split([enterprise, shared], { free: 500, capacity: 2_000, inFlight: full }), [
     { lane: sharedLane, count: 250 },
   ])
   // Alone it may have all of it.
-  assert.deepEqual(share.split([enterprise], { free: 1_100, capacity: 2_000, inHand }), [
+  assert.deepEqual(share.split([enterprise], { free: 1_100, capacity: 2_000, inFlight }), [
     { lane: 'enterprise', count: 1_100 },
   ])
 })
@@ -150,7 +150,7 @@ test('a worker of one place serves one lane after the other', () => {
   ]
   const turns: string[] = []
   for (let i = 0; i < 6; i++) {
-    const [one] = share.split(lanes, { free: 1, capacity: 1, inHand: none })
+    const [one] = share.split(lanes, { free: 1, capacity: 1, inFlight: none })
     assert.equal(one!.count, 1)
     share.count(one!.lane, 1)
     turns.push(one!.lane)
@@ -168,7 +168,7 @@ test('never more places are handed out than are free, and none of them in shares
       .toSorted(() => random.next() - 0.5)
     const capacity = 1 + draw(3_000)
     const held = new Map(lanes.map(({ lane }) => [lane, draw(capacity)]))
-    const places = { free: 1 + draw(capacity), capacity, inHand: (lane: string) => held.get(lane)! }
+    const places = { free: 1 + draw(capacity), capacity, inFlight: (lane: string) => held.get(lane)! }
     const shares = share.split(lanes, places)
     assert(total(shares) <= places.free, `${total(shares)} of ${places.free}`)
     assert(shares.every(({ count }) => count > 0))

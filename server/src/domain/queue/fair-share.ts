@@ -19,10 +19,10 @@ const portion = 100
 export class FairShare {
   #served = new Map<string, number>()
 
-  /** Splits `free` places over the lanes that have work. `inHand`: executions of each lane this worker has. */
+  /** Splits `free` places over the lanes that have work. `inFlight`: executions of each lane this worker has. */
   split(
     lanes: readonly LaneWeight[],
-    places: { free: number; capacity: number; inHand: (lane: string) => number },
+    places: { free: number; capacity: number; inFlight: (lane: string) => number },
   ): LaneShare[] {
     const active = lanes.filter(({ lane }) => lane !== sharedLane)
     this.#keep(active)
@@ -39,7 +39,7 @@ export class FairShare {
     const room = new Map(
       active.map(({ lane, weight }) => {
         const share = active.length > 1 ? Math.max(1 / 2, weight / weights) : lanes.length > 1 ? 1 / 2 : 1
-        return [lane, Math.max(0, Math.max(1, Math.floor(places.capacity * share)) - places.inHand(lane))]
+        return [lane, Math.max(0, Math.max(1, Math.floor(places.capacity * share)) - places.inFlight(lane))]
       }),
     )
     const served = new Map(this.#served)

@@ -19,7 +19,7 @@ import { type TierRow, toTier } from './tenants.ts'
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const operators = '00000000-0000-0000-0000-000000000000'
 
-export class StoredApiKeys implements ApiKeys {
+export class PostgresApiKeys implements ApiKeys {
   readonly #database: Transactions
 
   constructor(database: Transactions) {

@@ -4,7 +4,7 @@ import type { Secrets, TenantSigningKeys } from '../../ports/secrets.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './secrets.sql.ts'
 
-export class StoredSecrets implements Secrets {
+export class PostgresSecrets implements Secrets {
   readonly #database: Database
 
   constructor(database: Database) {

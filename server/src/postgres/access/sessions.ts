@@ -5,7 +5,7 @@ import type { FoundSession, NewCode, NewSession, Sessions } from '../../ports/se
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './sessions.sql.ts'
 
-export class StoredSessions implements Sessions {
+export class PostgresSessions implements Sessions {
   readonly #database: Transactions
 
   constructor(database: Transactions) {

@@ -9,7 +9,7 @@ import * as statements from './tenants.sql.ts'
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-export class StoredTenants implements Tenants {
+export class PostgresTenants implements Tenants {
   readonly #database: Transactions
 
   constructor(database: Transactions) {

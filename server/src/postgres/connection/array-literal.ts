@@ -1,15 +1,15 @@
 // Arrays as PostgreSQL reads them: one text for each parameter. The driver's own way costs several times as much.
 
 /** Of elements that need no quotes: numbers, ids, t and f, NULL. */
-export function listOf<T>(all: readonly T[], toElement: (one: T) => string | number): string {
+export function arrayLiteral<T>(all: readonly T[], toElement: (one: T) => string | number): string {
   let list = ''
   for (const one of all) list += list === '' ? toElement(one) : `,${toElement(one)}`
   return `{${list}}`
 }
 
 /** Of any text. */
-export function textListOf<T>(all: readonly T[], toText: (one: T) => string | null): string {
-  return listOf(all, (one) => quote(toText(one)))
+export function textArrayLiteral<T>(all: readonly T[], toText: (one: T) => string | null): string {
+  return arrayLiteral(all, (one) => quote(toText(one)))
 }
 
 function quote(text: string | null): string {

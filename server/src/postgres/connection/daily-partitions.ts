@@ -13,7 +13,10 @@ const daysAhead = 14
 const slotsDaysKept = 3
 
 /** Makes the coming days and drops those that are over. Returns how many were made and dropped. */
-export async function keepDays(database: Database, now: EpochMs): Promise<{ made: number; dropped: number }> {
+export async function keepPartitions(
+  database: Database,
+  now: EpochMs,
+): Promise<{ made: number; dropped: number }> {
   let made = 0
   for (const table of ['slots', 'attempts'] as const) {
     for (let day = -1; day <= daysAhead; day++) {
@@ -56,7 +59,7 @@ interface DayRow {
  * Runs a write; if it meets a day without a partition, makes it and runs the write once more. Within a transaction the
  * error has ended all of it: there `withToday` around the whole does the same.
  */
-export async function withDays<T>(
+export async function withPartitions<T>(
   database: Transactions,
   table: DailyTable,
   instants: readonly number[] | 'today',
@@ -76,7 +79,9 @@ export async function withDays<T>(
 
 /** Around a transaction of many writes, all of which are about today. */
 export async function withToday<T>(database: Transactions, write: () => Promise<T>): Promise<T> {
-  return withDays(database, 'slots', 'today', () => withDays(database, 'attempts', 'today', write))
+  return withPartitions(database, 'slots', 'today', () =>
+    withPartitions(database, 'attempts', 'today', write),
+  )
 }
 
 /** "no partition of relation … found for row", in whatever language the server speaks. */

@@ -7,7 +7,7 @@ import { Unavailable } from '../../lib/unavailable.ts'
 import type { Random } from '../../ports/random.ts'
 import type { Timers } from '../../ports/timers.ts'
 import { connectionLost } from '../../telemetry/events.ts'
-import { type Bounds, prepareBounds, queryWithin } from './pipelined-transaction.ts'
+import { prepareTransaction, queryInTransaction, type TransactionBounds } from './pipelined-transaction.ts'
 import { rowTypes } from './rows.ts'
 
 /** A URL, or the directory of a Unix socket. */
@@ -170,7 +170,7 @@ async function run<R extends object>(
   client: pg.ClientBase,
   { name, text }: Sql,
   values: readonly unknown[],
-  bounds?: Bounds,
+  bounds?: TransactionBounds,
 ): Promise<Rows<R>> {
   const { rows, rowCount } = await send<R>(client, { name, text, values: values as unknown[] }, bounds)
   return { rows, count: rowCount ?? 0 }
@@ -212,10 +212,12 @@ async function runTransaction<T>(client: pg.ClientBase, work: (queries: Queries)
 async function send<R extends object>(
   client: pg.ClientBase,
   query: pg.QueryConfig,
-  bounds?: Bounds,
+  bounds?: TransactionBounds,
 ): Promise<pg.QueryResult<R>> {
   try {
-    return bounds === undefined ? await client.query<R>(query) : await queryWithin<R>(client, query, bounds)
+    return bounds === undefined
+      ? await client.query<R>(query)
+      : await queryInTransaction<R>(client, query, bounds)
   } catch (error) {
     if (isConnectionError(error) || isFatal(error))
       throw new ConnectionBroken('the database', { cause: error })
@@ -256,7 +258,8 @@ function concernsAll(cause: unknown): boolean {
 }
 
 async function refuseReadOnly(client: pg.ClientBase): Promise<void> {
-  if (await prepareBounds(client, () => isReadOnly(client))) throw new Error('the server takes no writes')
+  if (await prepareTransaction(client, () => isReadOnly(client)))
+    throw new Error('the server takes no writes')
 }
 
 /** As a standby is, and a primary that was made so. */

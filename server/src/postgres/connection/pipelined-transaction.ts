@@ -4,7 +4,7 @@
 // one round trip instead of four.
 import pg from 'pg'
 
-export interface Bounds {
+export interface TransactionBounds {
   /** The transaction begins with it. */
   begins: boolean
   /** It is the last one, and is committed with it. */
@@ -17,17 +17,17 @@ export interface Bounds {
 const bounds = { begin: { name: 'begin', text: 'BEGIN' }, commit: { name: 'commit', text: 'COMMIT' } }
 
 /** Before the first query with bounds; does `work` between the two. */
-export async function prepareBounds<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+export async function prepareTransaction<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
   await client.query(bounds.begin)
   const result = await work()
   await client.query(bounds.commit)
   return result
 }
 
-export function queryWithin<R extends pg.QueryResultRow>(
+export function queryInTransaction<R extends pg.QueryResultRow>(
   client: pg.ClientBase,
   config: pg.QueryConfig,
-  given: Bounds,
+  given: TransactionBounds,
 ): Promise<pg.QueryResult<R>> {
   const { connectionParameters } = client as unknown as { connectionParameters: { query_timeout?: number } }
   const timeoutMs = (connectionParameters.query_timeout ?? 0) * (1 + given.behind)
@@ -55,11 +55,11 @@ const DriverQuery = pg.Query as unknown as new (config: object) => DriverQuery &
 class BoundQuery extends DriverQuery {
   /** The driver's name for it. */
   readonly query_timeout: number
-  readonly #bounds: Bounds
+  readonly #bounds: TransactionBounds
   /** Commands that have ended: BEGIN, its own, COMMIT. */
   #ended = 0
 
-  constructor(config: object, given: Bounds, timeoutMs: number) {
+  constructor(config: object, given: TransactionBounds, timeoutMs: number) {
     super(config)
     this.#bounds = given
     this.query_timeout = timeoutMs

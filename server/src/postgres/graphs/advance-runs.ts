@@ -7,7 +7,7 @@ import type { Queries } from '../connection/database.ts'
 import { cancelLiveById } from '../queue/cancel.ts'
 import * as statements from './advance-runs.sql.ts'
 import { type HeldRun, toLetters, withNodes } from './rows.ts'
-import { type NoteRow, RunWork } from './run-step.ts'
+import { type NoteRow, RunInStep } from './run-step.ts'
 
 /** Read at once; what is left is read by the next step. */
 const notesMax = 20_000
@@ -31,7 +31,7 @@ export async function advanceRuns(
   { laneOf, statuses, cancelMessage }: AdvanceOptions,
 ): Promise<Stepped> {
   if (runs.length === 0) return noSteps()
-  const all = runs.map((run) => new RunWork(run))
+  const all = runs.map((run) => new RunInStep(run))
   if (cancelMessage !== undefined) for (const work of all) work.cancel(cancelMessage)
   await readNotes(queries, all)
   await findUnrun(queries, all)
@@ -50,14 +50,14 @@ export async function advanceRuns(
   return stepped
 }
 
-async function readNotes(queries: Queries, works: readonly RunWork[]): Promise<void> {
+async function readNotes(queries: Queries, works: readonly RunInStep[]): Promise<void> {
   const byId = new Map(works.map((work) => [work.run.runId, work]))
   const { rows } = await queries.query<NoteRow>(statements.selectNotes, [[...byId.keys()], notesMax])
   for (const row of rows) byId.get(row.run_id)!.take(row)
 }
 
 /** What became of roots that have not fired. */
-async function findUnrun(queries: Queries, works: readonly RunWork[]): Promise<void> {
+async function findUnrun(queries: Queries, works: readonly RunInStep[]): Promise<void> {
   const byId = new Map(works.map((work) => [work.run.runId, work]))
   const items = works.flatMap(({ run: { runId: r, slot: s, states, graph }, changes }) =>
     states.flatMap((state, place) => {
@@ -77,7 +77,7 @@ async function findUnrun(queries: Queries, works: readonly RunWork[]): Promise<v
  * As many as one step can write, those first that come first. What was noted of the others stays; small ones are not held
  * up by large ones. One that was just made is among them in any case: only now is it looked at as a whole.
  */
-function takeAffordable(works: readonly RunWork[]): RunWork[] {
+function takeAffordable(works: readonly RunInStep[]): RunInStep[] {
   let nodes = 0
   return works.filter((work) => {
     if (work.run.look.length > 0) return true
@@ -88,7 +88,7 @@ function takeAffordable(works: readonly RunWork[]): RunWork[] {
   })
 }
 
-function sizeOf(work: RunWork): number {
+function sizeOf(work: RunInStep): number {
   const { go, skip } = work.step
   // With a root that has fired all of the plan is written.
   const plan = work.fired.size > 0 ? work.run.graph.plan.nodes.length : 0
@@ -96,7 +96,7 @@ function sizeOf(work: RunWork): number {
 }
 
 /** Of the jobs of nodes that would go. */
-async function lockMembers(queries: Queries, works: readonly RunWork[]): Promise<Map<string, JobStatus>> {
+async function lockMembers(queries: Queries, works: readonly RunInStep[]): Promise<Map<string, JobStatus>> {
   const jobIds = works.flatMap(({ run, step }) => step.go.map((place) => run.graph.plan.nodes[place]!.jobId))
   return lockStatuses(queries, jobIds)
 }
@@ -117,7 +117,7 @@ export async function lockStatuses(
 
 async function lockNodes(
   queries: Queries,
-  works: readonly RunWork[],
+  works: readonly RunInStep[],
   statuses: ReadonlyMap<string, JobStatus>,
 ): Promise<void> {
   const ids = works.flatMap((work) => [
@@ -131,7 +131,7 @@ async function lockNodes(
   for (const work of works) work.leaveOut(locked, statuses)
 }
 
-async function cancelNodes(queries: Queries, works: readonly RunWork[], stepped: Stepped): Promise<void> {
+async function cancelNodes(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const concerned = works.filter((work) => work.cancelIds().length > 0)
   // Whoever cancels many runs says the same of all.
   for (const [message, group] of Map.groupBy(concerned, (work) => work.cancelMessage!)) {
@@ -150,14 +150,14 @@ async function cancelNodes(queries: Queries, works: readonly RunWork[], stepped:
   for (const work of concerned) work.decide()
 }
 
-function cancelTargetsOf(work: RunWork): [string, { work: RunWork; place: number | undefined }][] {
+function cancelTargetsOf(work: RunInStep): [string, { work: RunInStep; place: number | undefined }][] {
   const places = new Map(work.cancels.map((place) => [work.executionOf(place), place]))
   return work.cancelIds().map((id) => [id, { work, place: places.get(id) }])
 }
 
 async function letNodesGo(
   queries: Queries,
-  works: readonly RunWork[],
+  works: readonly RunInStep[],
   laneOf: RunTools['laneOf'],
   stepped: Stepped,
 ): Promise<void> {
@@ -175,7 +175,7 @@ async function letNodesGo(
   if (ready < rows.length) stepped.waiting = true
 }
 
-async function skipNodes(queries: Queries, works: readonly RunWork[]): Promise<void> {
+async function skipNodes(queries: Queries, works: readonly RunInStep[]): Promise<void> {
   if (works.every(({ step }) => step.skip.length === 0)) return
   const nameOf = await readNames(queries, works)
   const items = works.flatMap((work) => {
@@ -190,7 +190,7 @@ async function skipNodes(queries: Queries, works: readonly RunWork[]): Promise<v
 }
 
 /** Of the jobs that are in the way of others. */
-async function readNames(queries: Queries, works: readonly RunWork[]): Promise<(jobId: string) => string> {
+async function readNames(queries: Queries, works: readonly RunInStep[]): Promise<(jobId: string) => string> {
   const unmet = works.flatMap(({ run, step }) =>
     step.skip.map((place) => unmetOf(run.graph, step.states, place)?.parentId),
   )
@@ -202,7 +202,7 @@ async function readNames(queries: Queries, works: readonly RunWork[]): Promise<(
 }
 
 /** Roots that fired into a run in which they have no place get one of their own, but for those that were cancelled with it. */
-async function moveStrays(queries: Queries, works: readonly RunWork[], stepped: Stepped): Promise<void> {
+async function moveStrays(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const items = works.flatMap(({ run: { runId: r }, strays, late }) =>
     strays
       .entries()
@@ -215,7 +215,7 @@ async function moveStrays(queries: Queries, works: readonly RunWork[], stepped: 
   stepped.waiting = true
 }
 
-async function write(queries: Queries, works: readonly RunWork[], stepped: Stepped): Promise<void> {
+async function write(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const plans = works.filter(({ fired }) => fired.size > 0).map(toPlanItem)
   if (plans.length > 0) await queries.query(statements.writePlans, [JSON.stringify(plans)])
   const changed = works.filter((work) => !work.isOver && work.isChanged())
@@ -230,7 +230,7 @@ async function write(queries: Queries, works: readonly RunWork[], stepped: Stepp
   if (stepped.over.length > 0) stepped.waiting = true
 }
 
-function toPlanItem({ run, fired }: RunWork): object {
+function toPlanItem({ run, fired }: RunInStep): object {
   const { nodes } = withNodes(run, fired).graph.plan
   return {
     r: run.runId,
@@ -239,7 +239,7 @@ function toPlanItem({ run, fired }: RunWork): object {
   }
 }
 
-function toRunItem(work: RunWork): object {
+function toRunItem(work: RunInStep): object {
   const { states, over } = work.step
   return {
     r: work.run.runId,

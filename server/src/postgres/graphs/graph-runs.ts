@@ -12,7 +12,7 @@ import type {
   RunView,
 } from '../../ports/graph-runs.ts'
 import { parentResultsMax } from '../../ports/graph-runs.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { advanceRuns } from './advance-runs.ts'
 import * as statements from './graph-runs.sql.ts'
@@ -35,7 +35,7 @@ const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const searchedMax = 10_000
 const searchedForJobMax = 2_000
 
-export class StoredGraphRuns implements GraphRuns {
+export class PostgresGraphRuns implements GraphRuns {
   readonly #database: Transactions
 
   constructor(database: Transactions) {
@@ -88,7 +88,7 @@ export class StoredGraphRuns implements GraphRuns {
   }
 
   cancel({ tenantId, runId, message }: Parameters<GraphRuns['cancel']>[0]): Promise<CancelRunOutcome> {
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         let row = await lockOwn(queries, tenantId, runId)
         if (row === null) {
@@ -116,7 +116,7 @@ export class StoredGraphRuns implements GraphRuns {
 
   resume(order: { tenantId: string; runId: string } & RunTools): Promise<ResumeOutcome> {
     const { tenantId, runId } = order
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const row = await lockOwn(queries, tenantId, runId)
         if (row === null) return { kind: 'not_found' }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { epochMs } from '../../lib/time/epoch.ts'
 import type { Queries } from '../connection/database.ts'
-import { RunGraphs } from './plan-cache.ts'
+import { GraphPlanCache } from './plan-cache.ts'
 import type { PlanRow, RunRow } from './rows.ts'
 
 const row: RunRow = {
@@ -29,7 +29,7 @@ test('the graph of a run is read once, until the run is another', async () => {
       return { rows: [plan as unknown as R], count: 1 }
     },
   }
-  const graphs = new RunGraphs()
+  const graphs = new GraphPlanCache()
   const childOf = async (one: RunRow) => (await graphs.hold(queries, [one]))[0]!.graph.plan.nodes[1]!.jobId
   assert.equal(await childOf(row), 'first')
   child = 'second'

@@ -13,7 +13,7 @@ import { selectPlans } from './run-steps.sql.ts'
 /** Nodes of all that are kept: about 30 MB. */
 const nodesMax = 100_000
 
-export class RunGraphs {
+export class GraphPlanCache {
   /** Those used last are at the end. */
   readonly #kept = new Map<string, PlacedGraph>()
   #nodes = 0

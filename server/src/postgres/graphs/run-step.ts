@@ -14,7 +14,7 @@ import type { JobStatus } from '../../domain/jobs/job.ts'
 import type { Outcome } from '../../domain/queue/execution.ts'
 import type { HeldRun } from './rows.ts'
 
-export class RunWork {
+export class RunInStep {
   readonly run: HeldRun
   readonly changes = new Map<number, NodeState>()
   /** Roots that have fired. */

@@ -1,4 +1,4 @@
-// The statements that find, lock and forget runs of graphs. What is made of a run is in advance-runs.sql.ts.
+// The statements that find, lock and prune runs of graphs. What is made of a run is in advance-runs.sql.ts.
 import { fragment, sql } from '../../lib/sql.ts'
 
 // The runs of the oldest notes, but for some ($2). One run has as many notes as nodes, or nearly: looking at ten times as many as are wanted

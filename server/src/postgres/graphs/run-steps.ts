@@ -1,21 +1,21 @@
 // Takes runs of graphs further, on PostgreSQL. Each is locked first; what was noted of it is read in statements that come
 // after, so that nothing is missed. A step of hundreds of runs is as many statements as one of a single run.
 import type { RunSteps, RunTools, Stepped } from '../../ports/graph-runs.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Transactions } from '../connection/database.ts'
 import { advanceRuns, noSteps } from './advance-runs.ts'
-import { RunGraphs } from './plan-cache.ts'
+import { GraphPlanCache } from './plan-cache.ts'
 import type { RunRow } from './rows.ts'
 import * as statements from './run-steps.sql.ts'
-import { makeRuns, StartMemory } from './start-runs.ts'
+import { StartMemory, startRuns } from './start-runs.ts'
 
 const firstId = '00000000-0000-0000-0000-000000000000'
 /** Nodes of the runs that one step looks at, unless a single run has more. */
 const nodesMax = 20_000
 
-export class StoredRunSteps implements RunSteps {
+export class PostgresRunSteps implements RunSteps {
   readonly #database: Transactions
-  readonly #graphs = new RunGraphs()
+  readonly #graphs = new GraphPlanCache()
   readonly #memory = new StartMemory()
   /** How far the runs with roots to come were looked through. */
   #unfiredAfter = firstId
@@ -42,7 +42,7 @@ export class StoredRunSteps implements RunSteps {
 
   step(runIds: readonly string[], tools: RunTools): Promise<Stepped> {
     if (runIds.length === 0) return Promise.resolve(noSteps())
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const { rows } = await queries.query<RunRow>(statements.lockRuns, [runIds])
         const locked = new Map(rows.map((row) => [row.run_id, row]))
@@ -51,14 +51,14 @@ export class StoredRunSteps implements RunSteps {
         const held = takeAffordable(ordered)
         const known = await this.#graphs.hold(queries, held)
         const rest = runIds.filter((runId) => !locked.has(runId))
-        const { made, left } = await makeRuns(queries, rest, tools, this.#memory)
+        const { made, left } = await startRuns(queries, rest, tools, this.#memory)
         const stepped = await advanceRuns(queries, [...known, ...made], { laneOf: tools.laneOf })
         return left || held.length < ordered.length ? { ...stepped, left: true } : stepped
       }),
     )
   }
 
-  async forget(limit: number): Promise<number> {
+  async prune(limit: number): Promise<number> {
     const { count } = await this.#database.query(statements.deleteOldRuns, [limit])
     return count
   }

@@ -31,7 +31,7 @@ export class StartMemory {
 }
 
 /** Those of the runs that are noted and not made yet; what others are making is left to them. */
-export async function makeRuns(
+export async function startRuns(
   queries: Queries,
   runIds: readonly string[],
   { newExecutionId }: Pick<RunTools, 'newExecutionId'>,

@@ -24,7 +24,7 @@ const groupsLookedAt = 30_000
 const batchesLookedAt = 100
 const liveLookedAt = 5_000
 
-export class StoredActivity implements Activity {
+export class PostgresActivity implements Activity {
   readonly #database: Database
 
   constructor(database: Database) {

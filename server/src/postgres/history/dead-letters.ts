@@ -25,7 +25,7 @@ import * as statements from './dead-letters.sql.ts'
 
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
-export class StoredDeadLetters implements DeadLetters {
+export class PostgresDeadLetters implements DeadLetters {
   readonly #database: Transactions
 
   constructor(database: Transactions) {
@@ -84,7 +84,7 @@ export class StoredDeadLetters implements DeadLetters {
       if (jobDeleted.length > 0) await queries.query(statements.stopRedrives, [tenantId, jobDeleted])
       // A letter that came since we looked has a job that is not locked.
       const wanted = found.filter((row) => !deleted.has(row.job_id)).map((row) => row.execution_id)
-      const { rows } = await queries.query<TakenRow>(statements.takeDeadLetters, [tenantId, wanted])
+      const { rows } = await queries.query<ClaimedRow>(statements.takeDeadLetters, [tenantId, wanted])
       const taken = new Map(rows.map((row) => [row.execution_id, row]))
       const redriven = letters.flatMap(({ executionId, newExecutionId, lane }) => {
         const letter = taken.get(executionId)
@@ -138,7 +138,7 @@ export class StoredDeadLetters implements DeadLetters {
 }
 
 function toItem(one: {
-  letter: TakenRow
+  letter: ClaimedRow
   executionId: string
   newExecutionId: string
   lane: string
@@ -218,7 +218,7 @@ interface DueRow {
   execution_id: string
 }
 
-interface TakenRow {
+interface ClaimedRow {
   execution_id: string
   job_id: string
   kind: ExecutionKind

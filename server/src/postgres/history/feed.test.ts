@@ -5,7 +5,7 @@ import { testOnStores } from '../../../test/conformance/stores.ts'
 import { connect, createDatabase, openDatabase, POSTGRES_VERSIONS } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import type { FeedPlace } from '../../ports/feed.ts'
-import { StoredFeed } from './feed.ts'
+import { PostgresFeed } from './feed.ts'
 
 testOnStores(testFeed)
 
@@ -24,7 +24,7 @@ for (const version of POSTGRES_VERSIONS) {
     const [client, slow] = [await connect(t, address), await connect(t, address)]
     await client.query(`INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
       VALUES ('${job}', '${defaultTenantId}', 1, clock_ms(), clock_ms(), 'a', '{}', 'a')`)
-    const feed = new StoredFeed(openDatabase(t, address))
+    const feed = new PostgresFeed(openDatabase(t, address))
     let since: FeedPlace = await feed.begin()
     const look = async () => {
       const seen = await feed.look({ tenantId: defaultTenantId, since, running: [], runs: [] })
@@ -50,7 +50,7 @@ for (const version of POSTGRES_VERSIONS) {
     const clients = await Promise.all(Array.from({ length: 6 }, () => connect(t, address)))
     await clients[0]!.query(`INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
       VALUES ('${job}', '${defaultTenantId}', 1, clock_ms(), clock_ms(), 'a', '{}', 'a')`)
-    const feed = new StoredFeed(openDatabase(t, address))
+    const feed = new PostgresFeed(openDatabase(t, address))
     let since = await feed.begin()
     let told = 0
     let writing = true

@@ -23,7 +23,7 @@ import type { Queries } from '../connection/database.ts'
 import { rolesOf, statesOf } from '../graphs/rows.ts'
 import * as statements from './feed.sql.ts'
 
-export class StoredFeed implements Feed {
+export class PostgresFeed implements Feed {
   readonly #database: Queries
 
   constructor(database: Queries) {

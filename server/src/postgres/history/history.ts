@@ -20,7 +20,7 @@ import * as statements from './history.sql.ts'
 import { searchExecutions } from './search.ts'
 import { countSlots, listSkips, listSlots, selectUnderWay } from './slot-ledger.ts'
 
-export class StoredHistory implements History {
+export class PostgresHistory implements History {
   readonly #database: Database
 
   constructor(database: Database) {

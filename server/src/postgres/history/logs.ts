@@ -9,7 +9,7 @@ import * as statements from './logs.sql.ts'
 /** Rows at once; of one may be 256 KB. */
 const prunedMax = 1_000
 
-export class StoredLogs implements Logs {
+export class PostgresLogs implements Logs {
   readonly #database: Database
 
   constructor(database: Database) {

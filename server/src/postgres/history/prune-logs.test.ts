@@ -5,14 +5,14 @@ import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import { UuidV7 } from '../../lib/id.ts'
 import { realRandom } from '../../lib/random.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
-import { pruneLogs, StoredLogs } from './logs.ts'
+import { PostgresLogs, pruneLogs } from './logs.ts'
 
 const dayMs = 86_400_000
 
 for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: logs of executions that no history reaches any more are forgotten`, async (t) => {
     const { database } = await useDatabase(t, { version })
-    const logs = new StoredLogs(database)
+    const logs = new PostgresLogs(database)
     const tenantId = new UuidV7(() => epochMs(Date.now()), realRandom).next()
     const append = async (days: number): Promise<string> => {
       const executionId = new UuidV7(() => epochMs(Date.now() - days * dayMs), realRandom).next()

@@ -6,7 +6,7 @@ import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { Lateness, SlotQuery } from '../../ports/history.ts'
-import { StoredHistory } from './history.ts'
+import { PostgresHistory } from './history.ts'
 import * as statements from './slot-ledger.sql.ts'
 
 const jobId = '0192abcd-ef01-7000-8000-000000000001'
@@ -49,7 +49,7 @@ async function setup(t: TestContext, age: 'young' | 'old', version?: PostgresVer
     )
   }
   await client.query('VACUUM ANALYZE')
-  const history = new StoredHistory(database)
+  const history = new PostgresHistory(database)
   const list = async (changes: Partial<SlotQuery & Lateness>) => {
     const query = { tenantId: defaultTenantId, jobId, from: at(0), to: at(slotsCount - 1), limit: 200 }
     return (await history.listSlots({ ...query, order: 'asc', lateMs, ...changes }))!
@@ -102,14 +102,14 @@ interface Node {
   'Actual Rows': number
   'Actual Loops': number
   'Rows Removed by Filter'?: number
-  Plans?: Node[]
+  PlannedJobs?: Node[]
 }
 
 /** Rows that were read of a table, all its days together. */
 function rowsRead(node: Node, table: string): number {
   const isIt = node['Relation Name']?.replace(/_\d{8}$/, '') === table
   const rows = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  return (node.Plans ?? []).reduce((sum, plan) => sum + rowsRead(plan, table), isIt ? rows : 0)
+  return (node.PlannedJobs ?? []).reduce((sum, plan) => sum + rowsRead(plan, table), isIt ? rows : 0)
 }
 
 async function planOf(

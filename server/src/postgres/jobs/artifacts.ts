@@ -15,7 +15,7 @@ import * as statements from './artifacts.sql.ts'
 
 const pieceBytes = 4 * 1024 * 1024
 
-export class StoredArtifacts implements Artifacts {
+export class PostgresArtifacts implements Artifacts {
   readonly #database: Transactions
 
   constructor(database: Transactions) {

@@ -13,7 +13,7 @@ import type { Transactions } from '../connection/database.ts'
 import * as statements from './calendars.sql.ts'
 import { noticeMs } from './job-row.ts'
 
-export class StoredCalendars implements Calendars {
+export class PostgresCalendars implements Calendars {
   readonly #database: Transactions
 
   constructor(database: Transactions) {

@@ -14,9 +14,9 @@ import { routeOf } from '../../domain/queue/route.ts'
 import { calendarNames } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import { BeginAnew } from '../../lib/unavailable.ts'
+import { RestartTransaction } from '../../lib/unavailable.ts'
 import type { ChangeOutcome, ChangeTarget } from '../../ports/jobs.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { isInGraph, lockGraphs, writeGraph } from '../graphs/job-graph.ts'
 import { cancelOfJobs } from '../queue/cancel.ts'
@@ -36,14 +36,14 @@ export async function changeJob(
     const outcome = await tryChange(database, target, decide, { locksGraphs: mayTouch })
     if (outcome !== 'in_graph') return outcome
     // It came into a graph since we looked. Graphs are locked before jobs, so its owner must begin anew with that.
-    if (database.isNested) throw new BeginAnew('the graph of the job')
+    if (database.isNested) throw new RestartTransaction('the graph of the job')
     const again = await tryChange(database, target, decide, { locksGraphs: true })
     assert(again !== 'in_graph', 'its graph is locked')
     return again
   } catch (error) {
     if (!isKeyTaken(error)) throw error
     // Somebody took it since we looked. Within a transaction that has ended all of it: its owner must begin anew.
-    if (database.isNested) throw new BeginAnew('the key of the job', { cause: error })
+    if (database.isNested) throw new RestartTransaction('the key of the job', { cause: error })
     return 'key_taken'
   }
 }
@@ -63,7 +63,7 @@ function tryChange(
 ): Promise<ChangeOutcome | 'in_graph'> {
   const { tenantId, jobId } = target
   const parentIds = (target.dependsOn ?? []).map((one) => one.jobId)
-  return withDays(database, 'attempts', 'today', () =>
+  return withPartitions(database, 'attempts', 'today', () =>
     database.transaction(async (queries) => {
       const part = locksGraphs ? await lockGraphs(queries, { tenantId, jobId, parentIds }) : null
       const state = await lockState(queries, tenantId, jobId)

@@ -7,7 +7,7 @@ import * as statements from './job-versions.sql.ts'
 
 const versionMax = 2_147_483_647
 
-export class StoredJobVersions implements JobVersions {
+export class PostgresJobVersions implements JobVersions {
   readonly #database: Queries
 
   constructor(database: Queries) {

@@ -159,7 +159,7 @@ export const lockHeldJobs = lockToTrigger('lockHeldJobs', fragment``)
 export const insertTriggers = sql('insertTriggers')`
   WITH item AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS x(n int, t uuid, e uuid, j uuid, l text, p text, w uuid, r text)
-  ), taker AS MATERIALIZED (
+  ), direct AS MATERIALIZED (
     SELECT w.worker_id, x.r AS route, least(
       (SELECT b.rank FROM batches b WHERE b.route = x.r AND b.lane = 'shared' AND b.worker_id IS NULL ORDER BY b.rank LIMIT 1),
       (SELECT l.rank FROM live l WHERE l.route = x.r AND l.lane = 'shared' AND l.state = 'ready' AND l.host IS NULL
@@ -192,7 +192,7 @@ export const insertTriggers = sql('insertTriggers')`
       -- The job may be locked for its own tenant, and be asked for by another one beside it.
       WHERE x.j IN (SELECT unnest(current_setting('carillon.triggered')::uuid[])) AND x.t = d.tenant_id
     ) v
-    LEFT JOIN taker w ON w.worker_id = v.w AND w.route = v.r AND v.route = v.r AND v.l = 'shared' AND v.state = 'ready'
+    LEFT JOIN direct w ON w.worker_id = v.w AND w.route = v.r AND v.route = v.r AND v.l = 'shared' AND v.state = 'ready'
       AND NOT v.is_root AND v.rank < coalesce(w.up_to, 'infinity')
     CROSS JOIN LATERAL (SELECT CASE WHEN w.worker_id IS NOT NULL THEN v.at END AS at) b
     RETURNING l.*

@@ -3,7 +3,7 @@ import type { JobStatus } from '../../domain/jobs/job.ts'
 import type { JobFilter } from '../../domain/jobs/operation.ts'
 import { triggerLevels } from '../../domain/queue/rank.ts'
 import { listTriggers, type TriggerBatch, triggersWaitingMax } from '../../domain/queue/trigger-batches.ts'
-import { Group } from '../../lib/group-commit.ts'
+import { GroupCommit } from '../../lib/group-commit.ts'
 import type { Sql } from '../../lib/sql.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
@@ -19,7 +19,7 @@ import type {
   TriggerOrder,
   TriggerOutcome,
 } from '../../ports/jobs.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
 import { createDependent } from '../graphs/job-graph.ts'
@@ -42,27 +42,30 @@ interface Trigger {
   payload: string | null
 }
 
-export class StoredJobs implements Jobs {
+export class PostgresJobs implements Jobs {
   readonly #database: Transactions
-  readonly #creates: Group<{ job: NewJob; text: string }, Created>
-  readonly #triggers: Group<Trigger, TriggerOutcome>
+  readonly #creates: GroupCommit<{ job: NewJob; text: string }, Created>
+  readonly #triggers: GroupCommit<Trigger, TriggerOutcome>
   /** Of jobs that somebody else had locked: nobody waits for them but who triggered them. */
-  readonly #heldUp: Group<Trigger, TriggerOutcome>
-  readonly #many: Group<TriggerManyOrder, TriggerManyOutcome>
+  readonly #lockedTriggers: GroupCommit<Trigger, TriggerOutcome>
+  readonly #many: GroupCommit<TriggerManyOrder, TriggerManyOutcome>
   readonly change: Jobs['change']
 
   constructor(database: Transactions) {
     this.#database = database
-    this.#creates = new Group((items) => this.#insert(items), {
+    this.#creates = new GroupCommit((items) => this.#insert(items), {
       ...groupLimits,
       weigh: ({ text }) => text.length,
     })
     const triggerLimits = { ...groupLimits, weigh: ({ payload }: Trigger) => payload?.length ?? 0 }
-    this.#triggers = new Group((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
-    this.#heldUp = new Group((items) => this.#trigger(items, statements.lockHeldJobs), triggerLimits)
+    this.#triggers = new GroupCommit((items) => this.#trigger(items, statements.lockFreeJobs), triggerLimits)
+    this.#lockedTriggers = new GroupCommit(
+      (items) => this.#trigger(items, statements.lockHeldJobs),
+      triggerLimits,
+    )
     // One at a time: each may wait for its job, and holds a connection meanwhile that others need.
     const oneByOne = { itemsMax: 1, weigh: () => 1, weightMax: 1, waitingMax: 1_000 }
-    this.#many = new Group(async ([order]) => [await this.#triggerMany(order!)], oneByOne)
+    this.#many = new GroupCommit(async ([order]) => [await this.#triggerMany(order!)], oneByOne)
     this.change = (target, decide) => changeJob(database, target, decide)
   }
 
@@ -74,7 +77,7 @@ export class StoredJobs implements Jobs {
   async #insert(items: readonly { job: NewJob; text: string }[]): Promise<Created[]> {
     const slots = items.flatMap(({ job: { immediate } }) => (immediate === null ? [] : [immediate.slot]))
     const values = [`[${items.map(({ text }) => text).join(',')}]`, noticeMs]
-    const { rows } = await withDays(this.#database, 'slots', slots, () =>
+    const { rows } = await withPartitions(this.#database, 'slots', slots, () =>
       this.#database.query<{ job_id: string }>(statements.insertJobs, values),
     )
     const made = new Set(rows.map((row) => row.job_id))
@@ -106,12 +109,20 @@ export class StoredJobs implements Jobs {
     const targets = new Map(items.map(({ order }) => [targetOf(order), order]))
     const keys = [...targets.values()].map(({ tenantId, jobId }) => ({ t: tenantId, j: jobId }))
     const rows = items.map(({ order, payload: p }, n) => {
-      const { tenantId: t, executionId: e, jobId: j, lane: l, taker } = order
-      return { n, t, e, j, l, ...(p !== null && { p }), ...(taker && { w: taker.workerId, r: taker.route }) }
+      const { tenantId: t, executionId: e, jobId: j, lane: l, direct } = order
+      return {
+        n,
+        t,
+        e,
+        j,
+        l,
+        ...(p !== null && { p }),
+        ...(direct && { w: direct.workerId, r: direct.route }),
+      }
     })
-    const takers = [...new Set(items.flatMap(({ order }) => order.taker?.workerId ?? []))].toSorted()
+    const directs = [...new Set(items.flatMap(({ order }) => order.direct?.workerId ?? []))].toSorted()
     const [locked, inserted] = await this.#database.transaction((queries) =>
-      insertTriggers(queries, { lock, targets: JSON.stringify(keys), items: rows, takers }),
+      insertTriggers(queries, { lock, targets: JSON.stringify(keys), items: rows, directs }),
     )
     const found = new Set(locked.rows.map((row) => `${row.tenant_id} ${row.job_id}`))
     const enqueued = new Map(inserted.rows.map((row) => [row.id, row]))
@@ -123,7 +134,7 @@ export class StoredJobs implements Jobs {
       }
       if (found.has(targetOf(item.order))) return { kind: 'deleted' }
       if (lock === statements.lockHeldJobs) return { kind: 'not_found' }
-      return item.order.taker === undefined ? this.#heldUp.add(item) : { kind: 'held_up' }
+      return item.order.direct === undefined ? this.#lockedTriggers.add(item) : { kind: 'held_up' }
     })
   }
 
@@ -153,7 +164,7 @@ export class StoredJobs implements Jobs {
         return { n, t: tenantId, e, j: jobId, l: lane, ...(p !== null && { p }) }
       })
       const lock = statements.lockHeldJobs
-      const [, { rows }] = await insertTriggers(queries, { lock, targets: target, items, takers: [] })
+      const [, { rows }] = await insertTriggers(queries, { lock, targets: target, items, directs: [] })
       const runIds = rows.flatMap(({ run_id: runId }) => (runId === null ? [] : [runId])).toSorted()
       return { kind: 'triggered', enqueuedAt: rows[0]!.enqueued_at, runIds }
     })
@@ -234,13 +245,13 @@ interface TriggersToInsert {
   targets: string
   items: readonly object[]
   /** Workers that take some of them, in the order of their ids. */
-  takers: readonly string[]
+  directs: readonly string[]
 }
 
 /** Sent together: between the two another request of the same transaction would tell its own jobs instead. */
-function insertTriggers(queries: Queries, { lock, targets, items, takers }: TriggersToInsert) {
+function insertTriggers(queries: Queries, { lock, targets, items, directs }: TriggersToInsert) {
   return Promise.all([
-    queries.query<LockRow>(lock, [targets, takers]),
+    queries.query<LockRow>(lock, [targets, directs]),
     queries.query<TriggeredRow>(statements.insertTriggers, [JSON.stringify(items), triggerLevels], 'last'),
   ])
 }

@@ -12,7 +12,7 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 import { totalMax } from '../../ports/history.ts'
 import type { Operations, OperationWork } from '../../ports/operations.ts'
-import { withDays, withToday } from '../connection/daily-partitions.ts'
+import { withPartitions, withToday } from '../connection/daily-partitions.ts'
 import { type Transactions, within } from '../connection/database.ts'
 import { cancelOfOperation } from '../queue/cancel.ts'
 import * as statements from './operations.sql.ts'
@@ -22,7 +22,7 @@ const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const gaveUp =
   'Its steps failed many times in a row; what is counted as done was done. The server log has the cause.'
 
-export class StoredOperations implements Operations {
+export class PostgresOperations implements Operations {
   readonly #database: Transactions
 
   constructor(database: Transactions) {
@@ -70,7 +70,7 @@ export class StoredOperations implements Operations {
   }
 
   cancel(tenantId: string, operationId: string): Promise<Operation | null> {
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const { rows } = await queries.query<{ kind: OperationKind }>(statements.cancelOperation, [
           tenantId,
@@ -78,7 +78,7 @@ export class StoredOperations implements Operations {
         ])
         if (rows[0]?.kind === 'backfill')
           await cancelOfOperation(queries, operationId, backfillCancelledMessage)
-        return new StoredOperations(within(queries)).get(tenantId, operationId)
+        return new PostgresOperations(within(queries)).get(tenantId, operationId)
       }),
     )
   }
@@ -112,7 +112,7 @@ export class StoredOperations implements Operations {
   }
 
   /** Those that ended so many days ago. Returns how many are gone. */
-  async forget(days: number, limit: number): Promise<number> {
+  async prune(days: number, limit: number): Promise<number> {
     const { count } = await this.#database.query(statements.pruneOperations, [days, limit])
     return count
   }

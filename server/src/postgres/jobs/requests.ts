@@ -1,8 +1,8 @@
 // One request, one effect, on PostgreSQL: the effect and the answer to it are one transaction. A key takes an advisory
 // lock for as long as that lasts: who comes second is told so at once and holds no connection waiting.
-import { Group } from '../../lib/group-commit.ts'
-import { BeginAnew } from '../../lib/unavailable.ts'
-import type { Taker } from '../../ports/direct-dispatch.ts'
+import { GroupCommit } from '../../lib/group-commit.ts'
+import { RestartTransaction } from '../../lib/unavailable.ts'
+import type { DirectDispatch } from '../../ports/direct-dispatch.ts'
 import type {
   Done,
   Once,
@@ -12,33 +12,33 @@ import type {
   RunOutcome,
   WriteStores,
 } from '../../ports/requests.ts'
-import { StoredApiKeys } from '../access/api-keys.ts'
-import { StoredTenants } from '../access/tenants.ts'
+import { PostgresApiKeys } from '../access/api-keys.ts'
+import { PostgresTenants } from '../access/tenants.ts'
 import { withToday } from '../connection/daily-partitions.ts'
 import { type Database, type Queries, type Transactions, within } from '../connection/database.ts'
-import { StoredGraphRuns } from '../graphs/graph-runs.ts'
-import { StoredDeadLetters } from '../history/dead-letters.ts'
-import { StoredControl } from '../queue/control.ts'
-import { StoredArtifacts } from './artifacts.ts'
-import { StoredCalendars } from './calendars.ts'
+import { PostgresGraphRuns } from '../graphs/graph-runs.ts'
+import { PostgresDeadLetters } from '../history/dead-letters.ts'
+import { PostgresControl } from '../queue/control.ts'
+import { PostgresArtifacts } from './artifacts.ts'
+import { PostgresCalendars } from './calendars.ts'
 import { lockJobs } from './jobs.sql.ts'
-import { StoredJobs } from './jobs.ts'
-import { StoredOperations } from './operations.ts'
+import { PostgresJobs } from './jobs.ts'
+import { PostgresOperations } from './operations.ts'
 import * as statements from './requests.sql.ts'
 
-/** The stores of a transaction that is under way, or of the database. `taker`: only of the database. */
-export function storesOn(database: Transactions, taker: Taker | null = null): WriteStores {
+/** The stores of a transaction that is under way, or of the database. `direct dispatch`: only of the database. */
+export function storesOn(database: Transactions, direct: DirectDispatch | null = null): WriteStores {
   return {
-    jobs: new StoredJobs(database),
-    control: new StoredControl(database),
-    deadLetters: new StoredDeadLetters(database),
-    operations: new StoredOperations(database),
-    tenants: new StoredTenants(database),
-    apiKeys: new StoredApiKeys(database),
-    calendars: new StoredCalendars(database),
-    artifacts: new StoredArtifacts(database),
-    graphRuns: new StoredGraphRuns(database),
-    ...(taker && { taker }),
+    jobs: new PostgresJobs(database),
+    control: new PostgresControl(database),
+    deadLetters: new PostgresDeadLetters(database),
+    operations: new PostgresOperations(database),
+    tenants: new PostgresTenants(database),
+    apiKeys: new PostgresApiKeys(database),
+    calendars: new PostgresCalendars(database),
+    artifacts: new PostgresArtifacts(database),
+    graphRuns: new PostgresGraphRuns(database),
+    ...(direct && { direct }),
   }
 }
 
@@ -53,16 +53,16 @@ const groupLimits = {
 /** So often a transaction begins that finds each time that it should have begun otherwise: others change the same jobs. */
 const beginningsMax = 3
 
-export class StoredRequests implements Requests {
+export class PostgresRequests implements Requests {
   readonly #database: Database
   /** One of each for all requests: what comes together is committed together. */
   readonly #stores: WriteStores
-  readonly #gathered: Group<KeyedRun, RunOutcome<unknown>>
+  readonly #gathered: GroupCommit<KeyedRun, RunOutcome<unknown>>
 
-  constructor(database: Database, taker: Taker | null = null) {
+  constructor(database: Database, direct: DirectDispatch | null = null) {
     this.#database = database
-    this.#stores = storesOn(database, taker)
-    this.#gathered = new Group((runs) => this.#runTogether(runs), groupLimits)
+    this.#stores = storesOn(database, direct)
+    this.#gathered = new GroupCommit((runs) => this.#runTogether(runs), groupLimits)
   }
 
   async run<T>(
@@ -98,7 +98,7 @@ export class StoredRequests implements Requests {
     }
   }
 
-  async forget(limit: number): Promise<number> {
+  async prune(limit: number): Promise<number> {
     const { count } = await this.#database.query(statements.deleteOldKeys, [limit])
     return count
   }
@@ -109,7 +109,7 @@ async function beginAgain<T>(run: () => Promise<T>): Promise<T> {
     try {
       return await run()
     } catch (error) {
-      if (!(error instanceof BeginAnew) || left === 0) throw error
+      if (!(error instanceof RestartTransaction) || left === 0) throw error
     }
   }
 }

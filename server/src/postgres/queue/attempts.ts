@@ -3,20 +3,20 @@
 import type { ExecutionKind } from '../../domain/queue/execution.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
+  AttemptEnding,
   AttemptMark,
-  AttemptNote,
-  AttemptReport,
   Attempts,
+  AttemptUpdate,
   HeldAttempt,
-  NoteAnswer,
   ReportAnswer,
+  UpdateAnswer,
 } from '../../ports/attempts.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import * as statements from './attempts.sql.ts'
 import { toEndingItem } from './ending-item.ts'
 
-export class StoredAttempts implements Attempts {
+export class PostgresAttempts implements Attempts {
   readonly #database: Transactions
 
   constructor(database: Transactions) {
@@ -29,20 +29,20 @@ export class StoredAttempts implements Attempts {
     return rows.map(toHeld)
   }
 
-  async report(reports: readonly AttemptReport[]): Promise<ReportAnswer> {
+  async report(reports: readonly AttemptEnding[]): Promise<ReportAnswer> {
     // Said twice at once it would be recorded twice: the statement does not see its own rows.
     const once = [...Map.groupBy(reports, nameOf).values()].map(([first]) => first!)
     if (once.length === 0) return { refused: [], cancelled: [] }
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction((queries) => report(queries, once)),
     )
   }
 
-  async note(notes: readonly AttemptNote[]): Promise<NoteAnswer[]> {
+  async note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]> {
     const merged = mergeNotes(notes)
     if (merged.length === 0) return []
     const states = await this.#database.transaction((queries) => note(queries, merged))
-    const toState = (executionId: string): NoteAnswer['state'] => {
+    const toState = (executionId: string): UpdateAnswer['state'] => {
       const cancelled = states.get(executionId)
       return cancelled === undefined ? 'gone' : cancelled ? 'cancelled' : 'noted'
     }
@@ -50,7 +50,7 @@ export class StoredAttempts implements Attempts {
   }
 }
 
-async function report(queries: Queries, reports: readonly AttemptReport[]): Promise<ReportAnswer> {
+async function report(queries: Queries, reports: readonly AttemptEnding[]): Promise<ReportAnswer> {
   const batched = await end(queries, reports, statements.reportBatched)
   const live = await end(queries, batched.missing, statements.reportLive)
   const recorded = await findRecorded(queries, live.missing)
@@ -63,9 +63,9 @@ async function report(queries: Queries, reports: readonly AttemptReport[]): Prom
 
 async function end(
   queries: Queries,
-  reports: readonly AttemptReport[],
+  reports: readonly AttemptEnding[],
   statement: typeof statements.reportBatched,
-): Promise<{ missing: AttemptReport[]; cancelled: string[] }> {
+): Promise<{ missing: AttemptEnding[]; cancelled: string[] }> {
   if (reports.length === 0) return { missing: [], cancelled: [] }
   const items = JSON.stringify(reports.map(toReportItem))
   const { rows } = await queries.query<EndRow>(statement, [items])
@@ -74,7 +74,7 @@ async function end(
   return { missing: reports.filter(({ executionId }) => missing.has(executionId)), cancelled }
 }
 
-async function findRecorded(queries: Queries, reports: readonly AttemptReport[]): Promise<Set<string>> {
+async function findRecorded(queries: Queries, reports: readonly AttemptEnding[]): Promise<Set<string>> {
   if (reports.length === 0) return new Set()
   const asked = reports.map(({ executionId: e, attempt: n, jobId: j, workerId: u, ending }) => {
     return { e, n, j, u, ...(ending.kind === 'ended' && { o: ending.end.outcome }) }
@@ -84,7 +84,7 @@ async function findRecorded(queries: Queries, reports: readonly AttemptReport[])
 }
 
 /** Those that are held so, and whether somebody has cancelled them. */
-async function note(queries: Queries, notes: readonly AttemptNote[]): Promise<Map<string, boolean>> {
+async function note(queries: Queries, notes: readonly AttemptUpdate[]): Promise<Map<string, boolean>> {
   const ids = notes.map(({ executionId }) => executionId)
   const holders = await queries.query<{ worker_id: string }>(statements.lockHolders, [ids])
   const states = new Map<string, boolean>()
@@ -101,8 +101,8 @@ async function note(queries: Queries, notes: readonly AttemptNote[]): Promise<Ma
 }
 
 /** Of two notes of one attempt the later one stands, with what only the earlier one said. */
-function mergeNotes(notes: readonly AttemptNote[]): AttemptNote[] {
-  const merged = new Map<string, AttemptNote>()
+function mergeNotes(notes: readonly AttemptUpdate[]): AttemptUpdate[] {
+  const merged = new Map<string, AttemptUpdate>()
   for (const one of notes) {
     const name = nameOf(one)
     const before = merged.get(name)
@@ -115,14 +115,14 @@ function nameOf({ executionId, attempt, fence }: AttemptMark): string {
   return `${executionId} ${attempt} ${fence}`
 }
 
-function toReportItem({ ending, ...mark }: AttemptReport): object {
+function toReportItem({ ending, ...mark }: AttemptEnding): object {
   return {
     ...toMarkItem(mark),
     ...toEndingItem(ending.kind === 'unstarted' ? { ...ending, host: null } : ending),
   }
 }
 
-function toNoteItems(notes: readonly AttemptNote[]): string {
+function toNoteItems(notes: readonly AttemptUpdate[]): string {
   return JSON.stringify(
     notes.map((one) => ({
       ...toMarkItem(one),

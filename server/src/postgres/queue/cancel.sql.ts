@@ -62,7 +62,7 @@ export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
 /** Also what its target has taken and will say the end of. */
 const runs = fragment`state IN ('running', 'awaiting')`
 
-// $2: whether what runs is cancelled too. What does not stop in time is ended by upkeep.
+// $2: whether what runs is cancelled too. What does not stop in time is ended by maintenance.
 const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), target AS MATERIALIZED (
     SELECT l.execution_id, l.state, l.cancelled_at FROM live l

@@ -6,7 +6,7 @@ import { triggerLevels } from '../../domain/queue/rank.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../../ports/control.ts'
 import type { ExecutionQuery, ExecutionView } from '../../ports/history.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { takeDeadLetters } from '../history/dead-letters.sql.ts'
 import { findExecution } from '../history/find-execution.ts'
@@ -15,7 +15,7 @@ import { lockJobs } from '../jobs/jobs.sql.ts'
 import { cancelById } from './cancel.ts'
 import * as statements from './control.sql.ts'
 
-export class StoredControl implements Control {
+export class PostgresControl implements Control {
   readonly #database: Transactions
 
   constructor(database: Transactions) {
@@ -23,7 +23,7 @@ export class StoredControl implements Control {
   }
 
   cancel({ tenantId, executionId, message }: Parameters<Control['cancel']>[0]): Promise<CancelOutcome> {
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const found = await findExecution(queries, tenantId, executionId)
         if (found === null) return { kind: 'not_found' }
@@ -42,7 +42,7 @@ export class StoredControl implements Control {
   }
 
   cancelMany({ tenantId, executionIds, message }: Parameters<Control['cancelMany']>[0]) {
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const own = await queries.query<{ execution_id: string }>(statements.selectOwnUnended, [
           tenantId,

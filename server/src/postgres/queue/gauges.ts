@@ -6,7 +6,7 @@ const BANDS = ['p1-p3', 'p4-p7', 'p8-p10'] as const
 
 const overdueMs = 90_000
 
-export class StoredGauges {
+export class PostgresGauges {
   readonly #database: Database
 
   constructor(database: Database) {

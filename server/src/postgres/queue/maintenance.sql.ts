@@ -1,4 +1,4 @@
-// The statements of upkeep: return what a dead worker held, end what takes too long, wake retries, release what waits.
+// The statements of maintenance: return what a dead worker held, end what takes too long, wake retries, release what waits.
 import { fragment, sql } from '../../lib/sql.ts'
 import { atRest, endLive, leaveRunning, ownPayloads, takePlaces } from '../sql/ending.ts'
 import { calendarsOfVersion, isRoot } from '../sql/fragments.ts'

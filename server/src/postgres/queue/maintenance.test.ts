@@ -1,7 +1,7 @@
-import { testUpkeep } from '../../../test/conformance/queue/maintenance.ts'
+import { testMaintenance } from '../../../test/conformance/queue/maintenance.ts'
 import { testForced } from '../../../test/conformance/queue/maintenance-forced.ts'
 import { testOverdue } from '../../../test/conformance/queue/maintenance-overdue.ts'
-import { testForgotten } from '../../../test/conformance/queue/maintenance-pruned.ts'
+import { testPruned } from '../../../test/conformance/queue/maintenance-pruned.ts'
 import { testRelease } from '../../../test/conformance/queue/maintenance-release.ts'
 import { testSuspects } from '../../../test/conformance/queue/maintenance-suspects.ts'
 import { testReleaseCancel } from '../../../test/conformance/queue/release-cancel.ts'
@@ -10,9 +10,9 @@ import { testOnStores } from '../../../test/conformance/stores.ts'
 
 testOnStores(testReleaseCancel)
 testOnStores(testReleaseLimits)
-testOnStores(testUpkeep)
+testOnStores(testMaintenance)
 testOnStores(testOverdue)
 testOnStores(testForced)
-testOnStores(testForgotten)
+testOnStores(testPruned)
 testOnStores(testRelease)
 testOnStores(testSuspects)

@@ -1,4 +1,4 @@
-// Upkeep on PostgreSQL.
+// Maintenance on PostgreSQL.
 
 import type { Executor } from '../../domain/jobs/job.ts'
 import type { ExecutionKind, LiveState } from '../../domain/queue/execution.ts'
@@ -8,8 +8,8 @@ import { lossesMax, type RetryPolicy, workerLostMessage } from '../../domain/que
 import { serverRoute } from '../../domain/queue/route.ts'
 import { workersMax } from '../../domain/queue/worker.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { Overdue, Released, ReleaseOrder, TimedOut, Upkeep } from '../../ports/maintenance.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database } from '../connection/database.ts'
 import { toEndingItem } from './ending-item.ts'
 import * as statements from './maintenance.sql.ts'
@@ -18,9 +18,9 @@ import { selectBeats } from './workers.sql.ts'
 
 const noJob = '00000000-0000-0000-0000-000000000000'
 /** Batches of which what nobody spoke of leaves in one step. */
-const forgottenMax = 50
+const prunedMax = 50
 
-export class StoredUpkeep implements Upkeep {
+export class PostgresMaintenance implements Maintenance {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -37,7 +37,7 @@ export class StoredUpkeep implements Upkeep {
   // The worker row is locked first, and what it holds is read in statements after that: a claim that came between
   // would be missed by one statement's snapshot.
   reclaim({ workerId, beats }: Beat): Promise<'reclaimed' | 'alive'> {
-    return withDays(this.#database, 'attempts', 'today', () =>
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const { count } = await queries.query(statements.lockSilentWorker, [workerId, beats])
         if (count === 0) return 'alive'
@@ -78,7 +78,7 @@ export class StoredUpkeep implements Upkeep {
 
   async findOverdue(limit: number): Promise<Overdue[]> {
     // A batch has no deadline: what is left in one gets it first.
-    await this.#database.query(statements.leaveForgotten, [forgottenMax])
+    await this.#database.query(statements.leaveForgotten, [prunedMax])
     const { rows } = await this.#database.query<OverdueRow>(statements.selectOverdue, [limit])
     return rows.map(toOverdue)
   }
@@ -88,7 +88,7 @@ export class StoredUpkeep implements Upkeep {
     const items = ends.map(({ executionId: e, attempt: n, fence: f, end }) => {
       return { e, n, f, ...toEndingItem({ kind: 'ended', end }) }
     })
-    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+    const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.query<{ id: string; what: string }>(statements.timeOutLive, [JSON.stringify(items)]),
     )
     const missing = new Set(rows.filter(({ what }) => what === 'missing').map(({ id }) => id))

@@ -55,7 +55,7 @@ const claimedLive = fragment`
 // $6: whether the next batch is divided when it does not fit behind others; the first of a lane is.
 // The worker is locked first, as reclaim does: lanes and hosts come with its lock, and nothing is locked without them. Taken
 // with the update, while rows are locked that others wait for, it would deadlock. One that is gone fails at the update.
-// A row of its own gets its start and its deadlines here; when it began is what its end says. Workers keep the time of an attempt themselves; a minute later upkeep does.
+// A row of its own gets its start and its deadlines here; when it began is what its end says. Workers keep the time of an attempt themselves; a minute later maintenance does.
 export const claimWork = sql('claimWork')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE

@@ -1,6 +1,6 @@
-import { testTriggersTaken } from '../../../test/conformance/jobs/triggers-claimed.ts'
+import { testTriggersClaimed } from '../../../test/conformance/jobs/triggers-claimed.ts'
 import { testTriggersMany } from '../../../test/conformance/jobs/triggers-many.ts'
-import { testPlain } from '../../../test/conformance/queue/fast-path.ts'
+import { testFastPath } from '../../../test/conformance/queue/fast-path.ts'
 import { testQueue } from '../../../test/conformance/queue/queue.ts'
 import { testQueueAwaiting } from '../../../test/conformance/queue/queue-awaiting.ts'
 import { testQueueCancel } from '../../../test/conformance/queue/queue-cancel.ts'
@@ -14,9 +14,9 @@ testOnStores(testQueue)
 testOnStores(testQueueAwaiting)
 testOnStores(testQueueCancel)
 testOnStores(testFinish)
-testOnStores(testPlain)
+testOnStores(testFastPath)
 testOnStores(testQueueDivide)
 testOnStores(testQueueLeft)
 testOnStores(testQueueRoutes)
 testOnStores(testTriggersMany)
-testOnStores(testTriggersTaken)
+testOnStores(testTriggersClaimed)

@@ -14,8 +14,8 @@ import type {
   Queue,
   Waiting,
 } from '../../ports/queue.ts'
-import { listOf, textListOf } from '../connection/array-literal.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { arrayLiteral, textArrayLiteral } from '../connection/array-literal.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database } from '../connection/database.ts'
 import {
   type ClaimRow,
@@ -29,7 +29,7 @@ import {
 import { toEndingItem } from './ending-item.ts'
 import * as statements from './queue.sql.ts'
 
-export class StoredQueue implements Queue {
+export class PostgresQueue implements Queue {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -94,7 +94,7 @@ export class StoredQueue implements Queue {
       r: endings.map(({ position, ending }) => ({ p: position, ...toEndingItem(ending) })),
     }))
     const values = [workerId, JSON.stringify(report)]
-    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+    const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.query<FinishRow>(statements.finishBatches, values),
     )
     return toAnswer(rows)
@@ -112,22 +112,22 @@ export class StoredQueue implements Queue {
     }
     const values = [
       workerId,
-      listOf(batches, ({ batchId }) => batchId),
-      listOf(batches, ({ fence }) => fence),
+      arrayLiteral(batches, ({ batchId }) => batchId),
+      arrayLiteral(batches, ({ fence }) => fence),
       // Places in arrays of PostgreSQL count from 1.
-      listOf(
+      arrayLiteral(
         batches.map(({ endings }, index) => upTo[index]! - endings.length + 1),
         String,
       ),
-      listOf(upTo, String),
-      listOf(ends, ({ position }) => position),
-      listOf(ends, ({ end }) => end.startedAt ?? 'NULL'),
-      listOf(ends, ({ end }) => end.finishedAt),
-      listOf(ends, ({ end }) => (end.durationMs === null ? 'NULL' : Math.round(end.durationMs))),
-      listOf(ends, ({ end }) => end.httpStatus ?? 'NULL'),
-      textListOf(ends, ({ end }) => end.preview),
+      arrayLiteral(upTo, String),
+      arrayLiteral(ends, ({ position }) => position),
+      arrayLiteral(ends, ({ end }) => end.startedAt ?? 'NULL'),
+      arrayLiteral(ends, ({ end }) => end.finishedAt),
+      arrayLiteral(ends, ({ end }) => (end.durationMs === null ? 'NULL' : Math.round(end.durationMs))),
+      arrayLiteral(ends, ({ end }) => end.httpStatus ?? 'NULL'),
+      textArrayLiteral(ends, ({ end }) => end.preview),
     ]
-    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+    const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.query<{ batch_id: string }>(statements.finishSucceeded, values),
     )
     return rows.map((row) => row.batch_id)
@@ -141,7 +141,7 @@ export class StoredQueue implements Queue {
       ...toEndingItem(ending),
     }))
     const values = [JSON.stringify(report), workerId]
-    const { rows } = await withDays(this.#database, 'attempts', 'today', () =>
+    const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.query<FinishRow>(statements.finishLive, values),
     )
     return toAnswer(rows)
@@ -166,8 +166,8 @@ export class StoredQueue implements Queue {
     )
   }
 
-  async returnUnknown(workerId: string, known: readonly string[]): Promise<number> {
-    return withDays(this.#database, 'attempts', 'today', () =>
+  async releaseUnknown(workerId: string, known: readonly string[]): Promise<number> {
+    return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const batches = await queries.query(statements.returnBatches, [workerId, known])
         const live = await queries.query(statements.returnLive, [workerId, known])

@@ -12,7 +12,7 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Released, ReleaseOrder } from '../../ports/maintenance.ts'
 import type { CursorCalendars } from '../../ports/slots.ts'
 import { elementsOf } from '../connection/array-literal.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { lockCursors } from '../scheduling/slots.sql.ts'
 import { lockLive } from './cancel.sql.ts'
@@ -30,8 +30,8 @@ export async function releaseJobs(
   if (jobIds.length === 0) return nothing
   // Filled before it is needed: only what was decided says of which days the slots are.
   const slots: EpochMs[] = []
-  return withDays(database, 'slots', slots, () =>
-    withDays(database, 'attempts', 'today', () =>
+  return withPartitions(database, 'slots', slots, () =>
+    withPartitions(database, 'attempts', 'today', () =>
       database.transaction(async (queries) => {
         const locked = await queries.query<{ unlocked: string }>(lockCursors, [jobIds])
         const unlocked = new Set(elementsOf(locked.rows[0]!.unlocked))

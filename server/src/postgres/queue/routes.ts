@@ -3,7 +3,7 @@ import type { Routes } from '../../ports/routes.ts'
 import type { Database } from '../connection/database.ts'
 import { selectWaitingRoutes } from './routes.sql.ts'
 
-export class StoredRoutes implements Routes {
+export class PostgresRoutes implements Routes {
   readonly #database: Database
 
   constructor(database: Database) {

@@ -15,7 +15,7 @@ import type { Database } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
 import * as statements from './workers.sql.ts'
 
-export class StoredWorkers implements Leases, Workers {
+export class PostgresWorkers implements Leases, Workers {
   readonly #database: Database
 
   constructor(database: Database) {

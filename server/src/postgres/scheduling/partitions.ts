@@ -6,7 +6,7 @@ import type { Database } from '../connection/database.ts'
 import { generation } from '../connection/generation.ts'
 import * as statements from './partitions.sql.ts'
 
-export class StoredPartitions implements Partitions {
+export class PostgresPartitions implements Partitions {
   readonly #database: Database
 
   constructor(database: Database) {

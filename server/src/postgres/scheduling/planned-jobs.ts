@@ -3,21 +3,21 @@
 import type { StoredSchedule } from '../../domain/jobs/job.ts'
 import type { PlannedJob } from '../../domain/scheduling/forecast.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { PlanQuery, Plans } from '../../ports/planned-jobs.ts'
+import type { PlannedJobs, PlannedQuery } from '../../ports/planned-jobs.ts'
 import type { CursorCalendars } from '../../ports/slots.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './planned-jobs.sql.ts'
 
 const firstId = '00000000-0000-0000-0000-000000000000'
 
-export class StoredPlans implements Plans {
+export class PostgresPlannedJobs implements PlannedJobs {
   readonly #database: Database
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  async listPlanned({ tenantId, after, limit }: PlanQuery): Promise<PlannedJob[]> {
+  async listPlanned({ tenantId, after, limit }: PlannedQuery): Promise<PlannedJob[]> {
     const values = [tenantId, after ?? firstId, limit]
     const { rows } = await this.#database.query<PlannedRow>(statements.selectPlanned, values)
     return rows.map((row) => ({

@@ -54,7 +54,7 @@ export const loadNoted = sql('loadNoted')`
 
 // First the lock, then the decision in a statement of its own, which sees everything that was committed under the
 // lock before: one statement's snapshot could be older than its locks, and miss a trigger.
-// Tells those that it could not lock, mostly none: us, and `firePlain`, which is sent right behind it and waits for no answer.
+// Tells those that it could not lock, mostly none: us, and `fireFast`, which is sent right behind it and waits for no answer.
 export const lockCursors = sql('lockCursors')`
   WITH locked AS MATERIALIZED (
     SELECT c.job_id FROM cursors c WHERE c.job_id = ANY ($1::uuid[])
@@ -64,12 +64,12 @@ export const lockCursors = sql('lockCursors')`
   FROM unnest($1::uuid[]) AS x(job_id) WHERE x.job_id NOT IN (SELECT l.job_id FROM locked l)`
 
 /** The worker that will take what is fired. One that is gone takes nothing. */
-export const lockTaker = sql('lockTaker')`
+export const lockDirectWorker = sql('lockDirectWorker')`
   SELECT FROM workers WHERE worker_id = $1 FOR KEY SHARE`
 
 // Claims, in the transaction that has made them, the batches $3 of worker $1's route $2 in the shared lane, but for those that
 // somebody there would go before.
-export const takeFired = sql('takeFired')`
+export const claimFired = sql('claimFired')`
   UPDATE batches b SET worker_id = w.worker_id, fence = b.fence + 1, claimed_at = m.at
   FROM (SELECT clock_ms() AS at) m CROSS JOIN (
     SELECT w.worker_id, least(
@@ -104,7 +104,7 @@ export const selectMissingCursors = sql('selectMissingCursors')`
 // $1 jobs, $2 versions, $3 slots, $4 when each is due, $5 executions, $6 their places in their batches, $7 the numbers of
 // these, $8 whether overlap is allowed, $9 whether the cursor moves, $10 and $11 to where, $12 the latest slot that the caller
 // knows to be recorded; $13 batches, $14 routes, $15 lanes, $16 priorities; $17 as $2 of fireSlots.
-export const firePlain = sql('firePlain')`
+export const fireFast = sql('fireFast')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT u.*, from_ms(u.s) AS slot
     FROM unnest($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::uuid[], $6::smallint[], $7::int[], $8::boolean[],
@@ -183,7 +183,7 @@ export const fireSlots = sql('fireSlots')`
         WHEN i.si IS NOT NULL THEN i.si
         WHEN i.al AND i.li IS NOT TRUE THEN 'fired'
         WHEN i.la IS TRUE AND (
-          SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot AND ${isRecent(fragment`$2`)} LIMIT 1) THEN 'taken'
+          SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot AND ${isRecent(fragment`$2`)} LIMIT 1) THEN 'already_recorded'
         WHEN i.al IS NOT TRUE AND coalesce(
           (SELECT true FROM live l WHERE l.job_id = i.j AND l.state <> 'blocked' LIMIT 1),
           (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
@@ -191,7 +191,7 @@ export const fireSlots = sql('fireSlots')`
           (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1),
           (SELECT true FROM run_roots u WHERE u.job_id = i.j LIMIT 1)
         ) THEN CASE
-          WHEN i.la THEN 'owed'
+          WHEN i.la THEN 'deferred'
           WHEN i.bm IS NOT NULL AND (SELECT count(*) FROM (
             SELECT FROM live w WHERE w.job_id = i.j AND w.state = 'waiting' AND w.kind = 'slot' LIMIT i.bm) w) < i.bm
           THEN 'buffered' ELSE 'overlap' END
@@ -216,7 +216,7 @@ export const fireSlots = sql('fireSlots')`
     ON CONFLICT DO NOTHING RETURNING job_id, slot
   ), settled AS MATERIALIZED (
     SELECT g.*, CASE
-      WHEN g.answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion') AND n.job_id IS NULL THEN 'taken'
+      WHEN g.answer IN ('fired', 'buffered', 'overlap', 'misfire', 'exclusion') AND n.job_id IS NULL THEN 'already_recorded'
       ELSE g.answer END AS outcome
     FROM judged g LEFT JOIN inserted n ON n.job_id = g.j AND n.slot = g.slot
   ), enqueued AS (
@@ -264,13 +264,13 @@ export const fireSlots = sql('fireSlots')`
     SELECT j, from_ms(k.f), from_ms(k.t), k.c, k.r, v
     FROM decided CROSS JOIN LATERAL json_to_recordset(sk) AS k(f float8, t float8, c int, r text)
     -- One that is only to be recorded and has its record: it is in no other range.
-    WHERE sk IS NOT NULL AND NOT (si IS NOT NULL AND outcome = 'taken')
+    WHERE sk IS NOT NULL AND NOT (si IS NOT NULL AND outcome = 'already_recorded')
     ON CONFLICT DO NOTHING
   ), owed AS (
     INSERT INTO catchups AS k (job_id, from_slot, to_slot, pace_ms, next_at)
-    SELECT j, CASE outcome WHEN 'owed' THEN slot ELSE slot + interval '1 millisecond' END, from_ms(coalesce(ow, s)),
+    SELECT j, CASE outcome WHEN 'deferred' THEN slot ELSE slot + interval '1 millisecond' END, from_ms(coalesce(ow, s)),
       coalesce(op, 0), m.at + coalesce(op, 0) * interval '1 millisecond'
-    FROM decided CROSS JOIN moment m WHERE outcome = 'owed' OR ow IS NOT NULL
+    FROM decided CROSS JOIN moment m WHERE outcome = 'deferred' OR ow IS NOT NULL
     ON CONFLICT (job_id) DO UPDATE SET to_slot = greatest(k.to_slot, excluded.to_slot),
       pace_ms = greatest(k.pace_ms, excluded.pace_ms)
   ), moved AS (
@@ -280,8 +280,8 @@ export const fireSlots = sql('fireSlots')`
       status = CASE WHEN c.runs + f.ran >= f.rm OR (f.ms IS NULL AND f.aw IS NOT TRUE) THEN 'COMPLETED' ELSE c.status END
     FROM (
       SELECT DISTINCT ON (j) j, ms, md, mz, aw, rm,
-        CASE WHEN rm IS NOT NULL THEN CASE WHEN outcome IN ('fired', 'buffered', 'owed') THEN rc ELSE 0 END END AS ran,
-        CASE WHEN aw THEN CASE outcome WHEN 'overlap' THEN last_execution WHEN 'owed' THEN NULL ELSE e END END AS awaited
+        CASE WHEN rm IS NOT NULL THEN CASE WHEN outcome IN ('fired', 'buffered', 'deferred') THEN rc ELSE 0 END END AS ran,
+        CASE WHEN aw THEN CASE outcome WHEN 'overlap' THEN last_execution WHEN 'deferred' THEN NULL ELSE e END END AS awaited
       FROM decided WHERE mv ORDER BY j, mz DESC
     ) f
     WHERE c.job_id = f.j AND (c.decided_to IS NULL OR c.decided_to < from_ms(f.mz))
@@ -290,5 +290,5 @@ export const fireSlots = sql('fireSlots')`
     ON CONFLICT DO NOTHING
   )
   SELECT j AS job_id, s AS slot_ms,
-    CASE outcome WHEN 'decided' THEN 'taken' WHEN 'behind' THEN 'stale' ELSE outcome END AS answer
+    CASE outcome WHEN 'decided' THEN 'already_recorded' WHEN 'behind' THEN 'stale' ELSE outcome END AS answer
   FROM unusual WHERE outcome <> 'fired'`

@@ -2,7 +2,7 @@ import { testRunOverlap } from '../../../test/conformance/graphs/run-overlap.ts'
 import { testRunStart } from '../../../test/conformance/graphs/run-start.ts'
 import { testSlots } from '../../../test/conformance/scheduling/slots.ts'
 import { testAwaits } from '../../../test/conformance/scheduling/slots-await.ts'
-import { testSlotsTaken } from '../../../test/conformance/scheduling/slots-claimed.ts'
+import { testSlotsClaimed } from '../../../test/conformance/scheduling/slots-claimed.ts'
 import { testLateSlots } from '../../../test/conformance/scheduling/slots-late.ts'
 import { testOverlap } from '../../../test/conformance/scheduling/slots-overlap.ts'
 import { testSkips } from '../../../test/conformance/scheduling/slots-skips.ts'
@@ -15,4 +15,4 @@ testOnStores(testSkips)
 testOnStores(testAwaits)
 testOnStores(testRunStart)
 testOnStores(testRunOverlap)
-testOnStores(testSlotsTaken)
+testOnStores(testSlotsClaimed)

@@ -9,19 +9,19 @@ import {
 import { batchIdOf } from '../../domain/queue/execution.ts'
 import { latePlansOf } from '../../domain/scheduling/late-plan.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { TakerName } from '../../ports/direct-dispatch.ts'
+import type { DirectWorker } from '../../ports/direct-dispatch.ts'
 import {
   type Cursor,
   type CursorCalendars,
   type FireAnswer,
-  type FiredAndTaken,
+  type FiredAndClaimed,
   isDecidedAlone,
   type LoadRequest,
   type Slots,
   type SlotToFire,
 } from '../../ports/slots.ts'
-import { elementsOf, listOf, textListOf } from '../connection/array-literal.ts'
-import { withDays } from '../connection/daily-partitions.ts'
+import { arrayLiteral, elementsOf, textArrayLiteral } from '../connection/array-literal.ts'
+import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { type BatchClaimRow, toClaimedBatch } from '../queue/claim-rows.ts'
 import * as statements from './slots.sql.ts'
@@ -29,7 +29,7 @@ import * as statements from './slots.sql.ts'
 /** A recorded slot lies in the past on every clock that is not further off than this. */
 const clockErrorMs = 3_600_000
 
-export class StoredSlots implements Slots {
+export class PostgresSlots implements Slots {
   readonly #database: Database
 
   constructor(database: Database) {
@@ -60,18 +60,18 @@ export class StoredSlots implements Slots {
     return this.#inDays(slots, () => this.#database.transaction((queries) => fireAll(queries, slots)))
   }
 
-  async fireAndTake(slots: readonly SlotToFire[], taker: TakerName): Promise<FiredAndTaken> {
-    const { workerId, route } = taker
+  async fireAndClaim(slots: readonly SlotToFire[], direct: DirectWorker): Promise<FiredAndClaimed> {
+    const { workerId, route } = direct
     const batchIds = [...new Set(slots.map(({ executionId }) => batchIdOf(executionId)))]
     return this.#inDays(slots, () =>
       this.#database.transaction(async (queries) => {
         // The worker before the cursors, as everywhere.
         const [, answers] = await Promise.all([
-          queries.query(statements.lockTaker, [workerId]),
+          queries.query(statements.lockDirectWorker, [workerId]),
           fireAll(queries, slots),
         ])
         const values = [workerId, route, batchIds]
-        const { rows } = await queries.query<BatchClaimRow>(statements.takeFired, values, 'last')
+        const { rows } = await queries.query<BatchClaimRow>(statements.claimFired, values, 'last')
         return { answers, batches: rows.map(toClaimedBatch) }
       }),
     )
@@ -79,7 +79,7 @@ export class StoredSlots implements Slots {
 
   #inDays<T>(slots: readonly SlotToFire[], work: () => Promise<T>): Promise<T> {
     const instants = slots.map(({ slot }) => slot)
-    return withDays(this.#database, 'slots', instants, work)
+    return withPartitions(this.#database, 'slots', instants, work)
   }
 }
 
@@ -89,8 +89,8 @@ async function fireAll(queries: Queries, slots: readonly SlotToFire[]): Promise<
   const { answered, plain, others } = sortSlots(slots)
   // Both are sent at once: what could not be locked is not fired, and is told by both.
   const [locked, left] = await Promise.all([
-    queries.query<{ unlocked: string }>(statements.lockCursors, [listOf(jobIds, (jobId) => jobId)]),
-    plain.length === 0 ? [] : firePlain(queries, plain, recordedFrom(slots)),
+    queries.query<{ unlocked: string }>(statements.lockCursors, [arrayLiteral(jobIds, (jobId) => jobId)]),
+    plain.length === 0 ? [] : fireFast(queries, plain, recordedFrom(slots)),
   ])
   const lockedByOthers = new Set(elementsOf(locked.rows[0]!.unlocked))
   const answers = [...answered]
@@ -133,9 +133,9 @@ function sortSlots(slots: readonly SlotToFire[]) {
     const key = `${jobId} ${slot}`
     const slotsBefore = jobs.get(jobId) ?? 0
     const plan = plans.get(jobId)
-    if (named.has(key)) answered.push({ jobId, slot, answer: 'taken' })
+    if (named.has(key)) answered.push({ jobId, slot, answer: 'already_recorded' })
     else if (isDecidedAlone(one) && slotsBefore > 0) answered.push({ jobId, slot, answer: 'busy' })
-    else if (isPlain(one) && plan === undefined && slotsBefore === 0) plain.push(one)
+    else if (isFastPath(one) && plan === undefined && slotsBefore === 0) plain.push(one)
     else others.push({ one, plan, slotsBefore })
     named.add(key)
     jobs.set(jobId, slotsBefore + 1)
@@ -144,7 +144,7 @@ function sortSlots(slots: readonly SlotToFire[]) {
 }
 
 /** One that nothing is to be said of but that it fires, and where its cursor goes from there. */
-function isPlain(one: SlotToFire): boolean {
+function isFastPath(one: SlotToFire): boolean {
   const { overlapPolicy, move } = one
   if (overlapPolicy !== 'SKIP' && overlapPolicy !== 'ALLOW') return false
   if (one.limited || one.ownRow || one.late || one.owedTo !== null || one.plannedAt !== undefined)
@@ -155,7 +155,7 @@ function isPlain(one: SlotToFire): boolean {
 }
 
 /** Returns those that must be looked at more closely. */
-async function firePlain(
+async function fireFast(
   queries: Queries,
   slots: readonly SlotToFire[],
   from: number | null,
@@ -171,23 +171,25 @@ async function firePlain(
     places.push(Number.parseInt(one.executionId.slice(34), 16))
   }
   const firsts = [...batches.values()]
-  const { rows } = await queries.query<{ n: number }>(statements.firePlain, [
-    listOf(slots, ({ jobId }) => jobId),
-    listOf(slots, ({ version }) => version),
-    listOf(slots, ({ slot }) => slot),
-    listOf(slots, ({ dueAt }) => dueAt),
-    listOf(slots, ({ executionId }) => executionId),
-    listOf(places, (n) => n),
-    listOf(numbers, (n) => n),
-    listOf(slots, ({ overlapPolicy }) => (overlapPolicy === 'ALLOW' ? 't' : 'f')),
-    listOf(slots, ({ move }) => (move === null ? 'f' : 't')),
-    listOf(slots, ({ move }) => move?.slotAt ?? 'NULL'),
-    listOf(slots, ({ move }) => move?.dueAt ?? 'NULL'),
-    listOf(slots, ({ recordedAt, slot }) => (recordedAt === null ? 'NULL' : Math.min(recordedAt, slot))),
-    listOf([...batches.keys()], (id) => `${id}00`),
-    textListOf(firsts, ({ one }) => one.route),
-    textListOf(firsts, ({ one }) => one.lane),
-    listOf(firsts, ({ one }) => one.priority),
+  const { rows } = await queries.query<{ n: number }>(statements.fireFast, [
+    arrayLiteral(slots, ({ jobId }) => jobId),
+    arrayLiteral(slots, ({ version }) => version),
+    arrayLiteral(slots, ({ slot }) => slot),
+    arrayLiteral(slots, ({ dueAt }) => dueAt),
+    arrayLiteral(slots, ({ executionId }) => executionId),
+    arrayLiteral(places, (n) => n),
+    arrayLiteral(numbers, (n) => n),
+    arrayLiteral(slots, ({ overlapPolicy }) => (overlapPolicy === 'ALLOW' ? 't' : 'f')),
+    arrayLiteral(slots, ({ move }) => (move === null ? 'f' : 't')),
+    arrayLiteral(slots, ({ move }) => move?.slotAt ?? 'NULL'),
+    arrayLiteral(slots, ({ move }) => move?.dueAt ?? 'NULL'),
+    arrayLiteral(slots, ({ recordedAt, slot }) =>
+      recordedAt === null ? 'NULL' : Math.min(recordedAt, slot),
+    ),
+    arrayLiteral([...batches.keys()], (id) => `${id}00`),
+    textArrayLiteral(firsts, ({ one }) => one.route),
+    textArrayLiteral(firsts, ({ one }) => one.lane),
+    arrayLiteral(firsts, ({ one }) => one.priority),
     from,
   ])
   return rows.map(({ n }) => slots[n - 1]!)

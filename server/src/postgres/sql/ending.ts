@@ -1,5 +1,5 @@
 // How attempts end in the database: statements of several files, made from the same pieces, so that an end is the same
-// whoever says it: our worker, an SDK worker, a target that was called, upkeep.
+// whoever says it: our worker, an SDK worker, a target that was called, maintenance.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
 
 /**
@@ -22,7 +22,7 @@ export const endingFields = fragment`
 /** A cancelled attempt has this long to stop. */
 export const cancelGrace = fragment`interval '30 seconds'`
 
-/** When upkeep ends an attempt that began then, by its version (v): workers keep the time themselves, this is the net. */
+/** When maintenance ends an attempt that began then, by its version (v): workers keep the time themselves, this is the net. */
 export const deadlineAfter = (start: Fragment): Fragment => fragment`
   ${start} + v.timeout_seconds * interval '1 second' + interval '60 seconds'`
 

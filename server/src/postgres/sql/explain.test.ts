@@ -23,7 +23,7 @@ interface Node {
   'Relation Name'?: string
   'Index Cond'?: string
   'Index Name'?: string
-  Plans?: Node[]
+  PlannedJobs?: Node[]
 }
 
 /** Reads no more than the first rows, in the order of the index. */
@@ -38,7 +38,7 @@ function wholeReads(node: Node, bounded = false): string[] {
   // A bitmap names only its index, which begins with the name of its table.
   if (type === 'Bitmap Index Scan' && condition === undefined) return [`${node['Index Name']} by ${type}`]
   const below = type === 'Limit' || (bounded && bounding.includes(type))
-  const found = (node.Plans ?? []).flatMap((plan) => wholeReads(plan, below))
+  const found = (node.PlannedJobs ?? []).flatMap((plan) => wholeReads(plan, below))
   return whole && tables.includes(relation) ? [`${relation} by ${type}`, ...found] : found
 }
 
@@ -56,14 +56,14 @@ async function planOf(client: pg.Client, { statement, values, types }: HotStatem
   return rows[0]['QUERY PLAN'][0].Plan
 }
 
-/** Plans as the pool of the store does. */
+/** PlannedJobs as the pool of the store does. */
 async function adopt(database: Database, client: pg.Client): Promise<void> {
   const settings = sql('selectPlannerSettings')`
     SELECT name, setting FROM pg_settings WHERE name LIKE 'enable_%' OR name IN ('plan_cache_mode', 'jit', 'random_page_cost')`
   const { rows } = await database.query<{ name: string; setting: string }>(settings, [])
   for (const { name, setting } of rows)
     await client.query('SELECT set_config($1, $2, false)', [name, setting])
-  // As lockCursors leaves it for firePlain, and lockFreeJobs for insertTriggers.
+  // As lockCursors leaves it for fireFast, and lockFreeJobs for insertTriggers.
   for (const name of ['unlocked', 'triggered'])
     await client.query(`SELECT set_config('carillon.${name}', '{}', false)`)
 }

@@ -7,7 +7,7 @@ import type { ArtifactExecution } from '../../domain/jobs/job.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import { TarError } from '../../lib/tar/read-tar.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import type { CallContext, CallWord, LocalCall, LocalExecutor } from '../../ports/executor.ts'
+import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 import type { RunnerCall } from './artifact-runner.ts'
 import type { BundleCache } from './bundle-cache.ts'
 import { notStarted, wordOf } from './command-end.ts'
@@ -55,7 +55,7 @@ export function createArtifactExecutor(deps: ArtifactDeps, limits: ArtifactLimit
   }
 }
 
-async function runEntry(deps: ArtifactDeps, attempt: Attempt): Promise<CallWord> {
+async function runEntry(deps: ArtifactDeps, attempt: Attempt): Promise<ExecutorResult> {
   const { call, context, bundle, limits } = attempt
   const { entrypoint } = call.execution as ArtifactExecution
   const [, file, name] = /^([^:]+):([A-Za-z_$][\w$]*)$/.exec(entrypoint) ?? []
@@ -99,7 +99,7 @@ async function runLimited(
   { call, context, limits, directory }: Attempt,
   words: CommandWords,
   command: Pick<Command, 'file' | 'args' | 'stdin' | 'hasWords' | 'onLine'>,
-): Promise<CommandEnd | CallWord> {
+): Promise<CommandEnd | ExecutorResult> {
   if (context.signal.aborted) return { error: null, preview: null }
   const { cpuSeconds, memoryMb } = limits
   let breach: Breach | null = null
@@ -161,7 +161,7 @@ function toRunnerCall(call: LocalCall): RunnerCall {
 }
 
 /** What the job or its bundle is to blame for is no better the next time. */
-function refusalOf(error: unknown): CallWord {
+function refusalOf(error: unknown): ExecutorResult {
   const isTar = error instanceof TarError
   if (!isTar && !(error instanceof NoBundle)) return notStarted(error)
   const message = (isTar ? `The bundle ${error.message}.` : error.message).slice(0, messageLengthMax)

@@ -1,15 +1,15 @@
 // How the end of a command reads as the end of an attempt.
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
-import type { CallWord } from '../../ports/executor.ts'
+import type { ExecutorResult } from '../../ports/executor.ts'
 import type { CommandEnd } from './command-process.ts'
 
-export function wordOf(end: CommandEnd, preview: string | null): CallWord {
+export function wordOf(end: CommandEnd, preview: string | null): ExecutorResult {
   if (end.kind === 'exited' && end.code === 0) return { error: null, preview }
   return { error: { type: 'EXIT_CODE', message: describeEnd(end) }, preview }
 }
 
 /** A full disk, say: nothing that the job can be blamed for, and the next attempt may find it better. */
-export function notStarted(error: unknown): CallWord {
+export function notStarted(error: unknown): ExecutorResult {
   const message = `It could not be started: ${(error as Error).message}`.slice(0, messageLengthMax)
   return { error: { type: 'EXIT_CODE', message }, preview: null }
 }

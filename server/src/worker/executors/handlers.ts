@@ -12,7 +12,7 @@ import { type JobEnd, runJob } from '../../../../sdk/src/run-job.ts'
 import { messageLengthMax, previewBytesMax } from '../../domain/queue/attempt.ts'
 import { handlersMax } from '../../domain/queue/worker.ts'
 import { OperatingError } from '../../lib/operating-error.ts'
-import type { CallContext, CallWord, LocalCall, LocalExecutor } from '../../ports/executor.ts'
+import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 
 export interface LoadedHandlers {
   names: string[]
@@ -80,7 +80,7 @@ async function run(
   jobs: ReadonlyMap<string, AnyJob>,
   call: LocalCall,
   context: CallContext,
-): Promise<CallWord> {
+): Promise<ExecutorResult> {
   const { execution } = call
   const job = execution.type === 'worker' ? jobs.get(execution.handler) : undefined
   // Only what it registered for is claimed; the file may have been another one when the process before died.
@@ -113,7 +113,7 @@ async function run(
   return toWord(end)
 }
 
-function toWord(end: JobEnd): CallWord {
+function toWord(end: JobEnd): ExecutorResult {
   if (end.kind === 'succeeded') {
     return { error: null, preview: end.result === null ? null : headOf(end.result) }
   }

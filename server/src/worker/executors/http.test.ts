@@ -12,7 +12,7 @@ const keyOfSlot = '849bf95ed4d85f81c96ee1adc14744ba'
 const keyOfExecution = '6fa3632594f3cbb992967ccb4e632fd0'
 
 test('an attempt sends the headers of the specification, and these only', async () => {
-  const { headers } = await setup({ task: { attempt: 3 } }).sent()
+  const { headers } = await setup({ held: { attempt: 3 } }).sent()
   const { traceparent, ...others } = headers
   assert.deepEqual(others, {
     'user-agent': 'carillon/1.2.3',
@@ -31,7 +31,7 @@ test('an attempt sends the headers of the specification, and these only', async 
 })
 
 test('an attempt in a graph run names the run', async () => {
-  const { headers } = await setup({ task: { runId: 'r' } }).sent()
+  const { headers } = await setup({ held: { runId: 'r' } }).sent()
   assert.equal(headers['x-carillon-graph-run-id'], 'r')
 })
 
@@ -45,15 +45,15 @@ test('every attempt is a span of its own, of 16 hex digits and never all zero', 
 })
 
 test('a trigger’s key is that of its execution; a redrive’s is the one it brings', async () => {
-  const trigger = await setup({ task: { kind: 'trigger' } }).sent()
+  const trigger = await setup({ held: { kind: 'trigger' } }).sent()
   assert.equal(trigger.headers['x-idempotency-key'], keyOfExecution)
-  const redrive = await setup({ task: { kind: 'redrive', idempotencyKey: 'of the original' } }).sent()
+  const redrive = await setup({ held: { kind: 'redrive', idempotencyKey: 'of the original' } }).sent()
   assert.equal(redrive.headers['x-idempotency-key'], 'of the original')
 })
 
 test('two executions of different slots in a row each send their own time', async () => {
   const one = await setup().sent()
-  const two = await setup({ task: { slot: epochMs(slot + 1_000) } }).sent()
+  const two = await setup({ held: { slot: epochMs(slot + 1_000) } }).sent()
   assert.equal(one.headers['x-scheduled-time'], '2026-01-25T10:00:00Z')
   assert.equal(two.headers['x-scheduled-time'], '2026-01-25T10:00:01Z')
   assert.notEqual(one.headers['x-idempotency-key'], two.headers['x-idempotency-key'])
@@ -107,7 +107,7 @@ for (const { name, given, body } of [
   { name: 'without a payload there is no body', given: {}, body: undefined },
   {
     name: 'the payload of a trigger replaces the job’s',
-    given: { execution: { payload: { a: 1 } }, task: { bodyOverride: '{"b":2}' } },
+    given: { execution: { payload: { a: 1 } }, held: { bodyOverride: '{"b":2}' } },
     body: '{"b":2}',
   },
 ] satisfies { name: string; given: Given; body: string | undefined }[]) {
@@ -209,11 +209,11 @@ test('a call that we aborted because it is no longer ours has no end', async () 
 
 /** A call that is aborted after 400 ms, of a task that somebody cancelled. */
 async function abortAfter(answer: ScriptedAnswer) {
-  const { world, start, task, startAt } = setup()
+  const { world, start, held, startAt } = setup()
   world.http.answer(origin, () => answer)
   const { ended, abort } = start()
   await world.advance(400)
-  task.cancelledMs = world.clock.monotonicMs()
+  held.cancelledMs = world.clock.monotonicMs()
   abort.abort()
   await world.advance(0)
   return { end: (await ended).end, startAt, pending: world.timers.pending }
@@ -269,7 +269,7 @@ test('a message of any length is cut', async () => {
 
 test('max_retries counts attempts after the first', async () => {
   const after = async (attempt: number, max_retries: number, losses = 0) => {
-    const { answered } = setup({ task: { attempt, losses }, retryPolicy: { max_retries } })
+    const { answered } = setup({ held: { attempt, losses }, retryPolicy: { max_retries } })
     return (await answered({ status: 500 })).deadReason
   }
   assert.equal(await after(1, 0), 'MAX_RETRIES_EXCEEDED')
@@ -281,7 +281,7 @@ test('max_retries counts attempts after the first', async () => {
 
 test('lost attempts do not lengthen the delay either', async () => {
   const retryPolicy: Partial<RetryPolicy> = { backoff: 'EXPONENTIAL' }
-  const { answered, startAt } = setup({ task: { attempt: 4, losses: 2 }, retryPolicy })
+  const { answered, startAt } = setup({ held: { attempt: 4, losses: 2 }, retryPolicy })
   assert.equal((await answered({ status: 500 })).retryAt! - startAt, 2_000)
 })
 

@@ -13,7 +13,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Http, HttpErrorType, HttpOutcome, HttpRequest } from '../../ports/http.ts'
 import type { Random } from '../../ports/random.ts'
 import type { CallSigner } from '../call-signer.ts'
-import { endCancelled, type Task, timeoutMsOf } from '../held-execution.ts'
+import { endCancelled, type HeldExecution, timeoutMsOf } from '../held-execution.ts'
 import type { PreparedAny, PreparedHttp } from '../prepare.ts'
 
 export interface HttpExecutorDeps {
@@ -59,44 +59,44 @@ export function prepareHttp(
  */
 export async function runHttp(
   deps: HttpExecutorDeps,
-  task: Task,
+  held: HeldExecution,
   prepared: PreparedHttp,
   signal: StopSignal,
 ): Promise<{ end: AttemptEnd | null; outcome: HttpOutcome }> {
   const { clock, http } = deps
   let startedMs = clock.monotonicMs()
   let startedAt = clock.databaseNow()
-  task.startedAt = startedAt
+  held.startedAt = startedAt
   const onStarted = () => {
     startedMs = clock.monotonicMs()
     startedAt = clock.databaseNow()
-    task.startedAt = startedAt
+    held.startedAt = startedAt
   }
   // Not kept here: it is large, and nobody needs it once it is sent.
-  const outcome = await http.send(requestOf(deps, task, prepared, onStarted), signal)
+  const outcome = await http.send(requestOf(deps, held, prepared, onStarted), signal)
   if (isTaken(outcome)) {
-    task.awaitingUntil = epochMs(startedAt + timeoutMsOf(task, startedAt))
+    held.awaitingUntil = epochMs(startedAt + timeoutMsOf(held, startedAt))
     return { end: null, outcome }
   }
   const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
   if (outcome.kind === 'answered' || outcome.type !== 'CANCELLED')
-    return { end: judge(deps, task, outcome, { startedAt, durationMs }), outcome }
-  return { end: task.cancelledMs === null ? null : endCancelled(startedAt, durationMs), outcome }
+    return { end: judge(deps, held, outcome, { startedAt, durationMs }), outcome }
+  return { end: held.cancelledMs === null ? null : endCancelled(startedAt, durationMs), outcome }
 }
 
 function requestOf(
   deps: HttpExecutorDeps,
-  task: Task,
+  held: HeldExecution,
   prepared: PreparedHttp,
   onStarted: () => void,
 ): HttpRequest {
-  const body = task.bodyOverride ?? prepared.body
+  const body = held.bodyOverride ?? prepared.body
   return {
     method: prepared.method,
     url: prepared.url,
     target: prepared.target,
-    headers: headersOf(deps, task, prepared, body),
-    timeoutMs: timeoutMsOf(task, task.startedAt!),
+    headers: headersOf(deps, held, prepared, body),
+    timeoutMs: timeoutMsOf(held, held.startedAt!),
     responseBytesMax,
     previewBytesMax,
     onStarted,
@@ -113,11 +113,11 @@ function isTaken(outcome: HttpOutcome): boolean {
 
 function headersOf(
   { clock, signer, spanId, publicUrl }: HttpExecutorDeps,
-  task: Task,
+  held: HeldExecution,
   prepared: PreparedHttp,
   body: string | null,
 ): Record<string, string> {
-  const { executionId, jobId, kind, slot, attempt, fence, runId } = task
+  const { executionId, jobId, kind, slot, attempt, fence, runId } = held
   const { tenantId } = prepared
   // The receiver's limit on the age of a call is in minutes: our estimate of the database's clock is good enough.
   const timestamp = Math.floor(clock.databaseNow() / 1_000)
@@ -125,7 +125,7 @@ function headersOf(
   const { token, signature } = signer.sign({ ...called, timestamp, body: body ?? '' })
   const headers: Record<string, string> = {
     ...prepared.headers,
-    'x-idempotency-key': task.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
+    'x-idempotency-key': held.idempotencyKey ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
     'x-execution-id': executionId,
     'x-job-id': jobId,
     'x-attempt-number': String(attempt),
@@ -157,11 +157,11 @@ export function createSpanIds(random: Random): () => string {
 
 function judge(
   { clock, random }: HttpExecutorDeps,
-  task: Task,
+  held: HeldExecution,
   outcome: HttpOutcome,
   { startedAt, durationMs }: { startedAt: EpochMs; durationMs: number },
 ): AttemptEnd {
-  const { attempt, losses, totalDeadline } = task
+  const { attempt, losses, totalDeadline } = held
   const now = clock.databaseNow()
   const isAnswered = outcome.kind === 'answered'
   return endAttempt(
@@ -176,7 +176,7 @@ function judge(
     },
     {
       ...{ attempt, losses, totalDeadline, now },
-      retryPolicy: task.prepared.retryPolicy,
+      retryPolicy: held.prepared.retryPolicy,
       random: random.next(),
     },
   )

@@ -3,7 +3,7 @@
 import { LOG_LEVELS } from '../../domain/history/log.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import { storable } from '../../lib/storable.ts'
-import type { CallWord } from '../../ports/executor.ts'
+import type { ExecutorResult } from '../../ports/executor.ts'
 import { wordOf } from './command-end.ts'
 import { type CommandWords, cutPreview } from './command-output.ts'
 import type { CommandEnd } from './command-process.ts'
@@ -30,7 +30,7 @@ export class RunnerWords {
     } else if (result !== undefined) this.#last = { result: typeof result === 'string' ? result : null }
   }
 
-  wordOf(end: CommandEnd): CallWord {
+  wordOf(end: CommandEnd): ExecutorResult {
     const preview = this.#words.preview()
     if (end.kind !== 'exited' || end.code !== 0) return wordOf(end, preview)
     if (this.#last === null) {
@@ -48,9 +48,9 @@ interface RunnerError {
   retryAfterMs?: unknown
 }
 
-function failed({ isFinal, message, retryAfterMs }: RunnerError, preview: string | null): CallWord {
+function failed({ isFinal, message, retryAfterMs }: RunnerError, preview: string | null): ExecutorResult {
   const text = storable(String(message ?? '')) || 'The function failed without a message'
-  const word: CallWord = {
+  const word: ExecutorResult = {
     error: { type: 'HANDLER_ERROR', message: text.slice(0, messageLengthMax) },
     preview,
   }

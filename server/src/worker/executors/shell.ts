@@ -3,7 +3,7 @@
 import { constants } from 'node:fs'
 import { access, realpath } from 'node:fs/promises'
 import type { ShellExecution } from '../../domain/jobs/job.ts'
-import type { CallContext, CallWord, LocalCall, LocalExecutor } from '../../ports/executor.ts'
+import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 import { notStarted, wordOf } from './command-end.ts'
 import { CommandWords, environmentOf } from './command-output.ts'
 import { startCommand } from './command-process.ts'
@@ -37,7 +37,7 @@ async function runIn(
     directory,
     file,
   }: { call: LocalCall; context: CallContext; directory: string; file: string },
-): Promise<CallWord> {
+): Promise<ExecutorResult> {
   const { args, env } = call.execution as ShellExecution
   const words = new CommandWords(context)
   if (context.signal.aborted) return { error: null, preview: null }
@@ -68,7 +68,7 @@ const forbiddenVariables =
 async function findAllowed(
   { command, env }: ShellExecution,
   allowed: readonly string[],
-): Promise<{ file: string } | CallWord> {
+): Promise<{ file: string } | ExecutorResult> {
   const variable = Object.keys(env).find((name) => forbiddenVariables.test(name))
   if (variable !== undefined) {
     return forbidden(
@@ -84,7 +84,7 @@ async function findAllowed(
   return forbidden(`/execution/command: CARILLON_SHELL_COMMANDS does not allow ${command}.`)
 }
 
-async function mayRun(file: string): Promise<{ file: string } | CallWord> {
+async function mayRun(file: string): Promise<{ file: string } | ExecutorResult> {
   try {
     await access(file, constants.X_OK)
     return { file }
@@ -95,6 +95,6 @@ async function mayRun(file: string): Promise<{ file: string } | CallWord> {
   }
 }
 
-function forbidden(message: string): CallWord {
+function forbidden(message: string): ExecutorResult {
   return { error: { type: 'TARGET_FORBIDDEN', message: message.slice(0, 1_000) }, preview: null }
 }

@@ -49,7 +49,7 @@ function testPausedUntil(name: string, setup: Setup): void {
     const runId = await g.fire('a', second, { dueAt: s.at(0) })
     await g.step()
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'unfired', c: 'blocked' })
-    // Upkeep comes to it a moment later.
+    // Maintenance comes to it a moment later.
     await resumePaused({ jobs: s.jobs, onChanged: () => {} })
     assert.equal((await s.jobs.get(defaultTenantId, g.jobOf('b').jobId))!.slotAt, slotAt)
     assert.equal(await g.fire('b', second, { dueAt: s.at(0) }), runId)

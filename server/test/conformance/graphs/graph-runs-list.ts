@@ -30,11 +30,11 @@ export function testRunLists(name: string, setup: Setup): void {
     const [ended, open] = [await g.trigger('a'), await g.trigger('a')]
     await g.step()
     await g.finish(ended, 'a', 'failed')
-    assert.equal(await s.runSteps.forget(10), 0)
+    assert.equal(await s.runSteps.prune(10), 0)
     await s.ageHistory(364)
-    assert.equal(await s.runSteps.forget(10), 0)
+    assert.equal(await s.runSteps.prune(10), 0)
     await s.ageHistory(2)
-    assert.equal(await s.runSteps.forget(10), 1)
+    assert.equal(await s.runSteps.prune(10), 1)
     assert.equal(await s.graphRuns.get(defaultTenantId, ended), null)
     assert.equal((await g.get(open)).status, 'RUNNING')
   })
@@ -48,7 +48,7 @@ export function testRunLists(name: string, setup: Setup): void {
       await g.finish(runId, 'a', 'failed')
     }
     await s.ageHistory(366)
-    assert.deepEqual([await s.runSteps.forget(2), await s.runSteps.forget(2)], [2, 1])
+    assert.deepEqual([await s.runSteps.prune(2), await s.runSteps.prune(2)], [2, 1])
   })
 }
 
@@ -137,7 +137,7 @@ function testGet(name: string, setup: Setup): void {
 
 function testList(name: string, setup: Setup): void {
   /** Three runs of a graph, oldest first, of which the first has failed, and one of another graph. */
-  async function makeRuns(s: StoreScenario) {
+  async function startRuns(s: StoreScenario) {
     const g = await makeGraph(s, 'a b>a x y>x')
     const runIds = [await g.fire('a', 0), await g.fire('a', 1), await g.fire('a', 2)]
     const other = await g.trigger('x')
@@ -148,7 +148,7 @@ function testList(name: string, setup: Setup): void {
 
   test(`${name}: runs are listed newest first, page by page`, async (t) => {
     const s = await setup(t)
-    const { runIds, other } = await makeRuns(s)
+    const { runIds, other } = await startRuns(s)
     const newest = [other, ...runIds.toReversed()]
     const found: string[] = []
     let before: string | null = null
@@ -171,7 +171,7 @@ function testList(name: string, setup: Setup): void {
 
   test(`${name}: they are found by status, job and time`, async (t) => {
     const s = await setup(t)
-    const { g, runIds, other } = await makeRuns(s)
+    const { g, runIds, other } = await startRuns(s)
     const find = async (query: Partial<RunQuery>) => {
       const { runs, next } = await s.graphRuns.list({ ...allRuns, ...query })
       assert.equal(next, null)

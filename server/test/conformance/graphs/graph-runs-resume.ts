@@ -290,7 +290,7 @@ function testRefused(name: string, setup: Setup): void {
     const executionId = await s.fire(a, 1)
     const overlap = { kind: 'overlap', jobId: a.jobId, runId: null }
     assert.deepEqual(await g.resume(runId), { ...overlap, executionId })
-    assert.equal(await s.tryFire(a, 2, { late: true, owedTo: s.at(4) }), 'owed')
+    assert.equal(await s.tryFire(a, 2, { late: true, owedTo: s.at(4) }), 'deferred')
     await s.runAll()
     assert.deepEqual(await g.resume(runId), { ...overlap, executionId: null })
   })

@@ -132,7 +132,7 @@ function testUnrun(name: string, setup: Setup): void {
     })
     assert.deepEqual(
       (await s.slots.fire([owed])).map(({ answer }) => answer),
-      ['owed'],
+      ['deferred'],
     )
     const runId = await g.fire('a', 1)
     await g.step()

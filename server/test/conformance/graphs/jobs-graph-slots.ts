@@ -31,7 +31,7 @@ export function testJobsGraphSlots(name: string, setup: Setup): void {
       (await takeAllChanges(s)).map(({ jobId }) => jobId),
       [root.jobId],
     )
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
     assert.equal((await s.release(made, bare, edited)).planned, false)
   })
 
@@ -70,7 +70,7 @@ export function testJobsGraphSlots(name: string, setup: Setup): void {
     assert.equal(await s.owedBy(job), null)
     const fates = (await ledgerOf(s, job)).map(({ fate }) => fate)
     assert.deepEqual(fates, ['fired', 'edited', 'overlap', 'misfire', 'edited'])
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 
   test(`${name}: a job with dependencies is paused and resumed, and nothing is skipped`, async (t) => {

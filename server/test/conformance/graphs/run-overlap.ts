@@ -54,7 +54,7 @@ function testPolicies(name: string, setup: Setup): void {
     test(`${name}: ${overlapPolicy}: a late slot of a root is owed while its run goes on, unless overlap is allowed`, async (t) => {
       const s = await setup(t)
       const { root, inRun } = await createGoing(s, { overlapPolicy })
-      const expected = overlapPolicy === 'ALLOW' ? 'fired' : 'owed'
+      const expected = overlapPolicy === 'ALLOW' ? 'fired' : 'deferred'
       assert.equal(await s.tryFire(root, 1, inRun(1, { late: true })), expected)
     })
 
@@ -261,7 +261,7 @@ function testAfterCompletion(name: string, setup: Setup): void {
   test(`${name}: a job that runs after others awaits nothing`, async (t) => {
     const s = await setup(t)
     const { child } = await createPair(s)
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
     assert.equal((await s.look(child)).awaits, null)
     assert.equal((await s.release(child)).planned, false)
     const { status, slotAt } = (await s.jobs.get(child.tenantId, child.jobId))!

@@ -100,7 +100,7 @@ export function testActivity(name: string, setup: Setup): void {
     await s.fire(job, 0)
     const workerId = await s.addWorker()
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     await s.finishLive(workerId, await s.claimLive(workerId), s.died())
     const { failed, attempts, retries, deadLetters, started, durationMsSum } = await sumOf(s, 'hour')
     assert.deepEqual([failed, attempts, retries, deadLetters, started], [1, 2, 1, 1, 1])

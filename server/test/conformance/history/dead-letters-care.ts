@@ -86,7 +86,7 @@ function testSearch(name: string, setup: Setup): void {
     const executionId = await s.fire(job, 0)
     const workerId = await s.addWorker()
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const error = { type: 'TIMEOUT', message: 'too slow' } as const
     await s.finishLive(workerId, await s.claimLive(workerId), s.died({ outcome: 'timed_out', error }))
     assert.deepEqual(await find(s, { errorType: 'TIMEOUT' }), [executionId])
@@ -161,7 +161,7 @@ function testAutoRedrive(name: string, setup: Setup): void {
     for (let losses = 0; losses < 5; losses++) {
       const workerId = await s.addWorker()
       await s.claim(workerId)
-      await s.upkeep.reclaim({ workerId, beats: 0 })
+      await s.maintenance.reclaim({ workerId, beats: 0 })
     }
     const letter = (await s.deadLetters.get(defaultTenantId, executionId))!
     assert.deepEqual([letter.reason, letter.redriveAt], ['WORKER_LOST', letter.diedAt])

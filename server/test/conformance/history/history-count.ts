@@ -36,7 +36,7 @@ async function endInEveryWay(s: StoreScenario, job: NewJob, second: number): Pro
   await s.control.cancel({ tenantId: defaultTenantId, executionId, message: 'not wanted' })
   await s.fire(job, second + 5)
   await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
-  await s.upkeep.wake(1)
+  await s.maintenance.wake(1)
   await s.finishLive(workerId, await s.claimLive(workerId), s.succeeded())
 }
 

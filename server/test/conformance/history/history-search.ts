@@ -135,7 +135,7 @@ function testFilters(name: string, setup: Setup): void {
   test(`${name}: while the next attempt runs an execution is found by the error of the one that ended`, async (t) => {
     const s = await setup(t)
     const f = await fill(s)
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const claimed = await s.claim(f.workerId)
     assert(claimed.live.some(({ executionId }) => executionId === f.retrying))
     assert.equal(await s.statusOf(f.retrying), 'RUNNING')

@@ -100,7 +100,7 @@ function testList(name: string, setup: Setup): void {
     const job = await s.createJob()
     await s.fire(job, 0)
     assert.equal(await s.tryFire(job, 1), 'overlap')
-    assert.equal(await s.tryFire(job, 2, { late: true, owedTo: s.at(4) }), 'owed')
+    assert.equal(await s.tryFire(job, 2, { late: true, owedTo: s.at(4) }), 'deferred')
     const page = await pageOf(s, job)
     assert.deepEqual(
       [page.executions.map(({ slot }) => slot), page.recordedAt, page.owed],
@@ -229,7 +229,7 @@ function testUnderWay(name: string, setup: Setup): void {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 1)
-    assert.equal(await s.tryFire(job, 2, { late: true, owedTo: s.at(4) }), 'owed')
+    assert.equal(await s.tryFire(job, 2, { late: true, owedTo: s.at(4) }), 'deferred')
     const workerId = await s.addWorker()
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
     const { executions, owed } = (await s.history.underWay(defaultTenantId, job.jobId))!

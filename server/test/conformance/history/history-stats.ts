@@ -67,7 +67,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
     const retryAt = s.at(302)
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failed({ retryAt, durationMs: 5_000 }))
     assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), none)
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     await s.finishLive(workerId, await s.claimLive(workerId), s.succeeded({ durationMs: 10 }))
     await s.fire(job, 1)
     const expected = { ...none, succeeded: 1, averageDurationMs: 10, lastStatus: 'SUCCEEDED' }
@@ -81,7 +81,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
     for (let losses = 0; losses < 5; losses++) {
       const workerId = await s.addWorker()
       await s.claim(workerId)
-      await s.upkeep.reclaim({ workerId, beats: 0 })
+      await s.maintenance.reclaim({ workerId, beats: 0 })
     }
     const expected = { ...none, failed: 1, lastStatus: 'FAILED' }
     assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), expected)

@@ -185,7 +185,7 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
     const between = { ...common, ...last, enqueuedAt, status: 'RETRYING', retryAt: s.at(302) }
     assert.deepEqual(await checked(), between)
 
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const woken = await checked()
     assert.deepEqual(woken, { ...between, enqueuedAt: woken.enqueuedAt, retryAt: null })
 

@@ -53,11 +53,11 @@ export async function oweSlots(s: StoreScenario) {
   await s.fire(job, 0)
   const workerId = await s.addWorker()
   const batch = await s.claimBatch(workerId)
-  assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4), move: to(4) }), 'owed')
+  assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4), move: to(4) }), 'deferred')
   assert.equal(await s.tryFire(job, 5, { previousSlot: s.at(4), move: to(5) }), 'overlap')
   const skipped = missed({ from: s.at(6), to: s.at(8), count: 3 })
   const second = { late: true, skipped, owedTo: s.at(10), move: to(10) }
-  assert.equal(await s.tryFire(job, 9, second), 'owed')
+  assert.equal(await s.tryFire(job, 9, second), 'deferred')
   assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(10) })
   return { job, workerId, batch }
 }

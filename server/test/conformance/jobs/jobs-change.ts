@@ -146,12 +146,12 @@ async function checkFires(
     return
   }
   assert(slotAt !== null)
-  if (skipped !== null || version > 1) assert.equal(await s.tryFire(job, 2, { version }), 'taken')
+  if (skipped !== null || version > 1) assert.equal(await s.tryFire(job, 2, { version }), 'already_recorded')
   // What was not decided fires under the version that is now in force.
   if (skipped === null && !unchanged && version > 1 && slotAt < updatedAt)
     assert.equal(await s.tryFire(job, 3, { version }), 'fired')
   if (skipped !== null) {
-    assert.equal(await s.tryFire(job, now, { version }), 'taken')
+    assert.equal(await s.tryFire(job, now, { version }), 'already_recorded')
     assert(slotAt > updatedAt)
     assert.equal(await s.tryFire(job, secondOf(s, slotAt) + 60, { version }), 'early')
   }

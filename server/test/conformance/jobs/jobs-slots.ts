@@ -93,14 +93,14 @@ function testSlots(name: string, setup: Setup): void {
     }
     await s.fire(job, 0)
     const first = { late: true, owedTo: s.at(3), move: to(3) }
-    assert.equal(await s.tryFire(job, 1, first), 'owed')
+    assert.equal(await s.tryFire(job, 1, first), 'deferred')
     await change(s, job, edit({ overlapPolicy: 'ALLOW' }))
     for (const second of [4, 5]) {
       const item = { version: 2, overlapPolicy: 'ALLOW' as const, move: to(second) }
       assert.equal(await s.tryFire(job, second, item), 'fired')
     }
     await change(s, job, edit({ overlapPolicy: 'SKIP' }))
-    assert.equal(await s.tryFire(job, 6, { version: 3, late: true, move: to(6) }), 'owed')
+    assert.equal(await s.tryFire(job, 6, { version: 3, late: true, move: to(6) }), 'deferred')
     assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(6) })
     const { updatedAt } = await change(s, job, pause())
     assert.deepEqual(await ledgerOf(s, job), [
@@ -184,7 +184,7 @@ function testResumeAt(name: string, setup: Setup): void {
     const { status, slotAt } = await change(s, job, resume(s.at(590)))
     assert.deepEqual([status, slotAt], ['ACTIVE', s.at(590)])
     assert.deepEqual(await ledgerOf(s, job), [{ from: 0, to: 589, fate: 'paused' }])
-    assert.equal(await s.tryFire(job, 589), 'taken')
+    assert.equal(await s.tryFire(job, 589), 'already_recorded')
     assert.equal(await s.tryFire(job, 590, { late: true }), 'fired')
   })
 

@@ -207,7 +207,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
       const job = await s.createJob()
       await begin(s, job)
       const executionId = await s.trigger(job)
-      await s.upkeep.wake(10)
+      await s.maintenance.wake(10)
       const { live } = await s.claim(await s.addWorker())
       assert(live.every((one) => one.executionId !== executionId))
       assert.equal(await s.statusOf(executionId), 'PENDING')

@@ -119,7 +119,7 @@ function testOnce(name: string, setup: Setup): void {
       (await s.requests.run({ once: onceOf(changes), dryRun: false }, work)).kind
     assert.equal(await kind(), 'done')
     await s.ageRequests(dayMs - 60_000)
-    assert.equal(await s.requests.forget(10), 0)
+    assert.equal(await s.requests.prune(10), 0)
     assert.equal(await kind(), 'repeated')
     await s.ageRequests(61_000)
     // It may still be stored: then it counts no more, whatever was asked with it.
@@ -135,8 +135,8 @@ function testOnce(name: string, setup: Setup): void {
     for (const key of ['a', 'b', 'c']) await make(key)
     await s.ageRequests(dayMs + 1_000)
     await make('d')
-    assert.deepEqual([await s.requests.forget(2), await s.requests.forget(2)], [2, 1])
-    assert.equal(await s.requests.forget(2), 0)
+    assert.deepEqual([await s.requests.prune(2), await s.requests.prune(2)], [2, 1])
+    assert.equal(await s.requests.prune(2), 0)
     assert.equal((await make('d')).kind, 'repeated')
   })
 }

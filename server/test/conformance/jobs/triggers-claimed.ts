@@ -17,20 +17,20 @@ async function take(
   changes: Partial<TriggerOrder> = {},
 ): Promise<{ executionId: string; claimed: ClaimedLive | null }> {
   const executionId = s.ids.next()
-  const taker = { workerId, route: serverRoute }
-  const outcome = await s.jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane, taker, ...changes })
+  const direct = { workerId, route: serverRoute }
+  const outcome = await s.jobs.trigger({ tenantId, jobId, executionId, lane: sharedLane, direct, ...changes })
   assert(outcome.kind === 'triggered')
   return { executionId, claimed: outcome.claimed }
 }
 
-export function testTriggersTaken(name: string, setup: Setup): void {
+export function testTriggersClaimed(name: string, setup: Setup): void {
   testTaken(name, setup)
   testLeft(name, setup)
   testGoesOn(name, setup)
 }
 
 function testTaken(name: string, setup: Setup): void {
-  test(`${name}: a trigger that could start at once is its taker's as if that had claimed it`, async (t) => {
+  test(`${name}: a trigger that could start at once is its direct's as if that had claimed it`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const other = await s.createJob({ name: 'another one' })
@@ -77,9 +77,9 @@ function testTaken(name: string, setup: Setup): void {
     const job = await s.createJob({ status: 'PAUSED' })
     assert.notEqual((await take(s, job, workerId)).claimed, null)
     const tenantId = s.ids.next()
-    const taker = { workerId, route: serverRoute }
+    const direct = { workerId, route: serverRoute }
     const order = { tenantId, jobId: job.jobId, executionId: s.ids.next(), lane: sharedLane }
-    assert.notEqual((await s.jobs.trigger({ ...order, taker })).kind, 'triggered')
+    assert.notEqual((await s.jobs.trigger({ ...order, direct })).kind, 'triggered')
     assert.deepEqual(await s.jobs.trigger(order), { kind: 'not_found' })
   })
 }
@@ -107,7 +107,7 @@ function testLeft(name: string, setup: Setup): void {
     const job = () => s.createJob()
     for (const made of [
       await take(s, await job(), workerId, { lane: 'a lane of its own' }),
-      await take(s, await job(), workerId, { taker: { workerId, route: 'shell' } }),
+      await take(s, await job(), workerId, { direct: { workerId, route: 'shell' } }),
       await take(s, handler, workerId),
       await take(s, root, workerId),
       await take(s, await job(), s.ids.next()),
@@ -143,8 +143,8 @@ function testGoesOn(name: string, setup: Setup): void {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const { executionId, claimed } = await take(s, await s.createJob(), workerId)
-    assert.equal(await s.queue.returnUnknown(workerId, [executionId]), 0)
-    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    assert.equal(await s.queue.releaseUnknown(workerId, [executionId]), 0)
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 1)
     const helper = await s.addWorker()
     const again = await s.claimLive(helper)
     assert.deepEqual([again.executionId, again.attempt], [executionId, 1])
@@ -158,8 +158,8 @@ function testGoesOn(name: string, setup: Setup): void {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const { executionId } = await take(s, await s.createJob(), workerId)
-    const beat = (await s.upkeep.watch()).find((one) => one.workerId === workerId)!
-    await s.upkeep.reclaim(beat)
+    const beat = (await s.maintenance.watch()).find((one) => one.workerId === workerId)!
+    await s.maintenance.reclaim(beat)
     const again = await s.claimLive(await s.addWorker())
     assert.deepEqual([again.executionId, again.attempt, again.losses], [executionId, 2, 1])
   })

@@ -216,7 +216,7 @@ function testEnds(name: string, setup: Setup): void {
     assert.deepEqual(statuses, ['SUCCEEDED', 'RETRYING', 'FAILED', 'RUNNING', 'PENDING'])
     const letter = await s.deadLetters.get((await s.createJob()).tenantId, executionIds[2]!)
     assert.deepEqual(letter?.payload, { c: 3 })
-    assert.equal(await s.upkeep.wake(10), 1)
+    assert.equal(await s.maintenance.wake(10), 1)
     const { live } = await s.claim(workerId)
     assert.deepEqual(live.map((one) => [one.executionId, one.kind, one.payloadOverride]).toSorted(), [
       [executionIds[1], 'trigger', null],
@@ -263,7 +263,7 @@ function testLeaves(name: string, setup: Setup): void {
   test(`${name}: triggers that were lost with their worker run again with their payloads`, async (t) => {
     const s = await setup(t)
     const { executionIds, payloads, workerId } = await holdMany(s)
-    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
+    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'reclaimed')
     assert.deepEqual(await seen(s, executionIds), triggers(payloads))
     const { live } = await s.claim(await s.addWorker())
     assert.deepEqual(
@@ -280,7 +280,7 @@ function testLeaves(name: string, setup: Setup): void {
   test(`${name}: triggers that a worker does not know go back with their payloads`, async (t) => {
     const s = await setup(t)
     const { executionIds, payloads, workerId } = await holdMany(s)
-    assert.equal(await s.queue.returnUnknown(workerId, [executionIds[1]!]), 2)
+    assert.equal(await s.queue.releaseUnknown(workerId, [executionIds[1]!]), 2)
     assert.deepEqual(await seen(s, executionIds), triggers(payloads))
     const { live } = await s.claim(workerId)
     assert.deepEqual(

@@ -46,7 +46,7 @@ function testLeave(name: string, setup: Setup): void {
     assert.equal(await note(s, marks[2]!), 'noted')
     assertWithin((await s.view(executionIds[2]!)).startedAt, claimed)
     // It has left: what the worker does not know of it, it hands back.
-    assert.equal(await s.queue.returnUnknown(workerId, [executionIds[0]!, executionIds[2]!]), 1)
+    assert.equal(await s.queue.releaseUnknown(workerId, [executionIds[0]!, executionIds[2]!]), 1)
     assert.deepEqual(
       (await s.attempts.find(executionIds)).map((one) => one.executionId).toSorted(),
       [executionIds[0], executionIds[2]].toSorted(),
@@ -152,7 +152,7 @@ function testCheckpoint(name: string, setup: Setup): void {
     await report(s, [marks[0]!], s.failedForNow())
     const view = await s.view(executionIds[0]!)
     assert.deepEqual([view.checkpoint, view.progress], [{ row: 4 }, null])
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const second = await s.claimLive(await s.addWorker())
     assert.deepEqual([second.attempt, second.checkpoint], [2, { row: 4 }])
   })
@@ -175,7 +175,7 @@ function testCheckpoint(name: string, setup: Setup): void {
     await note(s, mark, { progress: 0.5 })
     assert(!('checkpoint' in (await s.view(executionId))))
     await report(s, [mark], s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     assert(!('checkpoint' in (await s.claimLive(await s.addWorker()))))
   })
 

@@ -105,9 +105,9 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
     const s = await setup(t)
     const { job, executionId, workerId } = await hold(s)
     await cancel(s, executionId)
-    const beats = (await s.upkeep.watch()).find((one) => one.workerId === workerId)!
+    const beats = (await s.maintenance.watch()).find((one) => one.workerId === workerId)!
     const { startedAt } = await s.view(executionId)
-    assert.equal(await s.upkeep.reclaim(beats), 'reclaimed')
+    assert.equal(await s.maintenance.reclaim(beats), 'reclaimed')
     await assertCancelled(s, { job, executionId, workerId })
     // Nobody knows how far it came: it is an attempt since its claim.
     const { attempts } = await s.view(executionId)
@@ -122,7 +122,7 @@ function testEnds(name: string, setup: Setup, { where, hold }: (typeof PLACES)[n
     const s = await setup(t)
     const { job, executionId, workerId } = await hold(s)
     await cancel(s, executionId)
-    assert.equal(await s.queue.returnUnknown(workerId, []), 0)
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 0)
     await assertCancelled(s, { job, executionId, workerId })
     const { attempts, startedAt } = await s.view(executionId)
     assert.deepEqual([attempts, startedAt], [[], null], 'it was not started')
@@ -142,7 +142,7 @@ async function assertCancelled(
   assert(view.attempts.length <= 1)
   assert.equal(await s.deadLetters.get(job.tenantId, executionId), null)
   assert.deepEqual(await s.queue.findCancelled(workerId), [])
-  await s.upkeep.wake(10)
+  await s.maintenance.wake(10)
   assert.deepEqual(await s.claim(await s.addWorker()), nothing)
   assert.deepEqual(await cancel(s, executionId), { kind: 'cancelling', jobId: job.jobId }, 'the same answer')
   assert.equal(await s.tryFire(job, 9), 'fired')

@@ -47,7 +47,7 @@ function testStates(name: string, setup: Setup): void {
       assert.deepEqual(await cancel(s, executionId), { kind: 'cancelled', jobId: job.jobId })
       const view = await s.view(executionId)
       assert.deepEqual([view.status, view.attempt], ['CANCELLED', before.attempt])
-      await s.upkeep.wake(10)
+      await s.maintenance.wake(10)
       assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
       // It is in nobody's way any more.
       assert.equal(await s.tryFire(job, 9), 'fired')
@@ -62,7 +62,7 @@ function testStates(name: string, setup: Setup): void {
     const waiting = await s.trigger(job)
     assert.equal((await cancel(s, waiting)).kind, 'cancelled')
     assert.deepEqual([await s.statusOf(waiting), await s.statusOf(running)], ['CANCELLED', 'RUNNING'])
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 
   test(`${name}: the others of its batch run`, async (t) => {
@@ -229,7 +229,7 @@ function testDelete(name: string, setup: Setup): void {
       assert.equal(await s.statusOf(waiting), 'CANCELLED')
       const { error } = await s.view(waiting)
       assert.deepEqual(error, { type: 'CANCELLED', message: 'The job was deleted.' })
-      await s.upkeep.wake(10)
+      await s.maintenance.wake(10)
       assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
     })
   }
@@ -242,7 +242,7 @@ function testDelete(name: string, setup: Setup): void {
     const batch = await s.claimBatch(workerId)
     await change(s, job, remove)
     await s.finishBatch(workerId, batch, s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     await s.finishLive(workerId, await s.claimLive(workerId), s.succeeded())
     assert.equal(await s.statusOf(executionId), 'SUCCEEDED')
   })

@@ -6,7 +6,7 @@ import type { FinishedBatch } from '../../../src/ports/queue.ts'
 import { allHeld } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 
-export function testPlain(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
+export function testFastPath(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   test(`${name}: a batch has what fires of it, whatever is to be looked at for each`, async (t) => {
     const s = await setup(t)
     const [free, busy, counted, other] = [

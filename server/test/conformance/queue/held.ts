@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import type { Execution } from '../../../src/domain/jobs/job.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
 import type { EpochMs } from '../../../src/lib/time/epoch.ts'
-import type { AttemptMark, AttemptNote, AttemptReport, HeldAttempt } from '../../../src/ports/attempts.ts'
+import type { AttemptEnding, AttemptMark, AttemptUpdate, HeldAttempt } from '../../../src/ports/attempts.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import type { Ending, FinishAnswer } from '../../../src/ports/queue.ts'
 import type { Scenario } from '../scenario.ts'
@@ -81,7 +81,7 @@ export function markOf({ executionId, jobId, attempt, fence, workerId }: HeldAtt
 }
 
 /** Says how attempts ended. */
-export function report(s: Scenario, marks: readonly AttemptMark[], ending: AttemptReport['ending']) {
+export function report(s: Scenario, marks: readonly AttemptMark[], ending: AttemptEnding['ending']) {
   return s.attempts.report(marks.map((mark) => ({ ...mark, ending })))
 }
 
@@ -89,7 +89,11 @@ export function report(s: Scenario, marks: readonly AttemptMark[], ending: Attem
 export const allTaken = { refused: [], cancelled: [] }
 
 /** A note of one attempt, and what it is answered with. */
-export async function note(s: Scenario, mark: AttemptMark, said: Partial<AttemptNote> = {}): Promise<string> {
+export async function note(
+  s: Scenario,
+  mark: AttemptMark,
+  said: Partial<AttemptUpdate> = {},
+): Promise<string> {
   const [answer, ...more] = await s.attempts.note([{ ...mark, alive: true, ...said }])
   assert.deepEqual([answer?.executionId, more], [mark.executionId, []])
   return answer!.state
@@ -111,5 +115,5 @@ export async function cancelHeld(s: Scenario, executionId: string): Promise<void
 
 /** The worker is declared dead. */
 export async function lose(s: Scenario, workerId: string): Promise<void> {
-  assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
+  assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'reclaimed')
 }

@@ -1,4 +1,4 @@
-// Conformance: what upkeep ends for good: executions that took too long in all, and those that did not stop when they
+// Conformance: what maintenance ends for good: executions that took too long in all, and those that did not stop when they
 // were cancelled.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
@@ -41,8 +41,8 @@ function testTotal(name: string, setup: Setup): void {
     )
     const letter = (await s.deadLetters.get(defaultTenantId, executionId))!
     assert.deepEqual([letter.reason, letter.attempts], ['TOTAL_TIMEOUT', attempts])
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
-    await s.upkeep.wake(10)
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
+    await s.maintenance.wake(10)
     assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
   }
 
@@ -50,7 +50,7 @@ function testTotal(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionId, workerId, live } = await holdLive(s, { execution: total })
     await s.ageDeadlines(60_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(41_000)
     const overdue = await findOverdue(s)
     const { cause, state, totalTimeoutSeconds, totalDeadline } = overdue
@@ -90,7 +90,7 @@ function testTotal(name: string, setup: Setup): void {
     const s = await setup(t)
     await s.trigger(await s.createJob({ execution: total }))
     await s.ageDeadlines(9_000_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
   })
 
   test(`${name}: an execution that was claimed since it was found is left alone`, async (t) => {
@@ -99,7 +99,7 @@ function testTotal(name: string, setup: Setup): void {
     await report(s, [mark], s.failedForNow())
     await s.ageDeadlines(101_000)
     const overdue = await findOverdue(s)
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     await s.claimLive(await s.addWorker())
     assert.deepEqual(await timeOut(s, overdue, endOf(s, inVain)), [])
     assert.equal((await findOverdue(s)).attempt, 2)
@@ -149,7 +149,7 @@ function testCancelled(name: string, setup: Setup): void {
       const s = await setup(t)
       const executionId = await hold(s)
       await cancelHeld(s, executionId)
-      assert.deepEqual(await s.upkeep.findOverdue(10), [])
+      assert.deepEqual(await s.maintenance.findOverdue(10), [])
       await s.ageDeadlines(31_000)
       const overdue = await findOverdue(s)
       assert.equal(overdue.cause, 'cancelled')
@@ -189,9 +189,9 @@ function testCancelled(name: string, setup: Setup): void {
     await note(s, noted.marks[0]!)
     await slow.finish([s.running()])
     await awaited.finish([s.awaiting()])
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(31_000)
-    const found = await s.upkeep.findOverdue(10)
+    const found = await s.maintenance.findOverdue(10)
     assert.deepEqual(found.map(({ executionId }) => executionId).toSorted(), all.toSorted())
     for (const { cause } of found) assert.equal(cause, 'cancelled')
   })

@@ -27,13 +27,13 @@ export const long = { ...http, timeout_seconds: 3_600 }
 const silent = { ...long, heartbeat_timeout_seconds: 100 }
 
 export async function findOverdue(s: StoreScenario): Promise<Overdue> {
-  const [overdue, ...more] = await s.upkeep.findOverdue(10)
+  const [overdue, ...more] = await s.maintenance.findOverdue(10)
   assert(overdue !== undefined, 'nothing is overdue')
   assert.deepEqual(more, [])
   return overdue
 }
 
-/** As upkeep ends it: to be tried again at once, unless said otherwise. */
+/** As maintenance ends it: to be tried again at once, unless said otherwise. */
 export function endOf(s: StoreScenario, changes: Partial<AttemptEnd> = {}): AttemptEnd {
   const error = { type: 'TIMEOUT', message: 'took too long' } as const
   const again = { retryAt: s.at(302), preview: null, httpStatus: null }
@@ -45,7 +45,7 @@ export function timeOut(
   { executionId, attempt, fence }: Overdue,
   end = endOf(s),
 ): Promise<string[]> {
-  return s.upkeep.timeOut([{ executionId, attempt, fence, end }])
+  return s.maintenance.timeOut([{ executionId, attempt, fence, end }])
 }
 
 export function testOverdue(name: string, setup: Setup): void {
@@ -58,11 +58,11 @@ function testAttempt(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionId, job, live, claimed, mark } = await holdLive(s)
     await note(s, mark, { startedAt: s.at(300) })
-    // Its worker keeps the time itself: upkeep waits a minute longer.
+    // Its worker keeps the time itself: maintenance waits a minute longer.
     await s.ageDeadlines(60_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(31_000)
-    const [found, ...more] = await s.upkeep.findOverdue(10)
+    const [found, ...more] = await s.maintenance.findOverdue(10)
     assertWithin(found!.startedAt, claimed)
     assert.deepEqual(
       [{ ...found, startedAt: null }, ...more],
@@ -99,14 +99,14 @@ function testAttempt(name: string, setup: Setup): void {
     assert.deepEqual([status, attempts.length], ['RETRYING', 1])
     assert.deepEqual([attempts[0]!.outcome, attempts[0]!.workerId], ['timed_out', workerId])
     assert.deepEqual(await timeOut(s, overdue), [])
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     // Whoever ran it comes too late.
     assert.deepEqual(await report(s, [mark], s.succeeded()), { ...allTaken, refused: [executionId] })
     assert.deepEqual(
       await s.queue.finishLive(workerId, [{ ...live, ending: s.succeeded() }]),
       notHeld(executionId),
     )
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     assert.equal((await s.claimLive(workerId)).attempt, 2)
   })
 
@@ -117,7 +117,7 @@ function testAttempt(name: string, setup: Setup): void {
     assert.equal((await findOverdue(s)).executionId, executionIds[0])
     await timeOut(s, await findOverdue(s))
     await finish([s.succeeded(), s.running(s.at(1)), s.succeeded()])
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(3_601_000)
     assert.equal((await findOverdue(s)).executionId, executionIds[1])
   })
@@ -142,12 +142,12 @@ function testAttempt(name: string, setup: Setup): void {
     const handedBack = await holdLive(s, { execution: silent })
     await report(s, [handedBack.mark], { kind: 'unstarted' })
     await s.ageDeadlines(9_000_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     const lost = await s.addWorker()
     await s.claimLive(lost)
     await lose(s, lost)
     await s.ageDeadlines(9_000_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
   })
 
   test(`${name}: no more are found than asked, the longest overdue first`, async (t) => {
@@ -157,12 +157,12 @@ function testAttempt(name: string, setup: Setup): void {
       wanted.push((await holdLive(s, { execution: { ...http, timeout_seconds } })).executionId)
     }
     await s.ageDeadlines(1_000_000)
-    const found = await s.upkeep.findOverdue(2)
+    const found = await s.maintenance.findOverdue(2)
     assert.deepEqual(
       found.map(({ executionId }) => executionId),
       [wanted[1], wanted[2]],
     )
-    assert.equal((await s.upkeep.findOverdue(10)).length, 3)
+    assert.equal((await s.maintenance.findOverdue(10)).length, 3)
   })
 
   test(`${name}: what was claimed anew since it was found is left alone`, async (t) => {
@@ -175,7 +175,7 @@ function testAttempt(name: string, setup: Setup): void {
     await s.ageDeadlines(91_000)
     assert.deepEqual(await timeOut(s, overdue), [])
     assert.equal(await s.statusOf(executionId), 'RUNNING')
-    assert.deepEqual(await s.upkeep.timeOut([]), [])
+    assert.deepEqual(await s.maintenance.timeOut([]), [])
   })
 }
 
@@ -184,7 +184,7 @@ function testSilent(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionId } = await holdLive(s, { execution: silent })
     await s.ageDeadlines(60_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(41_000)
     const overdue = await findOverdue(s)
     assert.deepEqual([overdue.cause, overdue.heartbeatTimeoutSeconds], ['silent', 100])
@@ -199,7 +199,7 @@ function testSilent(name: string, setup: Setup): void {
     await s.ageDeadlines(60_000)
     await note(s, mark)
     await s.ageDeadlines(60_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     // That its worker lives does not mean that it does.
     await note(s, mark, { alive: false })
     await s.ageDeadlines(41_000)
@@ -214,7 +214,7 @@ function testSilent(name: string, setup: Setup): void {
     assert.equal(await note(s, mark), 'noted')
     assert.deepEqual(await timeOut(s, overdue), [])
     assert.equal(await s.statusOf(executionId), 'RUNNING')
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
   })
 
   test(`${name}: its silence begins anew when its target answers 202`, async (t) => {
@@ -223,7 +223,7 @@ function testSilent(name: string, setup: Setup): void {
     await s.ageDeadlines(60_000)
     await s.finishLive(workerId, live, s.awaiting(s.at(299), epochMs((await s.now()) + 3_600_000)))
     await s.ageDeadlines(60_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(41_000)
     const overdue = await findOverdue(s)
     assert.deepEqual([overdue.executionId, overdue.cause, overdue.state], [executionId, 'silent', 'awaiting'])

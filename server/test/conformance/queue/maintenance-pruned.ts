@@ -8,20 +8,20 @@ import { findOverdue, long, timeOut } from './maintenance-overdue.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
-export function testForgotten(name: string, setup: Setup): void {
+export function testPruned(name: string, setup: Setup): void {
   test(`${name}: what its worker has forgotten in a batch is timed out and tried again`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId } = await holdBatch(s, 2)
     await s.ageDeadlines(61_000)
     const { startedAt } = await findHeld(s, executionIds[0]!)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     for (const executionId of executionIds) {
       const held = await findHeld(s, executionId)
       assert.deepEqual([held.workerId, held.fence, held.attempt], [workerId, 1, 1])
     }
     // Its time and the minute of the net count from the claim.
     await s.ageDeadlines(30_000)
-    const found = await s.upkeep.findOverdue(10)
+    const found = await s.maintenance.findOverdue(10)
     assert.deepEqual(found.map(({ executionId }) => executionId).toSorted(), executionIds)
     assert(startedAt !== null)
     for (const one of found) {
@@ -37,7 +37,7 @@ export function testForgotten(name: string, setup: Setup): void {
     const { executionIds, workerId } = await holdBatch(s, 2, { execution: long })
     await cancelHeld(s, executionIds[1]!)
     await s.ageDeadlines(61_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     assert.deepEqual(await s.queue.findCancelled(workerId), [executionIds[1]])
     assert.equal(await s.statusOf(executionIds[1]!), 'CANCELLING')
     await s.ageDeadlines(31_000)
@@ -49,7 +49,7 @@ export function testForgotten(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionIds, marks, batchId, workerId, finish } = await holdBatch(s, 2)
     await s.ageDeadlines(61_000)
-    await s.upkeep.findOverdue(10)
+    await s.maintenance.findOverdue(10)
     assert.deepEqual(await finish([s.succeeded(), s.succeeded()]), notHeld(batchId))
     const end = { executionId: executionIds[0]!, fence: 1, attempt: 1, ending: s.succeeded() }
     assert.deepEqual(await s.queue.finishLive(workerId, [end]), allHeld)
@@ -63,10 +63,10 @@ export function testForgotten(name: string, setup: Setup): void {
     const { finish } = await holdBatch(s, 2)
     await s.fire(await s.createJob(), 0)
     await s.ageDeadlines(55_000)
-    await s.upkeep.findOverdue(10)
+    await s.maintenance.findOverdue(10)
     assert.deepEqual(await finish([s.succeeded(), s.succeeded()]), allHeld)
     await s.ageDeadlines(61_000)
-    await s.upkeep.findOverdue(10)
+    await s.maintenance.findOverdue(10)
     await s.claimBatch(await s.addWorker())
   })
 }

@@ -35,8 +35,8 @@ function testFindWaiting(name: string, setup: (t: TestContext) => Promise<StoreS
     await s.fire(both, 0, { owedTo: s.at(4) })
     await s.trigger(both)
     const expected = jobs.map(({ jobId }) => jobId).toSorted()
-    const first = await s.upkeep.findWaiting(null, 3)
-    const rest = await s.upkeep.findWaiting(first.at(-1)!, 3)
+    const first = await s.maintenance.findWaiting(null, 3)
+    const rest = await s.maintenance.findWaiting(first.at(-1)!, 3)
     assert.deepEqual([first, rest], [expected.slice(0, 3), expected.slice(3)])
     const owed = []
     for (const job of jobs) owed.push(await s.owedBy(job))
@@ -72,7 +72,7 @@ function testFindWaiting(name: string, setup: (t: TestContext) => Promise<StoreS
     const s = await setup(t)
     await s.fire(await s.createJob(), 0)
     await s.trigger(await s.createJob())
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 }
 
@@ -85,7 +85,7 @@ function testTriggers(name: string, setup: (t: TestContext) => Promise<StoreScen
       await s.trigger(job)
       assert.equal((await s.look(job)).underWay, 1)
       assert.equal(await releaseOf(s, job), 0)
-      assert.deepEqual(await s.upkeep.findWaiting(null, 10), [job.jobId])
+      assert.deepEqual(await s.maintenance.findWaiting(null, 10), [job.jobId])
     })
   }
 
@@ -96,7 +96,7 @@ function testTriggers(name: string, setup: (t: TestContext) => Promise<StoreScen
     const executionId = await s.trigger(job)
     await s.runAll()
     assert.deepEqual(await s.release(job), { ready: 1, cancelled: false, planned: false, more: false })
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
     const { attempt, fence, ...claimed } = await s.claimLive(await s.addWorker())
     assert.deepEqual([claimed.executionId, attempt, fence], [executionId, 1, 1])
   })
@@ -139,7 +139,7 @@ function testTriggers(name: string, setup: (t: TestContext) => Promise<StoreScen
     await s.trigger(busy)
     const unknown = { ...busy, jobId: s.ids.next() }
     assert.equal((await s.release(busy, free, unknown)).ready, 1)
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [busy.jobId])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [busy.jobId])
     assert.equal(await s.statusOf(executionId), 'PENDING')
     assert.deepEqual(await s.release(), { ready: 0, cancelled: false, planned: false, more: false })
   })
@@ -241,7 +241,7 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const job = await createOwing(s, 1)
     const lane = await s.addTenant(1)
-    await s.upkeep.release([job.jobId], (one, keys) => s.orderOf(one, keys, { lane, priority: 8 }))
+    await s.maintenance.release([job.jobId], (one, keys) => s.orderOf(one, keys, { lane, priority: 8 }))
     const [claimed] = (await s.claim(await s.addWorker(), 9, lane)).live
     assert.deepEqual([claimed!.slot, claimed!.rank], [s.at(1), rankOf(claimed!.enqueuedAt, 8)])
   })
@@ -255,7 +255,7 @@ function testOwedRecords(name: string, setup: (t: TestContext) => Promise<StoreS
     await s.runAll()
     assert.equal(await releaseOf(s, job), 0)
     assert.equal(await s.owedBy(job), null)
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 
   test(`${name}: owed slots that have their record are passed over`, async (t) => {
@@ -297,7 +297,7 @@ function testOwedRecords(name: string, setup: (t: TestContext) => Promise<StoreS
     const s = await setup(t)
     const job = await s.createJob()
     await s.trigger(job)
-    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(3) }), 'owed')
+    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(3) }), 'deferred')
     await s.runAll()
     assert.equal(await releaseOf(s, job), 1)
     assert.deepEqual(await s.owedBy(job), { from: s.at(2), to: s.at(3) })

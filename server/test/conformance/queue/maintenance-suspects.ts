@@ -109,7 +109,7 @@ export function testSuspects(name: string, setup: Setup): void {
     await s.finishLive(workerId, first!, { kind: 'unstarted', host: null })
     const [second] = await claimSuspects(s, workerId)
     assert.equal(second!.suspect, true)
-    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 1)
     const [third] = await claimSuspects(s, workerId)
     const { executionId, jobId, attempt, fence } = third!
     const mark = { executionId, jobId, attempt, fence, workerId }
@@ -124,7 +124,7 @@ export function testSuspects(name: string, setup: Setup): void {
     const workerId = await s.addWorker()
     const [first] = await claimSuspects(s, workerId)
     await s.finishLive(workerId, first!, s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const { live } = await s.claimOn(workerId, ['shell'])
     assert.deepEqual(
       live.map((one) => [one.executionId, one.suspect, one.attempt]),

@@ -1,4 +1,4 @@
-// What every implementation of the upkeep port must do: reclaim, and wake. What it releases is in upkeep-release.ts;
+// What every implementation of the maintenance port must do: reclaim, and wake. What it releases is in maintenance-release.ts;
 // leases themselves are in workers.ts.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
@@ -10,7 +10,7 @@ import type { StoreScenario } from '../stores.ts'
 import { assertWithin, during } from './held.ts'
 
 async function reclaim(s: Scenario, workerId: string): Promise<void> {
-  assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
+  assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'reclaimed')
 }
 
 /** Triggers a job, and loses as many workers under it. */
@@ -25,7 +25,7 @@ async function lose(s: Scenario, times: number) {
   return { job, executionId }
 }
 
-export function testUpkeep(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
+export function testMaintenance(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testReclaim(name, setup)
   testWake(name, setup)
 }
@@ -37,8 +37,8 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const workerId = await s.addWorker()
     const batch = await s.claimBatch(workerId)
     await s.leases.beat(workerId, { status: 'ACTIVE', currentLoad: 1 })
-    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'alive')
-    assert.equal(await s.upkeep.reclaim({ workerId: s.ids.next(), beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ workerId: s.ids.next(), beats: 0 }), 'alive')
     assert.equal(await s.statusOf(executionId), 'RUNNING')
     await s.finishBatch(workerId, batch, s.succeeded())
   })
@@ -155,12 +155,12 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     )
   })
 
-  test(`${name}: a failure between two losses does not forget the losses`, async (t) => {
+  test(`${name}: a failure between two losses does not prune the losses`, async (t) => {
     const s = await setup(t)
     const { executionId } = await lose(s, lossesMax - 1)
     const workerId = await s.addWorker()
     await s.finishLive(workerId, await s.claimLive(workerId), s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     assert.equal((await s.claimLive(workerId)).losses, lossesMax - 1)
     await reclaim(s, workerId)
     assert.equal(await s.statusOf(executionId), 'FAILED')
@@ -193,24 +193,24 @@ function testWake(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const later = (await s.now()) + 60_000
     const [third, future, first, second] = await failUntil(s, [s.at(330), later, s.at(310), s.at(320)])
     const workerId = await s.addWorker()
-    assert.equal(await s.upkeep.wake(2), 2)
+    assert.equal(await s.maintenance.wake(2), 2)
     const woken = (await s.claim(workerId)).live.map(({ executionId }) => executionId)
     assert.deepEqual(woken.toSorted(), [first, second].toSorted())
-    assert.equal(await s.upkeep.wake(9), 1)
+    assert.equal(await s.maintenance.wake(9), 1)
     assert.equal((await s.claimLive(workerId)).executionId, third)
-    assert.equal(await s.upkeep.wake(9), 0)
+    assert.equal(await s.maintenance.wake(9), 0)
     assert.equal(await s.statusOf(future!), 'RETRYING')
   })
 
   test(`${name}: the next retry to wake is the earliest`, async (t) => {
     const s = await setup(t)
-    assert.equal(await s.upkeep.nextWakeAt(), null)
+    assert.equal(await s.maintenance.nextWakeAt(), null)
     await failUntil(s, [s.at(330), s.at(310)])
-    assert.equal(await s.upkeep.nextWakeAt(), s.at(310))
-    await s.upkeep.wake(1)
-    assert.equal(await s.upkeep.nextWakeAt(), s.at(330))
-    await s.upkeep.wake(1)
-    assert.equal(await s.upkeep.nextWakeAt(), null)
+    assert.equal(await s.maintenance.nextWakeAt(), s.at(310))
+    await s.maintenance.wake(1)
+    assert.equal(await s.maintenance.nextWakeAt(), s.at(330))
+    await s.maintenance.wake(1)
+    assert.equal(await s.maintenance.nextWakeAt(), null)
   })
 
   test(`${name}: a retry queues up as if it were new`, async (t) => {
@@ -218,7 +218,7 @@ function testWake(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const [executionId] = await failUntil(s, [s.at(310)])
     await s.tick()
     const wokenFrom = await s.now()
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const { enqueuedAt, rank } = await s.claimLive(await s.addWorker())
     assert(enqueuedAt >= wokenFrom && enqueuedAt <= (await s.now()))
     assert.equal(rank, rankOf(enqueuedAt, 5))

@@ -48,7 +48,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
         [['awaiting', 'RUNNING']],
       )
       assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
-      assert.equal(await s.queue.returnUnknown(workerId, []), 0)
+      assert.equal(await s.queue.releaseUnknown(workerId, []), 0)
       await s.leases.unregister(workerId)
       assert.equal(await s.statusOf(executionId), 'RUNNING')
     })
@@ -86,7 +86,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
     const s = await setup(t)
     const { executionId, mark, workerId } = await holdLive(s)
     await report(s, [mark], s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     await s.finishLive(workerId, await s.claimLive(workerId), s.awaiting())
     const { attempt, error, httpStatus, finishedAt, attempts } = await s.view(executionId)
     assert.deepEqual([attempt, error, httpStatus, finishedAt, attempts.length], [2, null, null, null, 1])
@@ -149,9 +149,9 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
     const deadline = epochMs((await s.now()) + 100_000)
     await s.finishLive(workerId, live, s.awaiting(s.at(299), deadline))
     await s.ageDeadlines(60_000)
-    assert.deepEqual(await s.upkeep.findOverdue(10), [])
+    assert.deepEqual(await s.maintenance.findOverdue(10), [])
     await s.ageDeadlines(41_000)
-    const [overdue] = await s.upkeep.findOverdue(10)
+    const [overdue] = await s.maintenance.findOverdue(10)
     assert.deepEqual(
       [overdue!.executionId, overdue!.cause, overdue!.state],
       [executionId, 'attempt', 'awaiting'],

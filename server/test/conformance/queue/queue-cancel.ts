@@ -92,7 +92,7 @@ function testMates(name: string, setup: Setup): void {
     const executionId = await s.trigger(await s.createJob())
     const workerId = await s.addWorker()
     await s.finishLive(workerId, await s.claimLive(workerId), s.failedForNow())
-    await s.upkeep.wake(10)
+    await s.maintenance.wake(10)
     const second = await s.claimLive(workerId)
     await cancel(s, executionId)
     const answer = await s.queue.finishLive(workerId, [{ ...second, ending: s.succeeded() }])

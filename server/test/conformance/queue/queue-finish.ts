@@ -123,7 +123,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.deepEqual([view.status, view.attempt, view.retryAt], ['RETRYING', 1, s.at(302)])
     assert.deepEqual([view.httpStatus, view.error?.type, view.deadLetter], [500, 'HTTP_ERROR', false])
     assert.deepEqual(await s.claim(workerId), { batches: [], live: [] })
-    assert.equal(await s.upkeep.wake(10), 1)
+    assert.equal(await s.maintenance.wake(10), 1)
     const { attempt, losses } = await s.claimLive(workerId)
     assert.deepEqual([attempt, losses], [2, 0])
   })
@@ -211,7 +211,7 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const { executionId, workerId, live } = await claimTriggered(s, { payloadOverride: { a: 1 } })
     await s.finishLive(workerId, live, s.failedForNow())
     assert.equal(await s.statusOf(executionId), 'RETRYING')
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const second = await s.claimLive(workerId)
     assert.deepEqual(second.payloadOverride, { a: 1 })
     await s.finishLive(workerId, second, s.succeeded())
@@ -233,7 +233,7 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const { executionId, workerId, live, job } = await claimTriggered(s, { payloadOverride: ['mine'] })
     const first = s.failedForNow()
     await s.finishLive(workerId, live, first)
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     const error = { type: 'CONNECTION_REFUSED', message: 'nobody listens' } as const
     const last = s.died({ httpStatus: null, error, finishedAt: s.at(310) })
     await s.finishLive(workerId, await s.claimLive(workerId), last)
@@ -272,12 +272,12 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const batch = await s.claimBatch(workerId)
     await s.finishBatch(workerId, batch, lost)
     await s.finishLive(workerId, live, lost)
-    await s.upkeep.wake(10)
+    await s.maintenance.wake(10)
     for (const again of (await s.claim(workerId)).live) {
       assert.deepEqual([again.attempt, again.losses], [2, 1])
       await s.finishLive(workerId, again, lost)
     }
-    await s.upkeep.wake(10)
+    await s.maintenance.wake(10)
     const third = (await s.claim(workerId)).live
     assert.deepEqual(
       third.map(({ attempt, losses }) => [attempt, losses]),
@@ -304,7 +304,7 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const order = { workerId, routes: ['server'], lanes: [], hosts, batchesMax: 1 }
     const [again] = (await s.queue.claim(order)).live
     await s.finishLive(workerId, again!, s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     assert.equal((await s.claimLive(workerId)).attempt, 2)
   })
 
@@ -376,9 +376,9 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     assert.equal((await s.claim(workerId)).live.length, 2)
     const bystander = await claimFired(s, 1)
     const all = [...executionIds, known, unknown]
-    assert.equal(await s.queue.returnUnknown(workerId, all), 0)
-    assert.equal(await s.queue.returnUnknown(workerId, [known]), 3)
-    assert.equal(await s.queue.returnUnknown(workerId, [known]), 0)
+    assert.equal(await s.queue.releaseUnknown(workerId, all), 0)
+    assert.equal(await s.queue.releaseUnknown(workerId, [known]), 3)
+    assert.equal(await s.queue.releaseUnknown(workerId, [known]), 0)
     assert.equal(await s.statusOf(bystander.executionIds[0]!), 'RUNNING')
     const { live, batches } = await s.claim(await s.addWorker())
     assert.deepEqual(batches, [])

@@ -112,8 +112,8 @@ export function testQueueLeft(name: string, setup: Setup): void {
     await cancelHeld(s, executionIds[2]!)
     const known = [executionIds[0]!, executionIds[2]!]
     // One goes back, one ends: it was cancelled.
-    assert.equal(await s.queue.returnUnknown(workerId, known), 1)
-    assert.equal(await s.queue.returnUnknown(workerId, known), 0)
+    assert.equal(await s.queue.releaseUnknown(workerId, known), 1)
+    assert.equal(await s.queue.releaseUnknown(workerId, known), 0)
     const statuses = []
     for (const id of executionIds) statuses.push(await s.statusOf(id))
     assert.deepEqual(statuses, ['RUNNING', 'CANCELLED', 'CANCELLING', 'PENDING'])

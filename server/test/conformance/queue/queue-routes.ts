@@ -148,7 +148,7 @@ function testFindWaiting(name: string, setup: Setup): void {
     assert.deepEqual(await find(), [])
     await s.finishBatch(workerId, batch!, s.failedForNow())
     assert.deepEqual(await find(), [])
-    await s.upkeep.wake(10)
+    await s.maintenance.wake(10)
     assert.deepEqual(await find(), [routeOf('eu')])
   })
 
@@ -214,7 +214,7 @@ function testOwnRows(name: string, setup: Setup): void {
     await s.tick()
     const again = await s.claimLive(workerId)
     await s.finishLive(workerId, again, s.failedForNow())
-    await s.upkeep.wake(1)
+    await s.maintenance.wake(1)
     await s.tick()
     const second = await s.claimLive(workerId)
     await lose(s, workerId)

@@ -171,7 +171,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const workerId = await s.addWorker()
     const first = await s.claimLive(workerId)
     await s.finishLive(workerId, first, s.failedForNow())
-    assert.equal(await s.upkeep.wake(10), 1)
+    assert.equal(await s.maintenance.wake(10), 1)
     const second = await s.claimLive(workerId)
     assert.deepEqual([first.attempt, second.attempt], [1, 2])
     assert(second.fence > first.fence)

@@ -63,7 +63,7 @@ export function testReleaseCancel(name: string, setup: Setup): void {
     await s.fire(job, 0)
     await s.claimLive(await s.addWorker())
     for (const second of [1, 2, 3]) assert.equal(await s.tryFire(job, second), 'buffered')
-    assert.equal(await s.tryFire(job, 4, { late: true, owedTo: s.at(5) }), 'owed')
+    assert.equal(await s.tryFire(job, 4, { late: true, owedTo: s.at(5) }), 'deferred')
     assert.equal(await s.tryFire(job, 6), 'buffered')
     assert.deepEqual(await s.release(job), { ready: 0, cancelled: false, planned: false, more: false })
     const { executions } = await s.list(job)

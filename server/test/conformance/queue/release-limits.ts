@@ -52,7 +52,7 @@ function testBuffered(name: string, setup: Setup): void {
       assert.equal(await releaseOf(s, job), 0)
       await s.finishLive(workerId, claimed, s.succeeded())
     }
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 
   for (const overlapPolicy of ['BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const) {
@@ -109,7 +109,7 @@ function testJobLimit(name: string, setup: Setup): void {
     const workerId = await s.addWorker()
     await s.finishLive(workerId, await s.claimLive(workerId), s.failedForNow())
     assert.equal(await releaseOf(s, job), 0)
-    await s.upkeep.wake(10)
+    await s.maintenance.wake(10)
     assert.equal(await releaseOf(s, job), 0)
     await s.finishLive(workerId, await s.claimLive(workerId), s.died())
     assert.equal(await releaseOf(s, job), 1)
@@ -162,7 +162,7 @@ function testKeys(name: string, setup: Setup): void {
     assert.equal(await releaseOf(s, ...jobs), 0, 'between attempts it holds its key')
     await s.finishLive(workerId, second!, s.succeeded())
     assert.equal(await releaseOf(s, ...jobs), 1)
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 
   test(`${name}: a key that is given back without having run is free again`, async (t) => {
@@ -257,11 +257,11 @@ function testWhoGoesFirst(name: string, setup: Setup): void {
       jobs.push(await s.createJob({ jobId, ...keyed, priority: isLast ? 1 : 9 }))
     }
     for (const job of jobs) await buffer(s, job, 1)
-    const found = await s.upkeep.findWaiting(null, 2)
+    const found = await s.maintenance.findWaiting(null, 2)
     assert.deepEqual(found.slice(-2), ids.slice(0, 2), 'the page is at the end')
     assert(found.includes(ids.at(-1)!))
     assert.equal(new Set(found).size, found.length)
-    const rest = await s.upkeep.findWaiting(found.at(-1)!, 9)
+    const rest = await s.maintenance.findWaiting(found.at(-1)!, 9)
     assert.deepEqual(rest, ids.slice(2))
   })
 }
@@ -297,9 +297,9 @@ function testPace(name: string, setup: Setup): void {
     const job = await s.createJob()
     await s.fire(job, 0, { late: true, owedTo: s.at(3), owedPaceMs: 100 })
     const { owed: first } = await s.look(job)
-    assert.equal(await s.tryFire(job, 6, { late: true, owedTo: s.at(8), owedPaceMs: 0 }), 'owed')
+    assert.equal(await s.tryFire(job, 6, { late: true, owedTo: s.at(8), owedPaceMs: 0 }), 'deferred')
     assert.deepEqual((await s.look(job)).owed, { ...first, to: s.at(8) })
-    assert.equal(await s.tryFire(job, 9, { late: true, owedPaceMs: 500 }), 'owed')
+    assert.equal(await s.tryFire(job, 9, { late: true, owedPaceMs: 500 }), 'deferred')
     assert.deepEqual((await s.look(job)).owed, { ...first, to: s.at(9), paceMs: 500 })
   })
 }

@@ -132,7 +132,7 @@ const WAYS: readonly {
     async make(s, job, route) {
       const executionId = await s.fire(job, 0)
       await runOn(s, route, s.failedForNow())
-      await s.upkeep.wake(10)
+      await s.maintenance.wake(10)
       return executionId
     },
   },

@@ -31,7 +31,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const before = await s.workers.list({ tenantId: null })
     await s.leases.register(workerNumbered(1))
     assert.deepEqual(await s.workers.list({ tenantId: null }), before)
-    assert.deepEqual(await s.upkeep.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
+    assert.deepEqual(await s.maintenance.watch(), [{ workerId: workerNumbered(1).workerId, beats: 1 }])
   })
 
   test(`${name}: a beat counts up and carries status and load`, async (t) => {
@@ -42,7 +42,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const [view] = await s.workers.list({ tenantId: null })
     assert.equal(view!.status, 'DRAINING')
     assert.equal(view!.currentLoad, 7)
-    assert.deepEqual(await s.upkeep.watch(), [{ workerId, beats: 1 }])
+    assert.deepEqual(await s.maintenance.watch(), [{ workerId, beats: 1 }])
   })
 
   test(`${name}: a worker silent for the whole lease is listed as DEAD`, async (t) => {
@@ -58,7 +58,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const s = await setup(t)
     const { workerId } = workerNumbered(1)
     await s.leases.register(workerNumbered(1))
-    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'reclaimed')
+    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'reclaimed')
     assert.equal(await s.leases.beat(workerId, idle), 'lost')
     assert.deepEqual(await s.workers.list({ tenantId: null }), [])
   })
@@ -68,7 +68,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     const { workerId } = workerNumbered(1)
     await s.leases.register(workerNumbered(1))
     await s.leases.beat(workerId, idle)
-    assert.equal(await s.upkeep.reclaim({ workerId, beats: 0 }), 'alive')
+    assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
     assert.equal(await s.leases.beat(workerId, idle), 'held')
   })
 

@@ -14,7 +14,11 @@ export function testPlans(name: string, setup: Setup): void {
     await s.createJob({ tenantId })
     await s.createJob({ status: 'PAUSED' })
     await s.createJob({ status: 'COMPLETED', slotAt: null })
-    const [one, ...more] = await s.plans.listPlanned({ tenantId: defaultTenantId, after: null, limit: 10 })
+    const [one, ...more] = await s.plannedJobs.listPlanned({
+      tenantId: defaultTenantId,
+      after: null,
+      limit: 10,
+    })
     assert.deepEqual(one, {
       ...{ jobId: first.jobId, name: 'first', schedule: first.schedule, anchorAt: first.anchorAt },
       ...{ slotAt: s.at(0), runs: 0, calendars: null },
@@ -23,7 +27,8 @@ export function testPlans(name: string, setup: Setup): void {
       more.map(({ jobId }) => jobId),
       [second.jobId],
     )
-    const page = (after: string | null) => s.plans.listPlanned({ tenantId: defaultTenantId, after, limit: 1 })
+    const page = (after: string | null) =>
+      s.plannedJobs.listPlanned({ tenantId: defaultTenantId, after, limit: 1 })
     assert.deepEqual(
       (await page(null)).map(({ jobId }) => jobId),
       [first.jobId],
@@ -39,7 +44,7 @@ export function testPlans(name: string, setup: Setup): void {
     const s = await setup(t)
     const exclusions = [{ calendar: 'holidays' }]
     await s.createJob({ schedule: { type: 'CRON', cron_expression: '0 9 * * *', exclusions } })
-    const [job] = await s.plans.listPlanned({ tenantId: defaultTenantId, after: null, limit: 10 })
+    const [job] = await s.plannedJobs.listPlanned({ tenantId: defaultTenantId, after: null, limit: 10 })
     assert.deepEqual(job!.calendars, { holidays: [] })
   })
 }

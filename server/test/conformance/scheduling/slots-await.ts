@@ -21,7 +21,7 @@ export function testAwaits(name: string, setup: Setup): void {
     await s.fire(job, 0, awaits(s, 0))
     const { status, slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([status, slotAt], ['ACTIVE', null])
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [job.jobId])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [job.jobId])
     assert.deepEqual((await s.look(job)).awaits, { endedAt: null })
     assert.equal((await s.release(job)).planned, false)
     assert.equal(await takeNote(s, job), null)
@@ -30,7 +30,7 @@ export function testAwaits(name: string, setup: Setup): void {
     assert.deepEqual(await s.release(job), { ready: 0, cancelled: false, planned: true, more: false })
     const { slotAt: next, dueAt } = (await takeNote(s, job))!
     assert.deepEqual({ slotAt: next, dueAt }, secondsAfter(s, 361))
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
     assert.equal((await s.look(job)).awaits, null)
   })
 
@@ -57,7 +57,7 @@ export function testAwaits(name: string, setup: Setup): void {
     const workerId = await s.addWorker()
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
     assert.deepEqual((await s.look(job)).awaits, { endedAt: null })
-    await s.upkeep.wake(10)
+    await s.maintenance.wake(10)
     await s.finishLive(workerId, await s.claimLive(workerId), s.died({ finishedAt: s.at(400) }))
     assert.deepEqual((await s.look(job)).awaits, { endedAt: s.at(400) })
   })
@@ -71,7 +71,7 @@ export function testAwaits(name: string, setup: Setup): void {
     assert.equal((await s.release(job)).planned, false)
     const { status, slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([status, slotAt], ['COMPLETED', null])
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [])
   })
 
   test(`${name}: after a slot that was skipped the next one comes later, though nothing ended since`, async (t) => {
@@ -91,7 +91,7 @@ export function testAwaits(name: string, setup: Setup): void {
     const s = await setup(t)
     const job = await s.createJob({ schedule })
     await s.trigger(job)
-    assert.equal(await s.tryFire(job, 0, { late: true, ...awaits(s, 0) }), 'owed')
+    assert.equal(await s.tryFire(job, 0, { late: true, ...awaits(s, 0) }), 'deferred')
     assert.deepEqual((await s.look(job)).awaits, { endedAt: null })
     await s.runAll()
     assert.deepEqual(await s.release(job), { ready: 1, cancelled: false, planned: false, more: false })

@@ -21,10 +21,10 @@ async function take(
   const slots = members.map((job, position) =>
     s.slotOf(job, 0, { executionId: executionIdAt(batchId, position), ...changes }),
   )
-  return { batchId, slots, ...(await s.slots.fireAndTake(slots, { workerId, route: serverRoute })) }
+  return { batchId, slots, ...(await s.slots.fireAndClaim(slots, { workerId, route: serverRoute })) }
 }
 
-export function testSlotsTaken(name: string, setup: Setup): void {
+export function testSlotsClaimed(name: string, setup: Setup): void {
   test(`${name}: a batch that is fired for a worker is in its hands as if it had claimed it`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
@@ -81,7 +81,7 @@ export function testSlotsTaken(name: string, setup: Setup): void {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const slots = [s.slotOf(await s.createJob(), 0), s.slotOf(await s.createJob({ priority: 2 }), 0)]
-    const { batches } = await s.slots.fireAndTake(slots, { workerId, route: serverRoute })
+    const { batches } = await s.slots.fireAndClaim(slots, { workerId, route: serverRoute })
     assert.equal(batches.length, 2)
   })
 
@@ -91,8 +91,8 @@ export function testSlotsTaken(name: string, setup: Setup): void {
     const job = await s.createJob()
     await take(s, workerId, [job])
     const { answers, batches } = await take(s, workerId, [job])
-    assert.deepEqual([answers.map(({ answer }) => answer), batches], [['taken'], []])
-    assert.equal(await s.queue.returnUnknown(workerId, []), 1)
+    assert.deepEqual([answers.map(({ answer }) => answer), batches], [['already_recorded'], []])
+    assert.equal(await s.queue.releaseUnknown(workerId, []), 1)
     const [again] = (await s.claim(await s.addWorker())).live
     assert.deepEqual([again!.jobId, again!.attempt], [job.jobId, 1])
   })

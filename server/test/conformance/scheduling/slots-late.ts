@@ -24,7 +24,7 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
       assert.equal(await s.tryFire(job, 1), 'overlap')
       assert.equal((await s.list(job)).total, 1)
       assert.deepEqual(await s.skipsOf(job), [{ from: s.at(1), to: s.at(1), count: 1, reason: 'overlap' }])
-      assert.equal(await s.tryFire(job, 1), 'taken')
+      assert.equal(await s.tryFire(job, 1), 'already_recorded')
     })
 
     test(`${name}: slots go on being skipped while an execution ${how}, and fire when it has ended`, async (t) => {
@@ -32,8 +32,9 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
       const job = await s.createJob()
       await begin(s, job)
       for (const second of [1, 2, 3]) assert.equal(await s.tryFire(job, second), 'overlap')
-      await s.upkeep.wake(10)
-      for (const { workerId, beats } of await s.upkeep.watch()) await s.upkeep.reclaim({ workerId, beats })
+      await s.maintenance.wake(10)
+      for (const { workerId, beats } of await s.maintenance.watch())
+        await s.maintenance.reclaim({ workerId, beats })
       await s.runAll()
       await completeAll(s, job)
       assert.equal((await s.list(job, { status: 'SUCCEEDED' })).total, 1)
@@ -155,8 +156,8 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const misfired = { from: s.at(1), to: s.at(4), count: 4 }
     const cases = [
       { second: 5, late: false, answer: 'overlap' },
-      { second: 5, late: true, answer: 'owed' },
-      { second: 0, late: true, answer: 'taken' },
+      { second: 5, late: true, answer: 'deferred' },
+      { second: 0, late: true, answer: 'already_recorded' },
     ]
     for (const { second, late, answer } of cases) {
       const job = await s.createJob()
@@ -176,7 +177,10 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     const misfired = { from: s.at(0), to: s.at(5), count: 6 }
     const move = { slotAt: s.at(6), dueAt: s.at(6), decidedTo: s.at(5) }
     assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire', move }), 'misfire')
-    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire', move }), 'taken')
+    assert.equal(
+      await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire', move }),
+      'already_recorded',
+    )
     assert.deepEqual(await s.skipsOf(job), [{ ...misfired, reason: 'misfire' }])
     const { lastRunAt, slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([lastRunAt, slotAt, (await s.list(job)).total], [null, s.at(6), 0])
@@ -189,7 +193,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     await s.fire(job, 0)
     const misfired = { from: s.at(1), to: s.at(5), count: 5 }
     assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), skip: 'misfire' }), 'misfire')
-    assert.equal(await s.tryFire(job, 5), 'taken')
+    assert.equal(await s.tryFire(job, 5), 'already_recorded')
     assert.equal(await s.tryFire(job, 6), 'overlap')
   })
 
@@ -201,7 +205,7 @@ function testSkips(name: string, setup: (t: TestContext) => Promise<StoreScenari
     assert.deepEqual(await s.skipsOf(job), [])
     const move = { slotAt: s.at(6), dueAt: s.at(6), decidedTo: s.at(5) }
     await s.fire(job, 5, { skipped: missed(misfired), move })
-    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), move }), 'taken')
+    assert.equal(await s.tryFire(job, 5, { skipped: missed(misfired), move }), 'already_recorded')
     assert.equal((await s.skipsOf(job))!.length, 1)
   })
 }
@@ -213,7 +217,7 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
       const job = await s.createJob()
       await begin(s, job)
       const move = { slotAt: s.at(60), dueAt: s.at(60), decidedTo: s.at(1) }
-      assert.equal(await s.tryFire(job, 1, { late: true, move }), 'owed')
+      assert.equal(await s.tryFire(job, 1, { late: true, move }), 'deferred')
       assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(1) })
       assert.deepEqual([await s.skipsOf(job), (await s.list(job)).total], [[], 1])
       assert.equal((await s.jobs.get(job.tenantId, job.jobId))!.slotAt, s.at(60))
@@ -224,7 +228,7 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 1)
-    assert.equal(await s.tryFire(job, 0, { late: true }), 'owed')
+    assert.equal(await s.tryFire(job, 0, { late: true }), 'deferred')
   })
 
   test(`${name}: a late slot of an idle job fires`, async (t) => {
@@ -238,7 +242,7 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
-    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4) }), 'owed')
+    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4) }), 'deferred')
     assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(4) })
   })
 
@@ -246,10 +250,10 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
-    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4) }), 'owed')
-    assert.equal(await s.tryFire(job, 6, { late: true }), 'owed')
+    assert.equal(await s.tryFire(job, 1, { late: true, owedTo: s.at(4) }), 'deferred')
+    assert.equal(await s.tryFire(job, 6, { late: true }), 'deferred')
     assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(6) })
-    assert.equal(await s.tryFire(job, 5, { late: true }), 'owed')
+    assert.equal(await s.tryFire(job, 5, { late: true }), 'deferred')
     assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(6) })
   })
 

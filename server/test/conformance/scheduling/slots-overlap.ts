@@ -61,7 +61,7 @@ function testPolicies(name: string, setup: Setup): void {
       const job = await s.createJob({ overlapPolicy })
       await s.fire(job, 0)
       const answer = await s.tryFire(job, 1, { late: true })
-      assert.equal(answer, overlapPolicy === 'ALLOW' ? 'fired' : 'owed')
+      assert.equal(answer, overlapPolicy === 'ALLOW' ? 'fired' : 'deferred')
       assert.deepEqual(await s.skipsOf(job), [])
     })
   }
@@ -84,7 +84,7 @@ function testBuffer(name: string, setup: Setup): void {
     assert.deepEqual(await s.claim(await s.addWorker()), nothing)
     const { lastRunAt, slotAt } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([lastRunAt, slotAt], [s.at(1), s.at(2)])
-    assert.deepEqual(await s.upkeep.findWaiting(null, 10), [job.jobId])
+    assert.deepEqual(await s.maintenance.findWaiting(null, 10), [job.jobId])
   })
 
   for (const overlapPolicy of BUFFERING) {
@@ -93,8 +93,8 @@ function testBuffer(name: string, setup: Setup): void {
       const job = await s.createJob({ overlapPolicy })
       await s.fire(job, 0)
       assert.equal(await s.tryFire(job, 1), 'buffered')
-      assert.equal(await s.tryFire(job, 1), 'taken')
-      assert.equal(await s.tryFire(job, 1, { late: true }), 'taken')
+      assert.equal(await s.tryFire(job, 1), 'already_recorded')
+      assert.equal(await s.tryFire(job, 1, { late: true }), 'already_recorded')
       assert.equal((await s.list(job)).total, 2)
     })
 
@@ -210,7 +210,7 @@ function testLimited(name: string, setup: Setup): void {
       const job = await s.createJob({ overlapPolicy, concurrencyKey })
       assert.equal(await s.tryFire(job, 0, { late: true }), 'buffered')
       const answer = await s.tryFire(job, 1, { late: true })
-      assert.equal(answer, overlapPolicy === 'ALLOW' ? 'buffered' : 'owed', overlapPolicy)
+      assert.equal(answer, overlapPolicy === 'ALLOW' ? 'buffered' : 'deferred', overlapPolicy)
     }
   })
 

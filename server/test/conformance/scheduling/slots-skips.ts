@@ -32,7 +32,7 @@ function testExclusions(name: string, setup: Setup): void {
         const answer = await s.tryFire(job, second, { skip: 'exclusion', previousSlot: s.at(second - 1) })
         assert.equal(answer, 'exclusion')
       }
-      assert.equal(await s.tryFire(job, 2, { skip: 'exclusion', previousSlot: s.at(1) }), 'taken')
+      assert.equal(await s.tryFire(job, 2, { skip: 'exclusion', previousSlot: s.at(1) }), 'already_recorded')
       assert.deepEqual(await s.skipsOf(job), [{ from: s.at(0), to: s.at(2), count: 3, reason: 'exclusion' }])
       assert.equal((await s.list(job)).total, 0)
       assert.equal((await s.jobs.get(job.tenantId, job.jobId))!.lastRunAt, null)
@@ -52,7 +52,7 @@ function testExclusions(name: string, setup: Setup): void {
       for (const second of [0, 2]) {
         // Tried again, late by now: the range that would end with it is that slot alone.
         const skipped = [{ from: s.at(second), to: s.at(second), count: 1, reason }]
-        assert.equal(await s.tryFire(job, second, { skip: reason, skipped }), 'taken')
+        assert.equal(await s.tryFire(job, second, { skip: reason, skipped }), 'already_recorded')
       }
       assert.deepEqual(await s.skipsOf(job), before)
     })
@@ -114,18 +114,18 @@ function testRanges(name: string, setup: Setup): void {
     const policies = {
       overlap: 'SKIP',
       buffered: 'BUFFER_ONE',
-      owed: 'SKIP',
+      deferred: 'SKIP',
       stale: 'SKIP',
       early: 'SKIP',
     } as const
     const changes = {
       overlap: {},
       buffered: {},
-      owed: { late: true },
+      deferred: { late: true },
       stale: { version: 7 },
       early: { dueAt: s.at(86_400) },
     }
-    for (const answer of ['overlap', 'buffered', 'owed', 'stale', 'early'] as const) {
+    for (const answer of ['overlap', 'buffered', 'deferred', 'stale', 'early'] as const) {
       const job = await s.createJob({ overlapPolicy: policies[answer] })
       await s.fire(job, 0)
       assert.equal(await s.tryFire(job, 4, { skipped, ...changes[answer] }), answer)
@@ -239,7 +239,7 @@ function testMaxRuns(name: string, setup: Setup): void {
     const job = await s.createJob({ schedule })
     await s.trigger(job)
     const owes = { late: true, owedTo: s.at(2), runs: { max: 3, count: 3 }, move: moveTo(s, 3) }
-    assert.equal(await s.tryFire(job, 0, owes), 'owed')
+    assert.equal(await s.tryFire(job, 0, owes), 'deferred')
     const { runs, status } = (await s.jobs.get(job.tenantId, job.jobId))!
     assert.deepEqual([runs, status, await s.owedBy(job)], [3, 'COMPLETED', { from: s.at(0), to: s.at(2) }])
     for (let i = 0; i < 3; i++) {

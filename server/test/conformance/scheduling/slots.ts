@@ -248,11 +248,11 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0)
-    assert.equal(await s.tryFire(job, 0), 'taken')
-    assert.equal(await s.tryFire(job, 0, { late: true }), 'taken')
+    assert.equal(await s.tryFire(job, 0), 'already_recorded')
+    assert.equal(await s.tryFire(job, 0, { late: true }), 'already_recorded')
     await s.runAll()
-    assert.equal(await s.tryFire(job, 0), 'taken')
-    assert.equal(await s.tryFire(job, 0, { late: true }), 'taken')
+    assert.equal(await s.tryFire(job, 0), 'already_recorded')
+    assert.equal(await s.tryFire(job, 0, { late: true }), 'already_recorded')
     assert.deepEqual(
       (await s.list(job)).executions.map((one) => one.executionId),
       [executionId],
@@ -276,7 +276,7 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const answers = await Promise.all(Array.from({ length: 4 }, () => s.tryFire(job, 0)))
     assert.equal(answers.filter((answer) => answer === 'fired').length, 1)
-    assert(answers.every((answer) => ['fired', 'taken', 'busy'].includes(answer)))
+    assert(answers.every((answer) => ['fired', 'already_recorded', 'busy'].includes(answer)))
     assert.equal((await s.list(job)).total, 1)
   })
 
@@ -349,8 +349,8 @@ function testMove(name: string, setup: (t: TestContext) => Promise<StoreScenario
     await s.runAll()
     const reaching = { move: { slotAt: s.at(99), dueAt: s.at(99), decidedTo: s.at(98) } }
     assert.equal(await s.tryFire(job, 30, reaching), 'stale')
-    assert.equal(await s.tryFire(job, 30), 'taken')
-    assert.equal(await s.tryFire(job, 59, { late: true }), 'taken')
+    assert.equal(await s.tryFire(job, 30), 'already_recorded')
+    assert.equal(await s.tryFire(job, 59, { late: true }), 'already_recorded')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(60))
     assert.equal(await s.tryFire(job, 60), 'fired')
   })
@@ -382,7 +382,7 @@ function testMove(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const job = await s.createJob()
     await s.fire(job, 0)
     const move = { slotAt: s.at(5), dueAt: s.at(5), decidedTo: s.at(0) }
-    assert.equal(await s.tryFire(job, 0, { move }), 'taken')
+    assert.equal(await s.tryFire(job, 0, { move }), 'already_recorded')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(5))
   })
 
