@@ -5,7 +5,7 @@ import type { Target } from './target.ts'
 const connections = 64
 const executionId = '019d371a-d2b0-7000-9098-f90466d5d100'
 /** As many and as long as a call of ours has them, but made once: here nothing is hashed, signed or counted. */
-const headers = {
+export const headersOfCall = {
   'content-type': 'application/json',
   'user-agent': 'carillon/0.1.0',
   'x-idempotency-key': '0123456789abcdef0123456789abcdef',
@@ -20,6 +20,7 @@ const headers = {
   'x-carillon-token': 'a'.repeat(80),
   'x-carillon-completion-url': `http://127.0.0.1:7420/api/v1/executions/${executionId}/complete`,
 }
+export const bodyOfCall = '{"index":1}'
 
 /** Calls a second. */
 export async function measureBare(target: Target, seconds: number): Promise<number> {
@@ -34,8 +35,8 @@ export async function measureBare(target: Target, seconds: number): Promise<numb
           origin: target.url,
           path: '/',
           method: 'POST',
-          headers,
-          body: '{"index":1}',
+          headers: headersOfCall,
+          body: bodyOfCall,
         },
         {
           onRequestStart() {},

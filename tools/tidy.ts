@@ -37,10 +37,17 @@ const packages: Record<string, readonly string[]> = {
   'server/src/postgres': ['pg'],
   'server/src/embedded-postgres': ['pg'],
   'server/src/demo': ['@carillon/contract'],
-  'server/src/api': ['fastify', '@fastify/swagger', 'ajv', 'ajv-formats', '@carillon/contract'],
+  'server/src/api': [
+    'fastify',
+    '@fastify/swagger',
+    'ajv',
+    'ajv-formats',
+    'markdown-it',
+    '@carillon/contract',
+  ],
   'contract/src': ['typebox'],
   'sdk/src': ['#contract'],
-  'cli/src': ['@carillon/sdk', '@carillon/contract', '@carillon/server', 'yaml'],
+  'cli/src': ['@carillon/sdk', '@carillon/contract', '@carillon/server', 'eventsource-parser', 'yaml'],
   'dashboard/src': [
     '@carillon/contract',
     'react',
@@ -48,6 +55,7 @@ const packages: Record<string, readonly string[]> = {
     '@tanstack/react-query',
     '@tanstack/react-router',
     '@tanstack/react-virtual',
+    'eventsource-parser',
     'uplot',
   ],
 }

@@ -1,4 +1,5 @@
 // Server-sent events over fetch: text that arrives in pieces becomes events.
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
 
 export interface ServerEvent {
   id: string | null
@@ -9,32 +10,20 @@ export interface ServerEvent {
 
 /** An event beyond this is not one of ours. */
 const eventLengthMax = 4 * 1024 * 1024
-const blank = /\r?\n\r?\n/
 
 export async function* readEvents(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<ServerEvent> {
   const decoder = new TextDecoder()
-  let rest = ''
+  const events: EventSourceMessage[] = []
+  const parser = createParser({
+    maxBufferSize: eventLengthMax,
+    onEvent: (event) => events.push(event),
+    onError: (error) => {
+      if (error.type === 'max-buffer-size-exceeded') throw error
+    },
+  })
   for await (const chunk of chunks) {
-    rest += decoder.decode(chunk, { stream: true })
-    if (rest.length > eventLengthMax) throw new Error('An event of the server is too long.')
-    for (let end = blank.exec(rest); end !== null; end = blank.exec(rest)) {
-      const event = readEvent(rest.slice(0, end.index))
-      rest = rest.slice(end.index + end[0].length)
-      if (event !== null) yield event
-    }
+    parser.feed(decoder.decode(chunk, { stream: true }))
+    for (const { id = null, event: name = 'message', data } of events.splice(0))
+      yield { id, name, data: JSON.parse(data) }
   }
-}
-
-function readEvent(block: string): ServerEvent | null {
-  let id: string | null = null
-  let name = 'message'
-  const data: string[] = []
-  for (const line of block.split(/\r?\n/)) {
-    const [, field, value] = /^(\w+): ?(.*)$/.exec(line) ?? []
-    if (field === 'id') id = value!
-    if (field === 'event') name = value!
-    if (field === 'data') data.push(value!)
-  }
-  // A comment keeps the connection alive and says nothing.
-  return data.length === 0 ? null : { id, name, data: JSON.parse(data.join('\n')) }
 }

@@ -67,6 +67,14 @@ test('events arrive in pieces; comments say nothing', async () => {
   ])
 })
 
+test('a stream with an event of more than 4 MiB is refused', async () => {
+  const chunks = (async function* () {
+    const piece = new TextEncoder().encode(`data: ${'1'.repeat(65_536)}`)
+    for (;;) yield piece
+  })()
+  await assert.rejects(Array.fromAsync(readEvents(chunks)), /max buffer size/)
+})
+
 test('a stream that ended is taken up again where it was left', async (t) => {
   const { api, events } = await open(t, ({ path }) =>
     path.startsWith('/api/v1/events')

@@ -6,6 +6,7 @@ import type { TestContext } from 'node:test'
 import { EVENTS, type EventData, type EventName } from '@carillon/contract/event.ts'
 import { Ajv } from 'ajv'
 import addFormats from 'ajv-formats'
+import { createParser } from 'eventsource-parser'
 import { cleanUp } from './cleanup.ts'
 
 const ajv = new Ajv({ allowUnionTypes: true, strictRequired: false })
@@ -22,7 +23,13 @@ export class EventReader {
   readonly #response: IncomingMessage
   readonly #pieces: AsyncIterator<Buffer>
   readonly #decoder = new TextDecoder()
-  #text = ''
+  readonly #events: ReadEvent[] = []
+  readonly #parser = createParser({
+    onEvent: ({ id, event, data }) => this.#events.push(readEvent(id!, event as EventName, data)),
+    onComment: () => {
+      this.comments += 1
+    },
+  })
   comments = 0
 
   constructor(response: IncomingMessage) {
@@ -61,27 +68,18 @@ export class EventReader {
   }
 
   async #nextEvent(): Promise<ReadEvent | null> {
-    while (true) {
-      const end = this.#text.indexOf('\n\n')
-      if (end < 0) {
-        const { done, value } = await this.#pieces.next()
-        if (done === true) return null
-        this.#text += this.#decoder.decode(value, { stream: true })
-        continue
-      }
-      const lines = this.#text.slice(0, end).split('\n')
-      this.#text = this.#text.slice(end + 2)
-      const field = (name: string) =>
-        lines.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2)
-      const name = field('event') as EventName | undefined
-      if (name === undefined) {
-        this.comments += 1
-        continue
-      }
-      const data = JSON.parse(field('data')!)
-      const validate = validators.get(name)!
-      assert(validate(data), `${name}: ${ajv.errorsText(validate.errors)}`)
-      return { id: field('id')!, name, data }
+    while (this.#events.length === 0) {
+      const { done, value } = await this.#pieces.next()
+      if (done === true) return null
+      this.#parser.feed(this.#decoder.decode(value, { stream: true }))
     }
+    return this.#events.shift()!
   }
+}
+
+function readEvent(id: string, name: EventName, text: string): ReadEvent {
+  const data = JSON.parse(text)
+  const validate = validators.get(name)!
+  assert(validate(data), `${name}: ${ajv.errorsText(validate.errors)}`)
+  return { id, name, data }
 }

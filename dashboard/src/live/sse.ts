@@ -1,4 +1,5 @@
-// Reads server-sent events out of the pieces that arrive, however they are cut.
+// Server-sent events out of the pieces of a stream, by eventsource-parser; each with the last id that was sent.
+import { createParser } from 'eventsource-parser'
 
 export interface SseEvent {
   id: string | null
@@ -6,40 +7,31 @@ export interface SseEvent {
   data: string
 }
 
-/** Of one event; a longer one is dropped, so that a broken stream cannot fill the memory. */
+/** An event that is longer is dropped, so that a broken stream cannot fill the memory. */
 const eventCharsMax = 4_000_000
+/** The type that the rest of a dropped event gets. */
+const dropped = 'carillon-dropped'
 
 export function createSseParser(onEvent: (event: SseEvent) => void): (text: string) => void {
-  let rest = ''
   let id: string | null = null
-  let type = ''
-  let data: string[] = []
-  let chars = 0
+  let isTooLong = false
+  const parser = createParser({
+    maxBufferSize: eventCharsMax,
+    onId: (sent) => {
+      id = sent
+    },
+    onEvent: ({ event = 'message', data }) => {
+      if (event !== dropped) onEvent({ id, type: event, data })
+    },
+    onError: ({ type }) => {
+      isTooLong ||= type === 'max-buffer-size-exceeded'
+    },
+  })
   return (text) => {
-    rest += text
-    if (rest.length > eventCharsMax) rest = ''
-    const lines = rest.split(/\r\n|\n|\r(?!$)/)
-    rest = lines.pop()!
-    for (const line of lines) takeLine(line)
-  }
-
-  function takeLine(line: string): void {
-    if (line === '') {
-      if (data.length > 0 && chars <= eventCharsMax)
-        onEvent({ id, type: type || 'message', data: data.join('\n') })
-      type = ''
-      data = []
-      chars = 0
-      return
-    }
-    if (line.startsWith(':')) return
-    const colon = line.indexOf(':')
-    const field = colon < 0 ? line : line.slice(0, colon)
-    const value = colon < 0 ? '' : line.slice(colon + 1).replace(/^ /, '')
-    if (field === 'data') {
-      chars += value.length
-      if (chars <= eventCharsMax) data.push(value)
-    } else if (field === 'event') type = value
-    else if (field === 'id') id = value
+    parser.feed(text)
+    if (!isTooLong) return
+    isTooLong = false
+    parser.reset()
+    parser.feed(`event: ${dropped}\n`)
   }
 }

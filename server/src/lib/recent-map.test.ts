@@ -33,3 +33,16 @@ test('nothing goes while a half is not full, and the weight is that of both', ()
   map.set('c', 1)
   assert.deepEqual([map.has('a'), map.weight], [true, 26])
 })
+
+test('without weights the number of values is bounded, and a value that is used stays', () => {
+  const map = new RecentMap<number>({ weightMax: 20 })
+  map.set('kept', -1)
+  for (let i = 0; i < 1_000; i++) {
+    map.set(`${i}`, i)
+    map.prune()
+    assert.equal(map.get('kept'), -1)
+    assert(map.weight <= 22, `${map.weight}`)
+  }
+  assert.equal(map.get('0'), undefined)
+  assert.equal(map.get('999'), 999)
+})

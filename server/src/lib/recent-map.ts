@@ -1,25 +1,28 @@
-// Values by key, bounded by what they weigh; what was not used for long goes first. In two generations: when the newer one is
-// half of what may be, it becomes the older one, and that is forgotten. (SharedForms does so by number.) Not by deleting a
-// key and setting it again at each use: a Map keeps what was deleted in the chain of its key until it is built anew ([m] one
-// key of 20,000, again and again: 35 µs each).
+// A cache by key, bounded by number or by weight; values that were not used for long go first. In two generations: when the
+// newer one is half full, it becomes the older one, and the older one is dropped. Not by deleting a key and setting it again at
+// each use: a Map keeps a deleted entry in the chain of its key until the Map is built anew ([m] one key of 20,000, again and
+// again: 35 µs each).
 
 export interface RecentMapOptions<V> {
-  weigh: (value: V) => number
+  /** Default: each value weighs 1, and `weightMax` is a number of values. */
+  weigh?: (value: V) => number
   weightMax: number
 }
 
 export class RecentMap<V> {
-  readonly #options: RecentMapOptions<V>
+  readonly #weigh: (value: V) => number
+  readonly #halfMax: number
   #recent = new Map<string, V>()
   #older = new Map<string, V>()
   #recentWeight = 0
   #olderWeight = 0
 
-  constructor(options: RecentMapOptions<V>) {
-    this.#options = options
+  constructor({ weigh = () => 1, weightMax }: RecentMapOptions<V>) {
+    this.#weigh = weigh
+    this.#halfMax = weightMax / 2
   }
 
-  /** Of one that is both newer and older: twice. */
+  /** A value that is in both generations counts twice. */
   get weight(): number {
     return this.#recentWeight + this.#olderWeight
   }
@@ -36,17 +39,16 @@ export class RecentMap<V> {
     return older
   }
 
-  /** Nothing is forgotten for it: that is for `prune`. */
+  /** Drops nothing: `prune` does. */
   set(key: string, value: V): void {
-    const { weigh } = this.#options
     const before = this.#recent.get(key)
-    this.#recentWeight += weigh(value) - (before === undefined ? 0 : weigh(before))
+    this.#recentWeight += this.#weigh(value) - (before === undefined ? 0 : this.#weigh(before))
     this.#recent.set(key, value)
   }
 
-  /** Forgets what was not used since the half before this one was full, once this one is. */
+  /** Once the newer generation is half of `weightMax`, drops the older one. */
   prune(): void {
-    if (this.#recentWeight <= this.#options.weightMax / 2) return
+    if (this.#recentWeight <= this.#halfMax) return
     this.#older = this.#recent
     this.#olderWeight = this.#recentWeight
     this.#recent = new Map()

@@ -5,8 +5,8 @@ import { isAfterCompletion } from '../domain/schedule/after-completion.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { type CompiledSchedule, nextSlot } from '../domain/schedule/next-run.ts'
-import { SharedForms } from '../domain/schedule/shared-forms.ts'
 import { type LateJob, misfireWindowMs } from '../domain/scheduling/misfire.ts'
+import { RecentMap } from '../lib/recent-map.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Cursor } from '../ports/slots.ts'
 
@@ -46,12 +46,13 @@ export interface Entry extends Readonly<LateJob> {
 export const moveEveryMs = 60_000
 
 /** Each row brings texts of its own, and they say the same: half a million entries are 200 MB with these and 270 without. */
-const sharedTexts = new SharedForms<string>(10_000)
+const sharedTexts = new RecentMap<string>({ weightMax: 20_000 })
 
 function share<T extends string>(text: T): T {
   const known = sharedTexts.get(text)
   if (known !== undefined) return known as T
   sharedTexts.set(text, text)
+  sharedTexts.prune()
   return text
 }
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { ERRORS } from '@carillon/contract/errors.ts'
@@ -115,6 +116,20 @@ test('every link within the docs leads to a page, and its fragment to a place on
       if (fragment) assert(target.includes(` id="${fragment}"`), `${page.file} links to ${link}`)
     }
   }
+})
+
+test('the Markdown renderer is loaded with the first page of the docs, not with the API', () => {
+  const script = `
+    import { registerHooks } from 'node:module'
+    const loaded = []
+    registerHooks({ load: (url, context, next) => { loaded.push(url); return next(url, context) } })
+    const count = () => loaded.filter((url) => url.includes('/markdown-it/')).length
+    await import('${import.meta.resolve('../app.ts')}')
+    const before = count()
+    await import('${import.meta.resolve('./guide-html.ts')}')
+    console.log(before, count())`
+  const out = execFileSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  assert.equal(out, '0 1\n')
 })
 
 test('what is not in the docs is not there, however it is asked for', async (t) => {

@@ -5,7 +5,6 @@ import { gzipSync } from 'node:zlib'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { renderDocsPage } from './docs-page.ts'
 import type { Document } from './docs-page-document.ts'
-import { addressOf, renderGuidePage, renderLlmsText } from './guide-html.ts'
 import { type GuidePage, readGuide, readImage } from './guide-pages.ts'
 
 /** No inline script or style, nothing from another server, no framing, no calls. */
@@ -28,15 +27,15 @@ interface Page {
 }
 
 /** By their addresses; read when the first of them is asked for, once in a process. */
-let guide: Map<string, Page> | null = null
+let guide: Promise<Map<string, Page>> | null = null
 
 export function docsRoutes(app: FastifyInstance, readDocument: () => object): void {
   const schema = { hide: true }
   const reference = pageOf(types.html, () => renderDocsPage(readDocument() as Document))
-  const answer = (request: FastifyRequest, reply: FastifyReply, path: string) => {
+  const answer = async (request: FastifyRequest, reply: FastifyReply, path: string) => {
     guide ??= listPages()
     // A package without the docs has the reference still.
-    const page = guide.get(path) ?? (path === '/docs' ? reference : null)
+    const page = (await guide).get(path) ?? (path === '/docs' ? reference : null)
     return page === null ? reply.callNotFound() : send(request, reply, page)
   }
   app.get('/docs/api', { schema }, async (request, reply) => send(request, reply, reference))
@@ -52,7 +51,9 @@ export function docsRoutes(app: FastifyInstance, readDocument: () => object): vo
   })
 }
 
-function listPages(): Map<string, Page> {
+async function listPages(): Promise<Map<string, Page>> {
+  // With the Markdown renderer, which a server that shows no docs never loads.
+  const { addressOf, renderGuidePage, renderLlmsText } = await import('./guide-html.ts')
   const sections = readGuide()
   const found = new Map<string, Page>()
   for (const page of sections.flatMap(({ pages }) => pages)) {

@@ -1,6 +1,7 @@
-// Markdown as our docs use it, made into HTML: headings, paragraphs, lists, tables, quotes, code, rules, emphasis, links and
-// pictures. Everything else is text. Nothing in it can become markup of its own: HTML is shown, not obeyed, and a link leads
-// only where `follow` lets it.
+// A page of Markdown as HTML, by markdown-it: CommonMark and tables, without indented code, underlined headings, entities and
+// link references. Nothing on a page becomes markup of its own: HTML is shown as text, and a link leads only where `follow`
+// lets it. Loaded with the first page of the docs.
+import MarkdownIt, { type Token } from 'markdown-it'
 import { Html, html } from './docs-page-html.ts'
 
 export interface Heading {
@@ -19,10 +20,48 @@ export interface MarkdownOptions {
   follow: (link: string) => string | null
 }
 
-export function renderMarkdown(text: string, options: MarkdownOptions): RenderedMarkdown {
-  const page = new Page(options)
-  const body = page.render(text.replaceAll('\r\n', '\n').split('\n'))
-  return { body, headings: page.headings }
+const markdown = new MarkdownIt({ html: false }).disable([
+  'code',
+  'lheading',
+  'entity',
+  'reference',
+  'strikethrough',
+])
+const { renderer } = markdown
+const { rules } = renderer
+/** Elements that end a line of the page's source. */
+const ownLine = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'blockquote'])
+
+// A link is taken as it is written, of whatever scheme: `follow` decides, and attributes are escaped.
+markdown.validateLink = () => true
+markdown.normalizeLink = (link) => link
+markdown.normalizeLinkText = (link) => link
+renderer.renderToken = (tokens, at) => {
+  const token = tokens[at]!
+  if (token.hidden) return ''
+  const isEnd = token.nesting === -1
+  return `<${isEnd ? '/' : ''}${token.tag}${renderer.renderAttrs(token)}>${isEnd && ownLine.has(token.tag) ? '\n' : ''}`
+}
+rules['softbreak'] = () => ' '
+rules['table_open'] = () => '<div class="table" tabindex="0"><table>'
+rules['table_close'] = () => '</table></div>\n'
+rules['fence'] = (tokens, at) => {
+  const { info, content } = tokens[at]!
+  const language = info.trim() || 'text'
+  const code = content.replace(/\n$/, '')
+  return html`<figure class="code"><pre tabindex="0"><code class="language-${language}">${code}</code></pre><button type="button" class="copy" hidden>Copy</button></figure>\n`
+    .text
+}
+
+export function renderMarkdown(text: string, { follow }: MarkdownOptions): RenderedMarkdown {
+  const tokens = markdown.parse(text, {})
+  for (const token of tokens) {
+    if (token.children !== null) token.children = followLinks(token.children, follow)
+    // A style of its own is refused by the policy of the page.
+    if (token.tag === 'th' || token.tag === 'td') token.attrs = null
+  }
+  const headings = anchorHeadings(tokens)
+  return { body: new Html(renderer.render(tokens, markdown.options)), headings }
 }
 
 /** As GitHub makes it, so that a link to a heading works there and here. */
@@ -33,213 +72,54 @@ export function idOfHeading(text: string): string {
     .replaceAll(' ', '-')
 }
 
-const fence = /^```(\w*)\s*$/
-const heading = /^(#{1,6}) (.*)$/
-const rule = /^---+$/
-const item = /^( *)(?:[-*]|(\d{1,9})\.) (.*)$/
-const quote = /^> ?(.*)$/
-const tableRow = /^\|(.*)\|\s*$/
-const tableRule = /^\|?(?:\s*:?-+:?\s*\|)+\s*:?-*:?\s*$/
+/** A link or a picture that leads nowhere leaves its words. */
+function followLinks(tokens: readonly Token[], follow: MarkdownOptions['follow']): Token[] {
+  let isOpen = false
+  return tokens.flatMap((token) => {
+    if (token.type === 'image') return followPicture(token, follow)
+    if (token.type === 'link_close') return isOpen ? [token] : []
+    if (token.type !== 'link_open') return [token]
+    const target = follow(String(token.attrGet('href')))
+    isOpen = target !== null
+    if (target === null) return []
+    token.attrSet('href', target)
+    if (/^https?:/.test(target)) token.attrSet('rel', 'noreferrer')
+    return [token]
+  })
+}
 
-class Page {
-  readonly headings: Heading[] = []
-  readonly #options: MarkdownOptions
-  readonly #ids = new Map<string, number>()
+function followPicture(token: Token, follow: MarkdownOptions['follow']): Token[] {
+  const source = follow(String(token.attrGet('src')))
+  if (source === null) return token.children ?? []
+  token.attrSet('src', source)
+  token.attrSet('loading', 'lazy')
+  return [token]
+}
 
-  constructor(options: MarkdownOptions) {
-    this.#options = options
-  }
-
-  render(lines: readonly string[]): Html {
-    const blocks: Html[] = []
-    let at = 0
-    while (at < lines.length) {
-      const from = at
-      const line = lines[at]!
-      if (line.trim() === '') at += 1
-      else if (fence.test(line)) at = this.#code(blocks, lines, at)
-      else if (heading.test(line)) at = this.#heading(blocks, line, at)
-      else if (rule.test(line)) at = push(blocks, html`<hr>`, at + 1)
-      else if (quote.test(line)) at = this.#quote(blocks, lines, at)
-      else if (tableRow.test(line) && tableRule.test(lines[at + 1] ?? '')) at = this.#table(blocks, lines, at)
-      else if (item.test(line)) at = this.#list(blocks, lines, at)
-      else at = this.#paragraph(blocks, lines, at)
-      // Every step goes on: a line that nothing takes would stop us for ever.
-      if (at === from) throw new Error(`line ${at + 1} is of no kind`)
-    }
-    return html`${blocks}`
-  }
-
-  #heading(blocks: Html[], line: string, at: number): number {
-    const [, marks, text] = heading.exec(line)! as unknown as [string, string, string]
-    const level = marks.length
-    const plain = plainOf(text)
-    const id = this.#idOf(plain)
-    this.headings.push({ level, text: plain, id })
-    const words = this.#inline(text)
-    const open = new Html(`<h${level} id="${id}">`)
-    const close = new Html(`</h${level}>`)
-    // The title is the page itself; every other place can be linked to.
-    const inner = level === 1 ? words : html`<a href="#${id}">${words}</a>`
-    return push(blocks, html`${open}${inner}${close}\n`, at + 1)
-  }
-
-  #idOf(text: string): string {
+function anchorHeadings(tokens: readonly Token[]): Heading[] {
+  const seen = new Map<string, number>()
+  return tokens.flatMap((open, at) => {
+    if (open.type !== 'heading_open') return []
+    const words = tokens[at + 1]!
+    const level = Number(open.tag.slice(1))
+    const text = plainOf(words.children!)
     const id = idOfHeading(text) || 'section'
-    const seen = this.#ids.get(id) ?? 0
-    this.#ids.set(id, seen + 1)
-    return seen === 0 ? id : `${id}-${seen}`
-  }
-
-  #code(blocks: Html[], lines: readonly string[], at: number): number {
-    const language = fence.exec(lines[at]!)![1]!
-    let end = at + 1
-    while (end < lines.length && lines[end]!.trimEnd() !== '```') end += 1
-    const code = lines.slice(at + 1, end).join('\n')
-    const block = html`<figure class="code"><pre tabindex="0"><code class="language-${language || 'text'}">${code}</code></pre><button type="button" class="copy" hidden>Copy</button></figure>\n`
-    return push(blocks, block, end + 1)
-  }
-
-  #quote(blocks: Html[], lines: readonly string[], at: number): number {
-    let end = at
-    while (end < lines.length && quote.test(lines[end]!)) end += 1
-    const inner = this.render(lines.slice(at, end).map((line) => quote.exec(line)![1]!))
-    return push(blocks, html`<blockquote>${inner}</blockquote>\n`, end)
-  }
-
-  #table(blocks: Html[], lines: readonly string[], at: number): number {
-    const head = cellsOf(lines[at]!)
-    let end = at + 2
-    while (end < lines.length && tableRow.test(lines[end]!)) end += 1
-    const rows = lines.slice(at + 2, end).map((line) => {
-      const cells = cellsOf(line).slice(0, head.length)
-      return html`<tr>${cells.map((cell) => html`<td>${this.#inline(cell)}</td>`)}</tr>`
-    })
-    const heads = head.map((cell) => html`<th>${this.#inline(cell)}</th>`)
-    const table = html`<div class="table" tabindex="0"><table><thead><tr>${heads}</tr></thead><tbody>${rows}</tbody></table></div>\n`
-    return push(blocks, table, end)
-  }
-
-  /** Lines that are indented further belong to the item before, and may be a list themselves. */
-  #list(blocks: Html[], lines: readonly string[], at: number): number {
-    const first = item.exec(lines[at]!)!
-    const indent = first[1]!.length
-    const isNumbered = first[2] !== undefined
-    const items: Html[] = []
-    let end = at
-    while (end < lines.length) {
-      const found = item.exec(lines[end]!)
-      if (found === null || found[1]!.length !== indent || (found[2] !== undefined) !== isNumbered) break
-      const inner = [found[3]!]
-      end += 1
-      while (end < lines.length && isInside(lines, end, indent)) inner.push(unindent(lines[end++]!, indent))
-      items.push(html`<li>${this.#item(inner)}</li>`)
-    }
-    const list = isNumbered ? html`<ol>${items}</ol>\n` : html`<ul>${items}</ul>\n`
-    return push(blocks, list, end)
-  }
-
-  /** Without a paragraph of its own when it is one line of words and perhaps a list. */
-  #item(lines: readonly string[]): Html {
-    const rest = lines.findIndex((line, index) => index > 0 && (line.trim() === '' || isBlock(line)))
-    const words = this.#inline((rest === -1 ? lines : lines.slice(0, rest)).join(' '))
-    return rest === -1 ? words : html`${words}${this.render(lines.slice(rest))}`
-  }
-
-  #paragraph(blocks: Html[], lines: readonly string[], at: number): number {
-    let end = at + 1
-    while (end < lines.length && lines[end]!.trim() !== '' && !isBlock(lines[end]!)) end += 1
-    const text = lines
-      .slice(at, end)
-      .map((line) => line.trim())
-      .join(' ')
-    return push(blocks, html`<p>${this.#inline(text)}</p>\n`, end)
-  }
-
-  #inline(text: string): Html {
-    const parts: (Html | string)[] = []
-    let rest = text
-    while (rest !== '') {
-      const found = spanOf(rest)
-      if (found === null) {
-        parts.push(rest)
-        break
-      }
-      if (found.index > 0) parts.push(rest.slice(0, found.index))
-      parts.push(this.#span(found))
-      rest = rest.slice(found.index + found[0].length)
-    }
-    return html`${parts}`
-  }
-
-  #span(found: RegExpExecArray): Html | string {
-    const groups = found.groups!
-    if (groups.code !== undefined) return html`<code>${groups.code}</code>`
-    if (groups.escaped !== undefined) return groups.escaped
-    if (groups.strong !== undefined) return html`<strong>${this.#inline(groups.strong)}</strong>`
-    if (groups.soft !== undefined) return html`<em>${this.#inline(groups.soft)}</em>`
-    if (groups.bare !== undefined) return this.#link(groups.bare, html`${groups.bare}`)
-    if (groups.picture !== undefined) {
-      const source = this.#options.follow(groups.source!)
-      return source === null
-        ? groups.picture
-        : html`<img src="${source}" alt="${groups.picture}" loading="lazy">`
-    }
-    return this.#link(groups.target!, this.#inline(groups.words!))
-  }
-
-  #link(target: string, words: Html): Html {
-    const followed = this.#options.follow(target)
-    if (followed === null) return words
-    return /^https?:/.test(followed)
-      ? html`<a href="${followed}" rel="noreferrer">${words}</a>`
-      : html`<a href="${followed}">${words}</a>`
-  }
+    const before = seen.get(id) ?? 0
+    seen.set(id, before + 1)
+    const unique = before === 0 ? id : `${id}-${before}`
+    open.attrSet('id', unique)
+    // The title is the page itself; every other place can be linked to.
+    if (level > 1) words.children = linked(words.children!, `#${unique}`)
+    return [{ level, text, id: unique }]
+  })
 }
 
-/** The first of: code, an escaped sign, strong, emphasis, a picture, a link, an address in angle brackets. */
-function spanOf(text: string): RegExpExecArray | null {
-  return /`(?<code>[^`]+)`|\\(?<escaped>[\\`*_{}[\]()#+.!|<>-])|\*\*(?<strong>.+?)\*\*|(?<![\w*])\*(?<soft>[^\s*](?:[^*]*[^\s*])?)\*(?!\w)|!\[(?<picture>[^\]]*)\]\((?<source>[^)\s]+)\)|\[(?<words>(?:[^[\]]|\[[^\]]*\])+)\]\((?<target>[^)\s]+)\)|<(?<bare>https?:\/\/[^>\s]+)>/.exec(
-    text,
-  )
+function linked(tokens: readonly Token[], target: string): Token[] {
+  const open = new MarkdownIt.Token('link_open', 'a', 1)
+  open.attrSet('href', target)
+  return [open, ...tokens, new MarkdownIt.Token('link_close', 'a', -1)]
 }
 
-/** What a reader sees of it. */
-function plainOf(text: string): string {
-  return text
-    .replace(/\[((?:[^[\]]|\[[^\]]*\])+)\]\([^)\s]+\)/g, '$1')
-    .replace(/`([^`]+)`/g, '$1')
-    .replace(/\*\*(.+?)\*\*/g, '$1')
-}
-
-function cellsOf(line: string): string[] {
-  const inner = tableRow.exec(line)![1]!
-  // A bar within code, or behind a backslash, is a bar.
-  return (inner.match(/(?:`[^`]*`|\\\||[^|])+|(?<=\|)(?=\|)/g) ?? []).map((cell) =>
-    cell.trim().replaceAll('\\|', '|'),
-  )
-}
-
-function isBlock(line: string): boolean {
-  return [fence, heading, rule, item, quote, tableRow].some((kind) => kind.test(line))
-}
-
-function isInside(lines: readonly string[], at: number, indent: number): boolean {
-  const line = lines[at]!
-  if (line.trim() === '')
-    return at + 1 < lines.length && /^\s/.test(lines[at + 1]!) && indentOf(lines[at + 1]!) > indent
-  return indentOf(line) > indent || (!isBlock(line) && lines[at - 1]!.trim() !== '')
-}
-
-function indentOf(line: string): number {
-  return line.length - line.trimStart().length
-}
-
-function unindent(line: string, indent: number): string {
-  return line.slice(Math.min(indentOf(line), indent + 2))
-}
-
-function push(blocks: Html[], block: Html, next: number): number {
-  blocks.push(block)
-  return next
+function plainOf(tokens: readonly Token[]): string {
+  return tokens.map(({ content }) => content).join('')
 }

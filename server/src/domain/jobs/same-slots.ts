@@ -1,11 +1,11 @@
 // Whether two jobs have the same slots, or one slot in common. The same words are not enough: an interval without a start counts from when its
 // job was made, and the H of a cron text is another one for each job.
 import { isDeepStrictEqual } from 'node:util'
+import { RecentMap } from '../../lib/recent-map.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { type CompiledSchedule, nextSlot } from '../schedule/next-run.ts'
-import { SharedForms } from '../schedule/shared-forms.ts'
 import type { JobVersion } from './job.ts'
 
 type Scheduled = Pick<JobVersion, 'jobId' | 'schedule' | 'anchorAt'>
@@ -26,7 +26,7 @@ export function hasSlotAt(job: Scheduled, slot: EpochMs): boolean {
 
 /** The same for the same jobs again and again: what the schedule of a version means is read once. */
 export class KnownSchedules {
-  readonly #compiled = new SharedForms<CompiledSchedule | null>(2_000)
+  readonly #compiled = new RecentMap<CompiledSchedule | null>({ weightMax: 4_000 })
 
   hasSlotAt(job: Scheduled & Pick<JobVersion, 'version'>, slot: EpochMs): boolean {
     const key = `${job.jobId} ${job.version}`
@@ -34,6 +34,7 @@ export class KnownSchedules {
     if (compiled === undefined) {
       compiled = compile(job)
       this.#compiled.set(key, compiled)
+      this.#compiled.prune()
     }
     return isSlotOf(compiled, slot)
   }

@@ -5,7 +5,6 @@ import { compileSchedule, SCHEDULE_TYPES } from './compile-schedule.ts'
 import { calendarNames, checkEntries } from './exclusions.ts'
 import { jitterMs, jitterSecondsMax } from './jitter.ts'
 import { isExcluded, nextSlot } from './next-run.ts'
-import { SharedForms } from './shared-forms.ts'
 import { shortestGapSeconds } from './shortest-gap.ts'
 
 const context = { createdAt: at('2026-01-01T00:00:00.500Z') }
@@ -22,17 +21,6 @@ test('jobs with H share the forms that their hashes come to', () => {
     Array.from({ length: 1_000 }, (_, i) => compiled(cron('H * * * *'), { jobId: `job-${i}` })),
   )
   assert.ok(forms.size <= 60, `${forms.size} forms`)
-})
-
-test('the shared forms are bounded, and what is used stays', () => {
-  const shared = new SharedForms<number>(10)
-  shared.set('kept', -1)
-  for (let i = 0; i < 1_000; i++) {
-    shared.set(`${i}`, i)
-    assert.equal(shared.get('kept'), -1)
-  }
-  assert.equal(shared.get('0'), undefined)
-  assert.equal(shared.get('999'), 999)
 })
 
 test('a text is echoed as the object it became', () => {

@@ -1,6 +1,7 @@
 // The front door: whatever a user sent as `schedule` (a text, or the object of spec section 2) becomes a compiled
 // schedule and the definition to store, or a refusal. Equal cron texts in one zone share one compiled form.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
+import { RecentMap } from '../../lib/recent-map.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { CalendarPattern } from './calendar-pattern.ts'
 import { cronTextMax, parseCron } from './cron.ts'
@@ -11,7 +12,6 @@ import { instantOfLocal, readInstant } from './instant.ts'
 import { type Duration, parseInterval } from './interval.ts'
 import { type CompiledSchedule, nextSlot } from './next-run.ts'
 import { type Result, refuse } from './schedule-error.ts'
-import { SharedForms } from './shared-forms.ts'
 import type { SlotBounds } from './slot-bounds.ts'
 import { findZone, offsetAt, type Zone } from './zone.ts'
 
@@ -48,7 +48,7 @@ const fieldsByType: Record<ScheduleType, readonly string[]> = {
 }
 const everySecondsMax = 315_360_000
 const maxRunsMax = 1_000_000_000
-const sharedCrons = new SharedForms<CronPattern>(32_768)
+const sharedCrons = new RecentMap<CronPattern>({ weightMax: 65_536 })
 
 export function compileSchedule(input: unknown, context: ScheduleContext): Result<ScheduleAnswer> {
   if (typeof input === 'string') {
@@ -251,6 +251,7 @@ function compileCronText(
       if (!pattern.ok) return pattern
       shared = pattern.value
       sharedCrons.set(key, shared)
+      sharedCrons.prune()
     }
   }
   definition.cron_expression = text.trim()

@@ -1,5 +1,6 @@
 // How many slots are to come in each ten minutes, and which jobs make the peaks. Schedules that mean the same are looked
 // at once; how many slots a dense one has is counted, not walked.
+import { RecentMap } from '../../lib/recent-map.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { StoredSchedule } from '../jobs/job.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
@@ -7,7 +8,6 @@ import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { countRuns } from '../schedule/count-runs.ts'
 import type { Calendars } from '../schedule/exclusions.ts'
 import { type CompiledSchedule, nextRun } from '../schedule/next-run.ts'
-import { SharedForms } from '../schedule/shared-forms.ts'
 
 /** An active job that has a slot to come. */
 export interface PlannedJob {
@@ -35,7 +35,7 @@ const peaksMax = 5
 const peakJobsMax = 5
 /** A schedule with more slots than this is counted bucket by bucket. */
 const walkedMax = 100
-const sharedMax = 1_000
+const sharedMax = 2_000
 
 /** Slots of one job: which buckets, and how many in each. */
 type Spread = readonly (readonly [bucket: number, count: number])[]
@@ -53,7 +53,7 @@ export class Forecast {
   jobsSeen = 0
   readonly #now: EpochMs
   readonly #to: EpochMs
-  readonly #shared = new SharedForms<Spread>(sharedMax)
+  readonly #shared = new RecentMap<Spread>({ weightMax: sharedMax })
   /** Of each bucket, the best first. */
   readonly #candidates: Candidate[][]
 
@@ -107,7 +107,9 @@ export class Forecast {
     if (known !== undefined) return known
     const compiled = compileJob(job)
     const spread = compiled === null ? [] : this.#count(compiled)
-    if (key !== null) this.#shared.set(key, spread)
+    if (key === null) return spread
+    this.#shared.set(key, spread)
+    this.#shared.prune()
     return spread
   }
 

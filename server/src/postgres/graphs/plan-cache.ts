@@ -1,4 +1,5 @@
 // Graphs of runs that were read lately: a run is stepped many times, and its graph stays the same meanwhile.
+import { RecentMap } from '../../lib/recent-map.ts'
 import type { Queries } from '../connection/database.ts'
 import {
   type HeldRun,
@@ -14,47 +15,24 @@ import { selectPlans } from './run-steps.sql.ts'
 const nodesMax = 100_000
 
 export class GraphPlanCache {
-  /** Those used last are at the end. */
-  readonly #kept = new Map<string, PlacedGraph>()
-  #nodes = 0
+  readonly #kept = new RecentMap<PlacedGraph>({
+    weigh: ({ graph }) => graph.plan.nodes.length,
+    weightMax: nodesMax,
+  })
 
   /** Runs that are locked, and were not changed since. */
   async hold(queries: Queries, rows: readonly RunRow[]): Promise<HeldRun[]> {
-    const found = new Map(rows.map((row) => [row.run_id, this.#take(keyOf(row))]))
-    const unknown = rows.filter((row) => found.get(row.run_id) === null)
+    const found = new Map(rows.map((row) => [row.run_id, this.#kept.get(keyOf(row))]))
+    const unknown = rows.filter((row) => found.get(row.run_id) === undefined)
     if (unknown.length > 0) {
       const values = [unknown.map((row) => row.run_id)]
       const plans = await queries.query<PlanRow>(selectPlans, values)
       for (const plan of plans.rows) found.set(plan.run_id, toPlacedGraph(plan))
     }
-    return rows.map((row) => {
-      const placed = found.get(row.run_id)!
-      this.#keep(keyOf(row), placed)
-      return toHeldRun(row, placed)
-    })
+    for (const row of unknown) this.#kept.set(keyOf(row), found.get(row.run_id)!)
+    this.#kept.prune()
+    return rows.map((row) => toHeldRun(row, found.get(row.run_id)!))
   }
-
-  #take(key: string): PlacedGraph | null {
-    const placed = this.#kept.get(key)
-    if (placed === undefined) return null
-    this.#kept.delete(key)
-    this.#nodes -= sizeOf(placed)
-    return placed
-  }
-
-  #keep(key: string, placed: PlacedGraph): void {
-    this.#kept.set(key, placed)
-    this.#nodes += sizeOf(placed)
-    for (const [oldest, { graph }] of this.#kept) {
-      if (this.#nodes <= nodesMax) break
-      this.#kept.delete(oldest)
-      this.#nodes -= graph.plan.nodes.length
-    }
-  }
-}
-
-function sizeOf({ graph }: PlacedGraph): number {
-  return graph.plan.nodes.length
 }
 
 /**
