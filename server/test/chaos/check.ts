@@ -1,6 +1,6 @@
 // The independent checker of a chaos run: node check.ts DIR URL. It reads the tables, the receiver's log, the history of the
 // API and the lists of faults and holders, works out by itself what should have happened, and says what does not fit. It
-// knows nothing of how the stages work. The numbers of the invariants are those of docs/guarantees.md.
+// knows nothing of how the stages work. The numbers of the invariants are those of docs/internals/invariants.md.
 import { checkCalls } from './check-calls.ts'
 import { type Evidence, readEvidence } from './check-evidence.ts'
 import { checkExecutions } from './check-executions.ts'

@@ -27,8 +27,8 @@ test('a bug whose line is gone, or is there twice, is not planted', () => {
   assert.equal(plant('if (x > 0) return', bug), 'if (true) return')
 })
 
-test('every bug is in the table of docs/guarantees.md, and none else', async () => {
-  const page = await readFile(join(checkoutDir, 'docs/guarantees.md'), 'utf8')
+test('every bug is in the table of docs/internals/evidence.md, and none else', async () => {
+  const page = await readFile(join(checkoutDir, 'docs/internals/evidence.md'), 'utf8')
   const [, rows = ''] = page.split(
     '| Planted bug | What is wrong then | Found by | Seeds needed |\n|---|---|---|---|\n',
   )

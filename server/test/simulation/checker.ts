@@ -1,6 +1,6 @@
 // The independent checker: reads what the store recorded and what the targets saw, computes by itself which slots
 // there should have been, and says what does not fit. It knows nothing of how the stages work. The numbers of the
-// invariants are those of the reliability reference (docs/guarantees.md says them in words).
+// invariants are those of docs/internals/invariants.md.
 
 import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { JobVersion } from '../../src/domain/jobs/job.ts'

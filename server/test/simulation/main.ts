@@ -17,7 +17,7 @@ const failuresMax = 3
 const help = `usage: npm run sim -- [--seeds N] [--seed S] [--minutes M]
 
 Runs the real scheduler, worker and maintenance code on several simulated servers, with faults drawn from a seed, and checks
-the invariants of docs/guarantees.md.
+the invariants of docs/internals/invariants.md.
 
   --seeds N    how many seeds, one after the other. Default 50, from a fresh first one; with --seed 1.
   --seed S     the first seed: the same seed is the same run.

@@ -43,13 +43,20 @@ const order: Record<string, readonly string[]> = {
     'docs/performance.md',
     'docs/architecture.md',
   ],
-  'About it': ['docs/comparison.md', 'docs/vocabulary.md', 'CHANGELOG.md', 'CONTRIBUTING.md'],
+  'About it': [
+    'docs/comparison.md',
+    'docs/vocabulary.md',
+    'docs/decisions/README.md',
+    'CHANGELOG.md',
+    'CONTRIBUTING.md',
+  ],
 }
 /** Where the name of the file is not the name of the page. */
 const names: Record<string, string> = {
   'docs/README.md': '',
   // /docs/api is the reference that is made from the OpenAPI document.
   'docs/api.md': 'api-by-example',
+  'docs/decisions/README.md': 'decisions',
   'sdk/README.md': 'sdk-first-steps',
   'CHANGELOG.md': 'changelog',
   'CONTRIBUTING.md': 'contributing',
@@ -77,9 +84,12 @@ export function readGuide(): GuideSection[] {
     pages: files.filter((file) => found.has(file)).map(readPage),
   }))
   const others = [...found].filter((file) => !listed.includes(file)).toSorted()
+  const isInternal = (file: string) => file.startsWith('docs/internals/')
   const isDecision = (file: string) => file.startsWith('docs/decisions/')
+  const isOther = (file: string) => !isInternal(file) && !isDecision(file)
   const more = [
-    { title: 'More', pages: others.filter((file) => !isDecision(file)).map(readPage) },
+    { title: 'More', pages: others.filter(isOther).map(readPage) },
+    { title: 'Internals', pages: others.filter(isInternal).map(readPage) },
     { title: 'Decisions', pages: others.filter(isDecision).map(readPage) },
   ]
   return found.has('docs/README.md') ? [...sections, ...more].filter(({ pages }) => pages.length > 0) : []
@@ -92,6 +102,7 @@ function listFiles(): Set<string> {
       .map((name) => (folder === '.' ? name : `${folder}/${name}`))
   return new Set([
     ...within('docs'),
+    ...within('docs/internals'),
     ...within('docs/decisions'),
     ...within('sdk', /^README\.md$/),
     ...within('.', /^(CHANGELOG|CONTRIBUTING)\.md$/),
