@@ -26,8 +26,13 @@ const node = `'e', md5('live' || n)::uuid`
 export const hotRunStatements: HotStatement[] = [
   {
     statement: find.selectNoted,
-    values: ['SELECT 200', some(`md5('run' || n)::uuid`, 100)],
-    types: 'int, uuid[]',
+    values: [
+      'SELECT 200',
+      some(`md5('run' || n)::uuid`, 100),
+      `SELECT '00000000-0000-0000-0000-000000000000'`,
+      oneRun,
+    ],
+    types: 'int, uuid[], uuid, uuid',
   },
   {
     statement: find.selectUnfired,

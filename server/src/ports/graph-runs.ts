@@ -17,8 +17,9 @@ import type { EpochMs } from '../lib/time/epoch.ts'
 /** What the loop asks of the store that takes runs further. */
 export interface RunSteps {
   /**
-   * Runs of which something happened that nobody has looked at, at most so many, those first that were noted first. With
-   * `unfired` also runs of which a root is still to fire: nobody notes that its slot was skipped. Never those of `except`.
+   * Runs of which something happened that nobody has looked at, at most so many. Each tenant has an equal share of them,
+   * and they take turns; of each tenant the run comes first that was noted first. The runs of a tenant that has more than
+   * its share come round: a run waits for other runs, and never for all that was noted of them. With `unfired` also runs of which a root is still to fire: nobody notes that its slot was skipped. Never those of `except`.
    */
   findNoted(limit: number, unfired: boolean, except?: readonly string[]): Promise<string[]>
   /**

@@ -3,11 +3,14 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { fragment } from '../../src/lib/sql.ts'
+import { selectNoted } from '../../src/postgres/graphs/run-steps.sql.ts'
 import { isUnderWay } from '../../src/postgres/sql/fragments.ts'
 import { type GraphScene, makeGraph } from '../conformance/graphs/graph-scenario.ts'
 import { createRace, type Race } from './sessions.ts'
 
 const names = (letter: string, count: number) => Array.from({ length: count }, (_, n) => `${letter}${n}`)
+
+const firstId = '00000000-0000-0000-0000-000000000000'
 
 /** One step writes 2,000 nodes: nine runs of this many. */
 const width = 205
@@ -135,7 +138,53 @@ test('what is blocked of a job is not walked through to see what is under way, a
   assert.equal(executions[0]!.kind, 'trigger')
 })
 
+test('runs with notes are found without reading all notes, and each look finds the next runs', async (t) => {
+  const race = await createRace(t)
+  const { s, client } = race
+  const g = await makeGraph(s, 'a b>a')
+  const runIds: string[] = []
+  for (let n = 0; n < 6; n++) runIds.push(await g.trigger('a'))
+  await client.query(
+    `INSERT INTO run_notes (run_id, what, job_id, execution_id, at)
+    SELECT run_id, what, job_id, execution_id, at FROM run_notes CROSS JOIN generate_series(1, 5000)`,
+  )
+  await client.query('ANALYZE run_notes')
+  const { text } = selectNoted
+  const values = [4, [], firstId, firstId]
+  const { rows } = await client.query(`EXPLAIN (ANALYZE, FORMAT JSON) ${text}`, values)
+  assert(readIn(rows[0]['QUERY PLAN'][0].Plan) < 20, JSON.stringify(rows))
+
+  const failing = { ...g.tools, newExecutionId: () => assert.fail('no id is to be had') }
+  assert.deepEqual(await s.runSteps.findNoted(4, false), runIds.slice(0, 4))
+  await assert.rejects(s.runSteps.step(runIds.slice(0, 4), failing), /no id is to be had/)
+  assert.deepEqual(await s.runSteps.findNoted(2, false), runIds.slice(0, 2), 'a failed step is repeated')
+  assert.deepEqual(await s.runSteps.findNoted(4, false), runIds.slice(0, 4))
+  // None of them is stepped, as if another process had them.
+  await s.runSteps.step([s.ids.next()], g.tools)
+  assert.deepEqual(
+    await s.runSteps.findNoted(4, false),
+    [0, 1, 4, 5].map((n) => runIds[n]),
+  )
+})
+
+test('each tenant has its turn also when one run is looked for at a time, and some runs are left out', async (t) => {
+  const { s, client } = await createRace(t)
+  const g = await makeGraph(s, 'a b>a')
+  const runIds = [await g.trigger('a'), await g.trigger('a'), await g.trigger('a')]
+  const tenants = runIds.map((_, n) => `00000000-0000-7000-8000-00000000000${n + 1}`)
+  for (const [n, runId] of runIds.entries())
+    await client.query('UPDATE run_notes SET tenant_id = $2 WHERE run_id = $1', [runId, tenants[n]])
+  for (const runId of [...runIds, ...runIds]) {
+    assert.deepEqual(await s.runSteps.findNoted(1, false), [runId])
+    await s.runSteps.step([s.ids.next()], g.tools)
+  }
+  assert.deepEqual(await s.runSteps.findNoted(1, false, runIds.slice(0, 2)), runIds.slice(2))
+})
+
 interface Plan {
+  'Relation Name'?: string
+  'Actual Rows': number
+  'Actual Loops': number
   'Rows Removed by Filter'?: number
   PlannedJobs?: Plan[]
 }
@@ -143,4 +192,10 @@ interface Plan {
 /** Rows that were read and not wanted. */
 function removedIn({ 'Rows Removed by Filter': own = 0, PlannedJobs: below = [] }: Plan): number {
   return below.reduce((sum, plan) => sum + removedIn(plan), own)
+}
+
+/** Rows that were read of tables. */
+function readIn(plan: Plan): number {
+  const own = plan['Relation Name'] === undefined ? 0 : plan['Actual Rows'] * plan['Actual Loops']
+  return (plan.PlannedJobs ?? []).reduce((sum, below) => sum + readIn(below), own)
 }

@@ -2,6 +2,7 @@
 import { bufferMax } from '../../src/domain/jobs/job.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import {
+  isOfOpenRun,
   supersededMessage,
   type WaitingExecution,
   type WaitingJob,
@@ -79,14 +80,14 @@ function firstWaiting({ waiting, versions, version }: JobRow, hasRuns: boolean):
   const slotsMax = cancels ? bufferMax + 1 : waitingMax
   const byRank = waiting.take(waiting.size)
   const slots = byRank.filter(({ kind }) => kind === 'slot').toSorted((a, b) => a.slot - b.slot)
-  const nodes = byRank.filter(({ kind }) => hasRuns && kind === 'dependency')
-  const first = new Set([...byRank.slice(0, waitingMax), ...slots.slice(0, slotsMax), ...nodes.slice(0, 1)])
+  const inRun = byRank.filter((row) => hasRuns && isOfOpenRun(row))
+  const first = new Set([...byRank.slice(0, waitingMax), ...slots.slice(0, slotsMax), ...inRun.slice(0, 1)])
   return [...first].map(toWaiting)
 }
 
 function toWaiting(row: LiveRow): WaitingExecution {
   const { executionId, kind, slot, rank, operationId, concurrencyKey } = row
-  return { executionId, kind, slot, rank, operationId, concurrencyKey }
+  return { executionId, kind, inRun: isOfOpenRun(row), slot, rank, operationId, concurrencyKey }
 }
 
 /** When the execution of its last slot ended, and the run that it started; null: it has not. */

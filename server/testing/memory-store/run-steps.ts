@@ -16,6 +16,7 @@ import { moveRoot } from './move-root.ts'
 import { recordAttempt, skippedEnd } from './record-attempt.ts'
 import type { GraphRunRow, JobRow, RunNoteRow } from './rows.ts'
 import { nameOf } from './run-view.ts'
+import { compareText } from './sorted-set.ts'
 import { findEnd, makeRun } from './start-run.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -27,11 +28,35 @@ export class MemoryRunSteps implements RunSteps {
   }
 
   async findNoted(limit: number, unfired: boolean, except: readonly string[] = []): Promise<string[]> {
-    const { runNotes, unfiredRuns } = this.#store
+    const { unfiredRuns } = this.#store
     const isWanted = (runId: string) => !except.includes(runId)
-    const noted = runNotes.keys().filter(isWanted).take(limit).toArray()
+    const noted = this.#findNoted(limit, isWanted)
     if (!unfired) return noted
     return [...new Set([...noted, ...unfiredRuns.keys().filter(isWanted).take(limit)])].slice(0, limit)
+  }
+
+  /** In turns by tenant, each with an equal share: as PostgreSQL finds them in the first look of its round. */
+  #findNoted(limit: number, isWanted: (runId: string) => boolean): string[] {
+    const { runNotes } = this.#store
+    const places = new Map([...runNotes.keys()].map((runId, place) => [runId, place]))
+    const byTenant = Map.groupBy(places.keys(), (runId) => this.#tenantOf(runId))
+    const tenants = [...byTenant.entries()].toSorted(([a], [b]) => compareText(a, b)).slice(0, limit)
+    const share = Math.max(1, Math.floor(limit / Math.max(1, tenants.length)))
+    const turns = tenants.flatMap(([, runIds]) =>
+      runIds
+        .filter(isWanted)
+        .toSorted(compareText)
+        .slice(0, share)
+        .map((runId) => ({ runId, place: places.get(runId)! }))
+        .toSorted((a, b) => a.place - b.place)
+        .map((one, turn) => ({ ...one, turn })),
+    )
+    return turns.toSorted((a, b) => a.turn - b.turn || a.place - b.place).map(({ runId }) => runId)
+  }
+
+  #tenantOf(runId: string): string {
+    const { runNotes, jobs } = this.#store
+    return jobs.get(runNotes.get(runId)![0]!.jobId)!.tenantId
   }
 
   async step(runIds: readonly string[], tools: RunTools): Promise<Stepped> {

@@ -191,6 +191,41 @@ test('a root that waits for something else does not wait for its own run', async
   assert.equal(reason, 'concurrency_key')
 })
 
+test('a resumed root that a younger run has overtaken waits for its key and not for that run', async (t) => {
+  const key = { concurrency_key: { key: 'db', limit: 1 } }
+  const parts = await setup(t, { ...key, overlap_policy: 'CANCEL_RUNNING' })
+  const { why, goTo, step, create, call, runId, memory, world, extract } = parts
+  const release = (jobId: string) =>
+    memory.maintenance.release([jobId], (job, keys) => ({ ...planRelease(job, keys), executions: [] }))
+  const other = await create({ name: 'other', schedule: '@yearly', ...key })
+  async function holdKey(): Promise<void> {
+    assert.equal((await call('POST', `/jobs/${other}/trigger`, {})).statusCode, 202)
+    assert.equal((await release(other)).ready, 1)
+  }
+  async function run(end: object = {}): Promise<void> {
+    await release(extract)
+    await runAll({ memory, world }, end)
+    await step()
+  }
+  await goTo(one)
+  await fireSlot({ memory, world }, extract, one, { limited: true })
+  await step()
+  await run(failed)
+  await holdKey()
+  const resume = await call('POST', `/graph-runs/${runId()}/resume`, {})
+  assert.equal(resume.statusCode, 202, resume.body)
+  await goTo(two)
+  await fireSlot({ memory, world }, extract, two, { limited: true })
+  await runAll({ memory, world })
+  await step()
+  // The slot goes first, and its run is under way from now on.
+  await run()
+  await holdKey()
+  const { answer, reason } = await why(extract)
+  assert.match(answer, /waits for the concurrency_key "db": 1 of 1 in use\.$/)
+  assert.equal(reason, 'concurrency_key')
+})
+
 test('a slot that was skipped because of a run names the run', async (t) => {
   const { why, fire, goTo, step, runId, memory, world, extract } = await setup(t)
   await goTo(one)

@@ -3,6 +3,7 @@
 import { WhyQuery, WhyReply } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
 import type { JobView } from '../../domain/jobs/job.ts'
+import { isOfOpenRun } from '../../domain/queue/release.ts'
 import { readInstant } from '../../domain/schedule/instant.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { nextRun } from '../../domain/schedule/next-run.ts'
@@ -13,7 +14,7 @@ import { whyNoSlot, whySlot } from '../../domain/why/why-slot.ts'
 import { canRun } from '../../domain/why/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { ExecutionView, History, UnderWay } from '../../ports/history.ts'
+import type { ExecutionView, History, UnderWay, UnendedExecution } from '../../ports/history.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
@@ -242,11 +243,23 @@ async function factsOfRuns(
   const waiting = new Set(
     executions.filter(({ state }) => state === 'waiting').map(({ executionId }) => executionId),
   )
-  const isHeld = one?.state === 'waiting' || (one === undefined && awaitsEnd(job))
+  const mayBeHeld = one === undefined ? awaitsEnd(job) : one.state === 'waiting'
+  const isHeld = mayBeHeld && (one === undefined || !(await isInOpenRun(deps, job, one)))
   return {
     run: one?.state === 'blocked' ? await findOpenRun(deps, job, one.executionId) : null,
     runAhead: isHeld ? await findRunAhead(deps, job, waiting) : null,
   }
+}
+
+/** Whether an execution waits for no run, because it is part of an open run itself. */
+async function isInOpenRun(
+  { history }: JobWhyDeps,
+  { tenantId }: JobView,
+  { kind, executionId }: UnendedExecution,
+): Promise<boolean> {
+  if (kind !== 'dependency' && kind !== 'retry') return false
+  const { runId = null } = (await history.getExecution(tenantId, executionId)) ?? {}
+  return isOfOpenRun({ kind, runId })
 }
 
 function toReply(jobId: string, at: EpochMs, { text, status, reason, slot, executionId }: Answer): WhyReply {

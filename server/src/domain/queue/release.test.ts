@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import {
+  isOfOpenRun,
   KeyCounts,
   nameOfKey,
   type OwedSlots,
@@ -44,6 +45,7 @@ function job(changes: Partial<WaitingJob> = {}): WaitingJob {
 function one(executionId: string, changes: Partial<WaitingExecution> = {}): WaitingExecution {
   const waiting = {
     kind: 'trigger',
+    inRun: false,
     slot: at(0),
     rank: at(0),
     operationId: null,
@@ -256,16 +258,26 @@ test('a run of a backfill is in the way of all but others of that backfill', () 
 })
 
 test('what is itself part of a run waits for executions of its job, not for runs', () => {
-  const waiting = [one('node', { kind: 'dependency' })]
-  assert.deepEqual(plan({ waiting, runsUnderWay: 1 }).go, ['node'])
-  assert.deepEqual(plan({ waiting, runsUnderWay: 1, underWay: 1 }).go, [])
+  for (const kind of ['dependency', 'retry'] as const) {
+    const waiting = [one('node', { kind, inRun: true })]
+    assert.deepEqual(plan({ waiting, runsUnderWay: 1 }).go, ['node'])
+    assert.deepEqual(plan({ waiting, runsUnderWay: 1, underWay: 1 }).go, [])
+  }
+})
+
+test('a job behind the roots and a resumed root are part of an open run; a retry that runs alone is not', () => {
+  assert.equal(isOfOpenRun({ kind: 'dependency', runId: 'r' }), true)
+  assert.equal(isOfOpenRun({ kind: 'retry', runId: 'r' }), true)
+  assert.equal(isOfOpenRun({ kind: 'retry', runId: null }), false)
+  for (const kind of ['slot', 'trigger', 'backfill'] as const)
+    assert.equal(isOfOpenRun({ kind, runId: 'r' }), false, `a ${kind} starts its run`)
 })
 
 test('what is itself part of a run passes what a run holds back, and nothing else', () => {
   const key = { concurrencyKey: { key: 'k', limit: 1 } }
   const nodes = [
-    one('node', { kind: 'dependency', rank: at(5) }),
-    one('next', { kind: 'dependency', rank: at(6) }),
+    one('node', { kind: 'dependency', inRun: true, rank: at(5) }),
+    one('next', { kind: 'dependency', inRun: true, rank: at(6) }),
   ]
   const waiting = [one('person'), slot('s20', 20, 1), ...nodes]
   assert.deepEqual(plan({ waiting }).go, ['person'])
@@ -278,7 +290,7 @@ test('what is itself part of a run passes what a run holds back, and nothing els
     [at(10)],
     'what is owed comes first, if no run holds it back',
   )
-  const limited = [one('person', key), one('node', { kind: 'dependency', rank: at(5) })]
+  const limited = [one('person', key), one('node', { kind: 'dependency', inRun: true, rank: at(5) })]
   const held = new KeyCounts([[nameOfKey('acme', 'k'), 1]])
   assert.deepEqual(
     planRelease(job({ waiting: limited }), held).go,

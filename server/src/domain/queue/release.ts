@@ -50,7 +50,7 @@ export interface WaitingJob
   runsUnderWay: number
   /**
    * The first by rank and, among slots, the first by slot; at most `waitingMax` of each. While runs are under way also the
-   * first by rank that is part of a run.
+   * first by rank that is part of an open run.
    */
   waiting: readonly WaitingExecution[]
   owed: OwedSlots | null
@@ -63,6 +63,8 @@ export interface WaitingJob
 export interface WaitingExecution {
   executionId: string
   kind: ExecutionKind
+  /** It is part of a run that is under way already, and does not start one: see `isOfOpenRun`. */
+  inRun: boolean
   slot: EpochMs
   rank: EpochMs
   /** The backfill it belongs to. */
@@ -172,9 +174,9 @@ function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
   const isFirst = first !== undefined && !isAfterOwed(first, job.owed)
   // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
   const isOfSame = isFirst && first.operationId !== null && first.operationId === job.underWayOf
-  const isHeld = isHeldBack(job, isFirst ? first.kind : 'slot') && !isOfSame
-  // Behind one that a run holds back, what is part of a run itself may go.
-  const next = isHeld ? ordered.find(({ kind }) => !isHeldBack(job, kind)) : isFirst ? first : undefined
+  const isHeld = isHeldBack(job, isFirst && first.inRun) && !isOfSame
+  // Behind an execution that a run holds back, one that is part of an open run may go.
+  const next = isHeld ? ordered.find(({ inRun }) => !isHeldBack(job, inRun)) : isFirst ? first : undefined
   if (next !== undefined) {
     if (next.concurrencyKey !== null && !keys.tryEnter(job.tenantId, next.concurrencyKey)) return
     plan.go.push(next.executionId)
@@ -186,11 +188,20 @@ function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
 }
 
 /**
- * A run of the job is in the way of whatever is not part of a run itself. What is goes as soon as no execution is: two runs
- * of which each waits for the end of the other would never end, as after an edit that turned their graph round.
+ * A run of the job holds back each execution that would start another run, or that runs alone. An execution that is part
+ * of an open run waits only for executions of its job, which end by themselves: it never waits for the end of a run. Else
+ * two runs could each wait for the end of the other, as after an edit that turned their graph round, or when a resumed
+ * root waits for a concurrency key while a younger run overtakes it. Of runs that have only started, the roots of one job
+ * go in the order of their slots, so there the younger waits for the older. Not covered: a slot that was still owed under
+ * ALLOW when a later slot went, in a job whose policy was changed to another one after that.
  */
-function isHeldBack({ underWay, runsUnderWay }: WaitingJob, kind: ExecutionKind): boolean {
-  return underWay > 0 || (runsUnderWay > 0 && kind !== 'dependency')
+function isHeldBack({ underWay, runsUnderWay }: WaitingJob, inRun: boolean): boolean {
+  return underWay > 0 || (runsUnderWay > 0 && !inRun)
+}
+
+/** Whether an execution goes on with a run that is open: a job behind the roots, or a root that was resumed. */
+export function isOfOpenRun({ kind, runId }: { kind: ExecutionKind; runId: string | null }): boolean {
+  return kind === 'dependency' || (kind === 'retry' && runId !== null)
 }
 
 /** People first; slots in their own order, of which what is owed is a part. */

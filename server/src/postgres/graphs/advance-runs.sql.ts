@@ -2,12 +2,13 @@
 import { fragment, sql } from '../../lib/sql.ts'
 import { isLimited, isUnderWay, recordedSince } from '../sql/fragments.ts'
 
-// What ended was recorded with its note: an hour around that is one day of history, or two. Of a root that has not ended its
+// $2: notes of each run, the oldest of it. What ended was recorded with its note: an hour around that is one day of history, or two. Of a root that has not ended its
 // version comes from its row.
 export const selectNotes = sql('selectNotes')`
   SELECT n.note_id, n.run_id, n.what, n.job_id, n.execution_id, coalesce(n.message, e.error_message) AS message,
     e.outcome, e.skip_reason, coalesce(e.version, l.version) AS version
-  FROM (SELECT * FROM run_notes WHERE run_id = ANY ($1::uuid[]) ORDER BY note_id LIMIT $2) n
+  FROM unnest($1::uuid[]) AS r(run_id)
+  CROSS JOIN LATERAL (SELECT * FROM run_notes o WHERE o.run_id = r.run_id ORDER BY o.note_id LIMIT $2) n
   LEFT JOIN LATERAL (
     SELECT a.outcome, a.skip_reason, a.error_message, a.version FROM attempts a
     WHERE n.what = 'end' AND a.job_id = n.job_id AND a.execution_id = n.execution_id AND a.final

@@ -1,5 +1,6 @@
 // What comes of locked runs, by what was noted of them: nodes go or are skipped, runs are cancelled or end. Locked besides,
 // in this order and each kind at once: the cursors of jobs that go, then rows of `live`.
+import { takeAffordable } from '../../domain/graphs/affordable.ts'
 import { skipMessageOf, unmetOf } from '../../domain/graphs/graph-run.ts'
 import type { JobStatus } from '../../domain/jobs/job.ts'
 import type { RunTools, Stepped } from '../../ports/graph-runs.ts'
@@ -9,7 +10,7 @@ import * as statements from './advance-runs.sql.ts'
 import { type HeldRun, toLetters, withNodes } from './rows.ts'
 import { type NoteRow, RunInStep } from './run-step.ts'
 
-/** Read at once; what is left is read by the next step. */
+/** Read at once, each run an equal share; what is left is read by the next step. */
 const notesMax = 20_000
 /** Rows that one step writes for runs it has not made itself, unless a single run has more: about half a second. */
 const nodesMax = 2_000
@@ -33,15 +34,15 @@ export async function advanceRuns(
   if (runs.length === 0) return noSteps()
   const all = runs.map((run) => new RunInStep(run))
   if (cancelMessage !== undefined) for (const work of all) work.cancel(cancelMessage)
-  await readNotes(queries, all)
+  const hasUnread = await readNotes(queries, all)
   await findUnrun(queries, all)
   for (const work of all) work.decide()
-  const works = takeAffordable(all)
+  const works = takeWritable(all)
   const known = statuses ?? (await lockMembers(queries, works))
   for (const work of works) work.decide(known)
   await lockNodes(queries, works, known)
   const stepped = noSteps()
-  if (works.length < all.length) stepped.left = true
+  if (hasUnread || works.length < all.length) stepped.left = true
   await cancelNodes(queries, works, stepped)
   await letNodesGo(queries, works, laneOf, stepped)
   await skipNodes(queries, works)
@@ -50,10 +51,15 @@ export async function advanceRuns(
   return stepped
 }
 
-async function readNotes(queries: Queries, works: readonly RunInStep[]): Promise<void> {
+/** Returns whether some run may have more. */
+async function readNotes(queries: Queries, works: readonly RunInStep[]): Promise<boolean> {
   const byId = new Map(works.map((work) => [work.run.runId, work]))
-  const { rows } = await queries.query<NoteRow>(statements.selectNotes, [[...byId.keys()], notesMax])
+  const ofRunMax = Math.ceil(notesMax / byId.size)
+  const { rows } = await queries.query<NoteRow>(statements.selectNotes, [[...byId.keys()], ofRunMax])
   for (const row of rows) byId.get(row.run_id)!.take(row)
+  return Map.groupBy(rows, (row) => row.run_id)
+    .values()
+    .some((notes) => notes.length === ofRunMax)
 }
 
 /** What became of roots that have not fired. */
@@ -77,15 +83,11 @@ async function findUnrun(queries: Queries, works: readonly RunInStep[]): Promise
  * As many as one step can write, those first that come first. What was noted of the others stays; small ones are not held
  * up by large ones. One that was just made is among them in any case: only now is it looked at as a whole.
  */
-function takeAffordable(works: readonly RunInStep[]): RunInStep[] {
-  let nodes = 0
-  return works.filter((work) => {
-    if (work.run.look.length > 0) return true
-    const size = sizeOf(work)
-    if (nodes > 0 && nodes + size > nodesMax) return false
-    nodes += size
-    return true
-  })
+function takeWritable(works: readonly RunInStep[]): RunInStep[] {
+  const isMade = ({ run }: RunInStep) => run.look.length > 0
+  const others = works.filter((work) => !isMade(work))
+  const taken = new Set(takeAffordable(others, sizeOf, nodesMax))
+  return works.filter((work) => isMade(work) || taken.has(work))
 }
 
 function sizeOf(work: RunInStep): number {

@@ -130,7 +130,7 @@ export const selectStarting = sql('selectStarting')`
 
 /** Of a run that nobody has made yet, for each of its roots: one that has no place in it is cancelled where it goes. */
 export const noteCancel = sql('noteCancel')`
-  INSERT INTO run_notes (run_id, what, job_id, execution_id, at, message)
-  SELECT q.run_id, 'cancel', q.job_id, q.execution_id, clock_ms(), $3 FROM run_roots q
+  INSERT INTO run_notes (run_id, what, job_id, execution_id, at, message, tenant_id)
+  SELECT q.run_id, 'cancel', q.job_id, q.execution_id, clock_ms(), $3, $1 FROM run_roots q
   JOIN jobs j ON j.job_id = q.job_id AND j.tenant_id = $1
   WHERE q.run_id = $2 AND NOT EXISTS (SELECT FROM graph_runs g WHERE g.run_id = q.run_id)`

@@ -1,7 +1,9 @@
 import { testGraphRuns } from '../../../test/conformance/graphs/graph-runs.ts'
 import { testRunBoundary } from '../../../test/conformance/graphs/graph-runs-boundary.ts'
 import { testCancelRuns } from '../../../test/conformance/graphs/graph-runs-cancel.ts'
+import { testRunDeadlock } from '../../../test/conformance/graphs/graph-runs-deadlock.ts'
 import { testRunEdits } from '../../../test/conformance/graphs/graph-runs-edits.ts'
+import { testRunFairness } from '../../../test/conformance/graphs/graph-runs-fair.ts'
 import { testRunLists } from '../../../test/conformance/graphs/graph-runs-list.ts'
 import { testParentsOfResumed } from '../../../test/conformance/graphs/graph-runs-parents.ts'
 import { testResume } from '../../../test/conformance/graphs/graph-runs-resume.ts'
@@ -16,3 +18,5 @@ testOnStores(testParentsOfResumed)
 testOnStores(testRunEdits)
 testOnStores(testRunLists)
 testOnStores(testRunBoundary)
+testOnStores(testRunDeadlock)
+testOnStores(testRunFairness)

@@ -1,13 +1,52 @@
 // The statements that find, lock and prune runs of graphs. What is made of a run is in advance-runs.sql.ts.
-import { fragment, sql } from '../../lib/sql.ts'
+import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 
-// The runs of the oldest notes, but for some ($2). One run has as many notes as nodes, or nearly: looking at ten times as many as are wanted
-// bounds it, and what is missed now comes first next time.
-export const selectNoted = sql('selectNoted')`
-  WITH oldest AS MATERIALIZED (
-    SELECT run_id, note_id FROM run_notes WHERE run_id <> ALL ($2::uuid[]) ORDER BY note_id LIMIT $1::int * 10
+/** Runs with notes of a tenant (t), each with its oldest note: from key to key of the index, and not from note to note. */
+const notedRuns = (bounds: Fragment, isPassed: Fragment): Fragment => fragment`
+  WITH RECURSIVE run AS (
+    (SELECT n.run_id, n.note_id FROM run_notes n WHERE n.tenant_id = t.tenant_id AND ${bounds}
+      ORDER BY n.run_id, n.note_id LIMIT 1)
+    UNION ALL
+    SELECT x.run_id, x.note_id FROM run r CROSS JOIN LATERAL (
+      SELECT n.run_id, n.note_id FROM run_notes n
+      WHERE n.tenant_id = t.tenant_id AND n.run_id > r.run_id AND ${bounds}
+      ORDER BY n.run_id, n.note_id LIMIT 1
+    ) x
   )
-  SELECT run_id FROM oldest GROUP BY run_id ORDER BY min(note_id) LIMIT $1`
+  SELECT run_id, note_id, ${isPassed} AS is_round FROM run WHERE run_id <> ALL ($2::uuid[])`
+
+/** Tenants with notes, found in the same way. */
+const notedTenants = (bounds: Fragment): Fragment => fragment`
+  (SELECT n.tenant_id FROM run_notes n WHERE ${bounds} ORDER BY n.tenant_id LIMIT 1)
+  UNION ALL
+  SELECT x.tenant_id FROM p CROSS JOIN LATERAL (
+    SELECT n.tenant_id FROM run_notes n WHERE n.tenant_id > p.tenant_id AND ${bounds} ORDER BY n.tenant_id LIMIT 1
+  ) x`
+
+// At most $1 runs with notes, but for some ($2). Each tenant has an equal share of them, its next runs by id; tenants begin
+// behind one ($3) and runs behind one ($4), and go on from the start after the last. The tenants take turns, and of each
+// the run comes first that was noted first. However much is noted, each run costs one look into the index.
+// A tenant of which all runs are left out has a row without a run.
+export const selectNoted = sql('selectNoted')`
+  WITH RECURSIVE p AS (${notedTenants(fragment`n.tenant_id > $3::uuid`)}),
+  tenant AS MATERIALIZED (
+    SELECT tenant_id, row_number() OVER () AS n FROM (
+      SELECT tenant_id FROM p
+      UNION ALL
+      SELECT tenant_id FROM (
+        WITH RECURSIVE p AS (${notedTenants(fragment`n.tenant_id <= $3::uuid`)}) SELECT tenant_id FROM p
+      ) y
+    ) z LIMIT $1::int
+  ), share AS MATERIALIZED (SELECT greatest($1::int / greatest(count(*), 1), 1) AS runs FROM tenant)
+  SELECT t.tenant_id, t.n, r.run_id, r.is_round, s.runs AS share
+  FROM tenant t CROSS JOIN share s LEFT JOIN LATERAL (
+    SELECT * FROM (
+      SELECT * FROM (${notedRuns(fragment`n.run_id > $4::uuid`, fragment`false`)}) y
+      UNION ALL
+      SELECT * FROM (${notedRuns(fragment`n.run_id <= $4::uuid`, fragment`true`)}) y
+    ) z LIMIT s.runs
+  ) r ON true
+  ORDER BY row_number() OVER (PARTITION BY t.tenant_id ORDER BY r.note_id), r.note_id`
 
 export const selectUnfired = sql('selectUnfired')`
   SELECT run_id FROM graph_runs WHERE unfired AND run_id > $2 AND run_id <> ALL ($3::uuid[]) ORDER BY run_id LIMIT $1`

@@ -24,8 +24,7 @@ export const selectStarts = sql('selectStarts')`
     ) e
     WHERE n.run_id = x.r AND n.what = 'root' ORDER BY n.note_id LIMIT 1
   ) n ON true
-  WHERE NOT EXISTS (SELECT FROM graph_runs g WHERE g.run_id = x.r)
-  ORDER BY n.note_id`
+  WHERE NOT EXISTS (SELECT FROM graph_runs g WHERE g.run_id = x.r)`
 
 /** What is left of runs that nobody knows any more. Only what was seen: a root may have been noted since. */
 export const dropNotes = sql('dropNotes')`

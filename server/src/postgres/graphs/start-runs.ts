@@ -1,4 +1,5 @@
 // How runs of graphs begin: nodes, versions and edges are pinned as they are now, and each node that is to run has a row.
+import { takeAffordable } from '../../domain/graphs/affordable.ts'
 import type { Edge } from '../../domain/graphs/graph.ts'
 import {
   draftRun,
@@ -44,8 +45,10 @@ export async function startRuns(
   const { rows } = await queries.query<StartRow>(statements.selectStarts, [ids])
   const strays = rows.flatMap((row) => row.seen ?? [])
   if (strays.length > 0) await queries.query(statements.dropNotes, [strays])
-  const starts = rows.filter(isKnown)
-  const drafts = await draftAll(queries, await takeAffordable(queries, starts), memory.schedules)
+  const known = new Map(rows.filter(isKnown).map((row) => [row.run_id, row]))
+  // In the order that was asked for, in which the tenants take turns.
+  const starts = [...new Set(runIds)].map((runId) => known.get(runId)).filter((row) => row !== undefined)
+  const drafts = await draftAll(queries, await takeReadable(queries, starts), memory.schedules)
   const latest = await memory.latest.find(queries, outsideOf(drafts))
   const runs = drafts.map((draft) => toRun(draft, latest, newExecutionId))
   return { made: await insertRuns(queries, runs), left: drafts.length < starts.length }
@@ -58,23 +61,17 @@ interface Made {
 }
 
 /** As many as one step can read the graphs of, those first that come first. */
-async function takeAffordable(queries: Queries, starts: readonly KnownStart[]): Promise<KnownStart[]> {
+async function takeReadable(queries: Queries, starts: readonly KnownStart[]): Promise<KnownStart[]> {
   if (starts.length < 2) return [...starts]
   const jobIds = new Set(starts.map((start) => start.job_id))
   const { rows } = await queries.query<SizeRow>(statements.selectGraphSizes, [[...jobIds]])
   const sizes = new Map(rows.map((row) => [row.job_id, row]))
-  const graphs = new Set<string>()
-  let read = 0
-  let lookedAt = 0
-  return starts.filter(({ job_id: jobId }) => {
-    const { graph_id: graphId, jobs } = sizes.get(jobId)!
-    const toRead = graphs.has(graphId) ? 0 : jobs
-    if (lookedAt > 0 && (read + toRead > readMax || lookedAt + jobs > lookedAtMax)) return false
-    graphs.add(graphId)
-    read += toRead
-    lookedAt += jobs
-    return true
-  })
+  const graphs = new Map(starts.map((start) => [sizes.get(start.job_id)!.graph_id, sizes.get(start.job_id)!]))
+  const read = new Set(
+    takeAffordable([...graphs.values()], ({ jobs }) => jobs, readMax).map((row) => row.graph_id),
+  )
+  const readable = starts.filter((start) => read.has(sizes.get(start.job_id)!.graph_id))
+  return takeAffordable(readable, (start) => sizes.get(start.job_id)!.jobs, lookedAtMax)
 }
 
 interface Draft {
@@ -92,19 +89,16 @@ async function draftAll(
     queries,
     starts.map((start) => start.job_id),
   )
-  const drafts: Draft[] = []
-  let nodes = 0
-  for (const start of starts) {
+  const drafts = starts.map((start): Draft => {
     const { jobs, edges } = graphs.get(start.job_id)!
     const hasSlot = (job: MemberJob) => schedules.hasSlotAt(job, start.slot)
     const isAlone = start.run_id === start.execution_id
-    const draft = draftRun(jobs, edges, { rootId: start.job_id, kind: start.kind, isAlone, hasSlot })
-    // Small ones are not held up by large ones.
-    if (nodes > 0 && nodes + draft.nodes.length > nodesMax) continue
-    nodes += draft.nodes.length
-    drafts.push({ start, draft })
-  }
-  return drafts
+    return {
+      start,
+      draft: draftRun(jobs, edges, { rootId: start.job_id, kind: start.kind, isAlone, hasSlot }),
+    }
+  })
+  return takeAffordable(drafts, ({ draft }) => draft.nodes.length, nodesMax)
 }
 
 /** The graphs of jobs, by job; of one that is in none, only itself. */

@@ -166,16 +166,20 @@ const isStopping = fragment`
     (SELECT true FROM run_notes o WHERE o.run_id = r.run_id AND o.what = 'cancel' LIMIT 1),
     false)`
 
-/** Asks for the cancel of the runs of some jobs that are under way. $1 jobs, each with a message. */
+/** Asks for the cancel of the runs of some jobs (j) that are under way. $1 jobs, each with its tenant (t) and a message (m). */
 export const noteSuperseded = sql('noteSuperseded')`
-  INSERT INTO run_notes (run_id, what, job_id, execution_id, at, message)
-  SELECT r.run_id, 'cancel', r.job_id, r.execution_id, clock_ms(), t.m
-  FROM json_to_recordset($1::json) AS t(j uuid, m text) CROSS JOIN LATERAL (
+  INSERT INTO run_notes (run_id, what, job_id, execution_id, at, message, tenant_id)
+  SELECT r.run_id, 'cancel', r.job_id, r.execution_id, clock_ms(), t.m, t.t
+  FROM json_to_recordset($1::json) AS t(j uuid, m text, t uuid) CROSS JOIN LATERAL (
     SELECT * FROM run_roots r WHERE r.job_id = t.j AND ${isLetGo} AND NOT ${isStopping}
   ) r`
 
+/** As `isOfOpenRun` of the domain has it. */
+const isOfOpenRun = fragment`(l.kind = 'dependency' OR (l.kind = 'retry' AND l.run_id IS NOT NULL))`
+
 const waitingColumns = fragment`
-  l.execution_id, l.kind, l.slot, l.rank, l.operation_id, l.concurrency_key, l.key_limit`
+  l.execution_id, l.kind, ${isOfOpenRun} AS in_run, l.slot, l.rank, l.operation_id, l.concurrency_key,
+  l.key_limit`
 
 // In a statement after lockCursors, which keeps fires and triggers of these jobs out meanwhile.
 // $2: waiting executions looked at; $3: waiting slots, where all but the latest may have to go.
@@ -227,8 +231,9 @@ export const selectReleasable = sql('selectReleasable')`
       ELSE ARRAY(SELECT batch_of(s.execution_id) FROM slots s WHERE s.job_id = c.job_id ORDER BY s.slot DESC LIMIT 1) END)
   ) batched ON true
   CROSS JOIN LATERAL (
-    SELECT json_agg(json_build_object('executionId', y.execution_id, 'kind', y.kind, 'slot', to_ms(y.slot),
-      'rank', to_ms(y.rank), 'operationId', y.operation_id, 'key', y.concurrency_key, 'limit', y.key_limit)) AS waiting
+    SELECT json_agg(json_build_object('executionId', y.execution_id, 'kind', y.kind, 'inRun', y.in_run,
+      'slot', to_ms(y.slot), 'rank', to_ms(y.rank), 'operationId', y.operation_id,
+      'key', y.concurrency_key, 'limit', y.key_limit)) AS waiting
     FROM (
       (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting'
         ORDER BY l.rank, l.execution_id LIMIT $2)
@@ -236,7 +241,7 @@ export const selectReleasable = sql('selectReleasable')`
       (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting' AND l.kind = 'slot'
         ORDER BY l.slot LIMIT CASE v.overlap_policy WHEN 'CANCEL_RUNNING' THEN $3::int ELSE $2 END)
       UNION
-      (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting' AND l.kind = 'dependency'
+      (SELECT ${waitingColumns} FROM live l WHERE l.job_id = c.job_id AND l.state = 'waiting' AND ${isOfOpenRun}
         AND runs.under_way > 0 ORDER BY l.rank, l.execution_id LIMIT 1)
     ) y
   ) w

@@ -113,7 +113,9 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
   const waiting = plans.flatMap((plan) => plan.waiting)
   // Before anything of them ends: what waits would not be told from what was let go.
   const rooted = whole.filter(({ job }) => job.runsUnderWay > 0)
-  const notes = rooted.map(({ job: { jobId: j }, bySlot }) => ({ j, m: supersededMessage(bySlot) }))
+  const notes = rooted.map(({ job, bySlot }) => {
+    return { j: job.jobId, t: job.tenantId, m: supersededMessage(bySlot) }
+  })
   if (notes.length > 0) await queries.query(statements.noteSuperseded, [JSON.stringify(notes)])
   const batched = await cancelBatchedOfJobs(queries, jobs)
   await queries.query(lockLive, [[...go, ...waiting], jobs.map(({ jobId }) => jobId)])

@@ -57,7 +57,9 @@ function testFindWaiting(name: string, setup: (t: TestContext) => Promise<StoreS
     const slot = epochMs(enqueuedAt - (enqueuedAt % 1_000))
     const rank = rankOf(enqueuedAt, 2)
     const none = { operationId: null, concurrencyKey: null }
-    assert.deepEqual(waiting, [{ executionId: triggered, kind: 'trigger', slot, rank, ...none }])
+    assert.deepEqual(waiting, [
+      { executionId: triggered, kind: 'trigger', inRun: false, slot, rank, ...none },
+    ])
     assert.deepEqual(
       [known.jobId, known.tenantId, known.version, known.priority, known.overlapPolicy],
       [job.jobId, job.tenantId, 1, 4, 'SKIP'],
