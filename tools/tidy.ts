@@ -64,6 +64,8 @@ const packages: Record<string, readonly string[]> = {
 const crossings: { from: RegExp; to: RegExp }[] = [
   // The test kit runs on the server's own schedule engine and retry rules.
   { from: /^sdk\/src\/test-kit/, to: /^server\/src\/(domain|lib)\// },
+  // "Did you mean" is said by the SDK and the CLI alike.
+  { from: /^sdk\/src\/known-options\.ts$/, to: /^server\/src\/lib\/did-you-mean\.ts$/ },
   // `--handlers` runs a handler by the SDK's own code.
   { from: /^server\/src\/worker\/executors\/handlers\.ts$/, to: /^sdk\/src\// },
   // The handlers of the demo world are made as a user's are.

@@ -3,9 +3,9 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Client, createClient } from '@carillon/sdk'
 import { checkoutDir } from '@carillon/server/config/read.ts'
+import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import type { Io } from './io.ts'
-import { didYouMean } from './near.ts'
 import type { Values } from './parse.ts'
 
 export interface Connection {

@@ -1,6 +1,7 @@
 // `--filter name=value`, several times or with commas between: which jobs, executions or dead letters.
+
+import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { CliError, EXIT } from './exit-code.ts'
-import { didYouMean } from './near.ts'
 
 export type Filter = Record<string, string>
 

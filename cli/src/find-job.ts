@@ -1,9 +1,9 @@
 // A job by its id, its key or its exact name.
 import type { Job } from '@carillon/contract/job.ts'
 import type { Client } from '@carillon/sdk'
+import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { isUuid } from './connection.ts'
 import { CliError, EXIT } from './exit-code.ts'
-import { didYouMean } from './near.ts'
 
 /** Beyond this many jobs a misspelt name gets no suggestion. */
 const suggestedFromMax = 1_000

@@ -1,9 +1,9 @@
 // From the words of a command line to a command, its arguments and its options. Built on node:util parseArgs, which says
 // where each word belongs; what is right is judged here, so that a refusal can name what was meant.
 import { parseArgs } from 'node:util'
+import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { type Command, globalOptions, type OptionSpec, type OptionSpecs, optionsOf } from './command.ts'
 import { CliError, EXIT } from './exit-code.ts'
-import { didYouMean } from './near.ts'
 
 export interface ParsedArguments {
   args: readonly string[]

@@ -116,6 +116,11 @@ export const ERRORS = {
     title: 'There is no such graph run',
     help: 'Check the id; `GET /api/v1/graph-runs` lists the runs of the tenant. A run is kept for as long as the history of the tenant reaches.',
   },
+  METHOD_NOT_ALLOWED: {
+    status: 405,
+    title: 'The path does not answer this method',
+    help: 'Use one of the methods in the `Allow` header; /openapi.json says what each of them does.',
+  },
   NOT_ACCEPTABLE: {
     status: 406,
     title: 'The answer is of another kind than the one asked for',
@@ -205,6 +210,11 @@ export const ERRORS = {
     status: 409,
     title: 'The attempt is over',
     help: 'It was too late: the attempt was timed out, cancelled, or followed by another one. Stop what it does; what comes of it counts for nothing.',
+  },
+  RESULT_DIFFERS: {
+    status: 409,
+    title: 'The attempt has another result on record',
+    help: 'The first result or error of an attempt stands; `GET /api/v1/executions/{execution_id}` shows it. Only the same one may be sent again.',
   },
   WORKER_LOST: {
     status: 409,

@@ -284,7 +284,8 @@ export const ReportReply = Type.Object(
       description: 'Accepted, but they ended CANCELLED: somebody had cancelled them.',
     }),
     refused: Type.Array(Type.String({ format: 'uuid' }), {
-      description: 'They were not this worker’s any more: timed out, or run elsewhere since.',
+      description:
+        'They were not this worker’s any more (timed out, or run elsewhere since), or have another result on record.',
     }),
   },
   strict,

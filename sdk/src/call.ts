@@ -2,6 +2,7 @@
 // acted yet, or when acting twice is acting once.
 import type { Problem } from '#contract/problem.ts'
 import { CarillonError, ConnectionError } from './carillon-error.ts'
+import { checkOptionNames, type OptionNames } from './known-options.ts'
 import { type HttpAnswer, reasonOf, type Send, wasNeverSent } from './send.ts'
 
 export interface CallOptions {
@@ -49,6 +50,18 @@ export interface CallerOptions {
   retries?: number
 }
 
+/** Of any call: those that bind a change to a version, or are a part of the path, are read before it comes here. */
+const callOptions: OptionNames<
+  PostOptions & { ifMatch: unknown; ifNoneMatch: unknown; cancelRunning: unknown }
+> = {
+  signal: true,
+  timeoutMs: true,
+  dryRun: true,
+  idempotencyKey: true,
+  ifMatch: true,
+  ifNoneMatch: true,
+  cancelRunning: true,
+}
 const retryMsMin = 250
 const retryMsMax = 8_000
 /** A server may ask for more patience than any call has. */
@@ -62,6 +75,7 @@ export function createCaller(options: CallerOptions, send: Send): Call {
 
   return async <T>(request: CallRequest, given: PostOptions = {}): Promise<T> => {
     const { method = 'GET', body, repeat, alsoExpected = [] } = request
+    checkOptionNames(`${method} ${request.path}`, given, callOptions)
     const headers = { ...common, ...request.headers }
     if (repeat === 'keyed') headers['idempotency-key'] = given.idempotencyKey ?? crypto.randomUUID()
     const sent =

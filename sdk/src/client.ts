@@ -22,6 +22,7 @@ import { createDeadLettersApi, type DeadLettersApi } from './dead-letters-api.ts
 import { createExecutionsApi, type ExecutionsApi } from './executions-api.ts'
 import { createGraphRunsApi, type GraphRunsApi } from './graph-runs-api.ts'
 import { createJobsApi, type JobsApi } from './jobs-api.ts'
+import { checkOptionNames, type OptionNames } from './known-options.ts'
 import { createList, type List } from './list.ts'
 import { type Send, sendByFetch } from './send.ts'
 
@@ -90,6 +91,14 @@ export interface Client {
     /** For good. */
     revoke(keyId: string, options?: WriteOptions): Promise<void>
   }
+}
+
+const clientOptions: OptionNames<ClientOptions> = {
+  url: true,
+  key: true,
+  tenantId: true,
+  timeoutMs: true,
+  retries: true,
 }
 
 export function createClient(options: ClientOptions): Client {
@@ -191,6 +200,7 @@ function listOf<Page extends { pagination: Pagination }, Item>(
 }
 
 function checkOptions(options: ClientOptions): ClientOptions {
+  checkOptionNames('createClient', options, clientOptions)
   if (!URL.canParse(options.url) || !/^https?:/i.test(options.url)) {
     throw new TypeError(`url is ${JSON.stringify(options.url)}: it must be an http or https address.`)
   }

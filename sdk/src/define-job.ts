@@ -4,6 +4,7 @@ import type { JobRequest } from '#contract/job.ts'
 import { type JobDependency, readDependencies } from './dependencies.ts'
 import type { Duration } from './duration.ts'
 import { toJobRequest } from './job-request.ts'
+import { checkOptionNames, type OptionNames } from './known-options.ts'
 import type { InputOf, OutputOf, StandardSchema } from './standard-schema.ts'
 
 export interface JobLog {
@@ -111,6 +112,37 @@ export interface JobOptions<Payload, Result> {
   run(payload: Payload, context: JobContext): Result | Promise<Result>
 }
 
+const jobOptions: OptionNames<JobOptions<never, unknown> & { schema: unknown }> = {
+  key: true,
+  name: true,
+  description: true,
+  schedule: true,
+  dependsOn: true,
+  timezone: true,
+  payload: true,
+  timeout: true,
+  totalTimeout: true,
+  heartbeatTimeout: true,
+  retry: true,
+  labels: true,
+  priority: true,
+  tags: true,
+  overlap: true,
+  misfire: true,
+  jitter: true,
+  concurrencyLimit: true,
+  concurrencyKey: true,
+  metadata: true,
+  run: true,
+  schema: true,
+}
+const retryOptions: OptionNames<RetryOptions> = {
+  maxRetries: true,
+  backoff: true,
+  initialDelay: true,
+  maxDelay: true,
+}
+
 const jobMark = Symbol.for('carillon.job')
 
 export interface DefinedJob<Input = unknown, Payload = Input, Result = unknown>
@@ -135,6 +167,8 @@ export function defineJob<Payload = unknown, Result = unknown>(
 export function defineJob(
   options: JobOptions<never, unknown> & { schema?: StandardSchema | undefined },
 ): AnyJob {
+  checkOptionNames('defineJob', options, jobOptions)
+  if (options.retry !== undefined) checkOptionNames(`retry of ${options.key}`, options.retry, retryOptions)
   if (typeof options.run !== 'function') throw new TypeError('run must be a function.')
   const schema = options.schema
   if (schema !== undefined && typeof schema?.['~standard']?.validate !== 'function') {

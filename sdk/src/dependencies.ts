@@ -1,5 +1,6 @@
 // What jobs run after, as defineJob says it: checked, and in an order in which each comes after what it runs after.
 import type { AnyJob } from './define-job.ts'
+import { checkOptionNames } from './known-options.ts'
 
 const rules = ['success', 'completion', 'failure'] as const
 /** How the other must have ended: SUCCEEDED; FAILED or TIMED_OUT; or any of these (completion). */
@@ -15,6 +16,7 @@ export type NamedDependency = { job: AnyJob; on: DependencyRule } | { jobId: str
 
 type Dependent = Pick<AnyJob, 'key' | 'dependsOn'>
 
+const dependencyOptions = { job: true, jobId: true, on: true } as const
 /** The other jobs of a graph. */
 const dependenciesMax = 999
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
@@ -55,6 +57,7 @@ function readOne(given: JobDependency, field: string): NamedDependency {
   if (!rules.includes(on)) {
     throw new TypeError(`on of ${field} is ${JSON.stringify(on)}: it must be one of ${rules.join(', ')}.`)
   }
+  if (isJob(job) || typeof jobId === 'string') checkOptionNames(field, given, dependencyOptions)
   if (isJob(job)) return { job: checkPut(job, field), on }
   if (typeof jobId === 'string' && uuidPattern.test(jobId)) return { jobId: jobId.toLowerCase(), on }
   throw new TypeError(

@@ -10,6 +10,7 @@ import type { AnyJob, JobParent, JobReservation } from './define-job.ts'
 import { hasDependencies, orderJobs } from './dependencies.ts'
 import { type Duration, durationMs } from './duration.ts'
 import { toSchedule } from './job-request.ts'
+import { checkOptionNames, type OptionNames } from './known-options.ts'
 import { asParentResult, type GraphMember, Graphs } from './test-kit-graphs.ts'
 import { currentAttempt, Execution, wait } from './test-kit-run.ts'
 import type { TestRun } from './test-run.ts'
@@ -69,10 +70,19 @@ interface Entry extends GraphMember {
   waiting: Execution[]
 }
 
+const kitOptions: OptionNames<TestKitOptions> = {
+  jobs: true,
+  now: true,
+  timezone: true,
+  calendars: true,
+  realMs: true,
+}
+const parentOptions: OptionNames<TestParent> = { job: true, status: true, result: true }
 const bufferMax = 1_000
 const runsMax = 100_000
 
 export function createTestKit(options: TestKitOptions): TestKit {
+  checkOptionNames('createTestKit', options, kitOptions)
   return new Kit(options)
 }
 
@@ -137,8 +147,10 @@ class Kit implements TestKit {
   async trigger<Input>(
     job: JobReservation<Input> | string,
     payload?: Input,
-    { parents = [] }: { parents?: readonly TestParent[] } = {},
+    options: { parents?: readonly TestParent[] } = {},
   ): Promise<TestRun> {
+    checkOptionNames('trigger', options, { parents: true })
+    const { parents = [] } = options
     const entry = this.#entryOf(job)
     const given = payload === undefined ? entry.job.payload : payload
     const run = this.#make(entry, 'trigger', this.now, given)
@@ -297,7 +309,9 @@ class Kit implements TestKit {
   }
 }
 
-function toJobParent({ job, status = 'SUCCEEDED', result }: TestParent): JobParent {
+function toJobParent(parent: TestParent, index: number): JobParent {
+  checkOptionNames(`parents[${index}]`, parent, parentOptions)
+  const { job, status = 'SUCCEEDED', result } = parent
   const jobKey = typeof job === 'string' ? job : job.key
   return {
     jobId: jobIdOf(jobKey),

@@ -1,5 +1,6 @@
 // Whether a callback comes from Carillon: its signature as https://www.standardwebhooks.com says.
 import { createHmac, timingSafeEqual } from 'node:crypto'
+import { checkOptionNames, type OptionNames } from './known-options.ts'
 
 export type SignatureErrorCode =
   | 'HEADER_MISSING'
@@ -36,6 +37,15 @@ export interface SignatureOptions {
   nowMs?: number
 }
 
+const signatureOptions: OptionNames<SignatureOptions> = {
+  secret: true,
+  secrets: true,
+  headers: true,
+  body: true,
+  toleranceSeconds: true,
+  nowMs: true,
+}
+
 /** What the signature vouches for. */
 export interface VerifiedMessage {
   /** The execution id. */
@@ -45,6 +55,7 @@ export interface VerifiedMessage {
 
 /** Throws a SignatureError unless the request is genuine. */
 export function verifySignature(options: SignatureOptions): VerifiedMessage {
+  checkOptionNames('verifySignature', options, signatureOptions)
   const { headers, body, toleranceSeconds = 300, nowMs = Date.now() } = options
   const keys = [...(options.secrets ?? []), ...(options.secret === undefined ? [] : [options.secret])].map(
     readKey,

@@ -15,7 +15,7 @@ export type WorkerEvent =
       durationMs: number
       message: string | null
     }
-  /** The server took the result of an attempt as no longer this worker's: it timed out, or runs elsewhere. */
+  /** The server refused the result of an attempt: it timed out, runs elsewhere, or has another result on record. */
   | { type: 'refused'; executionId: string; handler: string; attempt: number; reason: string }
   /** A handler that was told to stop has not; its place is given to others. */
   | { type: 'abandoned'; executionId: string; handler: string; attempt: number }

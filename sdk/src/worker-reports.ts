@@ -101,7 +101,10 @@ export class Reports {
       const refused = new Set(reply.refused)
       for (const { attempt } of results) {
         const isRefused = refused.has(attempt.claim.execution_id)
-        this.#deps.onSettled(attempt, isRefused ? 'it timed out, or runs elsewhere' : null)
+        this.#deps.onSettled(
+          attempt,
+          isRefused ? 'it timed out, runs elsewhere, or has another result on record' : null,
+        )
       }
       return true
     } catch (error) {

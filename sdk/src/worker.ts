@@ -6,6 +6,7 @@ import { backoffMs, type Call, createCaller, pause } from './call.ts'
 import { CarillonError, ConnectionError } from './carillon-error.ts'
 import { createClientOver } from './client.ts'
 import type { AnyJob } from './define-job.ts'
+import { checkOptionNames, type OptionNames } from './known-options.ts'
 import { putJobs } from './put-jobs.ts'
 import { createNodeSender, type NodeSender } from './send-node.ts'
 import type { Attempt } from './worker-attempt.ts'
@@ -52,6 +53,20 @@ export interface Worker extends AsyncDisposable {
   stop(options?: { drainSeconds?: number }): Promise<void>
 }
 
+const workerOptions: OptionNames<WorkerOptions> = {
+  url: true,
+  key: true,
+  jobs: true,
+  concurrency: true,
+  labels: true,
+  register: true,
+  drainSeconds: true,
+  outageSeconds: true,
+  handleSignals: true,
+  version: true,
+  onEvent: true,
+  signal: true,
+}
 const concurrencyMax = 5_000
 const jobsMax = 200
 /** For a handler to stop when the worker does, and for the last report. */
@@ -125,9 +140,11 @@ class PullWorker implements Worker {
     if (handleSignals) this.#listenToSignals()
   }
 
-  stop({ drainSeconds = this.#options.drainSeconds ?? 30 }: { drainSeconds?: number } = {}): Promise<void> {
+  async stop(options: { drainSeconds?: number } = {}): Promise<void> {
+    checkOptionNames('stop', options, { drainSeconds: true })
+    const { drainSeconds = this.#options.drainSeconds ?? 30 } = options
     this.#stopping ??= this.#drain(drainSeconds * 1_000)
-    return this.#stopping
+    await this.#stopping
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -245,6 +262,7 @@ function isPassing(error: unknown): boolean {
 }
 
 function checkOptions(options: WorkerOptions): ReadonlyMap<string, AnyJob> {
+  checkOptionNames('createWorker', options, workerOptions)
   const { jobs, concurrency = 50, drainSeconds = 30, outageSeconds = 300, key } = options
   const checkRange = (name: string, value: number, min: number, max: number) => {
     if (!Number.isInteger(value) || value < min || value > max) {

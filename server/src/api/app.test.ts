@@ -23,11 +23,16 @@ const thingSchema = {
   },
 }
 
+const thingsQuery = {
+  limit: { type: 'integer', minimum: 1 },
+  names: { type: 'array', items: { type: 'string' } },
+}
+
 function addThings(app: FastifyInstance): void {
   app.post('/things', { schema: { body: thingSchema } }, async (request) => request.body)
   app.get(
     '/things/:id',
-    { schema: { querystring: { type: 'object', properties: { limit: { type: 'integer', minimum: 1 } } } } },
+    { schema: { querystring: { type: 'object', properties: thingsQuery } } },
     async (request) => request.query,
   )
   app.get('/broken', async () => {
@@ -248,6 +253,22 @@ test('query parameters are read as what they are, and refused by name', async (t
   for (const text of ['many', 'Infinity', '-Infinity', '0x10', '2e2', '%205', '5.5', '', '1&limit=2']) {
     assertProblem(await get(`/things/1?limit=${text}`), 'INVALID_REQUEST', 'limit')
   }
+})
+
+test('a query parameter that is given more than once is refused by name, and says so', async (t) => {
+  const { get } = await setupThings(t)
+  for (const [query, times] of [
+    ['limit=5&limit=6', 'twice'],
+    ['limit=5&limit=5', 'twice'],
+    ['limit=1&limit=2&limit=3', '3 times'],
+  ]) {
+    const answer = await get(`/things/1?${query}`)
+    assertProblem(answer, 'INVALID_REQUEST', 'limit')
+    assert.equal(answer.json().detail, `limit is given ${times}; give it once.`)
+  }
+  const list = await get('/api/v1/jobs?status=ACTIVE&status=PAUSED', authorization)
+  assert.equal(list.json().detail, 'status is given twice; give it once.')
+  assert.deepEqual((await get('/things/1?names=a&names=b')).json(), { names: ['a', 'b'] })
 })
 
 test('echo answers with what it was sent, any method, any body', async (t) => {

@@ -54,6 +54,7 @@ import { executionRoutes } from './executions/executions.ts'
 import { logRoutes } from './executions/logs.ts'
 import { redriveRoutes } from './executions/redrive.ts'
 import { graphRunRoutes } from './graphs/graph-runs.ts'
+import { refuseWrongMethods } from './http/allowed-methods.ts'
 import { ApiError } from './http/api-error.ts'
 import { type Dashboard, dashboardRoutes, servePages } from './http/dashboard.ts'
 import { isOnDrainAllowlist } from './http/drain-allowlist.ts'
@@ -161,7 +162,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
   app.server.on('connect', refuseTunnel)
   app.server.on('checkExpectation', refuseExpectation)
   app.setErrorHandler<Error>((error, request, reply) => sendProblem(error, request, reply))
-  app.setNotFoundHandler(servePages(deps.dashboard, sendNotFound))
+  app.setNotFoundHandler(servePages(deps.dashboard, refuseWrongMethods(app, sendNotFound)))
   app.setValidatorCompiler(createValidatorCompiler())
   app.removeAllContentTypeParsers()
   app.addContentTypeParser<Buffer>('application/json', { parseAs: 'buffer' }, parseJsonBody)

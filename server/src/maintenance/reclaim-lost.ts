@@ -5,6 +5,7 @@ import { LeaseWatch } from '../domain/queue/lease-watch.ts'
 import { workerLeaseMs } from '../domain/queue/worker.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Maintenance } from '../ports/maintenance.ts'
+import { emitSettled } from '../telemetry/emit-settled.ts'
 import { workerReclaimed } from '../telemetry/events.ts'
 
 export interface ReclaimDeps {
@@ -23,7 +24,9 @@ export async function reclaimLost({ clock, maintenance }: ReclaimDeps, watch: Le
   const beats = await maintenance.watch()
   let reclaimed = 0
   for (const silence of watch.look(beats, clock.monotonicMs())) {
-    if ((await maintenance.reclaim(silence)) === 'alive') continue
+    const settled = await maintenance.reclaim(silence)
+    if (settled === 'alive') continue
+    emitSettled(settled)
     reclaimed += 1
     workerReclaimed.emit({ workerId: silence.workerId, silentMs: silence.silentMs })
   }

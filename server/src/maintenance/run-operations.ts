@@ -1,15 +1,18 @@
 // Long work that one request asked for, a bounded part of it in each step: many jobs paused, resumed, deleted or
 // triggered, many dead letters redriven, many executions cancelled, past slots run. A step and how far it came are one transaction; what was created after the
 // operation is none of its business.
+
 import { isGraphRefusal } from '../domain/graphs/graph.ts'
 import type { JobView } from '../domain/jobs/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/jobs/job-change.ts'
 import type { Operation } from '../domain/jobs/operation.ts'
+import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { OperationProgress, Operations } from '../ports/operations.ts'
 import type { WriteStores } from '../ports/requests.ts'
+import { emitSettled } from '../telemetry/emit-settled.ts'
 import { executionsCancelled } from '../telemetry/events.ts'
 import { backfillSome } from './run-backfill.ts'
 
@@ -48,7 +51,7 @@ export const runOperationsEveryMs = 5_000
 
 export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle' | number> {
   const { clock, operations } = deps
-  let cancelled = 0
+  let cancelled: readonly SettledAttempt[] = []
   const operation = await operations.step(async (one, stores) => {
     if (one.kind === 'redrive') return redriveSome(deps, one, stores)
     if (one.kind === 'cancel') {
@@ -65,7 +68,8 @@ export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle'
     const waitMs = nextAt - clock.databaseNow()
     return waitMs > 0 ? waitMs : lookAgainMs
   }
-  if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
+  if (cancelled.length > 0) executionsCancelled.emit({ executions: cancelled.length })
+  emitSettled(cancelled)
   tell(deps, operation)
   return 'more'
 }
@@ -162,14 +166,14 @@ async function redriveSome(
 async function cancelSome(
   { tenantId, filter, after, operationId, createdBy }: CancelOperation,
   { control }: Stores,
-): Promise<{ progress: OperationProgress; ended: number }> {
+): Promise<{ progress: OperationProgress; ended: readonly SettledAttempt[] }> {
   // Ids grow with time: what came after the operation is none of its business.
   const before = after ?? operationId
   const query = { tenantId, ...filter, deadLetter: null, before, limit: cancelsMax }
   const { executionIds, next } = await control.findUnended(query)
   const message = `Cancelled by ${createdBy}.`
   const { cancelled, cancelling } = await control.cancelMany({ tenantId, executionIds, message })
-  const done = cancelled + cancelling
+  const done = cancelled.length + cancelling
   const progress = { done, skipped: executionIds.length - done, after: next, waitMs: 0 }
   return { progress, ended: cancelled }
 }

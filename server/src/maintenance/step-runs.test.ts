@@ -12,7 +12,7 @@ import type { NewJob } from '../ports/jobs.ts'
 import { graphRunFinished, graphRunQuarantined } from '../telemetry/events.ts'
 import { RunStepper } from './step-runs.ts'
 
-const nothing: Stepped = { ready: 0, waiting: false, cancelled: false, over: [] }
+const nothing: Stepped = { ready: 0, waiting: false, cancelled: false, over: [], settled: [] }
 
 async function setup(changes: Partial<Pick<RunSteps, 'findNoted' | 'step'>> = {}) {
   const world = createVirtualWorld()

@@ -6,6 +6,7 @@ import type { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { RunSteps, RunTools, Stepped } from '../ports/graph-runs.ts'
 import type { Ids } from '../ports/ids.ts'
+import { emitSettled } from '../telemetry/emit-settled.ts'
 import { graphRunFinished, graphRunQuarantined } from '../telemetry/events.ts'
 import { QuarantinedRuns } from './quarantined-runs.ts'
 
@@ -105,6 +106,7 @@ export class RunStepper {
 
   #tell(stepped: Stepped): void {
     const { onReady, onWaiting, onCancelled, onOver } = this.#deps
+    emitSettled(stepped.settled)
     for (const status of stepped.over) graphRunFinished.emit({ status })
     if (stepped.ready > 0) onReady()
     if (stepped.waiting) onWaiting()

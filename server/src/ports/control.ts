@@ -1,4 +1,5 @@
 // Executions as the API stops and repeats them.
+import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { ExecutionStatus } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { ExecutionQuery } from './history.ts'
@@ -11,7 +12,7 @@ export interface Control {
     tenantId: string
     executionIds: readonly string[]
     message: string
-  }): Promise<{ cancelled: number; cancelling: number }>
+  }): Promise<{ cancelled: SettledAttempt[]; cancelling: number }>
   /** Executions that match and have not ended, newest first. */
   findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }>
   /** A new execution of the job's current version in place of one that has ended. Its dead letter, if any, is gone. */
@@ -19,8 +20,8 @@ export interface Control {
 }
 
 export type CancelOutcome =
-  /** It was not running. Also when it was cancelled before. */
-  | { kind: 'cancelled'; jobId: string }
+  /** It was not running. Also when it was cancelled before: then nothing was settled now. */
+  | { kind: 'cancelled'; jobId: string; settled: SettledAttempt | null }
   /** It was running, and is being stopped. Also when it has ended so since. */
   | { kind: 'cancelling'; jobId: string }
   | { kind: 'finished'; status: ExecutionStatus }

@@ -11,6 +11,7 @@ import type {
   RunStatus,
 } from '../domain/graphs/graph-run.ts'
 import type { RunCounts } from '../domain/graphs/run-counts.ts'
+import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { ExecutionStatus } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
@@ -47,6 +48,8 @@ export interface Stepped {
   cancelled: boolean
   /** Runs that ended, by how. */
   over: RunStatus[]
+  /** Executions that were skipped, or cancelled before they ran. */
+  settled: SettledAttempt[]
   /** Some were left to another step, because the others were enough for one. Absent: none. */
   left?: true
 }
@@ -145,16 +148,16 @@ export interface RunPage {
 
 export type CancelRunOutcome =
   /** Nothing of it was running: it has ended. */
-  | { kind: 'cancelled' }
+  | { kind: 'cancelled'; settled: SettledAttempt[] }
   /** It had ended so already. */
   | { kind: 'cancelled_before' }
   /** Something was running, and is being stopped. */
-  | { kind: 'cancelling' }
+  | { kind: 'cancelling'; settled: SettledAttempt[] }
   | { kind: 'finished'; status: RunStatus }
   | { kind: 'not_found' }
 
 export type ResumeOutcome =
-  | { kind: 'resumed'; executionIds: string[] }
+  | ({ kind: 'resumed'; executionIds: string[] } & Pick<Stepped, 'over' | 'settled'>)
   /** It has not ended. */
   | { kind: 'not_finished'; status: RunStatus }
   /** Every node has succeeded, or was skipped because of what others did. */

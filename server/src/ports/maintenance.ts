@@ -1,7 +1,7 @@
 // What keeps the whole going when a part is lost or waits. Every scheduler runs it; none leads.
 
 import type { Executor } from '../domain/jobs/job.ts'
-import type { AttemptEnd } from '../domain/queue/attempt.ts'
+import type { AttemptEnd, SettledAttempt } from '../domain/queue/attempt.ts'
 import type { ExecutionKind, LiveState } from '../domain/queue/execution.ts'
 import type { Beat } from '../domain/queue/lease-watch.ts'
 import type { KeyCounts, ReleasePlan, WaitingJob } from '../domain/queue/release.ts'
@@ -13,9 +13,10 @@ export interface Maintenance {
   watch(): Promise<Beat[]>
   /**
    * Ends the lease if its counter is still the one that was seen: a worker that beat meanwhile lives on. What it held
-   * is recorded as lost and runs elsewhere, or is dead after too many losses.
+   * is recorded as lost and runs elsewhere, or is dead after too many losses. Returns the
+   * attempts that it held.
    */
-  reclaim(lease: Beat): Promise<'reclaimed' | 'alive'>
+  reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'>
   /** Makes retries whose time has come claimable; returns how many. */
   wake(limit: number): Promise<number>
   /** When the next retry comes due; null: none is waiting. */

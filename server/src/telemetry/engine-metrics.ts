@@ -74,7 +74,7 @@ export function collectEngineMetrics(
   const ratio = new RecentRatio(nowMs)
   new Gauge({
     name: 'carillon_success_ratio',
-    help: 'Share of the executions that succeeded, of those that ended in the last five minutes and were not cancelled; absent without any.',
+    help: 'Share of the executions that succeeded, of those that ended in the last five minutes and were neither cancelled nor skipped; absent without any.',
     registers,
     collect() {
       const value = ratioOf([ratio.counts(), ...elsewhere()])
@@ -100,8 +100,8 @@ export function collectEngineMetrics(
         }
         executionsOf(statuses[outcome])(kind).inc()
         endToEnd.observe(Math.max(0, endToEndMs) / 1_000)
-        // That somebody changed their mind says nothing about how well things go.
-        if (outcome !== 'cancelled') ratio.add(outcome === 'succeeded')
+        // That somebody changed their mind, or that nothing ran, says nothing about how well things go.
+        if (outcome !== 'cancelled' && outcome !== 'skipped') ratio.add(outcome === 'succeeded')
       },
     ),
   )
@@ -114,10 +114,7 @@ export function collectEngineMetrics(
   })
   subscriptions.use(events.graphRunFinished.subscribe(({ status }) => runs.inc({ status })))
 
-  const cancelled = counter(
-    'cancellations_total',
-    'Executions that were cancelled while no worker ran them; a cancel that is repeated counts again.',
-  )
+  const cancelled = counter('cancellations_total', 'Executions that were cancelled while no worker ran them.')
   subscriptions.use(events.executionsCancelled.subscribe(({ executions: count }) => cancelled.inc(count)))
 
   const fenced = counter(

@@ -40,6 +40,7 @@ import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
 import { PostgresPlannedJobs } from '../postgres/scheduling/planned-jobs.ts'
 import { withoutDashboard } from '../process/dashboard-files.ts'
 import { version } from '../process/version.ts'
+import { emitSettled } from '../telemetry/emit-settled.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
 import { createMetrics } from './metrics.ts'
@@ -200,7 +201,9 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     async reclaim(workerId) {
       const maintenance = new PostgresMaintenance(database)
       const beat = (await maintenance.watch()).find((one) => one.workerId === workerId)
-      if (beat === undefined || (await maintenance.reclaim(beat)) === 'alive') return
+      const settled = beat === undefined ? 'alive' : await maintenance.reclaim(beat)
+      if (settled === 'alive') return
+      emitSettled(settled)
       workerReclaimed.emit({ workerId, silentMs: 0 })
       wakeup.send('queue')
       wakeup.send('waiting')

@@ -26,6 +26,8 @@ export interface Call extends SeenCall {
   /** 'none': it was not answered, or the connection was cut. */
   answer: number | 'none'
   answeredAt: number
+  /** When the caller hung up before the answer; infinite: it did not. */
+  goneAt: number
   said: readonly SaidLine[]
 }
 
@@ -124,7 +126,9 @@ function collectCalls({ receiver }: Evidence): Call[] {
   const answers = new Map<number, Pick<Call, 'answer' | 'answeredAt'>>()
   const none = { answer: 'none', answeredAt: Number.POSITIVE_INFINITY } as const
   const said = new Map<number, SaidLine[]>()
+  const gone = new Map<number, number>()
   for (const line of receiver) {
+    if (line.what === 'gone') gone.set(line.seq, line.at)
     if (line.what === 'answered')
       answers.set(line.seq, { answer: line.status ?? 'none', answeredAt: line.at })
     if (line.what === 'said') said.set(line.seq, [...(said.get(line.seq) ?? []), line])
@@ -136,6 +140,7 @@ function collectCalls({ receiver }: Evidence): Call[] {
             ...line.call,
             at: line.at,
             ...(answers.get(line.seq) ?? none),
+            goneAt: gone.get(line.seq) ?? Number.POSITIVE_INFINITY,
             said: said.get(line.seq) ?? [],
           },
         ]

@@ -9,6 +9,7 @@ import { checkHistory } from './check-history.ts'
 import { checkLimits } from './check-limits.ts'
 import { nameRuns } from './check-old-version.ts'
 import { draw, type Picture } from './check-picture.ts'
+import { checkProbes, type ProbeFigures } from './check-probes.ts'
 import { checkSlots } from './check-slots.ts'
 import { type Bounds, checkWatch, type WatchFigures } from './check-watch.ts'
 
@@ -24,7 +25,7 @@ export interface Verdict {
   figures: Figures
 }
 
-export interface Figures extends WatchFigures {
+export interface Figures extends WatchFigures, ProbeFigures {
   jobs: number
   /** Slots that were due. */
   slots: number
@@ -79,7 +80,8 @@ export function judge(evidence: Evidence, bounds: Bounds = {}): Verdict {
   checkHistory(picture)
   const calls = checkCalls(picture)
   const watch = checkWatch(picture, bounds)
-  return { violations, figures: { ...count(picture, violations), ...calls, ...watch } }
+  const probes = checkProbes(picture)
+  return { violations, figures: { ...count(picture, violations), ...calls, ...watch, ...probes } }
 }
 
 function count(picture: Picture, violations: readonly Violation[]) {

@@ -24,7 +24,6 @@ export async function outlastDatabase(rig: Rig): Promise<void> {
   const { postgres } = rig.cluster
   const probe = await untilLongCalls(rig)
   if (probe.length === 0) return
-  for (const { executionId } of probe) rig.probes.add(executionId)
   const details = { probe: probe.map(({ executionId }) => executionId) }
   await rig.strike({ kind: 'database-outage', target: 'postgres', details }, async () => {
     await postgres.kill()
@@ -40,8 +39,15 @@ async function untilLongCalls(rig: Rig): Promise<{ executionId: string; at: numb
   for (let waitedMs = 0; waitedMs < probeWaitMsMax && !rig.signal.aborted; waitedMs += 1_000) {
     const youngest = Date.now() - (longCallMs - outageMs - 3_000)
     const lines = readLines<ReceiverLine>(rig.dir, 'receiver')
+    const over = new Set(lines.filter(({ what }) => what !== 'arrived').map(({ seq }) => seq))
     const found = lines.flatMap((line) => {
-      if (line.what !== 'arrived' || line.at < youngest || !line.call.path.startsWith('/long')) return []
+      if (
+        line.what !== 'arrived' ||
+        over.has(line.seq) ||
+        line.at < youngest ||
+        !line.call.path.startsWith('/long')
+      )
+        return []
       return [{ executionId: line.call.executionId, at: line.at }]
     })
     if (found.length > 0) return found

@@ -30,7 +30,6 @@ export function toJson({
   minutes,
   leftOut,
   faults,
-  probes,
   drainMs,
   figures,
   violations,
@@ -46,7 +45,7 @@ export function toJson({
     lost: figures.lost,
     doubled: figures.doubled,
     duplicates: figures.duplicates,
-    probes,
+    probes: figures.probes,
     failovers: figures.failovers,
     failoverMsP50: quantile(figures.failoversMs, 0.5),
     failoverMsP95: quantile(figures.failoversMs, 0.95),
@@ -90,7 +89,10 @@ export function toTable(report: ChaosReport, command: string): string[] {
     ],
     ['reclaim', `${json.reclaims} kills judged, max ${seconds(json.reclaimMsMax)} (bound 15 s)`],
     ['late', `p99 ${seconds(json.lateMsP99)} from slot to call, where nothing was wrong`],
-    ['outage of 20 s', `${json.probes} calls of 30 s had to live through it with one attempt`],
+    [
+      'outage of 20 s',
+      `${json.probes} calls of 30 s had to live through it in the attempt that was under way`,
+    ],
     ['drained', `${seconds(json.drainMs)} after the last fault`],
     ['violations', count(json.violations)],
   ]

@@ -40,8 +40,6 @@ export class Rig implements Disposable {
   readonly faults: FaultLine[] = []
   /** Those that are on. */
   readonly striking = new Set<FaultGiven>()
-  /** Executions that must have come through with one attempt. */
-  readonly probes = new Set<string>()
   /** What went wrong that only we can see. */
   readonly complaints: string[] = []
   readonly #ending = new AbortController()

@@ -53,8 +53,6 @@ export interface ChaosReport {
   /** What could not be done here, and why. */
   leftOut: readonly string[]
   faults: readonly FaultLine[]
-  /** Executions that had to live through an outage with one attempt. */
-  probes: number
   drainMs: number
   figures: Figures
   violations: readonly Violation[]
@@ -124,7 +122,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     databaseUrl: cluster.postgres.url,
     bounds: options.judgesBounds ? bounds : {},
   })
-  violations.push(...(await ownViolations(rig, cluster, drained)))
+  violations.push(...ownViolations(rig, cluster, drained))
   if (violations.length > 0) keeps = true
   if (keeps) await keepData(cluster, dir)
   return {
@@ -133,7 +131,6 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosReport> {
     kinds,
     leftOut,
     faults: rig.faults,
-    probes: rig.probes.size,
     drainMs,
     figures,
     violations,
@@ -201,34 +198,14 @@ async function startReceiverProcess(
 }
 
 /** What the checker cannot know. */
-async function ownViolations(rig: Rig, cluster: Cluster, drained: boolean): Promise<Violation[]> {
+function ownViolations(rig: Rig, cluster: Cluster, drained: boolean): Violation[] {
   const found = [...rig.complaints, ...cluster.nodes.flatMap(({ deaths }) => deaths)].map((what) => ({
     invariant: 'rig',
     what,
   }))
   if (!drained)
     found.push({ invariant: 'I14', what: 'work is still under way three minutes after all was well' })
-  for (const executionId of rig.probes) {
-    const what = await judgeProbe(cluster, executionId)
-    if (what !== null)
-      found.push({
-        invariant: 'probe',
-        what: `${executionId}, under way when PostgreSQL went for 20 s, ${what}`,
-      })
-  }
   return found
-}
-
-async function judgeProbe({ nodes, key }: Cluster, executionId: string): Promise<string | null> {
-  const api = nodes.find(({ role }) => role === 'api')!
-  const response = await fetch(`${api.url}/api/v1/executions/${executionId}`, {
-    headers: { authorization: `Bearer ${key}` },
-  })
-  if (!response.ok) return `is answered with ${response.status}`
-  const { status, attempt_number } = (await response.json()) as { status: string; attempt_number: number }
-  return status === 'SUCCEEDED' && attempt_number === 1
-    ? null
-    : `is ${status} after ${attempt_number} attempts`
 }
 
 /** With its disk it would be gone. */

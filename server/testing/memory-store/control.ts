@@ -1,4 +1,5 @@
 // Executions stopped and repeated, in memory.
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import {
   type ExecutionStatus,
   idempotencyKeyOf,
@@ -13,6 +14,7 @@ import { cancelUnderWay, findUnderWay, type UnderWay } from './cancel.ts'
 import { summaryOfEntry, summaryOfLive } from './execution-summary.ts'
 import { MemoryHistory } from './history.ts'
 import { entryState, makeLive } from './insert-live.ts'
+import { settledOf } from './record-attempt.ts'
 import type { AttemptRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -42,11 +44,11 @@ export class MemoryControl implements Control {
       const { jobId, outcome, workerId } = found.row
       if (outcome !== 'cancelled') return { kind: 'finished', status: statusOfOutcome(outcome) }
       // A worker stands only on what was running when it was cancelled.
-      return { kind: workerId === null ? 'cancelled' : 'cancelling', jobId }
+      return workerId === null ? { kind: 'cancelled', jobId, settled: null } : { kind: 'cancelling', jobId }
     }
     const { jobId } = found.place === 'live' ? found.row : found.entry
-    const isRunning = cancelUnderWay(this.#store, found, message)
-    return { kind: isRunning ? 'cancelling' : 'cancelled', jobId }
+    if (cancelUnderWay(this.#store, found, message)) return { kind: 'cancelling', jobId }
+    return { kind: 'cancelled', jobId, settled: settledOf(this.#store, executionId) }
   }
 
   async cancelMany({
@@ -57,14 +59,16 @@ export class MemoryControl implements Control {
     tenantId: string
     executionIds: readonly string[]
     message: string
-  }): Promise<{ cancelled: number; cancelling: number }> {
-    const counts = { cancelled: 0, cancelling: 0 }
+  }): Promise<{ cancelled: SettledAttempt[]; cancelling: number }> {
+    const cancelled: SettledAttempt[] = []
+    let cancelling = 0
     for (const executionId of executionIds) {
       const found = this.#find(tenantId, executionId)
       if (found === null || found.place === 'ended') continue
-      counts[cancelUnderWay(this.#store, found, message) ? 'cancelling' : 'cancelled'] += 1
+      if (cancelUnderWay(this.#store, found, message)) cancelling += 1
+      else cancelled.push(settledOf(this.#store, executionId))
     }
-    return counts
+    return { cancelled, cancelling }
   }
 
   async findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }> {

@@ -65,13 +65,13 @@ export class MemoryGraphRuns implements GraphRuns {
     if (run === null) return this.#noteCancel({ tenantId, runId, message })
     const { status } = run
     if (status === 'CANCELLED') return { kind: 'cancelled_before' }
-    if (status === 'CANCELLING') return { kind: 'cancelling' }
+    if (status === 'CANCELLING') return { kind: 'cancelling', settled: [] }
     if (status === 'SUCCEEDED' || status === 'FAILED') return { kind: 'finished', status }
     const stepped = nothingStepped()
     cancelRun(this.#store, run, message, stepped)
     // Nothing of a cancelled run goes: no lane is asked for.
     advanceRun(this.#store, run, { laneOf: () => sharedLane, isNew: false }, stepped)
-    return { kind: stepped.over.length > 0 ? 'cancelled' : 'cancelling' }
+    return { kind: stepped.over.length > 0 ? 'cancelled' : 'cancelling', settled: stepped.settled }
   }
 
   async resume(order: { tenantId: string; runId: string } & RunTools): Promise<ResumeOutcome> {
@@ -94,7 +94,7 @@ export class MemoryGraphRuns implements GraphRuns {
     const roots = this.#findStarts(tenantId, runId)
     for (const root of roots)
       this.#store.addRunNote({ ...root, what: 'cancel', at: this.#store.now(), message })
-    return { kind: roots.length > 0 ? 'cancelling' : 'not_found' }
+    return roots.length > 0 ? { kind: 'cancelling', settled: [] } : { kind: 'not_found' }
   }
 
   /** Of a run that nobody has made yet. */

@@ -1,4 +1,5 @@
 // Maintenance in memory.
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { KeyCounts, type WaitingJob } from '../../src/domain/queue/release.ts'
@@ -27,7 +28,7 @@ export class MemoryMaintenance implements Maintenance {
     return this.#workers.watch()
   }
 
-  reclaim(lease: Beat): Promise<'reclaimed' | 'alive'> {
+  reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'> {
     return this.#workers.reclaim(lease)
   }
 

@@ -1,17 +1,20 @@
 // What happens in memory to what a lost worker held: its attempts are recorded as lost and run elsewhere, or are dead
 // after too many losses, or end because somebody had cancelled them.
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { lossesMax, workerLostMessage } from '../../src/domain/queue/retry.ts'
 import { serverRoute, suspectHost } from '../../src/domain/queue/route.ts'
 import { atRest } from './insert-live.ts'
-import { cancelledEnd, recordAttempt } from './record-attempt.ts'
+import { cancelledEnd, recordAttempt, settledOf } from './record-attempt.ts'
 import type { LiveRow } from './rows.ts'
 import { leaveClaimed } from './settle.ts'
 import type { MemoryStore } from './store.ts'
 
-export function reclaim(store: MemoryStore, { workerId, beats }: Beat): 'reclaimed' | 'alive' {
+/** Returns the attempts that it held. */
+export function reclaim(store: MemoryStore, { workerId, beats }: Beat): SettledAttempt[] | 'alive' {
   const lease = store.leases.get(workerId)
   if (lease?.beats !== beats) return 'alive'
+  const settled: SettledAttempt[] = []
   for (const batch of [...lease.batches]) {
     store.deleteBatch(batch)
     for (const entry of batch.entries) leaveClaimed(store, batch, entry)
@@ -20,9 +23,10 @@ export function reclaim(store: MemoryStore, { workerId, beats }: Beat): 'reclaim
     const losses = row.losses + 1
     if (recordLost(store, { ...row, losses }, workerId)) store.deleteLive(row)
     else store.changeLive(row, { ...atRest, state: 'ready', losses, host: hostAfter(row) })
+    settled.push(settledOf(store, row.executionId))
   }
   store.leases.delete(workerId)
-  return 'reclaimed'
+  return settled
 }
 
 /** What was lost before and may have killed both its workers is from now on kept apart from others. */

@@ -1,7 +1,7 @@
 // How an attempt ends in memory: its record, and the dead letter if it was the last one and in vain.
 
 import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
-import type { AttemptEnd, DeadReason } from '../../src/domain/queue/attempt.ts'
+import type { AttemptEnd, DeadReason, SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { executionIdAt, idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import { makeLive } from './insert-live.ts'
@@ -74,6 +74,17 @@ export function recordAttempt(
   })
   if (end.final) job.ended.add(row.executionId)
   if (end.deadReason !== null) addDeadLetter(store, row, end.deadReason)
+}
+
+/** The attempt of an execution that was recorded last, as somebody is told of it who did not hear it from its runner. */
+export function settledOf(store: MemoryStore, executionId: string): SettledAttempt {
+  const { attempt, kind, jobId, version, outcome, final, enqueuedAt, recordedAt } = store.log
+    .of(executionId)
+    .at(-1)!
+  const { execution } = store.jobs.get(jobId)!.versions.get(version)!
+  const settled = outcome as SettledAttempt['outcome']
+  const times = { enqueuedAt, recordedAt }
+  return { executionId, attempt, kind, executor: execution.type, outcome: settled, isFinal: final, ...times }
 }
 
 function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): void {

@@ -32,10 +32,13 @@ export function resumeRun(store: MemoryStore, run: GraphRunRow, tools: RunTools)
   run.graph = new RunGraph({ nodes, edges: graph.plan.edges })
   Object.assign(run, { status: 'RUNNING', cancelMessage: null, finishedAt: null })
   run.resumes += 1
-  advanceRun(store, run, { laneOf: tools.laneOf, isNew: true }, nothingStepped())
+  const stepped = nothingStepped()
+  advanceRun(store, run, { laneOf: tools.laneOf, isNew: true }, stepped)
   // Behind that: its own row is not in the way of a root.
   if (store.graphRuns.get(run.runId)?.finishedAt === null) addRoots(store, run)
-  return { kind: 'resumed', executionIds: places.map((place) => nodes[place]!.executionId!) }
+  const { over, settled } = stepped
+  const executionIds = places.map((place) => nodes[place]!.executionId!)
+  return { kind: 'resumed', executionIds, over, settled }
 }
 
 /** A root that does not allow overlaps, and of which something is under way. */

@@ -1,4 +1,5 @@
 // Runs of graphs in memory, taken further: by the same pure functions as on PostgreSQL, a run at a time.
+
 import {
   type NodeState,
   nodeStateOf,
@@ -7,13 +8,14 @@ import {
   stepRun,
 } from '../../src/domain/graphs/graph-run.ts'
 import type { JobStatus } from '../../src/domain/jobs/job.ts'
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { RunSteps, RunTools, Stepped } from '../../src/ports/graph-runs.ts'
 import { cancelUnderWay } from './cancel.ts'
 import { entryState } from './insert-live.ts'
 import { moveRoot } from './move-root.ts'
-import { recordAttempt, skippedEnd } from './record-attempt.ts'
+import { recordAttempt, settledOf, skippedEnd } from './record-attempt.ts'
 import type { GraphRunRow, JobRow, RunNoteRow } from './rows.ts'
 import { nameOf } from './run-view.ts'
 import { compareText } from './sorted-set.ts'
@@ -101,7 +103,7 @@ export class MemoryRunSteps implements RunSteps {
 }
 
 export function nothingStepped(): Stepped {
-  return { ready: 0, waiting: false, cancelled: false, over: [] }
+  return { ready: 0, waiting: false, cancelled: false, over: [], settled: [] }
 }
 
 /** By what was noted, that included which it causes itself. A new one, and one that is resumed, is looked at as a whole. */
@@ -123,7 +125,7 @@ export function advanceRun(
     const step = stepRun(run.graph, run.states, { changes, look, isCancelled, statusOf })
     run.states = step.states
     for (const place of step.go) letGo(store, run, place, laneOf, stepped)
-    for (const place of step.skip) skip(store, run, place)
+    for (const place of step.skip) stepped.settled.push(skip(store, run, place))
     if (step.over !== null) end(store, run, step.over, stepped)
     look = []
   } while (store.runNotes.has(run.runId))
@@ -152,7 +154,10 @@ function cancelOne(store: MemoryStore, executionId: string, message: string, ste
   const row = store.live.get(executionId)
   if (row === undefined) return
   if (cancelUnderWay(store, { place: 'live', row }, message)) stepped.cancelled = true
-  else stepped.waiting = true
+  else {
+    stepped.waiting = true
+    stepped.settled.push(settledOf(store, executionId))
+  }
 }
 
 /** What the notes say of nodes, by place; what they ask for besides is done. */
@@ -280,13 +285,14 @@ function letGo(
   else stepped.waiting = true
 }
 
-function skip(store: MemoryStore, run: GraphRunRow, place: number): void {
+function skip(store: MemoryStore, run: GraphRunRow, place: number): SettledAttempt {
   const row = store.live.get(run.graph.plan.nodes[place]!.executionId!)!
   const state = run.states[place]!
   const reason = state === 'paused' || state === 'deleted' ? state : 'dependency'
   store.deleteLive(row)
   const message = skipMessageOf(run.graph, run.states, place, (jobId) => nameOf(store, jobId))
   recordAttempt(store, row, null, skippedEnd(store, { reason, message }))
+  return settledOf(store, row.executionId)
 }
 
 function end(store: MemoryStore, run: GraphRunRow, status: Stepped['over'][number], stepped: Stepped): void {

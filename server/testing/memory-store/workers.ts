@@ -1,4 +1,5 @@
 // Worker leases in memory, for simulation: the same answers as PostgreSQL, held to it by one conformance suite.
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import {
   type Worker,
@@ -55,7 +56,7 @@ export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch'
     return beats.toSorted((a, b) => compareText(a.workerId, b.workerId)).slice(0, workersMax)
   }
 
-  async reclaim(lease: Beat): Promise<'reclaimed' | 'alive'> {
+  async reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'> {
     return reclaim(this.#store, lease)
   }
 

@@ -1,4 +1,5 @@
 // How an attempt ended, as its runner said it: a worker's report, or the completion by its token.
+import { isDeepStrictEqual } from 'node:util'
 import {
   type AttemptError,
   type AttemptReport,
@@ -8,7 +9,7 @@ import {
 } from '../../domain/queue/attempt.ts'
 import type { Outcome } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
-import type { ExecutionView } from '../../ports/history.ts'
+import type { AttemptView, ExecutionView } from '../../ports/history.ts'
 import { refuseField } from '../http/problem.ts'
 
 export interface EndGiven {
@@ -41,20 +42,49 @@ export function checkEnd({ status, result, error }: EndGiven, place: string): vo
     throw refuseField(`${place}/result`, `does not go with ${status}`)
 }
 
+export interface Said {
+  outcome: Outcome
+  workerId: string | null
+  /** False: another result, or another error, is on record. */
+  isSame: boolean
+}
+
 /**
- * Who ended the attempt so, if this was said of it before: then it is answered as if it were said for the first time.
- * Null: it was not.
+ * The attempt on record, if it ended with the same status: the same result again is answered like the first time, and
+ * another one is refused. Null: nothing is on record, or the attempt ended with another status.
  */
-export function findSaid(
-  execution: ExecutionView,
-  { attempt, status }: { attempt: number; status: EndGiven['status'] },
-): { outcome: Outcome; workerId: string | null } | null {
+export function findSaid(execution: ExecutionView, given: EndGiven & { attempt: number }): Said | null {
   // One that was cancelled and never said when it started is not among the attempts.
-  if (execution.status === 'CANCELLED' && execution.attempt === attempt)
-    return { outcome: 'cancelled', workerId: execution.workerId }
-  const record = execution.attempts.find((one) => one.attempt === attempt)
-  const outcomes: readonly Outcome[] = status === 'succeeded' ? ['succeeded'] : ['failed', 'timed_out']
-  return record !== undefined && outcomes.includes(record.outcome) ? record : null
+  if (execution.status === 'CANCELLED' && execution.attempt === given.attempt)
+    return { outcome: 'cancelled', workerId: execution.workerId, isSame: true }
+  const record = execution.attempts.find((one) => one.attempt === given.attempt)
+  const outcomes: readonly Outcome[] = given.status === 'succeeded' ? ['succeeded'] : ['failed', 'timed_out']
+  if (record === undefined || !outcomes.includes(record.outcome)) return null
+  const { outcome, workerId } = record
+  const isSame = given.error === undefined ? hasResult(record, given.result) : hasError(record, given.error)
+  return { outcome, workerId, isSame }
+}
+
+/** The order of keys makes no other result. Of a result above 4 KB only the head is kept, so only that is compared. */
+function hasResult({ preview }: AttemptView, result: unknown): boolean {
+  const given = previewOf(result)
+  if (given === preview || given === null || preview === null) return given === preview
+  const [one, other] = [readJson(given), readJson(preview)]
+  return one !== undefined && isDeepStrictEqual(one, other)
+}
+
+/** `final` and `retry_after_ms` decide what follows, and are not kept. */
+function hasError({ error }: AttemptView, given: NonNullable<EndGiven['error']>): boolean {
+  return isDeepStrictEqual(error, toError(given))
+}
+
+/** Undefined: it was cut, or is the answer of an HTTP call. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 export function toReport(given: EndGiven, context: ReportContext): AttemptReport {
@@ -67,7 +97,7 @@ export function toReport(given: EndGiven, context: ReportContext): AttemptReport
     finishedAt: epochMs(Math.max(now, startedAt ?? now)),
     durationMs: durationMs ?? (startedAt === null ? null : Math.max(0, now - startedAt)),
     httpStatus,
-    preview: result === undefined ? null : cutBytes(JSON.stringify(result), previewBytesMax),
+    preview: previewOf(result),
     error: error === undefined ? null : toError(error),
     isFinal: error?.final ?? false,
     retryAfterMs: error?.retry_after_ms ?? null,
@@ -79,6 +109,10 @@ export function checkCheckpoint(checkpoint: unknown, pointer: string): void {
   const bytes = Buffer.byteLength(JSON.stringify(checkpoint))
   if (bytes > checkpointBytesMax)
     throw refuseField(pointer, `has ${bytes} bytes as JSON; at most ${checkpointBytesMax} are taken`)
+}
+
+function previewOf(result: unknown): string | null {
+  return result === undefined ? null : cutBytes(JSON.stringify(result), previewBytesMax)
 }
 
 function toError({ type = 'HANDLER_ERROR', message }: NonNullable<EndGiven['error']>): AttemptError {

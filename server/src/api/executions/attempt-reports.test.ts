@@ -69,6 +69,57 @@ test('a target that answered 202 says later how it ended, and may say so twice',
   assertProblem(await say('logs', { first_line: 0, lines: [{ message: 'late' }] }), 'EXECUTION_FINISHED')
 })
 
+test('another result for an attempt that is recorded is refused, and the log says so', async (t) => {
+  const { executionId, claim, await202, say, show, call } = await setup(t)
+  await await202(await claim())
+  const result = { rows: 5, at: { from: 1, to: 2 } }
+  assert.equal((await say('complete', { status: 'succeeded', result })).statusCode, 200)
+  const reordered = { status: 'succeeded', result: { at: { to: 2, from: 1 }, rows: 5 } }
+  assert.equal((await say('complete', reordered)).json().status, 'SUCCEEDED')
+  const others = [{ ...result, rows: 6 }, { rows: 5 }, [result], null, '', undefined]
+  for (const other of others) {
+    const answer = await say('complete', { status: 'succeeded', result: other })
+    assertProblem(answer, 'RESULT_DIFFERS')
+    assert.equal(answer.json().execution_status, 'SUCCEEDED')
+  }
+  assert.equal((await show()).attempts[0].response_preview, JSON.stringify(result))
+  const { logs } = (await call('GET', `/executions/${executionId}/logs`)).json()
+  assert.deepEqual(
+    logs.map((one: { message: string }) => one.message),
+    ['A late result of attempt 1 (SUCCEEDED) from its target was refused: another one was recorded before.'],
+  )
+})
+
+test('a completion without a result, and one above 4 KB, may be repeated and not changed', async (t) => {
+  for (const [result, other] of [
+    [undefined, 1],
+    [{ text: 'ä'.repeat(4_000) }, { text: 'b'.repeat(4_000) }],
+  ]) {
+    const { claim, await202, say } = await setup(t)
+    await await202(await claim())
+    for (let times = 0; times < 2; times++)
+      assert.equal((await say('complete', { status: 'succeeded', result })).statusCode, 200)
+    assertProblem(await say('complete', { status: 'succeeded', result: other }), 'RESULT_DIFFERS')
+  }
+})
+
+test('another error for an attempt that failed is refused, whatever follows the attempt', async (t) => {
+  for (const max_retries of [0, 1]) {
+    const { claim, await202, say, show } = await setup(t, { retry_policy: { max_retries } })
+    await await202(await claim())
+    const status = max_retries === 0 ? 'FAILED' : 'RETRYING'
+    const message = 'x'.repeat(2_000)
+    const first = { status: 'failed', error: { message } }
+    for (let times = 0; times < 2; times++) assert.equal((await say('complete', first)).json().status, status)
+    for (const error of [{ message: 'no' }, { message, type: 'TIMEOUT' }]) {
+      const answer = await say('complete', { status: 'failed', error })
+      assertProblem(answer, 'RESULT_DIFFERS')
+      assert.equal(answer.json().execution_status, status)
+    }
+    assert.equal((await show()).error.type, 'HANDLER_ERROR')
+  }
+})
+
 test('a completion may come before the 202', async (t) => {
   const { claim, say, show, memory, executionId, world } = await setup(t)
   const { fence, attempt } = await claim()

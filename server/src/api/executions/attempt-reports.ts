@@ -35,7 +35,7 @@ const looksMax = 5
 /** What the target answered to the call; else it would not be the one to say how it ended. */
 const acceptedStatus = 202
 /** Its word came too late. */
-const lateCodes: readonly string[] = ['ATTEMPT_OVER', 'EXECUTION_FINISHED']
+const lateCodes: readonly string[] = ['ATTEMPT_OVER', 'EXECUTION_FINISHED', 'RESULT_DIFFERS']
 
 export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps): void {
   const { clock, attempts, logs } = deps
@@ -48,7 +48,7 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
         security: tokenSecurity,
         summary: 'Say how an attempt ended',
         description:
-          'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer.',
+          'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer, and another one 409 RESULT_DIFFERS.',
         querystring: noParameters,
         body: CompleteRequest,
         response: { 200: CompleteReply, ...problemResponses },
@@ -59,8 +59,10 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
       try {
         return { execution_id: attemptOf.executionId, status: await complete(deps, attemptOf, body) }
       } catch (error) {
-        const isLate = error instanceof ApiError && lateCodes.includes(error.code)
-        if (isLate) await noteRefused(deps, [{ ...attemptOf, workerId: null, status: body.status }])
+        if (error instanceof ApiError && lateCodes.includes(error.code)) {
+          const differs = error.code === 'RESULT_DIFFERS'
+          await noteRefused(deps, [{ ...attemptOf, workerId: null, status: body.status, differs }])
+        }
         throw error
       }
     },
@@ -179,10 +181,12 @@ async function end(
 async function statusSaid(
   deps: AttemptReportDeps,
   attemptOf: AttemptOfTenant,
-  { status }: CompleteRequest,
+  body: CompleteRequest,
 ): Promise<ExecutionStatus | null> {
   const execution = await findExecution(deps, attemptOf)
-  if (findSaid(execution, { attempt: attemptOf.attempt, status }) !== null) return execution.status
+  const said = findSaid(execution, { ...body, attempt: attemptOf.attempt })
+  if (said?.isSame === false) throw resultDiffers(attemptOf, execution)
+  if (said !== null) return execution.status
   refuseEnded(execution, attemptOf)
   return null
 }
@@ -211,6 +215,11 @@ function refuseEnded({ status, attempt, attempts }: ExecutionView, attemptOf: At
   }
   const isRecorded = attempts.some((one) => one.attempt === attemptOf.attempt)
   if (isRecorded || attempt > attemptOf.attempt || ended.includes(status)) throw attemptOver(attemptOf)
+}
+
+function resultDiffers({ executionId, attempt }: AttemptOfTenant, { status }: ExecutionView): ApiError {
+  const detail = `Attempt ${attempt} of the execution ${executionId} has another result or error on record.`
+  return new ApiError('RESULT_DIFFERS', detail, [], { executionStatus: status })
 }
 
 function attemptOver({ executionId, attempt }: AttemptOfTenant): ApiError {

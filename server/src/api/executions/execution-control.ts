@@ -97,15 +97,16 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
       const executionId = readExecutionId(request.params)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<CancelReply>(deps, request, reply, async ({ control }) => {
-        const { kind, jobId } = requireCancelled(
+        const outcome = requireCancelled(
           await control.cancel({ tenantId, executionId, message }),
           executionId,
         )
-        const body = { execution_id: executionId, job_id: jobId }
+        const body = { execution_id: executionId, job_id: outcome.jobId }
         // What waited behind it may go, if it is over; else its worker is to hear of it.
-        return kind === 'cancelled'
-          ? { status: 200, body: { ...body, status: 'CANCELLED' }, wake: ['waiting'], cancelled: 1 }
-          : { status: 202, body: { ...body, status: 'CANCELLING' }, wake: ['waiting', 'cancels'] }
+        if (outcome.kind === 'cancelling')
+          return { status: 202, body: { ...body, status: 'CANCELLING' }, wake: ['waiting', 'cancels'] }
+        const cancelled = outcome.settled === null ? [] : [outcome.settled]
+        return { status: 200, body: { ...body, status: 'CANCELLED' }, wake: ['waiting'], cancelled }
       })
     },
   )

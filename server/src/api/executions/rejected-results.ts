@@ -19,6 +19,8 @@ export interface RejectedResult {
   /** Null: whoever has the token. */
   workerId: string | null
   status: 'succeeded' | 'failed'
+  /** The attempt has a result on record with the same status, and this is another one. */
+  differs: boolean
 }
 
 export async function noteRefused(
@@ -27,9 +29,9 @@ export async function noteRefused(
 ): Promise<void> {
   if (late.length === 0) return
   const at = clock.databaseNow()
-  const parts = late.map(({ tenantId, executionId, attempt, fence, workerId, status }) => {
+  const parts = late.map(({ tenantId, executionId, attempt, fence, workerId, status, differs }) => {
     attemptRefused.emit({ executionId, attempt, workerId: workerId ?? 'token' })
-    const line = lineOfRefused({ attempt, fence, workerId, said: status.toUpperCase() }, at)
+    const line = lineOfRefused({ attempt, fence, workerId, said: status.toUpperCase(), differs }, at)
     return { tenantId, executionId, attempt, ...line }
   })
   await logs.append(parts).catch(() => {})

@@ -31,7 +31,7 @@ export interface GraphRunDeps extends WriteDeps {
   graphRuns: Pick<GraphRuns, 'get' | 'isStarting' | 'list' | 'graphOf'>
 }
 
-type CancelledKind = Exclude<CancelRunOutcome['kind'], 'finished' | 'not_found'>
+type CancelledRun = Exclude<CancelRunOutcome, { kind: 'finished' | 'not_found' }>
 type RunParams = { graph_run_id: string }
 
 const tags = ['graph runs']
@@ -113,19 +113,23 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
       const runId = readRunId(request.params)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<GraphRunCancelReply>(deps, request, reply, async (stores) => {
-        const kind = requireCancelled(await stores.graphRuns.cancel({ tenantId, runId, message }), runId)
+        const outcome = requireCancelled(await stores.graphRuns.cancel({ tenantId, runId, message }), runId)
+        const { kind } = outcome
+        const cancelled = kind === 'cancelled_before' ? [] : outcome.settled
         // What waits behind the run may go, if it is over; else the workers are to hear of it.
         if (kind === 'cancelling')
           return {
             status: 202,
             body: { graph_run_id: runId, status: 'CANCELLING' },
             wake: ['waiting', 'cancels'],
+            cancelled,
           }
         const runsOver = kind === 'cancelled' ? (['CANCELLED'] as const) : []
         return {
           status: 200,
           body: { graph_run_id: runId, status: 'CANCELLED' },
           wake: ['waiting'],
+          cancelled,
           runsOver,
         }
       })
@@ -159,11 +163,14 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
       }
       return answerWrite<GraphRunResumeReply>(deps, request, reply, async (stores) => {
         const outcome = await stores.graphRuns.resume({ tenantId, runId, ...tools })
-        const executionIds = requireResumed(outcome, runId)
+        const { executionIds, over, settled } = requireResumed(outcome, runId)
         return {
           status: 202,
           body: { graph_run_id: runId, status: 'RUNNING', execution_ids: executionIds },
           wake: ['queue', 'waiting'],
+          // A node whose job is paused or deleted is skipped at once, and the run may be over with it.
+          runsOver: over,
+          settled,
         }
       })
     },
@@ -206,17 +213,17 @@ async function getStarted(
   return graphRuns.get(tenantId, runId)
 }
 
-function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledKind {
+function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledRun {
   if (outcome.kind === 'not_found') throw runNotFound(runId)
   if (outcome.kind === 'finished') {
     throw new ApiError('GRAPH_RUN_FINISHED', `The graph run ${runId} is ${outcome.status} already.`)
   }
-  return outcome.kind
+  return outcome
 }
 
-function requireResumed(outcome: ResumeOutcome, runId: string): string[] {
+function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOutcome, { kind: 'resumed' }> {
   const of = `The graph run ${runId}`
-  if (outcome.kind === 'resumed') return outcome.executionIds
+  if (outcome.kind === 'resumed') return outcome
   if (outcome.kind === 'not_found') throw runNotFound(runId)
   if (outcome.kind === 'not_finished')
     throw new ApiError('GRAPH_RUN_NOT_FINISHED', `${of} is ${outcome.status}.`)

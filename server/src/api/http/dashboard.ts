@@ -1,6 +1,7 @@
 // The dashboard: its files from memory, packed as the browser takes them, and its page for every path that is a screen of it.
 // Only what was built is served, by exact name: there is no path that could lead elsewhere.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import { pathOf } from './problem.ts'
 
 export interface Dashboard {
   /** By path, such as `/index.html`. */
@@ -62,10 +63,6 @@ function isScreen(request: FastifyRequest): boolean {
   const path = pathOf(request)
   if (request.method !== 'GET' && request.method !== 'HEAD') return false
   return !path.includes('.') && !taken.test(path) && /\btext\/html\b/.test(request.headers.accept ?? '')
-}
-
-function pathOf({ url }: FastifyRequest): string {
-  return url.split('?', 1)[0]!
 }
 
 function send(request: FastifyRequest, reply: FastifyReply, file: DashboardFile): FastifyReply {

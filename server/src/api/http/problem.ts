@@ -33,12 +33,16 @@ export function sendProblem(error: Error, request: FastifyRequest, reply: Fastif
 }
 
 export function sendNotFound(request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const path = request.url.split('?')[0]!.slice(0, 200)
+  const path = pathOf(request).slice(0, 200)
   return sendProblem(
     new ApiError('ROUTE_NOT_FOUND', `Nothing answers ${request.method} ${path}.`),
     request,
     reply,
   )
+}
+
+export function pathOf({ url }: FastifyRequest): string {
+  return url.split('?', 1)[0]!
 }
 
 /** What would be ignored is refused: who sends `{"dry_run":true}` with a DELETE means something by it. */

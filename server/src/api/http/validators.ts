@@ -32,6 +32,7 @@ export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject
     return (data: Fields) => {
       for (const [name, { type }] of Object.entries(properties)) {
         const text = data[name]
+        if (Array.isArray(text) && type !== 'array') return { error: [repeatError(name, text.length)] }
         if (typeof text !== 'string') continue
         if (text.includes('\0')) return { error: [nulError(name)] }
         data[name] = readText(text, type)
@@ -45,6 +46,13 @@ export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject
 function nulError(name: string): FastifySchemaValidationError {
   const place = { keyword: 'pattern', instancePath: `/${name}`, schemaPath: '', params: {} }
   return { ...place, message: 'has a NUL character' }
+}
+
+/** Whichever of the values were taken, the caller may have meant another. */
+function repeatError(name: string, count: number): FastifySchemaValidationError {
+  const place = { keyword: 'type', instancePath: `/${name}`, schemaPath: '', params: {} }
+  const times = count === 2 ? 'twice' : `${count} times`
+  return { ...place, message: `is given ${times}; give it once` }
 }
 
 function pickHeaders(headers: Fields, names: readonly string[]): Fields {

@@ -3,8 +3,10 @@
 import { hash } from 'node:crypto'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RunStatus } from '../../domain/graphs/graph-run.ts'
+import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../ports/requests.ts'
 import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
+import { emitSettled } from '../../telemetry/emit-settled.ts'
 import { executionsCancelled, graphRunFinished } from '../../telemetry/events.ts'
 import { ApiError } from './api-error.ts'
 
@@ -22,8 +24,10 @@ export interface WriteAnswer<Body> {
   body: Body
   /** Sent after the commit. */
   wake?: readonly WakeupTopic[]
-  /** Executions that this ended; told after the commit. */
-  cancelled?: number
+  /** Executions that this cancelled before they ran; told after the commit. */
+  cancelled?: readonly SettledAttempt[]
+  /** Executions that this skipped; told after the commit. */
+  settled?: readonly SettledAttempt[]
   /** Runs of graphs that this ended, by how; told after the commit. */
   runsOver?: readonly RunStatus[]
 }
@@ -44,9 +48,9 @@ export async function answerWrite<Body>(
   const outcome = await deps.requests.run<ApiError | Written>(terms, async (stores) => {
     const done = gather === undefined ? await work(stores) : await refusalOf(work(stores))
     if (done instanceof ApiError) return { value: done, reply: null }
-    const { wake = [], cancelled = 0, runsOver = [], ...answer } = done
+    const { wake = [], cancelled = [], settled = [], runsOver = [], ...answer } = done
     const written = toReply(answer, reply)
-    return { value: { wake, cancelled, runsOver, written }, reply: written }
+    return { value: { wake, cancelled, settled, runsOver, written }, reply: written }
   })
   if (outcome.kind === 'in_flight') {
     const errors = [{ pointer: keyHeader, detail: 'is that of a request that is under way' }]
@@ -59,17 +63,19 @@ export async function answerWrite<Body>(
   }
   if (outcome.kind === 'repeated') return send(reply.header('idempotency-replayed', 'true'), outcome.reply)
   if (outcome.value instanceof ApiError) throw outcome.value
-  const { wake, cancelled, runsOver, written } = outcome.value
+  const { wake, cancelled, settled, runsOver, written } = outcome.value
   if (dryRun) return send(reply.header('x-dry-run', 'true'), asIfDone(written))
   for (const topic of wake) deps.wakeup.send(topic)
-  if (cancelled > 0) executionsCancelled.emit({ executions: cancelled })
+  if (cancelled.length > 0) executionsCancelled.emit({ executions: cancelled.length })
+  emitSettled([...cancelled, ...settled])
   for (const status of runsOver) graphRunFinished.emit({ status })
   return send(reply, written)
 }
 
 interface Written {
   wake: readonly WakeupTopic[]
-  cancelled: number
+  cancelled: readonly SettledAttempt[]
+  settled: readonly SettledAttempt[]
   runsOver: readonly RunStatus[]
   written: Reply
 }
@@ -85,7 +91,7 @@ async function refusalOf<T>(work: Promise<T>): Promise<T | ApiError> {
 }
 
 function toReply(
-  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled' | 'runsOver'>,
+  { status, headers = {}, body }: Omit<WriteAnswer<unknown>, 'wake' | 'cancelled' | 'settled' | 'runsOver'>,
   reply: FastifyReply,
 ): Reply {
   if (status === 204) return { status, headers, body: '' }

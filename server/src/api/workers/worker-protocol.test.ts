@@ -111,6 +111,21 @@ test('a report may be repeated, and what was said otherwise before is refused', 
   assert.deepEqual(foreign.json().refused, [first!.execution_id])
 })
 
+test('another result or error for an attempt that a worker has reported is refused', async (t) => {
+  const { register, take, report, trigger, show } = await setup(t)
+  const workerId = await register()
+  await trigger(2, { retry_policy: { max_retries: 0 } })
+  const [first, second] = (await take(workerId)).map(markOf)
+  const succeed = (result: unknown) => ({ ...first!, status: 'succeeded', result })
+  const fail = (message: string) => ({ ...second!, status: 'failed', error: { message } })
+  assert.equal((await report(workerId, [succeed({ a: 1, b: 2 }), fail('one')])).json().accepted, 2)
+  assert.equal((await report(workerId, [succeed({ b: 2, a: 1 }), fail('one')])).json().accepted, 2)
+  const refused = [first!.execution_id, second!.execution_id]
+  const answer = (await report(workerId, [succeed({ a: 2 }), fail('two')])).json()
+  assert.deepEqual([answer.accepted, answer.refused.toSorted()], [0, refused.toSorted()])
+  assert.equal((await show(first!.execution_id)).attempts[0].response_preview, '{"a":1,"b":2}')
+})
+
 test('a failure is retried as the policy and the worker say', async (t) => {
   const { register, take, report, trigger, show, woken } = await setup(t)
   const workerId = await register()

@@ -107,7 +107,8 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
         tags,
         security,
         summary: 'Report how executions ended',
-        description: 'To be repeated until it is answered: what was taken before is taken again.',
+        description:
+          'To be repeated until it is answered: a result that was accepted before is accepted again, and another one for the same attempt is refused.',
         querystring: noParameters,
         body: ReportRequest,
         response: { 200: ReportReply, ...problemResponses },
@@ -204,23 +205,24 @@ async function requireReporter(
 async function findRecorded(
   history: Pick<History, 'getExecution'>,
   { tenantId, workerId }: { tenantId: string; workerId: string },
-  marks: readonly (Mark & Pick<EndGiven, 'status'>)[],
+  marks: readonly (Mark & EndGiven)[],
 ): Promise<{ refused: string[]; cancelled: string[]; late: RejectedResult[] }> {
   const refused: string[] = []
   const cancelled: string[] = []
   const late: RejectedResult[] = []
   const waiting = marks.values()
   const lookUp = async () => {
-    for (const { execution_id: given, attempt_number: attempt, fence, status } of waiting) {
+    for (const one of waiting) {
+      const { execution_id: given, attempt_number: attempt, fence, status } = one
       const executionId = given.toLowerCase()
       const execution = status === 'released' ? null : await history.getExecution(tenantId, executionId)
-      const said = execution === null ? null : findSaid(execution, { attempt, status })
-      if (said?.workerId !== workerId) {
+      const said = execution === null ? null : findSaid(execution, { ...one, attempt })
+      if (said?.workerId !== workerId || !said.isSame) {
         refused.push(executionId)
-        const record = execution?.attempts.find((one) => one.attempt === attempt)
+        const record = execution?.attempts.find((ended) => ended.attempt === attempt)
         // It was this worker's, and ended otherwise than it says.
         if (status !== 'released' && record?.workerId === workerId)
-          late.push({ tenantId, executionId, attempt, fence, workerId, status })
+          late.push({ tenantId, executionId, attempt, fence, workerId, status, differs: said !== null })
       } else if (said.outcome === 'cancelled') cancelled.push(executionId)
     }
   }

@@ -39,15 +39,18 @@ export interface RefusedResult {
   workerId: string | null
   /** Such as `SUCCEEDED, HTTP 200`; null: it had not ended, and was stopped. */
   said: string | null
+  /** The attempt has another result on record, with the same status. */
+  differs?: boolean
 }
 
 /** What people read of a result that came too late, and where it stands in the log of its attempt. */
 export function lineOfRefused(
-  { attempt, fence, workerId, said }: RefusedResult,
+  { attempt, fence, workerId, said, differs = false }: RefusedResult,
   at: EpochMs,
 ): { firstLine: number; lines: LogLine[] } {
   const who = workerId === null ? 'its target' : `worker ${workerId}`
-  const why = workerId === null ? 'the attempt was over' : 'the execution had been taken from it'
+  const over = workerId === null ? 'the attempt was over' : 'the execution had been taken from it'
+  const why = differs ? 'another one was recorded before' : over
   const message =
     said === null
       ? `Attempt ${attempt} was stopped at ${who}: ${why}.`

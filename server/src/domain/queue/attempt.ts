@@ -1,6 +1,8 @@
 // How an attempt ended, and what follows from it: nothing, another attempt, or a dead letter. Pure: the clock and
 // randomness are handed in, so workers, the API and maintenance decide alike.
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import type { Executor } from '../jobs/job.ts'
+import type { ExecutionKind } from './execution.ts'
 import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
 
 /** What happened to one attempt. Times are those of the database's clock. */
@@ -27,6 +29,22 @@ export interface AttemptEnd {
 export interface AttemptError {
   type: ErrorType
   message: string
+}
+
+/**
+ * An attempt that the store recorded without a word of its runner: its worker was lost, or its execution was cancelled or
+ * skipped before it ran.
+ */
+export interface SettledAttempt {
+  executionId: string
+  attempt: number
+  kind: ExecutionKind
+  executor: Executor
+  outcome: 'lost' | 'cancelled' | 'skipped'
+  /** False: it was lost, and another attempt follows at once. */
+  isFinal: boolean
+  enqueuedAt: EpochMs
+  recordedAt: EpochMs
 }
 
 export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const

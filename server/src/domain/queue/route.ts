@@ -1,6 +1,6 @@
 // A route says which workers may claim an execution. It follows from what the execution calls, and is stored with the
 // version of the job.
-import type { Execution, JobVersion } from '../jobs/job.ts'
+import type { Execution, Executor, JobVersion } from '../jobs/job.ts'
 
 /** Claimed by our own workers: http. */
 export const serverRoute = 'server'
@@ -21,6 +21,11 @@ export function routeOf({ execution, tenantId }: Pick<JobVersion, 'execution' | 
     : execution.type === 'worker'
       ? handlerRoute(tenantId, execution)
       : execution.type
+}
+
+export function executorOfRoute(route: string): Executor {
+  const [kind] = route.split(' ', 1)
+  return kind === serverRoute ? 'http' : (kind as Executor)
 }
 
 function handlerRoute(tenantId: string, { handler, labels }: Extract<Execution, { type: 'worker' }>): string {

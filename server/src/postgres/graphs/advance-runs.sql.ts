@@ -78,12 +78,14 @@ export const skipNodes = sql('skipNodes')`
     SELECT x.* FROM json_to_recordset($1::json) AS x(e uuid, r text, m text)
   ), gone AS (
     DELETE FROM live l WHERE l.execution_id = ANY (ARRAY(SELECT e FROM item)) RETURNING l.*
+  ), recorded AS (
+    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
+      enqueued_at, finished_at, error_message, payload_override, idempotency_key, retry_of, run_id, skip_reason)
+    SELECT m.at, l.tenant_id, l.job_id, l.version, l.execution_id, 0, true, l.kind, 'skipped', l.slot, l.enqueued_at, m.at,
+      i.m, l.payload_override, l.idempotency_key, l.retry_of, l.run_id, i.r
+    FROM gone l JOIN item i ON i.e = l.execution_id CROSS JOIN moment m
   )
-  INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-    enqueued_at, finished_at, error_message, payload_override, idempotency_key, retry_of, run_id, skip_reason)
-  SELECT m.at, l.tenant_id, l.job_id, l.version, l.execution_id, 0, true, l.kind, 'skipped', l.slot, l.enqueued_at, m.at,
-    i.m, l.payload_override, l.idempotency_key, l.retry_of, l.run_id, i.r
-  FROM gone l JOIN item i ON i.e = l.execution_id CROSS JOIN moment m`
+  SELECT l.execution_id, l.kind, l.route, 0 AS attempt, l.enqueued_at, m.at AS recorded_at FROM gone l CROSS JOIN moment m`
 
 /** Which execution of which version the nodes are: only when a root has fired, because the arrays are long. */
 export const writePlans = sql('writePlans')`

@@ -5,7 +5,8 @@ import { skipMessageOf, unmetOf } from '../../domain/graphs/graph-run.ts'
 import type { JobStatus } from '../../domain/jobs/job.ts'
 import type { RunTools, Stepped } from '../../ports/graph-runs.ts'
 import type { Queries } from '../connection/database.ts'
-import { cancelLiveById } from '../queue/cancel.ts'
+import { cancelLiveById, settledOf } from '../queue/cancel.ts'
+import { type SettledRow, toSettled } from '../queue/settled-row.ts'
 import * as statements from './advance-runs.sql.ts'
 import { type HeldRun, toLetters, withNodes } from './rows.ts'
 import { type NoteRow, RunInStep } from './run-step.ts'
@@ -16,7 +17,7 @@ const notesMax = 20_000
 const nodesMax = 2_000
 
 export function noSteps(): Stepped {
-  return { ready: 0, waiting: false, cancelled: false, over: [] }
+  return { ready: 0, waiting: false, cancelled: false, over: [], settled: [] }
 }
 
 export interface AdvanceOptions extends Pick<RunTools, 'laneOf'> {
@@ -45,7 +46,7 @@ export async function advanceRuns(
   if (hasUnread || works.length < all.length) stepped.left = true
   await cancelNodes(queries, works, stepped)
   await letNodesGo(queries, works, laneOf, stepped)
-  await skipNodes(queries, works)
+  await skipNodes(queries, works, stepped)
   await moveStrays(queries, works, stepped)
   await write(queries, works, stepped)
   return stepped
@@ -138,7 +139,9 @@ async function cancelNodes(queries: Queries, works: readonly RunInStep[], steppe
   // Whoever cancels many runs says the same of all.
   for (const [message, group] of Map.groupBy(concerned, (work) => work.cancelMessage!)) {
     const targets = new Map(group.flatMap(cancelTargetsOf))
-    for (const { executionId, runs } of await cancelLiveById(queries, [...targets.keys()], message)) {
+    const cancelled = await cancelLiveById(queries, [...targets.keys()], message)
+    stepped.settled.push(...settledOf(cancelled))
+    for (const { executionId, runs } of cancelled) {
       if (runs) {
         stepped.cancelled = true
         continue
@@ -177,7 +180,7 @@ async function letNodesGo(
   if (ready < rows.length) stepped.waiting = true
 }
 
-async function skipNodes(queries: Queries, works: readonly RunInStep[]): Promise<void> {
+async function skipNodes(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   if (works.every(({ step }) => step.skip.length === 0)) return
   const nameOf = await readNames(queries, works)
   const items = works.flatMap((work) => {
@@ -188,7 +191,8 @@ async function skipNodes(queries: Queries, works: readonly RunInStep[]): Promise
       return { e: executionId, r: states[place], m: skipMessageOf(work.run.graph, states, place, nameOf) }
     })
   })
-  await queries.query(statements.skipNodes, [JSON.stringify(items)])
+  const { rows } = await queries.query<SettledRow>(statements.skipNodes, [JSON.stringify(items)])
+  stepped.settled.push(...rows.map((row) => toSettled(row, 'skipped')))
 }
 
 /** Of the jobs that are in the way of others. */

@@ -94,22 +94,22 @@ export class PostgresGraphRuns implements GraphRuns {
         if (row === null) {
           // Its root was enqueued, and nobody has made the run yet: who does reads this.
           const { count } = await queries.query(statements.noteCancel, [tenantId, runId, message])
-          if (count > 0) return { kind: 'cancelling' }
+          if (count > 0) return { kind: 'cancelling', settled: [] }
           // It may have been made since we looked.
           row = await lockOwn(queries, tenantId, runId)
           if (row === null) return { kind: 'not_found' }
         }
         const { status } = row
         if (status === 'CANCELLED') return { kind: 'cancelled_before' }
-        if (status === 'CANCELLING') return { kind: 'cancelling' }
+        if (status === 'CANCELLING') return { kind: 'cancelling', settled: [] }
         if (status !== 'RUNNING') return { kind: 'finished', status }
         const run = await hold(queries, row)
         // Nothing of a cancelled run goes: no lane is asked for.
-        const { over } = await advanceRuns(queries, [run], {
+        const { over, settled } = await advanceRuns(queries, [run], {
           laneOf: () => sharedLane,
           cancelMessage: message,
         })
-        return { kind: over.length > 0 ? 'cancelled' : 'cancelling' }
+        return { kind: over.length > 0 ? 'cancelled' : 'cancelling', settled }
       }),
     )
   }

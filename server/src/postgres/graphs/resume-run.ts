@@ -51,8 +51,9 @@ export async function resumeRun(
   await insertAgain(queries, row, places, { before: nodes, after: changed })
   const revived = revive(run, places, changed)
   await writeRevived(queries, revived, replacedIn(nodes, places, row.resumes + 1))
-  await advanceRuns(queries, [revived], { laneOf, statuses })
-  return { kind: 'resumed', executionIds: places.map((place) => changed.get(place)!.executionId!) }
+  const { over, settled } = await advanceRuns(queries, [revived], { laneOf, statuses })
+  const executionIds = places.map((place) => changed.get(place)!.executionId!)
+  return { kind: 'resumed', executionIds, over, settled }
 }
 
 async function findOverlap(queries: Queries, jobId: string): Promise<ResumeOutcome> {

@@ -12,7 +12,7 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
     SELECT * FROM batches b WHERE b.batch_id = ANY (ARRAY(${part.batches})) AND ($2 OR num_nulls(b.worker_id) = 1)
     ORDER BY b.batch_id FOR UPDATE
   ), place AS MATERIALIZED (
-    SELECT b.batch_id, b.enqueued_at, b.kind, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
+    SELECT b.batch_id, b.enqueued_at, b.kind, b.route, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
       ${part.message} AS message
     FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
       WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, n)
@@ -40,7 +40,9 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
     FROM place p CROSS JOIN moment m JOIN jobs j ON j.job_id = p.job_id
     WHERE p.goes AND NOT p.runs
   )
-  SELECT execution_at(batch_id, place) AS execution_id, runs FROM place WHERE goes`
+  SELECT execution_at(p.batch_id, p.place) AS execution_id, p.runs, p.kind, p.route, 0 AS attempt, p.enqueued_at,
+    m.at AS recorded_at
+  FROM place p CROSS JOIN moment m WHERE p.goes`
 
 /** $1 a message; $3 the executions. */
 export const cancelBatchedById = cancelBatched('cancelBatchedById', {
@@ -65,7 +67,7 @@ const runs = fragment`state IN ('running', 'awaiting')`
 // $2: whether what runs is cancelled too. What does not stop in time is ended by maintenance.
 const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), target AS MATERIALIZED (
-    SELECT l.execution_id, l.state, l.cancelled_at FROM live l
+    SELECT l.execution_id, l.state, l.cancelled_at, l.kind, l.route, l.attempt, l.enqueued_at FROM live l
     WHERE ${part.which} AND ($2 OR NOT l.${runs}) ORDER BY l.execution_id FOR UPDATE
   ), gone AS (
     DELETE FROM live l WHERE l.execution_id = ANY (ARRAY(SELECT execution_id FROM target WHERE NOT ${runs}))
@@ -83,7 +85,8 @@ const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) 
       l.enqueued_at, m.at, 'CANCELLED', ${part.message}, l.payload_override, l.idempotency_key, l.retry_of, l.run_id
     FROM gone l CROSS JOIN moment m
   )
-  SELECT execution_id, ${runs} AS runs FROM target`
+  SELECT t.execution_id, t.${runs} AS runs, t.kind, t.route, t.attempt, t.enqueued_at, m.at AS recorded_at
+  FROM target t CROSS JOIN moment m`
 
 /** $1 a message; $3 the executions. */
 export const cancelLiveById = cancelLive('cancelLiveById', {

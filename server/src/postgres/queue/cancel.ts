@@ -1,13 +1,18 @@
 // Ends executions: at once those that do not run, the others once their worker has stopped them. From batches first:
 // what leaves one goes to `live`, never the other way, so that nothing is missed between the two.
-
+import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import type { Queries } from '../connection/database.ts'
 import * as statements from './cancel.sql.ts'
+import { type SettledRow, toSettled } from './settled-row.ts'
 
-export interface Cancelled {
-  executionId: string
+export interface Cancelled extends SettledAttempt {
   /** It runs: it is flagged, and ends when its worker says how. */
   runs: boolean
+}
+
+/** Those of them that have ended with it. */
+export function settledOf(cancelled: readonly Cancelled[]): SettledAttempt[] {
+  return cancelled.filter(({ runs }) => !runs).map(({ runs: _runs, ...settled }) => settled)
 }
 
 /** Those of the ids that have not ended. */
@@ -84,11 +89,10 @@ export async function cancelOfOperation(
   await queries.query(statements.cancelLiveOfOperation, [message, false, operationId])
 }
 
-interface CancelledRow {
-  execution_id: string
+interface CancelledRow extends SettledRow {
   runs: boolean
 }
 
-function toCancelled({ execution_id: executionId, runs }: CancelledRow): Cancelled {
-  return { executionId, runs }
+function toCancelled(row: CancelledRow): Cancelled {
+  return { ...toSettled(row, 'cancelled'), runs: row.runs }
 }

@@ -12,7 +12,7 @@ import { takeDeadLetters } from '../history/dead-letters.sql.ts'
 import { findExecution } from '../history/find-execution.ts'
 import { searchUnended } from '../history/search.ts'
 import { lockJobs } from '../jobs/jobs.sql.ts'
-import { cancelById } from './cancel.ts'
+import { cancelById, settledOf } from './cancel.ts'
 import * as statements from './control.sql.ts'
 
 export class PostgresControl implements Control {
@@ -29,14 +29,15 @@ export class PostgresControl implements Control {
         if (found === null) return { kind: 'not_found' }
         const { jobId } = found
         const [cancelled] = await cancelById(queries, [executionId], message)
-        if (cancelled !== undefined) return { kind: cancelled.runs ? 'cancelling' : 'cancelled', jobId }
+        if (cancelled?.runs === true) return { kind: 'cancelling', jobId }
+        if (cancelled !== undefined) return { kind: 'cancelled', jobId, settled: settledOf([cancelled])[0]! }
         // It has ended, perhaps since we looked.
         const ended = await findExecution(queries, tenantId, executionId)
         if (ended === null) return { kind: 'not_found' }
         const { status, workerId } = ended
         if (status !== 'CANCELLED') return { kind: 'finished', status }
         // A worker's name is on it when it was running as it was cancelled: the answer is the same as then.
-        return { kind: workerId === null ? 'cancelled' : 'cancelling', jobId }
+        return workerId === null ? { kind: 'cancelled', jobId, settled: null } : { kind: 'cancelling', jobId }
       }),
     )
   }
@@ -50,8 +51,8 @@ export class PostgresControl implements Control {
         ])
         const ids = own.rows.map((row) => row.execution_id)
         const cancelled = await cancelById(queries, ids, message)
-        const cancelling = cancelled.filter(({ runs }) => runs).length
-        return { cancelled: cancelled.length - cancelling, cancelling }
+        const settled = settledOf(cancelled)
+        return { cancelled: settled, cancelling: cancelled.length - settled.length }
       }),
     )
   }

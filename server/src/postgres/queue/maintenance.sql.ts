@@ -31,12 +31,16 @@ export const reclaimBatches = sql('reclaimBatches')`
       CASE WHEN h.cancel IS NULL THEN 'lost' ELSE 'cancelled' END, h.slot, h.enqueued_at, h.claimed_at, m.at, $1,
       CASE WHEN h.cancel IS NULL THEN 'WORKER_LOST' ELSE 'CANCELLED' END, coalesce(h.cancel, $2), h.payload
     FROM held h CROSS JOIN moment m
+  ), returned AS (
+    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
+      fence, attempt, losses, payload_override)
+    SELECT execution_id, job_id, version, tenant_id, kind, 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1,
+      payload
+    FROM held WHERE cancel IS NULL
   )
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    fence, attempt, losses, payload_override)
-  SELECT execution_id, job_id, version, tenant_id, kind, 'ready', route, lane, priority, slot, enqueued_at, rank, 1, 1, 1,
-    payload
-  FROM held WHERE cancel IS NULL`
+  SELECT h.execution_id, h.kind, h.route, 1 AS attempt, h.enqueued_at, m.at AS recorded_at, h.cancel IS NOT NULL AS final,
+    CASE WHEN h.cancel IS NULL THEN 'lost' ELSE 'cancelled' END AS outcome
+  FROM held h CROSS JOIN moment m`
 
 export const reclaimLive = sql('reclaimLive')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), held AS MATERIALIZED (
@@ -70,9 +74,14 @@ export const reclaimLive = sql('reclaimLive')`
         THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END, h.run_id
     FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
     WHERE h.dead
+  ), returned AS (
+    UPDATE live l SET state = 'ready', losses = l.losses + 1, host = h.host_then, ${atRest}
+    FROM held h WHERE l.execution_id = h.execution_id AND NOT h.dead AND h.cancelled_at IS NULL
   )
-  UPDATE live l SET state = 'ready', losses = l.losses + 1, host = h.host_then, ${atRest}
-  FROM held h WHERE l.execution_id = h.execution_id AND NOT h.dead AND h.cancelled_at IS NULL`
+  SELECT h.execution_id, h.kind, h.route, h.attempt, h.enqueued_at, m.at AS recorded_at,
+    h.dead OR h.cancelled_at IS NOT NULL AS final,
+    CASE WHEN h.cancelled_at IS NULL THEN 'lost' ELSE 'cancelled' END AS outcome
+  FROM held h CROSS JOIN moment m`
 
 export const deleteReclaimed = sql('deleteReclaimed')`DELETE FROM workers WHERE worker_id = $1`
 

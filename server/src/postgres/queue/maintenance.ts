@@ -1,11 +1,10 @@
 // Maintenance on PostgreSQL.
-
-import type { Executor } from '../../domain/jobs/job.ts'
+import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import type { ExecutionKind, LiveState } from '../../domain/queue/execution.ts'
 import type { Beat } from '../../domain/queue/lease-watch.ts'
 import type { KeyCounts, WaitingJob } from '../../domain/queue/release.ts'
 import { lossesMax, type RetryPolicy, workerLostMessage } from '../../domain/queue/retry.ts'
-import { serverRoute } from '../../domain/queue/route.ts'
+import { executorOfRoute } from '../../domain/queue/route.ts'
 import { workersMax } from '../../domain/queue/worker.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
@@ -14,6 +13,7 @@ import type { Database } from '../connection/database.ts'
 import { toEndingItem } from './ending-item.ts'
 import * as statements from './maintenance.sql.ts'
 import { releaseJobs } from './release.ts'
+import { type SettledRow, toSettled } from './settled-row.ts'
 import { selectBeats } from './workers.sql.ts'
 
 const noJob = '00000000-0000-0000-0000-000000000000'
@@ -36,15 +36,16 @@ export class PostgresMaintenance implements Maintenance {
 
   // The worker row is locked first, and what it holds is read in statements after that: a claim that came between
   // would be missed by one statement's snapshot.
-  reclaim({ workerId, beats }: Beat): Promise<'reclaimed' | 'alive'> {
+  reclaim({ workerId, beats }: Beat): Promise<SettledAttempt[] | 'alive'> {
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const { count } = await queries.query(statements.lockSilentWorker, [workerId, beats])
         if (count === 0) return 'alive'
-        await queries.query(statements.reclaimBatches, [workerId, workerLostMessage])
-        await queries.query(statements.reclaimLive, [workerId, workerLostMessage, lossesMax])
+        const values = [workerId, workerLostMessage]
+        const batched = await queries.query<ReclaimedRow>(statements.reclaimBatches, values)
+        const live = await queries.query<ReclaimedRow>(statements.reclaimLive, [...values, lossesMax])
         await queries.query(statements.deleteReclaimed, [workerId])
-        return 'reclaimed'
+        return [...batched.rows, ...live.rows].map((row) => toSettled(row, row.outcome, row.final))
       }),
     )
   }
@@ -101,7 +102,8 @@ function toOverdue(row: OverdueRow): Overdue {
     executionId: row.execution_id,
     jobId: row.job_id,
     kind: row.kind,
-    executor: executorOf(row.route),
+    // Not from what it executes: that has the payload in it.
+    executor: executorOfRoute(row.route),
     enqueuedAt: row.enqueued_at,
     state: row.state,
     attempt: row.attempt,
@@ -117,10 +119,9 @@ function toOverdue(row: OverdueRow): Overdue {
   }
 }
 
-/** Not from what it executes: that has the payload in it. */
-function executorOf(route: string): Executor {
-  const [kind] = route.split(' ', 1)
-  return kind === serverRoute ? 'http' : (kind as Executor)
+interface ReclaimedRow extends SettledRow {
+  outcome: 'lost' | 'cancelled'
+  final: boolean
 }
 
 interface OverdueRow {

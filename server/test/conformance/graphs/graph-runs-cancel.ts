@@ -193,7 +193,14 @@ function testParts(name: string, setup: Setup): void {
       value: await graphRuns.cancel(target),
       reply: null,
     }))
-    assert.deepEqual(outcome, { kind: 'done', value: { kind: 'cancelled' } })
+    assert(outcome.kind === 'done' && outcome.value.kind === 'cancelled')
+    assert.deepEqual(
+      outcome.value.settled.map(({ outcome: how, attempt, isFinal }) => [how, attempt, isFinal]),
+      [
+        ['cancelled', 0, true],
+        ['cancelled', 0, true],
+      ],
+    )
     assert.deepEqual(await g.get(runId), before)
   })
 }

@@ -67,8 +67,8 @@ export async function makeGraph<S extends Scenario>(
   }
 
   /** Takes all runs as far as they go; what came of it in all. */
-  async function step(): Promise<Stepped> {
-    const sum: Stepped = { ready: 0, waiting: false, cancelled: false, over: [] }
+  async function step(): Promise<Omit<Stepped, 'settled'>> {
+    const sum: Omit<Stepped, 'settled'> = { ready: 0, waiting: false, cancelled: false, over: [] }
     for (let rounds = 0; ; rounds++) {
       assert(rounds < 100, 'runs go on for ever')
       const runIds = await s.runSteps.findNoted(100, rounds === 0)
@@ -145,7 +145,7 @@ export async function makeGraph<S extends Scenario>(
   })
 
   /** The same, and all that comes of it. */
-  async function finish(runId: string, name: string, how: End | Ending = 'succeeded'): Promise<Stepped> {
+  async function finish(runId: string, name: string, how: End | Ending = 'succeeded') {
     await end(runId, name, how)
     return step()
   }
@@ -156,8 +156,10 @@ export async function makeGraph<S extends Scenario>(
     return (await s.control.cancel(target)).kind
   }
 
-  const cancel = (runId: string, message = 'stop') =>
-    s.graphRuns.cancel({ tenantId: defaultTenantId, runId, message })
+  const cancel = async (runId: string, message = 'stop') => {
+    const outcome = await s.graphRuns.cancel({ tenantId: defaultTenantId, runId, message })
+    return outcome.kind === 'finished' ? outcome : { kind: outcome.kind }
+  }
 
   const resume = (runId: string) => s.graphRuns.resume({ tenantId: defaultTenantId, runId, ...tools })
 

@@ -44,7 +44,11 @@ function testStates(name: string, setup: Setup): void {
         assert.equal(await s.tryFire(job, 9), 'overlap')
         return
       }
-      assert.deepEqual(await cancel(s, executionId), { kind: 'cancelled', jobId: job.jobId })
+      const outcome = await cancel(s, executionId)
+      assert(outcome.kind === 'cancelled' && outcome.settled !== null)
+      const { kind, executor, outcome: how, isFinal } = outcome.settled
+      assert.deepEqual([outcome.jobId, outcome.settled.executionId], [job.jobId, executionId])
+      assert.deepEqual([kind, executor, how, isFinal], [before.kind, 'http', 'cancelled', true])
       const view = await s.view(executionId)
       assert.deepEqual([view.status, view.attempt], ['CANCELLED', before.attempt])
       await s.maintenance.wake(10)
@@ -111,8 +115,12 @@ function testStates(name: string, setup: Setup): void {
     }
     const executionId = await s.trigger(job)
     const both = await Promise.all([cancel(s, executionId), cancel(s, executionId)])
-    const again = { kind: 'cancelled', jobId: job.jobId }
-    assert.deepEqual([...both, await cancel(s, executionId)], [again, again, again])
+    const all = [...both, await cancel(s, executionId)]
+    assert.deepEqual(
+      all.map((one) => one.kind),
+      ['cancelled', 'cancelled', 'cancelled'],
+    )
+    assert.equal(all.filter((one) => one.kind === 'cancelled' && one.settled !== null).length, 1)
     assert.equal((await s.list(job, { status: 'CANCELLED' })).total, 1)
   })
 

@@ -10,7 +10,14 @@ import type { StoreScenario } from '../stores.ts'
 import { assertWithin, during } from './held.ts'
 
 async function reclaim(s: Scenario, workerId: string): Promise<void> {
-  assert.equal(await s.maintenance.reclaim({ workerId, beats: 0 }), 'reclaimed')
+  const settled = await s.maintenance.reclaim({ workerId, beats: 0 })
+  assert(settled !== 'alive')
+  // Each attempt that it says it held is on record.
+  for (const { executionId, attempt, outcome, isFinal } of settled) {
+    const view = await s.view(executionId)
+    assert.equal(view.attempts.find((one) => one.attempt === attempt)?.outcome, outcome)
+    assert.equal(['FAILED', 'CANCELLED'].includes(view.status), isFinal, view.status)
+  }
 }
 
 /** Triggers a job, and loses as many workers under it. */

@@ -139,7 +139,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
     const found = await s.control.findUnended({ ...allExecutions, jobId })
     assert.deepEqual(found.executionIds, [executionId])
     const many = { tenantId, executionIds: [executionId], message: 'All of it.' }
-    assert.deepEqual(await s.control.cancelMany(many), { cancelled: 0, cancelling: 1 })
+    assert.deepEqual(await s.control.cancelMany(many), { cancelled: [], cancelling: 1 })
     assert.equal(await s.statusOf(executionId), 'CANCELLING')
   })
 

@@ -1,5 +1,5 @@
 // "Did you mean": the nearest of the words there are.
-import { editDistance } from '@carillon/server/lib/edit-distance.ts'
+import { editDistance } from './edit-distance.ts'
 
 /** Null: nothing is near enough to be meant. */
 function nearestOf(word: string, candidates: Iterable<string>): string | null {

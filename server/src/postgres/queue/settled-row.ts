@@ -1,0 +1,32 @@
+// Attempts that a statement recorded by itself, as it returns them.
+import type { SettledAttempt } from '../../domain/queue/attempt.ts'
+import type { ExecutionKind } from '../../domain/queue/execution.ts'
+import { executorOfRoute } from '../../domain/queue/route.ts'
+import type { EpochMs } from '../../lib/time/epoch.ts'
+
+export interface SettledRow {
+  execution_id: string
+  kind: ExecutionKind
+  route: string
+  attempt: number
+  enqueued_at: EpochMs
+  recorded_at: EpochMs
+}
+
+export function toSettled(
+  row: SettledRow,
+  outcome: SettledAttempt['outcome'],
+  isFinal = true,
+): SettledAttempt {
+  return {
+    executionId: row.execution_id,
+    attempt: row.attempt,
+    kind: row.kind,
+    // Not from what it executes: that has the payload in it.
+    executor: executorOfRoute(row.route),
+    outcome,
+    isFinal,
+    enqueuedAt: row.enqueued_at,
+    recordedAt: row.recorded_at,
+  }
+}
