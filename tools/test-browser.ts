@@ -41,7 +41,8 @@ const { status } = spawnSync(
     '--test-reporter=spec',
     '--test-reporter-destination=stdout',
     '--test-reporter=./tools/closing-line.ts',
-    '--test-reporter-destination=stdout',
+    // `npm run test:rest` reads it there, and adds it to its own.
+    `--test-reporter-destination=${process.env['CARILLON_TEST_COUNTS'] ?? 'stdout'}`,
     ...(chosen.length > 0 ? chosen : ['dashboard/test/*.browser.ts']),
   ],
   {

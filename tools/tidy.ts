@@ -39,6 +39,7 @@ const packages: Record<string, readonly string[]> = {
   'server/src/demo': ['@carillon/contract'],
   'server/src/api': [
     'fastify',
+    '@fastify/fast-json-stringify-compiler',
     '@fastify/swagger',
     'ajv',
     'ajv-formats',

@@ -5,7 +5,8 @@ import { existsSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import test from 'node:test'
 import { promisify } from 'node:util'
-import { kill, launcher, makeDataDir, Program, untilGone } from '../../server/test/e2e/program.ts'
+import { makeDataDir } from '../../server/test/data-dir.ts'
+import { kill, launcher, Program, untilGone } from '../../server/test/e2e/program.ts'
 
 const root = join(import.meta.dirname, '../..')
 const run = promisify(execFile)

@@ -1,7 +1,8 @@
 // The command in this process: what it prints and how it ends, with a terminal or without.
 import { Readable, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
-import { makeDataDir, Program } from '../../server/test/e2e/program.ts'
+import { makeDataDir } from '../../server/test/data-dir.ts'
+import { Program } from '../../server/test/e2e/program.ts'
 import type { Io } from '../src/io.ts'
 import { run } from '../src/run.ts'
 

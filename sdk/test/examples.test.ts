@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
+import { makeDataDir } from '../../server/test/data-dir.ts'
 import { until } from '../../server/test/e2e/api.ts'
-import { makeDataDir, Program } from '../../server/test/e2e/program.ts'
+import { Program } from '../../server/test/e2e/program.ts'
 import { createClient } from '../src/client.ts'
 import { Example } from './example.ts'
 

@@ -8,8 +8,12 @@ import { realTimers } from '../src/lib/time/timers.ts'
 import { Database, type DatabaseAddress } from '../src/postgres/connection/database.ts'
 import { cleanUp } from './cleanup.ts'
 
-export const POSTGRES_VERSIONS = [15, 18] as const
-export type PostgresVersion = (typeof POSTGRES_VERSIONS)[number]
+export type PostgresVersion = 15 | 18
+
+const chosen = process.env['CARILLON_TEST_POSTGRES']?.split(',').map(Number)
+
+/** The versions of this run: both, unless the environment names one (`npm test`: 18, `npm run test:rest`: 15). */
+export const POSTGRES_VERSIONS = ([15, 18] as const).filter((version) => chosen?.includes(version) ?? true)
 
 export const templateName = 'carillon_template'
 
@@ -66,10 +70,15 @@ export function openDatabase(
 
 /** A plain session beside the pool: to look, to lock, to kill. */
 export async function connect(t: TestContext, address: TestAddress): Promise<pg.Client> {
-  const client = new pg.Client({ host: address.socketDir, user: 'postgres', database: address.database })
+  const client = await openClient(address)
+  cleanUp(t, () => client.end())
+  return client
+}
+
+export async function openClient({ socketDir, database }: TestAddress, name = ''): Promise<pg.Client> {
+  const client = new pg.Client({ host: socketDir, user: 'postgres', database, application_name: name })
   client.on('error', () => {})
   await client.connect()
-  cleanUp(t, () => client.end())
   return client
 }
 

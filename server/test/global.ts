@@ -1,12 +1,12 @@
-// Before all tests: one real PostgreSQL of each supported end (15 and 18) from npm packages, through our own
-// embedded engine, with the migrated schema as a template. After them: both stopped, their data removed.
-import { mkdtemp, rm, statfs } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+// Before all tests: one real PostgreSQL of each version of this run (15, 18 or both) from npm packages, through our own
+// embedded engine, with the migrated schema as a template. After them: stopped, their data removed.
+import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import pg from 'pg'
 import { EmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.ts'
 import { realTimers } from '../src/lib/time/timers.ts'
 import { migrate } from '../src/postgres/connection/migrate.ts'
+import { makeTemporaryDir, setTemplate } from './data-dir.ts'
 import {
   POSTGRES_VERSIONS,
   type PostgresVersion,
@@ -16,7 +16,6 @@ import {
 } from './database.ts'
 
 const clock = { monotonicMs: () => performance.now() }
-const freeBytesMin = 2 * 1024 ** 3
 const servers: { postgres: EmbeddedPostgres; dir: string }[] = []
 
 export async function globalSetup(): Promise<void> {
@@ -32,32 +31,32 @@ export async function globalTeardown(): Promise<void> {
   )
 }
 
-/** Memory where there is enough of it: a new database takes 15 ms there and up to 300 ms on a busy disk. */
-async function fastestDir(): Promise<string> {
-  const memory = '/dev/shm'
-  const freeBytes = await statfs(memory).then(
-    ({ bavail, bsize }) => bavail * bsize,
-    () => 0,
-  )
-  return freeBytes > freeBytesMin ? memory : tmpdir()
-}
-
 async function start(version: PostgresVersion) {
-  const dir = await mkdtemp(join(await fastestDir(), `carillon-test-${version}-`))
-  const postgres = await EmbeddedPostgres.open(
-    { clock, timers: realTimers },
-    // The data is thrown away, so it need not survive a power cut.
-    { dataDir: dir, packageName: packageOf(version), settings: { fsync: 'off', max_connections: '300' } },
-  )
+  const dir = await makeTemporaryDir(`carillon-test-${version}-`)
+  const open = () =>
+    EmbeddedPostgres.open(
+      { clock, timers: realTimers },
+      // The data is thrown away, so it need not survive a power cut.
+      { dataDir: dir, packageName: packageOf(version), settings: { fsync: 'off', max_connections: '300' } },
+    )
+  let postgres = await open()
   const { socketDir } = postgres
-  const client = new pg.Client({ host: socketDir, user: 'postgres', database: 'postgres' })
+  const database = 'carillon'
+  const { signal } = new AbortController()
+  await migrate({ clock, timers: realTimers, signal }, { socketDir, database })
+  // The embedded PostgreSQL of servers that tests start.
+  if (version === 18) {
+    await postgres[Symbol.asyncDispose]()
+    const template = join(dir, 'template')
+    await mkdir(template)
+    await setTemplate(dir, template)
+    postgres = await open()
+  }
+  const client = new pg.Client({ host: postgres.socketDir, user: 'postgres', database: 'postgres' })
   await client.connect()
-  await client.query(`CREATE DATABASE ${templateName}`)
+  // Its copies are made faster than those of a database that somebody uses.
+  await client.query(`CREATE DATABASE ${templateName} TEMPLATE ${database} STRATEGY FILE_COPY`)
   await client.end()
-  await migrate(
-    { clock, timers: realTimers, signal: new AbortController().signal },
-    { socketDir, database: templateName },
-  )
-  process.env[socketDirVariable(version)] = socketDir
+  process.env[socketDirVariable(version)] = postgres.socketDir
   return { postgres, dir }
 }

@@ -70,6 +70,7 @@ import {
   sendProblem,
 } from './http/problem.ts'
 import { limitRate } from './http/rate-limit.ts'
+import { buildSerializer } from './http/serializers.ts'
 import { createValidatorCompiler } from './http/validators.ts'
 import { activityRoutes } from './insights/activity.ts'
 import { forecastRoutes } from './insights/forecast.ts'
@@ -149,6 +150,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
     // Ours below answers with a problem document instead.
     return503OnClosing: false,
     routerOptions: { maxParamLength: paramLengthMax },
+    schemaController: { compilersFactory: { buildSerializer } },
     http: {
       maxHeaderSize: headerBytesMax,
       requireHostHeader: false,

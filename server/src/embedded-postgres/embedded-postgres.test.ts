@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { cp, mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { cp, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test, { after, before, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import pg from 'pg'
 import { cleanUp } from '../../test/cleanup.ts'
+import { copyPostgres, makeTemporaryDir } from '../../test/data-dir.ts'
 import { StopRequested } from '../lib/operating-error.ts'
 import { realTimers } from '../lib/time/timers.ts'
 import { postgresReady } from '../telemetry/events.ts'
@@ -26,14 +26,14 @@ const holder = join(import.meta.dirname, '../../test/embedded-holder.ts')
 // An initialised directory to copy: initdb takes a second, a copy a tenth.
 let template: string
 before(async () => {
-  template = await mkdtemp(join(tmpdir(), 'carillon-embedded-'))
+  template = await makeTemporaryDir('carillon-embedded-')
   const embedded = await EmbeddedPostgres.open(deps, { dataDir: template })
   await embedded.stop(5_000)
 })
 after(() => rm(template, { recursive: true }))
 
 async function setup(t: TestContext, options: { empty?: boolean; within?: string } = {}) {
-  const parent = await mkdtemp(join(tmpdir(), 'carillon-embedded-'))
+  const parent = await makeTemporaryDir('carillon-embedded-')
   cleanUp(t, () => rm(parent, { recursive: true, maxRetries: 10 }))
   const dataDir = join(parent, options.within ?? 'data')
   const pgDir = join(dataDir, 'pg')
@@ -53,9 +53,7 @@ async function setup(t: TestContext, options: { empty?: boolean; within?: string
 
 async function copyTemplate(dataDir: string): Promise<void> {
   await mkdir(dataDir, { recursive: true, mode: 0o700 })
-  const copying = spawn('cp', ['-a', join(template, 'pg'), dataDir])
-  const [code] = await once(copying, 'exit')
-  assert.equal(code, 0)
+  await copyPostgres(template, dataDir)
 }
 
 /** Another process that holds the directory; says `ready`, or why it could not. */

@@ -42,7 +42,8 @@ import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
 import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
 import { PostgresPlannedJobs } from '../../src/postgres/scheduling/planned-jobs.ts'
 import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
-import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../database.ts'
+import { POSTGRES_VERSIONS, type PostgresVersion } from '../database.ts'
+import { openKeptPool, useKeptDatabase } from '../kept-database.ts'
 import { openMemory } from './open-memory.ts'
 import { createScenario, type StorePorts } from './scenario.ts'
 
@@ -98,7 +99,10 @@ export async function openPostgres(
   t: TestContext,
   version: PostgresVersion,
 ): Promise<StoreBundle & { client: pg.Client }> {
-  const { database, client } = await useDatabase(t, { version })
+  const { sessions: database, client } = await useKeptDatabase(t, version, {
+    name: 'stores',
+    open: openKeptPool,
+  })
   const workers = new PostgresWorkers(database)
   const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
   return {

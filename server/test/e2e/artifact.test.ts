@@ -4,8 +4,9 @@ import { hash } from 'node:crypto'
 import test, { type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { packTar, type TarPart } from '../bundle.ts'
+import { makeDataDir } from '../data-dir.ts'
 import { callApi, type ExecutionItem, until } from './api.ts'
-import { makeDataDir, Program } from './program.ts'
+import { Program } from './program.ts'
 
 interface Attempted extends ExecutionItem {
   attempts: { attempt_number: number; error: { type: string; message: string } | null; result: unknown }[]

@@ -1,8 +1,9 @@
 // Cancelling what runs, over HTTP, against a real target: one outcome, and the same answer for everybody who asks.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { type Api, callApi, type ExecutionItem, until, untilStatus } from './api.ts'
-import { makeDataDir, Program } from './program.ts'
+import { Program } from './program.ts'
 import { startReceiver } from './receiver.ts'
 
 interface Cancelled {

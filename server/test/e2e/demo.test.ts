@@ -1,9 +1,10 @@
 // `--demo` as somebody meets it who wants to look around: a world that moves, made once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { connect, createDatabase } from '../database.ts'
 import { type Api, callApi, type ExecutionItem, until } from './api.ts'
-import { makeDataDir, Program } from './program.ts'
+import { Program } from './program.ts'
 
 const dayMs = 86_400_000
 

@@ -7,8 +7,9 @@ import { join } from 'node:path'
 import test from 'node:test'
 import pg from 'pg'
 import { cleanUp } from '../cleanup.ts'
+import { makeDataDir } from '../data-dir.ts'
 import { type Api, callApi, type ExecutionItem, until, untilStatus } from './api.ts'
-import { kill, makeDataDir, Program, untilGone } from './program.ts'
+import { kill, Program, untilGone } from './program.ts'
 import { startReceiver } from './receiver.ts'
 
 interface Job {

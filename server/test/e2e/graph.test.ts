@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { type Api, callApi, until } from './api.ts'
-import { kill, makeDataDir, Program } from './program.ts'
+import { kill, Program } from './program.ts'
 import { type Call, startReceiver } from './receiver.ts'
 
 interface RunShown {

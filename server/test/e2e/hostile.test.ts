@@ -2,8 +2,9 @@
 import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import test from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { callApi, type ExecutionItem, until } from './api.ts'
-import { makeDataDir, Program } from './program.ts'
+import { Program } from './program.ts'
 import { type Call, startReceiver } from './receiver.ts'
 
 const chunk = Buffer.alloc(64 * 1024, 'x')

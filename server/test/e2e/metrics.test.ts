@@ -1,8 +1,9 @@
 // What a start with several processes says of itself at one /metrics.
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { type Api, callApi, type ExecutionItem, until, untilStatus } from './api.ts'
-import { describeProcess, kill, makeDataDir, Program } from './program.ts'
+import { describeProcess, kill, Program } from './program.ts'
 import { startReceiver } from './receiver.ts'
 
 interface Attempted extends ExecutionItem {

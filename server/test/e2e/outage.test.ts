@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { callApi, type ExecutionItem, until } from './api.ts'
-import { kill, makeDataDir, Program } from './program.ts'
+import { kill, Program } from './program.ts'
 import { startReceiver } from './receiver.ts'
 
 test('while PostgreSQL is away the API answers 503; then jobs fire on and what was acknowledged is there', async (t) => {

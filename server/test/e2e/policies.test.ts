@@ -3,8 +3,9 @@ import assert from 'node:assert/strict'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import test, { type TestContext } from 'node:test'
 import { realTimers } from '../../src/lib/time/timers.ts'
+import { makeDataDir } from '../data-dir.ts'
 import { type Api, callApi, until } from './api.ts'
-import { kill, makeDataDir, Program, untilGone } from './program.ts'
+import { kill, Program, untilGone } from './program.ts'
 import { type Call, startReceiver } from './receiver.ts'
 
 interface Slot {

@@ -2,8 +2,6 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { checkoutDir } from '../../src/config/read.ts'
@@ -23,12 +21,6 @@ export interface ProgramOptions {
 }
 
 export const launcher = join(checkoutDir, 'cli/bin/carillon.js')
-
-export async function makeDataDir(t: TestContext): Promise<string> {
-  const dir = await mkdtemp(join(tmpdir(), 'carillon-e2e-'))
-  cleanUp(t, () => rm(dir, { recursive: true, maxRetries: 10 }))
-  return join(dir, 'data')
-}
 
 export class Program {
   readonly child: ChildProcess

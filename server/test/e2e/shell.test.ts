@@ -4,8 +4,9 @@ import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { membersOf } from '../commands.ts'
+import { makeDataDir } from '../data-dir.ts'
 import { type Api, callApi, type ExecutionItem, until, untilStatus } from './api.ts'
-import { makeDataDir, Program } from './program.ts'
+import { Program } from './program.ts'
 import { startReceiver } from './receiver.ts'
 
 interface Attempted extends ExecutionItem {

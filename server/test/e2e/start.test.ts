@@ -7,12 +7,13 @@ import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { createClient } from '@carillon/sdk'
 import { realTimers } from '../../src/lib/time/timers.ts'
+import { makeDataDir, makeEmptyDataDir } from '../data-dir.ts'
 import { createDatabase, POSTGRES_VERSIONS } from '../database.ts'
 import { EventReader } from '../event-reader.ts'
-import { describeProcess, kill, makeDataDir, Program, untilGone } from './program.ts'
+import { describeProcess, kill, Program, untilGone } from './program.ts'
 
-async function setup(t: TestContext) {
-  const dataDir = await makeDataDir(t)
+async function setup(t: TestContext, make = makeDataDir) {
+  const dataDir = await make(t)
   const start = (env: Record<string, string> = {}) => new Program(t, { dataDir, env })
   return { dataDir, start }
 }
@@ -22,7 +23,7 @@ async function isReady(url: string): Promise<boolean> {
 }
 
 test('the console says where the API is, where the data is and which key to use, and it is true', async (t) => {
-  const { dataDir, start } = await setup(t)
+  const { dataDir, start } = await setup(t, makeEmptyDataDir)
   const program = start({ CARILLON_PROCESSES: '1' })
   const url = await program.ready()
   assert(await isReady(url))
@@ -103,7 +104,7 @@ test('a second Ctrl-C, later, ends everything at once', async (t) => {
 })
 
 test('after kill -9 of our process alone nothing is left, and the next start works at once', async (t) => {
-  const { start } = await setup(t)
+  const { start } = await setup(t, makeEmptyDataDir)
   const first = start()
   await first.ready()
   const tree = first.tree()
@@ -150,7 +151,7 @@ test('a port in use stops the start with advice and leaves nothing running', asy
 })
 
 test('a misspelt variable stops the start by its name', async (t) => {
-  const { dataDir, start } = await setup(t)
+  const { dataDir, start } = await setup(t, makeEmptyDataDir)
   const program = start({ CARILLON_PROT: '1' })
   assert.equal(await program.exit, 1)
   assert.match(program.stderr, /CARILLON_PROT is not a setting\. Did you mean CARILLON_PORT\?/)
@@ -202,7 +203,7 @@ function isChild(pid: number): boolean {
 
 for (const version of POSTGRES_VERSIONS) {
   test(`an external PostgreSQL ${version} is migrated and used, and nothing embedded is started`, async (t) => {
-    const { dataDir, start } = await setup(t)
+    const { dataDir, start } = await setup(t, makeEmptyDataDir)
     const { socketDir, database } = await createDatabase(t, { version, template: 'empty' })
     const databaseUrl = `postgres://postgres@localhost/${database}?host=${encodeURIComponent(socketDir)}`
     const program = start({ CARILLON_DATABASE_URL: databaseUrl, CARILLON_PROCESSES: '1' })

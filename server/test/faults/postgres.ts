@@ -1,20 +1,18 @@
 // A PostgreSQL of a test's own on a loopback port, to be stopped, killed and started again.
 import assert from 'node:assert/strict'
-import { mkdir, mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import type { TestContext } from 'node:test'
 import pg from 'pg'
 import { type Binaries, embeddedPackageName, prepareBinaries } from '../../src/embedded-postgres/binaries.ts'
-import { ensureInitialised } from '../../src/embedded-postgres/data-directory.ts'
 import { isAlive, type Leash } from '../../src/embedded-postgres/leash.ts'
 import { findPostmaster, startPostgres, stopPostgres } from '../../src/embedded-postgres/postmaster.ts'
 import { chooseUser, type SystemUser } from '../../src/embedded-postgres/system-user.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
-import { migrate } from '../../src/postgres/connection/migrate.ts'
 import { cleanUp } from '../cleanup.ts'
+import { makeDataDir } from '../data-dir.ts'
 import { until } from '../e2e/api.ts'
 import { watchFlags } from '../races/invariants.ts'
 
@@ -39,21 +37,15 @@ const settingsOfAll = {
 
 /** Running, with our schema. */
 export async function startOwnPostgres(t: TestContext): Promise<OwnPostgres> {
-  const dir = await mkdtemp(join(tmpdir(), 'carillon-faults-'))
-  cleanUp(t, () => rm(dir, { recursive: true, maxRetries: 10 }))
-  const pgDir = join(dir, 'data', 'pg')
-  await mkdir(join(dir, 'data'), { mode: 0o700 })
+  const dataDir = await makeDataDir(t)
+  const dir = dirname(dataDir)
+  const pgDir = join(dataDir, 'pg')
   const user = await chooseUser(pgDir)
   const binaries = await prepareBinaries(embeddedPackageName(), user, dir)
-  await ensureInitialised(pgDir, user, binaries)
   const logFile = join(dir, 'postgres.log')
   const postgres = new OwnPostgres({ pgDir, logFile, user, binaries }, await findFreePort())
   cleanUp(t, () => postgres.stop())
   await postgres.start()
-  await postgres.run('postgres', `CREATE DATABASE ${databaseName}`)
-  const clock = { monotonicMs: () => performance.now() }
-  const { signal } = new AbortController()
-  await migrate({ clock, timers: realTimers, signal }, { url: postgres.url() })
   await watchFlags(await postgres.connect(t))
   return postgres
 }

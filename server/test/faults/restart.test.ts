@@ -2,8 +2,9 @@
 // each slot runs once, no process ends, and all goes on by itself.
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { makeDataDir } from '../data-dir.ts'
 import { callApi } from '../e2e/api.ts'
-import { makeDataDir, Program } from '../e2e/program.ts'
+import { Program } from '../e2e/program.ts'
 import { startReceiver } from '../e2e/receiver.ts'
 import { assertWhole } from '../races/invariants.ts'
 import {

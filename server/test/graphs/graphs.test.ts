@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { NodeState } from '../../src/domain/graphs/graph-run.ts'
 import type { RunView } from '../../src/ports/graph-runs.ts'
+import { POSTGRES_VERSIONS } from '../database.ts'
 import { Dice } from '../fuzz/dice.ts'
 import { GraphDrive, type NodeScript, type Track } from './graph-drive.ts'
 import { type GraphStore, openOnMemory, openOnPostgres, type RecordedAttempt } from './graph-store.ts'
@@ -16,12 +17,10 @@ interface NodeRecord {
   executions: string[][]
 }
 
-const STORES: readonly [name: string, open: (t: TestContext) => Promise<GraphStore>][] = [
-  ['memory', openOnMemory],
-  ['PostgreSQL 15', (t) => openOnPostgres(t, 15)],
-  ['PostgreSQL 18', (t) => openOnPostgres(t, 18)],
-]
-const [onMemory, , onPostgres18] = STORES.map(([, open]) => open)
+const STORES: [name: string, open: (t: TestContext) => Promise<GraphStore>][] = [['memory', openOnMemory]]
+for (const version of POSTGRES_VERSIONS)
+  STORES.push([`PostgreSQL ${version}`, (t) => openOnPostgres(t, version)])
+const onPostgres18 = (t: TestContext) => openOnPostgres(t, 18)
 
 const calm: NodeScript = { fate: 'succeeded', losses: 0 }
 
@@ -63,8 +62,8 @@ for (const shape of [chain(200), fan(200)]) {
 // A hundred in all; in parts, because a test may not take long.
 for (const seed of [1, 2, 3, 4]) {
   test(`random graphs ${seed} have the same records in memory and on PostgreSQL, and are resumed to a good end`, async (t) => {
-    const inMemory = await playMany(await onMemory!(t), seed)
-    const onPostgres = await playMany(await onPostgres18!(t), seed)
+    const inMemory = await playMany(await openOnMemory(), seed)
+    const onPostgres = await playMany(await onPostgres18(t), seed)
     assert.deepEqual(onPostgres.first, inMemory.first)
     assert.deepEqual(onPostgres.resumed, inMemory.resumed)
   })

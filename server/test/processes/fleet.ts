@@ -3,9 +3,10 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type pg from 'pg'
+import { makeEmptyDataDir } from '../data-dir.ts'
 import { connect, createDatabase } from '../database.ts'
 import { type Api, callApi, until } from '../e2e/api.ts'
-import { makeDataDir, Program } from '../e2e/program.ts'
+import { Program } from '../e2e/program.ts'
 
 export const fleetKey = 'crl_one_key_for_all_of_them'
 
@@ -62,7 +63,7 @@ export async function createFleet(t: TestContext): Promise<Fleet> {
     client,
     async start(roles, { env = {}, handlers } = {}) {
       const program = new Program(t, {
-        dataDir: await makeDataDir(t),
+        dataDir: await makeEmptyDataDir(t),
         env: {
           CARILLON_DATABASE_URL: databaseUrl,
           CARILLON_API_KEY: fleetKey,

@@ -15,8 +15,7 @@ import { fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
 import { edit, remove } from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
-import { createPatientRace } from './patient-race.ts'
-import { hammer, openSession, type Race, rollDice, type Session } from './sessions.ts'
+import { createPatientRace, hammer, openSession, type Race, rollDice, type Session } from './sessions.ts'
 
 const after = (...jobs: NewJob[]) => jobs.map(({ jobId }) => ({ jobId, on: 'success' }) as const)
 

@@ -13,8 +13,7 @@ import { makeGraph } from '../conformance/graphs/graph-scenario.ts'
 import { pause, resume } from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
-import { createPatientRace } from './patient-race.ts'
-import { hammer, openSession, releaseAll, rollDice, type Session } from './sessions.ts'
+import { createPatientRace, hammer, openSession, releaseAll, rollDice, type Session } from './sessions.ts'
 
 const hammerMs = 3_000
 const names = ['a', 'r', 'b', 'c', 'd', 'e', 'f']

@@ -10,8 +10,8 @@ import { lockSilentWorker, reclaimLive } from '../../src/postgres/queue/maintena
 import { allTaken } from '../conformance/queue/held.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
-import { createPatientRace, hold, holdDelete } from './patient-race.ts'
-import type { Race, Session } from './sessions.ts'
+import { hold, holdDelete } from './patient-race.ts'
+import { createPatientRace, type Race, type Session } from './sessions.ts'
 
 /** All that a worker holds, the later ones first. */
 async function holdMarks(given: Race) {

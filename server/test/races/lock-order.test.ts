@@ -10,8 +10,8 @@ import { change, edit } from '../conformance/jobs/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
-import { createPatientRace, hold, holdDelete } from './patient-race.ts'
-import { openSession, type Race, releaseAll, type Session } from './sessions.ts'
+import { hold, holdDelete } from './patient-race.ts'
+import { createPatientRace, openSession, type Race, releaseAll, type Session } from './sessions.ts'
 
 /** A job of which an execution runs in a batch, for it came before the job got its policy, and a newer slot waits. */
 async function supersedeBatched({ s }: Race) {

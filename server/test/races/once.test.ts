@@ -19,7 +19,7 @@ import { cleanUp } from '../cleanup.ts'
 import { change, pause, remove } from '../conformance/jobs/changes.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
-import { createRace, hammer, openSession, type Race, type Session } from './sessions.ts'
+import { createPatientRace, createRace, hammer, openSession, type Race, type Session } from './sessions.ts'
 
 const reply: Reply = { status: 201, headers: { location: '/jobs/7' }, body: '{"a":1}' }
 const onceOf = (changes: Partial<Once> = {}): Once => ({
@@ -323,9 +323,7 @@ for (const version of POSTGRES_VERSIONS) {
 
   // A deadlock shows as a lock that is waited for too long: the server would look for one only after ten seconds.
   test(`PostgreSQL ${version}: together×trigger of the same jobs: neither waits for the other for ever`, async (t) => {
-    const { s, client, address, waiting } = await createRace(t, version)
-    await client.query(`ALTER DATABASE ${address.database} SET deadlock_timeout = '10s'`)
-    const [first, second] = [openSession(t, address), openSession(t, address)]
+    const { s, first, second, waiting } = await createPatientRace(t, version)
     const jobs = [await s.createJob(), await s.createJob(), await s.createJob()] as const
     const orderOf = ({ jobId }: NewJob) => ({ tenantId, jobId, executionId: s.ids.next(), lane: sharedLane })
     const triggers =

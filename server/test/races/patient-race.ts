@@ -1,16 +1,8 @@
-// Races in which a deadlock shows: as a lock that is waited for too long, for the server would look for one only after ten
-// seconds, and whoever met one would begin anew.
+// Sessions that lock the same batches in different orders.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { ClaimedBatch } from '../../src/ports/queue.ts'
-import type { PostgresVersion } from '../database.ts'
-import { createRace, openSession, type Race } from './sessions.ts'
-
-export async function createPatientRace(t: TestContext, version: PostgresVersion): Promise<Race> {
-  const race = await createRace(t, version)
-  await race.client.query(`ALTER DATABASE ${race.address.database} SET deadlock_timeout = '10s'`)
-  return { ...race, first: openSession(t, race.address), second: openSession(t, race.address) }
-}
+import { openSession, type Race } from './sessions.ts'
 
 /** A worker that holds two batches, of which the later by id lies first in the table, and two single executions. */
 export async function hold({ s }: Race) {

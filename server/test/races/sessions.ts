@@ -14,7 +14,7 @@ import { epochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Released } from '../../src/ports/maintenance.ts'
 import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
-import { Database, type Queries, type Rows } from '../../src/postgres/connection/database.ts'
+import type { Queries, Rows } from '../../src/postgres/connection/database.ts'
 import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
@@ -36,20 +36,59 @@ import { fireFast, fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
 import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
 import { cleanUp } from '../cleanup.ts'
 import { createScenario } from '../conformance/scenario.ts'
-import { connect, createDatabase, type PostgresVersion, type TestAddress } from '../database.ts'
+import type { PostgresVersion, TestAddress } from '../database.ts'
 import { Dice } from '../fuzz/dice.ts'
+import { KeptPool, keptName, type Recipe, useKeptDatabase } from '../kept-database.ts'
 import { watchFlags } from './invariants.ts'
 
 export type Race = Awaited<ReturnType<typeof createRace>>
 export type Session = ReturnType<typeof openSession>
 
 /** A scenario, two more sessions that can be held, and a plain one to look. */
-export async function createRace(t: TestContext, version: PostgresVersion = 18) {
-  const address = await createDatabase(t, { version })
-  const client = await connect(t, address)
-  await watchFlags(client)
+export function createRace(t: TestContext, version: PostgresVersion = 18) {
+  return startRace(t, version, { name: 'race', prepare: watchFlags, open: openThree })
+}
+
+/**
+ * A race in which a deadlock shows: as a lock that is waited for too long, for the server would look for one only after
+ * ten seconds, and a session that met one would begin anew.
+ */
+export function createPatientRace(t: TestContext, version: PostgresVersion) {
+  const prepare = async (client: pg.Client) => {
+    await watchFlags(client)
+    await client.query(`ALTER DATABASE ${client.database} SET deadlock_timeout = '10s'`)
+  }
+  return startRace(t, version, { name: 'patient race', prepare, open: openThree })
+}
+
+function openThree(address: TestAddress) {
+  const [s, first, second] = [
+    openHeld(address, keptName),
+    openHeld(address, keptName),
+    openHeld(address, keptName),
+  ]
+  const all = [s, first, second]
+  return {
+    s,
+    first,
+    second,
+    get areFree() {
+      return all.every((database) => database.areFree)
+    },
+    async [Symbol.asyncDispose]() {
+      await Promise.all(all.map((database) => database[Symbol.asyncDispose]()))
+    },
+  }
+}
+
+async function startRace(
+  t: TestContext,
+  version: PostgresVersion,
+  recipe: Recipe<ReturnType<typeof openThree>>,
+) {
+  const { address, client, sessions } = await useKeptDatabase(t, version, recipe)
   const s = await createScenario({
-    ...openSession(t, address),
+    ...sessionOn(sessions.s),
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
       return epochMs(Number(rows[0].now))
@@ -61,17 +100,24 @@ export async function createRace(t: TestContext, version: PostgresVersion = 18) 
     s,
     address,
     client,
-    first: openSession(t, address),
-    second: openSession(t, address),
+    first: sessionOn(sessions.first),
+    second: sessionOn(sessions.second),
     /** Until so many sessions wait for a lock. */
     waiting: (count = 1) => untilWaiting(client, count),
   }
 }
 
 export function openSession(t: TestContext, address: TestAddress, name = 'race') {
-  const deps = { timers: realTimers, random: realRandom }
-  const database = new HeldDatabase(deps, { name, address, connectionsMax: 8 })
+  const database = openHeld(address, name)
   cleanUp(t, () => database[Symbol.asyncDispose]())
+  return sessionOn(database)
+}
+
+function openHeld(address: TestAddress, name = 'race'): HeldDatabase {
+  return new HeldDatabase({ timers: realTimers, random: realRandom }, { name, address, connectionsMax: 8 })
+}
+
+function sessionOn(database: HeldDatabase) {
   const workers = new PostgresWorkers(database)
   return {
     database,
@@ -134,9 +180,14 @@ export interface Held {
 const reachMsMax = 20_000
 
 /** A database whose statements can be held. A single statement is then a transaction of its own. */
-class HeldDatabase extends Database {
+class HeldDatabase extends KeptPool {
   readonly #holds = new Map<string, Hold>()
   readonly #all: Hold[] = []
+
+  /** Also not when something is to be held. */
+  override get areFree(): boolean {
+    return super.areFree && this.#holds.size === 0
+  }
 
   hold({ name }: Sql, when: Hold['when']): Held {
     const hold: Hold = { when, reached: Promise.withResolvers(), resumed: Promise.withResolvers() }

@@ -2,9 +2,10 @@
 // the client's back. Query strings and path parameters are text, so there whole numbers and booleans are read from
 // it, strictly: ajv's own coercion takes "Infinity", "0x10" and " 5 " for numbers. Of the headers only those that the
 // schema names are looked at, under the names it gives them.
-import { Ajv, type AnySchemaObject } from 'ajv'
+import { Ajv, type AnySchemaObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
+import { OnceByText } from '../../lib/once-by-text.ts'
 
 const options = {
   coerceTypes: false,
@@ -17,11 +18,14 @@ const options = {
 
 type Fields = Record<string, unknown>
 
+const ajv = new Ajv(options)
+addFormats.default(ajv)
+/** Compiled once in a process: routes share schemas, and every app has the same ones. */
+const compiled = new OnceByText<ValidateFunction>()
+
 export function createValidatorCompiler(): FastifySchemaCompiler<AnySchemaObject> {
-  const ajv = new Ajv(options)
-  addFormats.default(ajv)
   return ({ schema, httpPart }) => {
-    const validate = ajv.compile(schema)
+    const validate = compiled.get(schema, () => ajv.compile(schema))
     if (httpPart === 'body') return validate
     const properties: Record<string, AnySchemaObject> = schema['properties'] ?? {}
     const judge = (data: Fields, read: Fields) =>

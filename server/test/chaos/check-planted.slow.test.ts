@@ -8,8 +8,9 @@ import { suite, type TestContext, test } from 'node:test'
 import type pg from 'pg'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import { cleanUp } from '../cleanup.ts'
+import { makeEmptyDataDir } from '../data-dir.ts'
 import { connect, createDatabase } from '../database.ts'
-import { launcher, makeDataDir, Program } from '../e2e/program.ts'
+import { launcher, Program } from '../e2e/program.ts'
 import { plantedVariable } from '../planted/planted-bug.ts'
 import { check } from './check.ts'
 import { type DriverOptions, startDriver } from './driver.ts'
@@ -132,7 +133,7 @@ async function setup(t: TestContext, bug: string) {
     async start(roles: string) {
       const program = new Program(t, {
         command: [process.execPath, '--import', register, launcher, 'start'],
-        dataDir: await makeDataDir(t),
+        dataDir: await makeEmptyDataDir(t),
         env: {
           [plantedVariable]: bug,
           CARILLON_DATABASE_URL: databaseUrl,

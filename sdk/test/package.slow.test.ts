@@ -9,7 +9,8 @@ import { delimiter, join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { cleanUp } from '../../server/test/cleanup.ts'
-import { makeDataDir, Program } from '../../server/test/e2e/program.ts'
+import { makeEmptyDataDir } from '../../server/test/data-dir.ts'
+import { Program } from '../../server/test/e2e/program.ts'
 import { Example } from './example.ts'
 import { readSteps } from './readme.ts'
 
@@ -43,7 +44,7 @@ async function install(t: TestContext): Promise<string> {
 }
 
 async function startServer(t: TestContext) {
-  const dataDir = await makeDataDir(t)
+  const dataDir = await makeEmptyDataDir(t)
   const program = new Program(t, { dataDir })
   return { url: await program.ready(), key: program.key(), dataDir }
 }

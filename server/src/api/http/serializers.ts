@@ -1,0 +1,16 @@
+// Compiles the schemas of answers into serializers, each schema once in a process: most routes share theirs, and every
+// app has the same ones.
+import { type SerializerFactory, SerializerSelector } from '@fastify/fast-json-stringify-compiler'
+import { OnceByText } from '../../lib/once-by-text.ts'
+
+type Compile = ReturnType<SerializerFactory>
+
+const build = SerializerSelector()
+const compilers = new OnceByText<Compile>()
+
+export const buildSerializer: SerializerFactory = (externalSchemas, options) =>
+  compilers.get(externalSchemas, () => {
+    const compile = build(externalSchemas, options)
+    const serializers = new OnceByText<ReturnType<Compile>>()
+    return (route) => serializers.get(route.schema, () => compile(route))
+  })
