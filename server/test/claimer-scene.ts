@@ -1,4 +1,5 @@
-// A claimer on a store in memory, whose answers come when a test says so: for tests of what happens beside a step.
+// A claimer on the memory store, whose answers come when a test says so: for tests of claims beside a pass of the claim
+// loop.
 import { sharedLane } from '../src/domain/queue/lane.ts'
 import { serverRoute } from '../src/domain/queue/route.ts'
 import type { DirectWorker } from '../src/ports/direct-dispatch.ts'
@@ -14,7 +15,7 @@ import { createVirtualWorld } from './virtual-world.ts'
 
 export const herd = 'the lane of a herd'
 
-/** Answers to claims, and to hand-backs, come when a test says so where it holds them. */
+/** Answers to claims, and to releases of unknown claims, wait where a test holds them. */
 export async function setupClaimer({ capacity = 800 } = {}) {
   const world = createVirtualWorld()
   const { store: _, ...ports } = createMemoryStore(world.clock)
@@ -22,16 +23,17 @@ export async function setupClaimer({ capacity = 800 } = {}) {
   const s = await createScenario({ ...ports, ids: world.ids, now })
   const { queue } = ports
   const orders: ClaimOrder[] = []
+  /** The executions in flight at each release of unknown claims. */
   const known: string[][] = []
-  const held: { lane: string; answer: PromiseWithResolvers<void> }[] = []
-  let handBack: Promise<void> = Promise.resolve()
+  const heldClaims: { lane: string; answer: PromiseWithResolvers<void> }[] = []
+  let release: Promise<void> = Promise.resolve()
   let look: Promise<void> = Promise.resolve()
   const claim = queue.claim.bind(queue)
   queue.claim = async (order): Promise<Claimed> => {
     if (order.singles !== true) orders.push(order)
     const claimed = await claim(order)
-    await held.find(({ lane }) => order.singles !== true && order.lanes.some((one) => one.lane === lane))
-      ?.answer.promise
+    const isHeld = ({ lane }: { lane: string }) => order.lanes.some((one) => one.lane === lane)
+    if (order.singles !== true) await heldClaims.find(isHeld)?.answer.promise
     return claimed
   }
   const waiting = queue.waiting.bind(queue)
@@ -42,7 +44,7 @@ export async function setupClaimer({ capacity = 800 } = {}) {
   }
   const releaseUnknown = queue.releaseUnknown.bind(queue)
   queue.releaseUnknown = async (id, ids) => {
-    await handBack
+    await release
     known.push(ids.toSorted())
     return releaseUnknown(id, ids)
   }
@@ -57,7 +59,7 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     { capacity },
   )
   let workerId: string | null = await s.addWorker()
-  const state = { isDraining: false, taken: 0, left: 0 }
+  const calls = { isDraining: false, onClaimed: 0, onClaimDue: 0 }
   const definitions = new Definitions(queue, '1.2.3')
   const prune = definitions.prune.bind(definitions)
   let prunes = 0
@@ -76,12 +78,12 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     isIsolated: false,
     workerId: () => workerId,
     isBackpressured: () => false,
-    isDraining: () => state.isDraining,
-    onTaken() {
-      state.taken += 1
+    isDraining: () => calls.isDraining,
+    onClaimed() {
+      calls.onClaimed += 1
     },
-    onLeft() {
-      state.left += 1
+    onClaimDue() {
+      calls.onClaimDue += 1
     },
   })
   async function fire(count: number, lane: string): Promise<string[]> {
@@ -89,43 +91,43 @@ export async function setupClaimer({ capacity = 800 } = {}) {
     for (let i = 0; i < count; i++) jobs.push(await s.createJob())
     return (await s.fireBatch(jobs, 0, { lane })).executionIds.toSorted()
   }
-  /** As whoever triggers does it, up to the commit. */
-  async function triggerFor(direct: DirectWorker, changes: Partial<NewJob> = {}): Promise<Claimed> {
+  /** Triggers a new job up to the commit, as the API does. */
+  async function triggerFor(worker: DirectWorker, changes: Partial<NewJob> = {}): Promise<Claimed> {
     const { tenantId, jobId } = await s.createJob(changes)
-    const { workerId, route } = direct
+    const { workerId, route } = worker
     const order = { tenantId, jobId, executionId: s.ids.next(), lane: sharedLane }
     const outcome = await s.jobs.trigger({ ...order, direct: { workerId, route } })
     const claimed = outcome.kind === 'triggered' ? outcome.claimed : null
     return { batches: [], live: claimed === null ? [] : [claimed] }
   }
   return {
-    ...{ s, inFlight, triggerFor, claimer, orders, known, fire, state },
+    ...{ s, inFlight, triggerFor, claimer, orders, known, fire, calls },
     prunes: () => prunes,
     inFlightIds: () => [...inFlight.executions()].map(({ executionId }) => executionId).toSorted(),
-    /** The answers to claims of this lane wait. Returns what lets them come. */
+    /** The answers to claims of this lane wait until the returned promise is resolved. */
     holdClaims(lane: string): PromiseWithResolvers<void> {
       const answer = Promise.withResolvers<void>()
-      held.push({ lane, answer })
+      heldClaims.push({ lane, answer })
       return answer
     },
     /** No claim is held any more. */
-    letGo: () => void held.splice(0),
-    /** What a look for lanes has found is told when this is called. */
+    letGo: () => void heldClaims.splice(0),
+    /** The answer to a look for lanes comes when the returned function is called. */
     holdLook(): () => void {
       const gate = Promise.withResolvers<void>()
       look = gate.promise
       return gate.resolve
     },
-    holdHandBack(): () => void {
+    holdRelease(): () => void {
       const gate = Promise.withResolvers<void>()
-      handBack = gate.promise
+      release = gate.promise
       return gate.resolve
     },
     setWorker(id: string | null) {
       workerId = id
     },
     drain() {
-      state.isDraining = true
+      calls.isDraining = true
     },
     settle: () => world.advance(0),
   }

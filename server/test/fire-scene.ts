@@ -1,4 +1,4 @@
-// A scheduler that fires over the store in memory, for the tests of firing.
+// A scheduler that fires over the memory store, for tests of firing.
 import { partitionsCount } from '../src/domain/jobs/job.ts'
 import { LaneChooser } from '../src/domain/queue/lane.ts'
 import type { EpochMs } from '../src/lib/time/epoch.ts'
@@ -29,8 +29,9 @@ export async function setup() {
   const dueQueue = new DueQueue()
   const window = new LoadWindow()
   window.hold(allPartitions)
-  const told: string[] = []
-  /** Of each time that something was enqueued: whether some of it was in the shared lane. */
+  /** The callbacks, in order. */
+  const calls: string[] = []
+  /** For each commit that enqueued executions: whether some of them were in the shared lane. */
   const shared: boolean[] = []
   const real = ports.slots.fire.bind(ports.slots)
   const asked: SlotToFire[][] = []
@@ -45,9 +46,9 @@ export async function setup() {
       next = null
       return fire === null ? real(items) : fire(real, items)
     },
-    fireAndClaim(items, direct) {
+    fireAndClaim(items, worker) {
       asked.push([...items])
-      return ports.slots.fireAndClaim(items, direct)
+      return ports.slots.fireAndClaim(items, worker)
     },
   }
   const loadDeps = { clock: world.clock, slots, dueQueue, window, onPut() {}, onReload() {} }
@@ -61,14 +62,14 @@ export async function setup() {
       window,
       lanes: new LaneChooser(),
       outages: new OutageDetector(),
-      few: { firedSinceMs: null },
-      direct: null as DirectDispatch | null,
+      smallTenants: { firedSinceMs: null },
+      directDispatch: null as DirectDispatch | null,
     },
     onEnqueued: (isShared: boolean) => {
-      told.push('enqueued')
+      calls.push('enqueued')
       shared.push(isShared)
     },
-    onOwed: () => void told.push('owed'),
+    onOwed: () => void calls.push('owed'),
   }
   const fire = () => fireDue(deps, { misfireAfterMs: 60_000 })
   return {
@@ -78,21 +79,21 @@ export async function setup() {
       store,
       dueQueue,
       window,
-      told,
+      calls,
       shared,
       asked,
       load,
       fire,
-      takeNotes: () => takeChanges(loadDeps),
+      takeChanges: () => takeChanges(loadDeps),
     },
     fireOnceBy(by: Fire) {
       next = by
     },
-    setTaker(direct: DirectDispatch) {
-      deps.direct = direct
+    setDirectDispatch(directDispatch: DirectDispatch) {
+      deps.directDispatch = directDispatch
     },
-    /** Stands in for all that are taken. */
-    takeBy(by: Slots['fireAndClaim']) {
+    /** Stands in for every fire that claims on insert. */
+    fireAndClaimBy(by: Slots['fireAndClaim']) {
       slots.fireAndClaim = by
     },
     /** A job that has its own interval: the first slot at a second of the scenario. */

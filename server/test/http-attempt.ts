@@ -21,7 +21,7 @@ export interface Given {
   publicUrl?: string
 }
 
-/** Says what it was asked to sign. */
+/** Answers with the values that it was asked to sign. */
 const sign = ({ tenantId, executionId: id, attempt, fence, timestamp, body }: CallToSign) => ({
   token: `token of ${tenantId} ${id} ${attempt} ${fence}`,
   signature: `signature of ${id}.${timestamp}.${body}`,
@@ -29,7 +29,7 @@ const sign = ({ tenantId, executionId: id, attempt, fence, timestamp, body }: Ca
 
 export function setup(given: Given = {}) {
   const world = createVirtualWorld()
-  // In the middle: delays are what the policy says.
+  // In the middle: delays are as the policy has them.
   const random = { ...world.random, next: () => 0.5 }
   const execution: HttpExecution = {
     type: 'http',
@@ -61,7 +61,7 @@ export function setup(given: Given = {}) {
     ...{ attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
     ...{ runId: null, parents: [] },
-    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
+    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, status: 'running', startedAt: null },
     ...{ end: null, abort: null, cancelledMs: null, isOver: false, leaving: false },
     ...given.held,
   }
@@ -78,7 +78,7 @@ export function setup(given: Given = {}) {
     await world.advance(3_600_000)
     return ended
   }
-  /** Runs it against a target that answers so. */
+  /** Runs the attempt against a target that gives this answer. */
   async function answered(answer: ScriptedAnswer) {
     world.http.answer(origin, () => answer)
     return (await run()).end!

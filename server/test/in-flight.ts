@@ -1,4 +1,4 @@
-// A worker's hand without a store and without HTTP, for tests of what it holds.
+// Executions in flight without a store and without HTTP, for tests of how a worker starts and ends them.
 import assert from 'node:assert/strict'
 import type { AttemptEnd } from '../src/domain/queue/attempt.ts'
 import type { StopSignal } from '../src/lib/stop.ts'
@@ -13,7 +13,7 @@ export const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, pre
 export const refused: HttpOutcome = { kind: 'failed', type: 'CONNECTION_REFUSED', message: 'nobody listens' }
 export const aborted: HttpOutcome = { kind: 'failed', type: 'CANCELLED', message: 'the call was cancelled' }
 
-/** A hand whose calls end when a test says so, aborted or not. Capacity 32: four calls to one host. `isPaced`: by turns. */
+/** Calls end when a test says so, aborted or not. Capacity 32: four calls to one host. `isPaced`: calls start by turns. */
 export function setupInFlight({
   capacity = 32,
   isPaced = false,
@@ -57,18 +57,18 @@ export function setupInFlight({
       ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
       ...{ runId: null, parents: [] },
       ...{ batch, position: 0, fence: 1, claimedMs: world.clock.monotonicMs() },
-      ...{ state: 'queued', startedAt: null, end: null, abort: null },
+      ...{ status: 'queued', startedAt: null, end: null, abort: null },
       ...{ cancelledMs: null, isOver: false, leaving: false },
     }
   }
-  /** Takes so many single executions of a host. */
-  function takeLive(host: string, count: number, lane = 'shared'): HeldExecution[] {
+  /** Adds single executions of a host. */
+  function addLive(host: string, count: number, lane = 'shared'): HeldExecution[] {
     const executions = Array.from({ length: count }, () => makeHeldExecution(host, lane, null))
-    inFlight.take(executions)
+    inFlight.add(executions)
     return executions
   }
-  /** Takes one batch with an execution for each host. */
-  function takeBatch(hosts: readonly string[], lane = 'shared'): HeldBatch {
+  /** Adds one batch with an execution for each host. */
+  function addBatch(hosts: readonly string[], lane = 'shared'): HeldBatch {
     const claimedMs = world.clock.monotonicMs()
     const batch: HeldBatch = {
       ...{
@@ -81,7 +81,7 @@ export function setupInFlight({
       },
     }
     for (const host of hosts) batch.executions.push(makeHeldExecution(host, lane, batch))
-    inFlight.take(batch.executions)
+    inFlight.add(batch.executions)
     return batch
   }
   async function end({ executionId }: HeldExecution, outcome = ok): Promise<void> {
@@ -91,7 +91,7 @@ export function setupInFlight({
     await world.advance(0)
   }
   return {
-    ...{ world, inFlight, running, started, endedBatches, endedLive, takeLive, takeBatch, end },
+    ...{ world, inFlight, running, started, endedBatches, endedLive, addLive, addBatch, end },
     allowStarts(allowed: boolean) {
       mayStart = allowed
     },

@@ -1,5 +1,5 @@
-// A worker on the store in memory, for the tests of what it runs and records: its answers can get lost, its executors
-// do what a test says, and what it tells is noted.
+// A worker on the memory store, for tests of how it runs and records executions: the answers of the store can get lost,
+// executors end when a test says so, and emitted events are collected.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { Execution, ShellExecution } from '../src/domain/jobs/job.ts'
@@ -12,7 +12,7 @@ import { createMemoryStore } from '../testing/memory-store/create-memory-store.t
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from './virtual-world.ts'
 
-export const taken = { status: 202, headers: { 'x-carillon-async': 'true' } } as const
+export const accepted = { status: 202, headers: { 'x-carillon-async': 'true' } } as const
 export const shell: ShellExecution = {
   ...{ type: 'shell', command: '/bin/true', args: [], env: {}, timeout_seconds: 30 },
 }
@@ -23,7 +23,7 @@ const writesMax = 50
 export interface LocalRun {
   call: LocalCall
   context: CallContext
-  end: (word?: Partial<ExecutorResult>) => void
+  end: (result?: Partial<ExecutorResult>) => void
 }
 
 export async function setupWorker(t: TestContext) {
@@ -31,7 +31,7 @@ export async function setupWorker(t: TestContext) {
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
-  /** So many answers to finishing writes are lost, after their commit. */
+  /** This many answers to finishing writes are lost, after their commit. */
   const lost = { answers: 0 }
   async function write(answer: Promise<FinishAnswer>): Promise<FinishAnswer> {
     const written = await answer
@@ -52,10 +52,10 @@ export async function setupWorker(t: TestContext) {
     finishBatches: (...args) => write(real.finishBatches(...args)),
     finishLive: (...args) => write(real.finishLive(...args)),
   }
-  const told: AttemptFinished[] = []
+  const finished: AttemptFinished[] = []
   const refused: string[] = []
   for (const subscription of [
-    attemptFinished.subscribe((facts) => void told.push(facts)),
+    attemptFinished.subscribe((facts) => void finished.push(facts)),
     attemptRefused.subscribe(({ executionId }) => void refused.push(executionId)),
   ])
     t.after(() => subscription[Symbol.dispose]())
@@ -64,7 +64,7 @@ export async function setupWorker(t: TestContext) {
   const executor = {
     run(call: LocalCall, context: CallContext): Promise<ExecutorResult> {
       return new Promise((resolve) => {
-        runs.push({ call, context, end: (word) => resolve({ error: null, preview: null, ...word }) })
+        runs.push({ call, context, end: (result) => resolve({ error: null, preview: null, ...result }) })
       })
     },
   }
@@ -77,7 +77,7 @@ export async function setupWorker(t: TestContext) {
     const worker = new Worker(
       {
         ...{ ...world, version: '1.2.3', publicUrl: () => null, queue, attempts, logs, secrets, leases },
-        ...{ graphRuns, onEnded() {}, onTaken() {}, onFinished: (one) => void after.push(one) },
+        ...{ graphRuns, onEnded() {}, onClaimed() {}, onFinished: (one) => void after.push(one) },
         ...changes,
       },
       { labels: [], capacity: 80, outageMs: 300_000, ...options },
@@ -85,7 +85,7 @@ export async function setupWorker(t: TestContext) {
     await worker.lease.beat()
     return worker
   }
-  /** One that runs shell commands. */
+  /** A worker that runs shell commands. */
   const startShell = (options: Partial<WorkerOptions> = {}) =>
     start({ executors: { shell: executor } }, { routes: ['shell'], ...options })
 
@@ -99,11 +99,11 @@ export async function setupWorker(t: TestContext) {
   const createShell = (changes: Partial<Execution> = {}) =>
     scenario.createJob({ execution: { ...shell, ...changes } as Execution })
 
-  /** What its loops do, until nothing is left to do now. */
+  /** Calls the steps of its loops until nothing is left to do now. */
   async function turn(worker: Worker): Promise<void> {
     while ((await worker.claim()) === 'more');
     await world.advance(0)
-    await worker.tend()
+    await worker.expireBatches()
     let writes = 0
     for (let more = true; more; writes++) {
       assert(writes < writesMax, 'there is always more to write')
@@ -132,7 +132,7 @@ export async function setupWorker(t: TestContext) {
       store,
       ports,
       lost,
-      told,
+      finished,
       refused,
       after,
       runs,
@@ -142,7 +142,7 @@ export async function setupWorker(t: TestContext) {
       createShell,
     },
     ...{ turn, pass, attemptsOf },
-    /** Executions it told of, each as often as it did. */
-    toldOf: () => told.map(({ executionId }) => executionId).toSorted(),
+    /** Executions whose end was emitted, each as often as it was. */
+    finishedIds: () => finished.map(({ executionId }) => executionId).toSorted(),
   }
 }

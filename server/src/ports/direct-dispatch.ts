@@ -1,19 +1,19 @@
-// A worker in the same process that takes what is enqueued in the very transaction that enqueues it, so that whoever asks for an
-// execution does not wait for a claim. Safe to do without: what nobody takes is claimed like everything else.
+// Claim on insert: a worker in the same process claims an execution in the very transaction that enqueues it, so that the
+// caller does not wait for the claim loop. Safe to do without: an execution that is not claimed so is claimed by the loop.
 import type { Claimed } from './queue.ts'
 
 export interface DirectDispatch {
-  /** Keeps room for so many. Null: there is none, or nothing is to be taken now. */
-  begin(count: number): Reservation | null
+  /** Keeps room for `count` executions. Null: there is none, or nothing is to be claimed now. */
+  reserve(count: number): Reservation | null
 }
 
-/** Whose what is taken is, and on which route. */
+/** The worker that claims on insert, and the route of the executions that it may claim. */
 export interface DirectWorker {
   readonly workerId: string
   readonly route: string
 }
 
 export interface Reservation extends DirectWorker {
-  /** Once, after the commit, with what was taken; null: it is not known what was. */
+  /** Called once, after the commit, with the claimed executions; null: the outcome of the transaction is not known. */
   end(claimed: Claimed | null): void
 }

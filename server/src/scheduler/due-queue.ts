@@ -1,21 +1,29 @@
-// What comes due, in memory, by time: one bucket for each due instant, and a heap of the instants. Jobs are mostly
-// due at whole seconds, so there are few buckets however many jobs there are. A job is in it at most once. What is due waits
-// by tenant, and tenants take turns: a herd of one does not hold up the jobs of another. Buckets are by tenant too, so that a
-// herd comes due without a look at each of its jobs.
+// The jobs that come due, in memory, by time: one bucket for each due instant, and a heap of the instants. Jobs are mostly
+// due at whole seconds, so there are few buckets however many jobs there are.
+//
+// States of an entry: pending (in the bucket of its due instant) -> due (in the queue of its tenant) -> handed out
+// (`takeDue`) or removed. An entry that was replaced, or whose partition left, stays where it is until its turn comes and
+// is skipped then: `#byJob` decides which entry of a job counts.
+//
+// Invariants: a job is handed out at most once for each `put`, and not before it is due; a later version is never replaced
+// by an earlier one; the keys of `#buckets` are the instants in the heap; the queue of a tenant is ordered by due instant.
+// Tenants take turns, so the herd of one does not delay the jobs of another. Buckets are by tenant too, so that a herd
+// comes due without a look at each of its jobs.
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Entry } from './entry.ts'
+import { InstantHeap } from './instant-heap.ts'
 
-/** What is due of a tenant, the first to come first. */
-interface Queue {
+/** The due jobs of a tenant, in the order of their due instants. */
+interface TenantQueue {
   entries: Entry[]
-  /** Those before have been taken. */
+  /** The position of the first entry that was not handed out yet. */
   next: number
 }
 
-/** Who has no more than this due has little: its jobs need not wait for a fire of a herd's. */
+/** A tenant with no more than this due is a small one: its jobs need not wait for a herd's fire. */
 const smallTenantMax = 50
 
-/** What is due at one instant. Mostly of one tenant: with jitter nearly every job has an instant of its own. */
+/** The jobs of one due instant. Mostly they have one tenant: with jitter nearly every job has an instant of its own. */
 interface Bucket {
   tenantId: string
   entries: Entry[]
@@ -25,24 +33,24 @@ interface Bucket {
 export class DueQueue {
   readonly #byJob = new Map<string, Entry>()
   readonly #buckets = new Map<number, Bucket>()
-  /** A binary heap of the keys of `#buckets`. */
-  readonly #heap: number[] = []
-  /** By tenant. Whoever had its turn goes to the end. */
-  readonly #due = new Map<string, Queue>()
+  /** The keys of `#buckets`. */
+  readonly #instants = new InstantHeap()
+  /** By tenant. A tenant that had its turn goes to the end. */
+  readonly #due = new Map<string, TenantQueue>()
   #tookSmallTenants = false
 
   get size(): number {
     return this.#byJob.size
   }
 
-  /** Jobs that are due and were not taken yet, some of them perhaps replaced; none before `takeDue` has looked. */
+  /** Due jobs that were not handed out yet, replaced ones included, as of the last `takeDue`. */
   get waiting(): number {
     let waiting = 0
     for (const { entries, next } of this.#due.values()) waiting += entries.length - next
     return waiting
   }
 
-  /** Whether the last ones taken were of tenants that have little due, while others have more. */
+  /** Whether the last `takeDue` handed out jobs of small tenants only, while others have more due. */
   get tookSmallTenants(): boolean {
     return this.#tookSmallTenants
   }
@@ -55,7 +63,7 @@ export class DueQueue {
     return this.#byJob.get(jobId)
   }
 
-  /** Replaces what the due queue had for the job, unless that is of a later version. */
+  /** Replaces the entry of the job, unless that has a later version. */
   put(entry: Entry): void {
     const known = this.#byJob.get(entry.jobId)
     if (known !== undefined && known.version > entry.version) return
@@ -66,42 +74,38 @@ export class DueQueue {
       return
     }
     this.#buckets.set(entry.dueAt, { tenantId: entry.tenantId, entries: [entry], others: null })
-    this.#push(entry.dueAt)
+    this.#instants.push(entry.dueAt)
   }
 
-  /** Puts back what was taken out, unless the job came anew meanwhile: that entry knows more, if its version is no older. */
+  /** Puts back an entry that was handed out, unless the job was put again meanwhile with the same version or a later one. */
   putBack(entry: Entry): void {
     const known = this.#byJob.get(entry.jobId)
     if (known === undefined || known.version < entry.version) this.put(entry)
   }
 
   /**
-   * Takes out at most `limit` jobs that are due: of each tenant as many, while it has them. When more are due than that, then
-   * every other time only of tenants that have little due: what fires alone fires sooner.
+   * Hands out at most `limit` due jobs, the same number for each tenant as long as it has them. When more are due than that,
+   * every other time only jobs of small tenants: a small fire is done sooner (noisy-neighbour isolation).
    */
   takeDue(now: EpochMs, limit: number): Entry[] {
     this.#queueDue(now)
     this.#tookSmallTenants = !this.#tookSmallTenants && this.waiting > limit
     if (this.#tookSmallTenants) {
-      const few = this.#takeInTurns(
-        now,
-        limit,
-        (queue) => queue.entries.length - queue.next <= smallTenantMax,
-      )
-      if (few.length > 0) return few
+      const small = this.#takeInTurns(now, limit, isSmall)
+      if (small.length > 0) return small
       this.#tookSmallTenants = false
     }
     return this.#takeInTurns(now, limit, () => true)
   }
 
-  #takeInTurns(now: EpochMs, limit: number, isMeant: (queue: Queue) => boolean): Entry[] {
+  #takeInTurns(now: EpochMs, limit: number, isIncluded: (queue: TenantQueue) => boolean): Entry[] {
     const taken: Entry[] = []
     let before = -1
     while (taken.length < limit && taken.length > before) {
       before = taken.length
-      const meant = [...this.#due].filter(([, queue]) => isMeant(queue))
-      const share = Math.max(1, Math.floor((limit - taken.length) / meant.length))
-      for (const [tenantId, queue] of meant.slice(0, limit - taken.length)) {
+      const included = [...this.#due].filter(([, queue]) => isIncluded(queue))
+      const share = Math.max(1, Math.floor((limit - taken.length) / included.length))
+      for (const [tenantId, queue] of included.slice(0, limit - taken.length)) {
         this.#due.delete(tenantId)
         this.#take(queue, { now, share, taken })
         if (queue.next < queue.entries.length) this.#due.set(tenantId, queue)
@@ -110,36 +114,40 @@ export class DueQueue {
     return taken
   }
 
-  /** When the next one is due; it may be one that was replaced. Null: nothing is there. */
+  /** When the next job is due; too early where its entry was replaced, never too late. Null: there is none. */
   nextDueAt(): EpochMs | null {
-    let first = this.#heap[0] ?? Number.POSITIVE_INFINITY
+    let first = this.#instants.first ?? Number.POSITIVE_INFINITY
     for (const { entries, next } of this.#due.values()) first = Math.min(first, entries[next]!.dueAt)
     return first === Number.POSITIVE_INFINITY ? null : (first as EpochMs)
   }
 
   #queueDue(now: EpochMs): void {
-    while (this.#heap.length > 0 && this.#heap[0]! <= now) {
-      const dueAt = this.#heap[0]!
+    for (
+      let dueAt = this.#instants.first;
+      dueAt !== undefined && dueAt <= now;
+      dueAt = this.#instants.first
+    ) {
       const { tenantId, entries, others } = this.#buckets.get(dueAt)!
       this.#queue(tenantId, entries)
       for (const [other, theirs] of others ?? []) this.#queue(other, theirs)
       this.#buckets.delete(dueAt)
-      this.#pop()
+      this.#instants.pop()
     }
   }
 
+  /** Adds entries of one due instant to the queue of their tenant. */
   #queue(tenantId: string, entries: Entry[]): void {
     const queue = this.#due.get(tenantId)
     if (queue === undefined) this.#due.set(tenantId, { entries, next: 0 })
     else for (const entry of entries) insert(queue, entry)
   }
 
-  #take(queue: Queue, { now, share, taken }: { now: EpochMs; share: number; taken: Entry[] }): void {
+  #take(queue: TenantQueue, { now, share, taken }: { now: EpochMs; share: number; taken: Entry[] }): void {
     for (let left = share; left > 0 && queue.next < queue.entries.length; queue.next++) {
       const entry = queue.entries[queue.next]!
-      // One that was replaced since is still where it was; the map knows which one counts.
+      // A replaced entry is still in its old position; the map knows which entry counts.
       if (this.#byJob.get(entry.jobId) !== entry) continue
-      // A clock that was set back.
+      // The clock was set back.
       if (entry.dueAt > now) return
       this.#byJob.delete(entry.jobId)
       taken.push(entry)
@@ -151,37 +159,9 @@ export class DueQueue {
   removePartitions(isOurs: (partitionId: number) => boolean): void {
     for (const [jobId, { partitionId }] of this.#byJob) if (!isOurs(partitionId)) this.#byJob.delete(jobId)
   }
-
-  #push(dueAt: number): void {
-    const heap = this.#heap
-    let at = heap.length
-    heap.push(dueAt)
-    while (at > 0) {
-      const parent = (at - 1) >> 1
-      if (heap[parent]! <= dueAt) break
-      heap[at] = heap[parent]!
-      at = parent
-    }
-    heap[at] = dueAt
-  }
-
-  #pop(): void {
-    const heap = this.#heap
-    const last = heap.pop()!
-    const { length } = heap
-    if (length === 0) return
-    let at = 0
-    while (true) {
-      let child = 2 * at + 1
-      if (child >= length) break
-      if (child + 1 < length && heap[child + 1]! < heap[child]!) child += 1
-      if (heap[child]! >= last) break
-      heap[at] = heap[child]!
-      at = child
-    }
-    heap[at] = last
-  }
 }
+
+const isSmall = ({ entries, next }: TenantQueue) => entries.length - next <= smallTenantMax
 
 function addTo(bucket: Bucket, entry: Entry): void {
   const { tenantId } = entry
@@ -195,9 +175,9 @@ function addTo(bucket: Bucket, entry: Entry): void {
   else entries.push(entry)
 }
 
-function insert({ entries, next }: Queue, entry: Entry): void {
+function insert({ entries, next }: TenantQueue, entry: Entry): void {
   let at = entries.length
-  // One that comes again after a fire that failed is due before those that wait; all others are not.
+  // An entry that is put back after a failed fire is due before the waiting ones; every other entry comes last.
   if (at > next && entries[at - 1]!.dueAt > entry.dueAt) {
     let from = next
     while (from < at) {

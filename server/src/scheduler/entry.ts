@@ -19,11 +19,11 @@ export interface Entry extends Readonly<LateJob> {
   readonly overlapPolicy: OverlapPolicy
   readonly limited: boolean
   readonly ownRows: boolean
-  /** As stored, of a job that counts from the end of its last execution; null: it counts from a grid. */
+  /** The stored schedule of a job that counts from the end of its last execution; null: it counts from a grid. */
   readonly afterCompletion: StoredSchedule | null
   /** Slots that may run; null: no limit. */
   readonly maxRuns: number | null
-  /** What it was compiled with. */
+  /** The calendars that the schedule was compiled with; null: it uses none. */
   readonly calendars: { names: readonly string[]; revision: number } | null
   /** The graph it is a root of; null: it is in none. */
   readonly graphId: string | null
@@ -36,16 +36,16 @@ export interface Entry extends Readonly<LateJob> {
   dueAt: EpochMs
   /** When its cursor was last written. */
   movedAt: EpochMs
-  /** When it came into memory: what was due before could not be fired. */
+  /** When it came into memory: slots that were due before could not be fired. */
   loadedAt: EpochMs
-  /** Its slot was tried and could not be fired: if it comes late now, that is why. */
+  /** Its slot was tried and could not be fired, which is the reason if it comes late now. */
   delayedByOutage: boolean
 }
 
 /** A dense job's cursor is written at most this often; a restart then looks a minute back into `slots`. */
 export const moveEveryMs = 60_000
 
-/** Each row brings texts of its own, and they say the same: half a million entries are 200 MB with these and 270 without. */
+/** Each row brings its own copy of the same texts: half a million entries are 200 MB with shared ones and 270 without. */
 const sharedTexts = new RecentMap<string>({ weightMax: 20_000 })
 
 function share<T extends string>(text: T): T {
@@ -65,7 +65,7 @@ export function toEntry(cursor: Cursor, now: EpochMs): Entry | null {
     ...(calendars !== null && { calendars: calendars.entries }),
   }
   const compiled = compileSchedule(cursor.schedule, context)
-  // What is stored was compiled before; that it no longer compiles would be a bug of ours.
+  // A stored schedule was compiled before; that it no longer compiles would be a bug of ours.
   assert(compiled.ok, `the stored schedule of job ${jobId} does not compile`)
   const schedule = compiled.value.compiled
   const afterCompletion = isAfterCompletion(cursor.schedule) ? cursor.schedule : null

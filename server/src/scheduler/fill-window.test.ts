@@ -9,7 +9,7 @@ import type { NewJob } from '../ports/jobs.ts'
 import type { LoadRequest, Slots } from '../ports/slots.ts'
 import { overdueFound } from '../telemetry/events.ts'
 import { DueQueue } from './due-queue.ts'
-import { fillWindow, findOverdue, loadEveryMs, takeChanges } from './fill-window.ts'
+import { fillWindow, loadEveryMs, recoverOverdue, takeChanges } from './fill-window.ts'
 import { LoadWindow } from './load-window.ts'
 
 const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
@@ -45,7 +45,7 @@ async function setup() {
     link: slots,
     load: () => fillWindow(deps),
     changes: () => takeChanges(deps),
-    overdue: () => findOverdue(deps),
+    overdue: () => recoverOverdue(deps),
     has: ({ jobId }: NewJob) => dueQueue.has(jobId),
   }
 }

@@ -1,5 +1,5 @@
-// Keeps the due queue filled: loads what comes due within the look-ahead window, takes notes of new and changed jobs,
-// and once in a while looks for what should have been in the due queue and is not.
+// Keeps the due queue filled: loads the jobs that come due within the look-ahead window, takes the changes of new and
+// edited jobs, and once in a while looks for overdue jobs that should have been in the due queue and are not.
 import { lookAheadMs } from '../domain/scheduling/look-ahead.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -14,26 +14,26 @@ export interface LoadDeps {
   slots: Slots
   dueQueue: DueQueue
   window: LoadWindow
-  /** Called when something was put that may be due before the fire loop looks again. */
+  /** Called when a job was put that may be due before the fire loop looks again. */
   onPut: () => void
-  /** Called when everything is to be loaded anew: until then what fires leaves the due queue. */
+  /** Called when everything is to be loaded again: until then jobs that fire leave the due queue. */
   onReload: () => void
 }
 
 /**
- * Rows loaded at once, over all partitions: the process does nothing else while it reads them ([m] 64,000 rows: 0.4 s, which
- * everybody's slots of that time came late by).
+ * Rows loaded at once, over all partitions: the process does nothing else while it reads them ([m] 64,000 rows: all slots of
+ * that time were 0.4 s late).
  */
 const loadMax = 4_096
-/** The due queue is not filled beyond this, which is 250 MB; of a larger herd the rest is loaded as it fires. */
+/** The due queue is not filled beyond this, which is 250 MB; the rest of a larger herd is loaded as it fires. */
 const entriesMax = 600_000
 const changesMax = 5_000
 export const takeChangesEveryMs = 1_000
 export const loadEveryMs = lookAheadMs / 4
-/** Of each partition. */
+/** Overdue jobs of each partition in one look. */
 const overdueMax = 1_000
-export const findOverdueEveryMs = 60_000
-/** A dense job's cursor lags by `moveEveryMs`; what is older than that is fired, or lost from the due queue. */
+export const recoverOverdueEveryMs = 60_000
+/** A dense job's cursor lags by `moveEveryMs`; an older one was fired, or is missing from the due queue. */
 const overdueMs = moveEveryMs + 30_000
 
 /** One load of the window. */
@@ -74,7 +74,7 @@ export async function fillWindow({
   return more ? 'more' : 'idle'
 }
 
-/** Takes the notes of new and changed jobs. */
+/** Takes the changes of new and edited jobs. */
 export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
   const { clock, slots, window, onPut } = deps
   const { partitionIds } = window
@@ -83,7 +83,7 @@ export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
   try {
     cursors = await slots.takeChanges(partitionIds, changesMax)
   } catch (error) {
-    // The notes may be gone and their answer lost.
+    // The changes may have been taken and the answer lost.
     window.reload()
     deps.onReload()
     throw error
@@ -94,8 +94,8 @@ export async function takeChanges(deps: LoadDeps): Promise<'more' | 'idle'> {
   return cursors.length === changesMax ? 'more' : 'idle'
 }
 
-/** The safety net: whatever is overdue and not in the due queue is put there, and reported, since it should be there. */
-export async function findOverdue(deps: LoadDeps): Promise<'idle'> {
+/** The safety net: an overdue job that is not in the due queue is put there, and reported, since it should be there. */
+export async function recoverOverdue(deps: LoadDeps): Promise<'idle'> {
   const { clock, slots, dueQueue, window, onPut } = deps
   const now = clock.databaseNow()
   const partitions = window.partitionIds.map((partitionId) => ({ partitionId, after: null }))
@@ -118,7 +118,7 @@ function put(
 ): void {
   for (const cursor of cursors) {
     const entry = toEntry(cursor, loadedAt(cursor.partitionId))
-    // What is due later is loaded when the window comes to it; a partition may have left us meanwhile.
+    // A job that is due later is loaded when the window comes to it; a partition may have left us meanwhile.
     if (entry === null || !window.covers(entry.partitionId, cursor.dueAt)) continue
     const known = dueQueue.get(entry.jobId)
     // A dense job is loaded again and again, and was there all the time.

@@ -10,8 +10,8 @@ async function setup({ hasRoom = true } = {}) {
   const workerId = await scene.addWorker()
   const counts: number[] = []
   const ended: (Claimed | null)[] = []
-  scene.setTaker({
-    begin(count) {
+  scene.setDirectDispatch({
+    reserve(count) {
       counts.push(count)
       return hasRoom ? { workerId, route: serverRoute, end: (claimed) => void ended.push(claimed) } : null
     },
@@ -25,50 +25,50 @@ async function setup({ hasRoom = true } = {}) {
 }
 
 test('what is little is taken with its commit, and nobody is told that it waits', async () => {
-  const { fireAt600, counts, ended, told } = await setup()
+  const { fireAt600, counts, ended, calls } = await setup()
   await fireAt600(3)
   assert.deepEqual(counts, [3])
   assert.deepEqual(
     ended.map((claimed) => claimed!.batches.map(({ positions }) => positions)),
     [[[0, 1, 2]]],
   )
-  assert.deepEqual(told, [])
+  assert.deepEqual(calls, [])
 })
 
 test('when some of it was not taken, whoever claims is told', async () => {
-  const { fireAt600, trigger, createJob, ended, told } = await setup()
+  const { fireAt600, trigger, createJob, ended, calls } = await setup()
   await trigger(await createJob({ priority: 1, slotAt: null }))
   await fireAt600(2)
   assert.deepEqual(ended, [{ batches: [], live: [] }])
-  assert.deepEqual(told, ['enqueued'])
+  assert.deepEqual(calls, ['enqueued'])
 })
 
 test('more than fifty at once are claimed', async () => {
-  const { fireAt600, counts, told } = await setup()
+  const { fireAt600, counts, calls } = await setup()
   await fireAt600(51)
-  assert.deepEqual([counts, told], [[], ['enqueued']])
+  assert.deepEqual([counts, calls], [[], ['enqueued']])
 })
 
 test('without room in the hand of the worker it is fired all the same', async () => {
-  const { counts, told, list, createEvery, load, fire } = await setup({ hasRoom: false })
+  const { counts, calls, list, createEvery, load, fire } = await setup({ hasRoom: false })
   const job = await createEvery(600, 600)
   await load()
   await fire()
-  assert.deepEqual([counts, told], [[1], ['enqueued']])
+  assert.deepEqual([counts, calls], [[1], ['enqueued']])
   assert.equal((await list(job)).executions.length, 1)
 })
 
 test('when the answer is lost nobody knows what was taken, and the slot is not fired twice', async () => {
-  const { createEvery, load, fire, ended, takeBy, slots, slotsOf, world } = await setup()
+  const { createEvery, load, fire, ended, fireAndClaimBy, slots, slotsOf, world } = await setup()
   const job = await createEvery(600, 600)
   await load()
-  takeBy(async (items, direct) => {
+  fireAndClaimBy(async (items, direct) => {
     await slots.fireAndClaim(items, direct)
     throw new Error('the answer was lost')
   })
   await assert.rejects(fire(), /was lost/)
   assert.deepEqual(ended, [null])
-  takeBy((items, direct) => slots.fireAndClaim(items, direct))
+  fireAndClaimBy((items, direct) => slots.fireAndClaim(items, direct))
   await world.advance(1_000)
   await fire()
   assert.equal(slotsOf(job).length, 1)

@@ -19,14 +19,14 @@ test('a slot is fired when it is due and not before; the step says how long to w
 })
 
 test('a root that fires starts a run, and who takes runs further is told', async () => {
-  const { at, createJob, load, fire, slotsOf, told, store } = await setup()
+  const { at, createJob, load, fire, slotsOf, calls, store } = await setup()
   const root = await createJob({ slotAt: at(600) })
   const dependsOn = [{ jobId: root.jobId, on: 'success' }] as const
   const after = await createJob({ dependsOn, schedule: noSchedule, slotAt: null })
   await load()
   await fire()
   assert.deepEqual([slotsOf(root), slotsOf(after)], [[at(600)], []])
-  assert.deepEqual(told, ['owed', 'enqueued'])
+  assert.deepEqual(calls, ['owed', 'enqueued'])
   assert.equal(store.runNotes.size, 1)
 })
 
@@ -47,13 +47,13 @@ test('what was recorded by a fire is known to the next one; what was only taken 
 })
 
 test('an empty dueQueue is looked at again after a second', async () => {
-  const { fire, told } = await setup()
+  const { fire, calls } = await setup()
   assert.equal(await fire(), fireEveryMs)
-  assert.deepEqual(told, [])
+  assert.deepEqual(calls, [])
 })
 
 test('batches are of one lane and priority and of at most a hundred; who waits for them is told', async () => {
-  const { createJob, at, load, fire, store, told } = await setup()
+  const { createJob, at, load, fire, store, calls } = await setup()
   const tenants = ['tenant a', 'tenant b']
   for (let i = 0; i < 240; i++) {
     await createJob({ slotAt: at(600), priority: i % 2 === 0 ? 5 : 3, tenantId: tenants[i < 180 ? 0 : 1]! })
@@ -77,7 +77,7 @@ test('batches are of one lane and priority and of at most a hundred; who waits f
   // The burst of a tenant beyond 50 in this second waits in its own lane.
   assert.deepEqual([...new Set(batches.map(({ lane }) => lane))].toSorted(), ['shared', ...tenants])
   assert.equal(batches.length, 2 + 2 + 2, 'and no more batches than that takes')
-  assert.deepEqual(told, ['enqueued'])
+  assert.deepEqual(calls, ['enqueued'])
   assert.deepEqual(await event, { slots: 240, unfired: 0, taken: 0, tookMs: 0 })
 })
 
@@ -197,12 +197,12 @@ for (const { answer, afterMs } of [
   { answer: 'early', afterMs: 1 },
 ] as const) {
   test(`a job answered with ${answer} is tried again ${afterMs} ms later, with the same slot`, async () => {
-    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, told } = await setup()
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, calls } = await setup()
     const job = await createEvery(30, 600)
     await load()
     fireOnceBy(async (_, [one]) => [{ jobId: one!.jobId, slot: one!.slot, answer }])
     assert.equal(await fire(), afterMs)
-    assert.deepEqual(told, [])
+    assert.deepEqual(calls, [])
     await world.advance(afterMs - 1)
     await fire()
     assert.deepEqual(slotsOf(job), [])
@@ -236,14 +236,14 @@ test('a job that is no longer as we know it is dropped', async () => {
 })
 
 test('a slot that another scheduler has fired is not fired again, and the job goes on', async () => {
-  const { at, world, createEvery, slotOf, slots, load, fire, slotsOf, told } = await setup()
+  const { at, world, createEvery, slotOf, slots, load, fire, slotsOf, calls } = await setup()
   const job = await createEvery(30, 600)
   await load()
   assert.deepEqual(await slots.fire([slotOf(job, 600)]), [])
   const event = slotsFired.next()
   await fire()
   assert.deepEqual(await event, { slots: 1, unfired: 1, taken: 1, tookMs: 0 })
-  assert.deepEqual(told, [], 'nobody is woken for nothing')
+  assert.deepEqual(calls, [], 'nobody is woken for nothing')
   await world.advance(30_000)
   await fire()
   assert.equal(slotsOf(job).length, 2)
@@ -283,7 +283,7 @@ test('jobs of a partition that left are not fired', async () => {
 })
 
 test('a late job fires its first slot, owes the others, and who lets them go is told', async () => {
-  const { at, world, createEvery, load, fire, slotsOf, told, owedBy, dueQueue } = await setup()
+  const { at, world, createEvery, load, fire, slotsOf, calls, owedBy, dueQueue } = await setup()
   const job = await createEvery(5, 600)
   await load()
   await world.advance(20_000)
@@ -291,19 +291,19 @@ test('a late job fires its first slot, owes the others, and who lets them go is 
   assert.deepEqual(slotsOf(job), [at(600)])
   const owed = await owedBy(job)
   assert.deepEqual([owed!.from > at(600), owed!.from <= at(605), owed!.to], [true, true, at(620)])
-  assert.deepEqual(told.toSorted(), ['enqueued', 'owed'])
+  assert.deepEqual(calls.toSorted(), ['enqueued', 'owed'])
   assert.equal(dueQueue.has(job.jobId), true)
 })
 
 test('a late slot that finds an execution under way is owed, and who lets it go is told', async () => {
-  const { at, world, createEvery, trigger, load, fire, told, owedBy } = await setup()
+  const { at, world, createEvery, trigger, load, fire, calls, owedBy } = await setup()
   const job = await createEvery(300, 600)
   await trigger(job)
   await load()
   await world.advance(10_000)
   await fire()
   assert.deepEqual(await owedBy(job), { from: at(600), to: at(600) })
-  assert.deepEqual(told, ['owed'])
+  assert.deepEqual(calls, ['owed'])
 })
 
 // A job may be changed while a fire of it is under way: its new entry comes into the due queue before the fire is answered.
@@ -315,14 +315,14 @@ for (const [what, answer] of [
   ['fails', 'error'],
 ] as const) {
   test(`a job that is edited while its fire ${what} goes on as it is now`, async () => {
-    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeNotes, jobs } =
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeChanges, jobs } =
       await setup()
     const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
     await load()
     fireOnceBy(async (real, items) => {
       const answers = answer === null ? await real(items) : []
       await change({ jobs }, job, editSchedule({ type: 'INTERVAL', every_seconds: 7 }))
-      await takeNotes()
+      await takeChanges()
       if (answer === 'error') throw new Error('the database is away')
       return answer === null ? answers : [{ jobId: job.jobId, slot: items[0]!.slot, answer }]
     })
@@ -339,23 +339,24 @@ for (const [what, answer] of [
 
 for (const again of ['edited', 'paused and resumed'] as const) {
   test(`a dense job that is ${again} while it fires misses no slot and fires none twice`, async () => {
-    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, takeNotes, jobs, asked } = await setup()
+    const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, takeChanges, jobs, asked } =
+      await setup()
     const job = await createEvery(1, 600, { overlapPolicy: 'ALLOW' })
     await load()
     for (let second = 0; second < 20; second++) {
       if (second % 3 === 1) {
         fireOnceBy(async (real, items) => {
           // Half of the time the note is taken before the fire is written.
-          if (second % 2 === 0) await takeNotes()
+          if (second % 2 === 0) await takeChanges()
           const answers = await real(items)
           if (again === 'edited') await change({ jobs }, job, edit({ name: `job ${second}` }))
           else for (const decide of [pause(), resume()]) await change({ jobs }, job, decide)
-          if (second % 2 === 1) await takeNotes()
+          if (second % 2 === 1) await takeChanges()
           return answers
         })
       }
       await fire()
-      await takeNotes()
+      await takeChanges()
       await fire()
       await world.advance(1_000)
     }
@@ -368,12 +369,13 @@ for (const again of ['edited', 'paused and resumed'] as const) {
 }
 
 test('a job is not lost when a load that began before its edit ends while the new version fires', async () => {
-  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeNotes, jobs } = await setup()
+  const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeChanges, jobs } =
+    await setup()
   const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
   await load()
   const [old] = dueQueue.takeDue(at(600), 1)
   await change({ jobs }, job, edit({ name: 'renamed' }))
-  await takeNotes()
+  await takeChanges()
   fireOnceBy((real, items) => {
     dueQueue.put(old!)
     return real(items)

@@ -1,5 +1,5 @@
-// Fires what is due: takes jobs out of the due queue, fires their slots in one go, puts them back with their next slot.
-// Whether a slot fires is the store's to say; this only proposes.
+// Fires due jobs: takes them out of the due queue, fires their slots in one go, puts them back with their next slot.
+// Whether a slot fires is the store's decision; this only proposes.
 import { batchExecutionsMax, executionIdAt } from '../domain/queue/execution.ts'
 import { type LaneChooser, sharedLane } from '../domain/queue/lane.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
@@ -26,63 +26,65 @@ export interface FireDeps {
   window: LoadWindow
   lanes: LaneChooser
   outages: OutageDetector
-  /** Since when slots of tenants with little due are being fired, on the monotonic clock; null: none are. */
-  few: { firedSinceMs: number | null }
-  /** Takes what is little with its commit; null: nobody does. */
-  direct: DirectDispatch | null
-  /** Called after a commit that enqueued something; `isShared`: some of it in the shared lane. */
+  /** Since when slots of small tenants are being fired, on the monotonic clock; null: none are. */
+  smallTenants: { firedSinceMs: number | null }
+  /** Claims the executions of a small fire on insert; null: there is no worker in this process. */
+  directDispatch: DirectDispatch | null
+  /** Called after a commit that enqueued executions; `isShared`: some of them in the shared lane. */
   onEnqueued: (isShared: boolean) => void
-  /** Called after a commit that left something waiting, or started a graph run. */
+  /** Called after a commit that left slots owed or buffered, or started a graph run. */
   onOwed: () => void
 }
 
 /** Jobs in one fire: at 1,000 the first calls wait longer, at 250 the round trips cost more than they bring. */
 const fireMax = 500
-/** Slots in one fire; more only by those of its last job. */
+/** Slots in one fire; the slots of its last job may exceed it. */
 const slotsMax = 1_000
 /** The longest the loop sleeps without looking. */
 export const fireEveryMs = 1_000
 /**
- * Loops that fire beside each other, each what it takes out of the due queue: while one waits for its commit, or for our process,
- * the others are worked on ([m] 100,000 due at once: 2.2 to 2.7 s, and 3.1 to 3.8 s with two).
+ * Fire loops that run beside each other, each with its own jobs out of the due queue: while one waits for its commit, or for
+ * our process, the others go on ([m] 100,000 due at once: 2.2 to 2.7 s, and 3.1 to 3.8 s with two).
  */
 export const firesAtOnce = 3
-/** Slots that the worker beside us takes with their commit: what is more is claimed as a herd is, by who has the most room. */
-const takenSlotsMax = 50
-/** What tenants with little due have fires alone while it is few, and for so long at most: a herd's fires take the cores. */
+/** Slots of a fire that the worker beside us claims on insert, at most. A larger fire is claimed by all workers. */
+const directSlotsMax = 50
+/** A fire of small tenants with at most so many slots has the cores alone, for so long at most. */
 const aloneSlotsMax = 50
 const aloneMsMax = 50
 const aloneLookMs = 2
+/** When a job is tried again that others had locked, or that the database's clock called early. */
 const busyMs = 50
 const earlyMs = 1
 
 export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number }): Promise<'more' | number> {
   const { clock, dueQueue, outages } = deps
   const startedMs = clock.monotonicMs()
-  const { few } = deps
-  if (few.firedSinceMs !== null && startedMs - few.firedSinceMs < aloneMsMax) return aloneLookMs
+  const { smallTenants } = deps
+  const { firedSinceMs } = smallTenants
+  if (firedSinceMs !== null && startedMs - firedSinceMs < aloneMsMax) return aloneLookMs
   const now = clock.databaseNow()
   outages.begin(now)
   const { due, plans } = takePlans(deps, now, options.misfireAfterMs)
   if (due.length > 0) {
     const slots = assignBatches(deps, due, plans, now)
     const isAlone = dueQueue.tookSmallTenants && slots.length <= aloneSlotsMax
-    if (isAlone) few.firedSinceMs = startedMs
+    if (isAlone) smallTenants.firedSinceMs = startedMs
     let answers: FireAnswer[]
-    let taken: number
+    let claimed: number
     try {
-      ;({ answers, taken } = await fireSlots(deps, slots))
+      ;({ answers, claimed } = await fireSlots(deps, slots))
     } catch (error) {
-      // Nothing is lost: whatever did commit answers 'already_recorded' next time.
+      // Nothing is lost: a slot that did commit is answered 'already_recorded' next time.
       for (const entry of due) {
         entry.delayedByOutage = true
         dueQueue.putBack(entry)
       }
       throw error
     } finally {
-      if (isAlone) few.firedSinceMs = null
+      if (isAlone) smallTenants.firedSinceMs = null
     }
-    settle(deps, { due, plans, slots, answers, taken, now })
+    settle(deps, { due, plans, slots, answers, claimed, now })
     const repeated = answers.filter(({ answer }) => answer === 'already_recorded').length
     const unfired = answers.filter(({ answer }) => answer !== 'buffered').length
     const tookMs = clock.monotonicMs() - startedMs
@@ -95,28 +97,28 @@ export async function fireDue(deps: FireDeps, options: { misfireAfterMs: number 
   return waitMs <= 0 ? 'more' : waitMs
 }
 
-/** What is little is in the hands of the worker beside us with its commit. `taken`: executions. */
+/** The worker beside us claims the executions of a small fire on insert. `claimed`: how many. */
 async function fireSlots(
-  { slots: store, direct }: FireDeps,
+  { slots: store, directDispatch }: FireDeps,
   slots: readonly SlotToFire[],
-): Promise<{ answers: FireAnswer[]; taken: number }> {
+): Promise<{ answers: FireAnswer[]; claimed: number }> {
   const shared = slots.filter(({ lane }) => lane === sharedLane).length
-  const isLittle = shared > 0 && slots.length <= takenSlotsMax
-  const taking = isLittle ? (direct?.begin(shared) ?? null) : null
-  if (taking === null) return { answers: await store.fire(slots), taken: 0 }
-  // Not known, until we know.
+  const isSmall = shared > 0 && slots.length <= directSlotsMax
+  const reservation = isSmall ? (directDispatch?.reserve(shared) ?? null) : null
+  if (reservation === null) return { answers: await store.fire(slots), claimed: 0 }
+  // Null until the outcome of the transaction is known.
   let claimed: Claimed | null = null
   try {
-    const { workerId, route } = taking
+    const { workerId, route } = reservation
     const { answers, batches } = await store.fireAndClaim(slots, { workerId, route })
     claimed = { batches, live: [] }
-    return { answers, taken: batches.reduce((sum, { positions }) => sum + positions.length, 0) }
+    return { answers, claimed: batches.reduce((sum, { positions }) => sum + positions.length, 0) }
   } finally {
-    taking.end(claimed)
+    reservation.end(claimed)
   }
 }
 
-/** Jobs that are due with what is to fire of them. */
+/** Takes due jobs out of the due queue and plans their slots. */
 function takePlans({ dueQueue, window, outages }: FireDeps, now: EpochMs, misfireAfterMs: number) {
   const due: Entry[] = []
   const plans: Plan[] = []
@@ -124,7 +126,7 @@ function takePlans({ dueQueue, window, outages }: FireDeps, now: EpochMs, misfir
   for (const entry of dueQueue.takeDue(now, fireMax)) {
     const { partitionId } = entry
     if (!window.has(partitionId)) continue
-    // After a hold-up one job may have many slots: the others wait for the next turn, which comes at once.
+    // After an outage one job may have many slots: the other jobs wait for the next pass, which comes at once.
     if (slots >= slotsMax) {
       dueQueue.put(entry)
       continue
@@ -139,7 +141,7 @@ function takePlans({ dueQueue, window, outages }: FireDeps, now: EpochMs, misfir
 }
 
 /**
- * Whether a job that is due then stays in memory. Also where a herd keeps the window from reaching as far as it should: it
+ * Whether a job that is due at `dueAt` stays in memory. Also where a herd keeps the window from reaching that far: the job
  * would be loaded behind the rest of the herd, which is due before it ([m] slots of a job that is due every second: 17 s late).
  */
 function isKept(
@@ -151,7 +153,7 @@ function isKept(
   return dueAt <= now + lookAheadMs / 2 || window.covers(partitionId, dueAt)
 }
 
-/** Batches are of one (route, lane, priority). */
+/** All executions of a batch have the same route, lane and priority. */
 function assignBatches(
   deps: FireDeps,
   due: readonly Entry[],
@@ -182,12 +184,12 @@ interface Fire {
   plans: readonly Plan[]
   slots: readonly SlotToFire[]
   answers: readonly FireAnswer[]
-  /** Executions that are in hand, and that nobody need be told of. */
-  taken: number
+  /** Executions that were claimed on insert: no worker need be woken for them. */
+  claimed: number
   now: EpochMs
 }
 
-function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire): void {
+function settle(deps: FireDeps, { due, plans, slots, answers, claimed, now }: Fire): void {
   const { dueQueue, window } = deps
   // The last answer of a job is about its last slot, which carries the move of its cursor.
   const answered = new Map(answers.map(({ jobId, answer }) => [jobId, answer]))
@@ -196,7 +198,7 @@ function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire
     const answer = answered.get(entry.jobId)
     if (answer === 'stale') return
     if (answer === 'busy' || answer === 'early') {
-      // Early by more than a moment: our clock is wrong, and asking every millisecond does not mend it.
+      // Early by more than a moment: our clock is wrong, and asking every millisecond does not correct it.
       const isAhead = now - dueAtOf(entry, entry.slot) > busyMs
       entry.dueAt = (now + (answer === 'early' && !isAhead ? earlyMs : busyMs)) as EpochMs
       entry.delayedByOutage = true
@@ -212,8 +214,8 @@ function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire
     if (plan.next === null) return
     if (move !== null) entry.movedAt = now
     const nextDueAt = dueAtOf(entry, plan.next)
-    // Asked again now, not taken from the plan: while we fired, the window may have moved past the next slot, and
-    // the load that moved it did not see the cursor we were writing.
+    // Decided again, not taken from the plan: while we fired, the window may have moved past the next slot, and the
+    // load that moved it did not see the cursor that we were writing.
     if (move !== null && !isKept(window, entry.partitionId, { dueAt: nextDueAt, now })) return
     entry.slot = plan.next
     entry.dueAt = nextDueAt
@@ -224,15 +226,15 @@ function settle(deps: FireDeps, { due, plans, slots, answers, taken, now }: Fire
   const isSome = answers.length < slots.length
   const startsRun = isSome && slots.some(({ runId }) => runId !== null)
   if (startsRun || slots.some(({ owedTo }) => owedTo !== null) || answers.some(waits)) deps.onOwed()
-  if (answers.length + taken < slots.length) deps.onEnqueued(slots.some(({ lane }) => lane === sharedLane))
+  if (answers.length + claimed < slots.length) deps.onEnqueued(slots.some(({ lane }) => lane === sharedLane))
 }
 
-/** Whether the slot has its row by this fire. One that is taken may only be decided, and one that is owed has none yet. */
+/** Whether the slot has its row by this fire. An already recorded one may only be decided; a deferred one has none yet. */
 function isRecorded(answer: FireAnswer['answer'] | undefined): boolean {
   return answer === undefined || !['already_recorded', 'deferred', 'busy', 'early', 'stale'].includes(answer)
 }
 
-/** Whether the slot runs, now or later: those count against `max_runs`. */
+/** Whether the slot runs, now or later, and so counts against `max_runs`. */
 function isCounted(answer: FireAnswer['answer'] | undefined): boolean {
   return answer === undefined || answer === 'buffered' || answer === 'deferred'
 }

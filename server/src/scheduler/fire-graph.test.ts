@@ -11,7 +11,7 @@ test('a job that becomes a root after it was loaded fires into a run of its grap
   const child = await createAfter(s, [root])
   await s.fire()
   assert.equal((await s.list(root)).total, 0, 'it was planned without its graph')
-  await s.takeNotes()
+  await s.takeChanges()
   await s.fire()
   const { executions } = await s.list(root)
   assert.deepEqual(
@@ -40,7 +40,7 @@ test('a job that comes to run after others is fired no more', async () => {
   const dependsOn = [{ jobId: parent.jobId, on: 'success' }] as const
   await s.jobs.change({ tenantId, jobId, dependsOn }, edit({ dependsOn }))
   await s.fire()
-  await s.takeNotes()
+  await s.takeChanges()
   await s.fire()
   assert.equal((await s.list(job)).total, 0)
   assert.equal(s.dueQueue.has(jobId), false)

@@ -7,13 +7,13 @@ import { toRfc3339 } from '../lib/time/epoch.ts'
 import { slotsFired } from '../telemetry/events.ts'
 
 test('a slot that waits behind an execution goes on in memory as one that fired, and who lets it go is told', async () => {
-  const { at, world, createEvery, trigger, load, fire, told, asked, slotsOf } = await setup()
+  const { at, world, createEvery, trigger, load, fire, calls, asked, slotsOf } = await setup()
   const job = await createEvery(30, 600, { overlapPolicy: 'BUFFER_ONE' })
   await trigger(job)
   await load()
   const event = slotsFired.next()
   assert.equal(await fire(), 30_000)
-  assert.deepEqual(told, ['owed'], 'nothing became claimable')
+  assert.deepEqual(calls, ['owed'], 'nothing became claimable')
   assert.deepEqual(await event, { slots: 1, unfired: 0, taken: 0, tookMs: 0 })
   await world.advance(30_000)
   await fire()
@@ -25,23 +25,23 @@ test('a slot that waits behind an execution goes on in memory as one that fired,
 })
 
 test('who claims is told when one of several slots became claimable', async () => {
-  const { createEvery, trigger, load, fire, told } = await setup()
+  const { createEvery, trigger, load, fire, calls } = await setup()
   await trigger(await createEvery(30, 600, { overlapPolicy: 'BUFFER_ONE' }))
   await createEvery(30, 600)
   await load()
   await fire()
-  assert.deepEqual(told.toSorted(), ['enqueued', 'owed'])
+  assert.deepEqual(calls.toSorted(), ['enqueued', 'owed'])
 })
 
 test('an excluded slot is recorded, nobody is told, and the job goes on', async () => {
-  const { at, world, createEvery, load, fire, told, slotsOf, store } = await setup()
+  const { at, world, createEvery, load, fire, calls, slotsOf, store } = await setup()
   const exclusions = [{ from: toRfc3339(at(600)), to: toRfc3339(at(630)) }]
   const schedule = { type: 'INTERVAL', every_seconds: 15, exclusions } as const
   const job = await createEvery(15, 600, { schedule })
   await load()
   for (let i = 0; i < 3; i++) {
     await fire()
-    assert.deepEqual(told, i < 2 ? [] : ['enqueued'])
+    assert.deepEqual(calls, i < 2 ? [] : ['enqueued'])
     await world.advance(15_000)
   }
   assert.deepEqual(slotsOf(job), [at(600), at(615), at(630)])
@@ -159,7 +159,7 @@ test('a job that counts from the end of its execution leaves memory when it fire
 })
 
 test('a job whose calendars have changed is dropped, noted, and planned anew', async () => {
-  const { at, createEvery, load, fire, fireOnceBy, takeNotes, store, slotsOf, dueQueue } = await setup()
+  const { at, createEvery, load, fire, fireOnceBy, takeChanges, store, slotsOf, dueQueue } = await setup()
   const job = await createEvery(30, 600)
   await load()
   fireOnceBy(async (_, [one]) => {
@@ -169,7 +169,7 @@ test('a job whose calendars have changed is dropped, noted, and planned anew', a
   })
   await fire()
   assert.equal(dueQueue.size, 0)
-  await takeNotes()
+  await takeChanges()
   await fire()
   assert.deepEqual(slotsOf(job), [at(600)])
 })

@@ -5,17 +5,17 @@ import { HerdBackpressure } from './herd-backpressure.ts'
 test('a herd presses from when it comes until it is nearly fired', () => {
   const backpressure = new HerdBackpressure()
   const looks = [10_000, 50_000, 19_000, 2_001, 2_000, 10_000].map((waiting, n) =>
-    backpressure.look(waiting, n),
+    backpressure.check(waiting, n),
   )
   assert.deepEqual(looks, [false, true, true, true, false, false])
 })
 
 test('more than can be fired presses for a while only, and again once it was kept up with', () => {
   const backpressure = new HerdBackpressure()
-  assert.equal(backpressure.look(50_000, 0), true)
-  assert.equal(backpressure.look(50_000, 19_999), true)
-  assert.equal(backpressure.look(50_000, 20_000), false)
-  assert.equal(backpressure.look(50_000, 90_000), false)
-  assert.equal(backpressure.look(0, 91_000), false)
-  assert.equal(backpressure.look(50_000, 92_000), true)
+  assert.equal(backpressure.check(50_000, 0), true)
+  assert.equal(backpressure.check(50_000, 19_999), true)
+  assert.equal(backpressure.check(50_000, 20_000), false)
+  assert.equal(backpressure.check(50_000, 90_000), false)
+  assert.equal(backpressure.check(0, 91_000), false)
+  assert.equal(backpressure.check(50_000, 92_000), true)
 })

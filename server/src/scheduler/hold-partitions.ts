@@ -1,6 +1,6 @@
-// A scheduler's share of the partitions: joins, beats, takes what is free, gives up what is too much, and expels
-// schedulers that went silent. One that does not know the database's time well enough leaves, so that others fire in
-// time what it held. Leases are for liveness only; a slot fires once whoever holds what.
+// A scheduler's share of the partitions: it joins, beats, takes free partitions, releases the ones beyond its share, and
+// expels schedulers that went silent. A scheduler that does not know the database's time well enough leaves, so that others
+// fire the slots of its partitions in time. Leases are for liveness only: a slot fires once, however partitions are held.
 import { LeaseWatch } from '../domain/queue/lease-watch.ts'
 import { planShare, uncertaintyMsMax } from '../domain/scheduling/partition-share.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -14,7 +14,7 @@ export interface PartitionDeps {
   partitions: Partitions
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
   lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
-  /** Told of every change of what is held. */
+  /** Called with the partitions that are held, after every change of them. */
   onHeld: (partitionIds: readonly number[]) => void
 }
 
@@ -27,7 +27,7 @@ export class PartitionLease {
   readonly #watch = new LeaseWatch({ termMs: schedulerLeaseMs, lookMsMax: 3 * shareEveryMs })
   #schedulerId: string
   #joined = false
-  /** Left, but the database may not know yet. */
+  /** The id under which we left, while the database may not know yet; null: none. */
   #leaving: string | null = null
   #clockIsLost = false
   #isOver = false
@@ -41,7 +41,7 @@ export class PartitionLease {
   /** One beat; the first one joins. A step for a Loop. */
   async beat(): Promise<'idle' | 'more'> {
     const { lease } = this.#deps
-    if ((await this.#isClockLost()) || this.#isOver) return 'idle'
+    if ((await this.#checkClock()) || this.#isOver) return 'idle'
     const self = this.#schedulerId
     if (!this.#joined) {
       await lease.join(self)
@@ -56,25 +56,25 @@ export class PartitionLease {
     return 'more'
   }
 
-  /** One look at who holds what. A step for a Loop. */
+  /** One look at the holders of all partitions. A step for a Loop. */
   async share(): Promise<'idle' | 'more'> {
     const { clock, partitions } = this.#deps
-    if ((await this.#isClockLost()) || !this.#joined || this.#isOver) return 'idle'
+    if ((await this.#checkClock()) || !this.#joined || this.#isOver) return 'idle'
     const self = this.#schedulerId
     const view = await partitions.view()
     let more: 'idle' | 'more' = 'idle'
     for (const silence of this.#watch.look(view.schedulers, clock.monotonicMs())) {
       if (silence.workerId === self || (await partitions.expel(silence)) === 'alive') continue
       schedulerExpelled.emit({ schedulerId: silence.workerId, silentMs: silence.silentMs })
-      // What it held is free now, and waits for the next look.
+      // Its partitions are free now, and wait for the next look.
       more = 'more'
     }
     const schedulers = view.schedulers.map(({ workerId }) => workerId)
     const { take, release } = planShare(self, { schedulers, holders: view.holders })
     const mine = view.holders.flatMap((holder, id) => (holder === self && !release.includes(id) ? [id] : []))
-    // Meanwhile a beat may have found us expelled, or our clock bad: what we looked at is another scheduler's.
+    // Meanwhile a beat may have found us expelled, or our clock bad: then these partitions are another scheduler's.
     if (self !== this.#schedulerId || this.#isOver) return more
-    // Given up here before it is free for others: the due queue must not fire what is theirs.
+    // Released here before they are free for others: the due queue must not fire jobs of their partitions.
     this.#hold(mine)
     await partitions.release(self, release)
     const taken = await partitions.take(self, take)
@@ -82,7 +82,7 @@ export class PartitionLease {
     return more
   }
 
-  /** Gives everything back, for good: others have it with their next look. To be repeated when it fails. */
+  /** Releases every partition, for good: others take them with their next look. To be repeated when it fails. */
   async leave(): Promise<void> {
     const { lease } = this.#deps
     this.#isOver = true
@@ -93,15 +93,15 @@ export class PartitionLease {
     this.#joined = false
   }
 
-  /** Whether the estimate of the database's clock is too bad to hold anything; then nothing is held from here on. */
-  async #isClockLost(): Promise<boolean> {
+  /** Whether the estimate of the database's clock is too bad to hold partitions; then we leave. */
+  async #checkClock(): Promise<boolean> {
     const uncertaintyMs = this.#deps.clock.uncertaintyMs()
     const isLost = uncertaintyMs > uncertaintyMsMax
     if (isLost && !this.#clockIsLost) clockLost.emit({ schedulerId: this.#schedulerId, uncertaintyMs })
     if (!isLost && this.#clockIsLost) clockRegained.emit({ uncertaintyMs })
     this.#clockIsLost = isLost
     if (isLost && this.#joined) {
-      // Others must not count on us: what only we may hold would be nobody's.
+      // Others must not count on us: partitions of our share would be held by no scheduler.
       this.#leaving = this.#schedulerId
       this.#startAnew()
     }

@@ -1,4 +1,12 @@
-// How far each of our partitions is loaded into the due queue. Cursors due beyond that are only rows.
+// How far each of our partitions is loaded into the due queue. Cursors that are due beyond that are only rows.
+//
+// States of a partition: unloaded (just taken, or after `reload`) -> loading (`begin`) -> loaded up to `until` (`end`).
+// A load that did not bring all rows covers up to its last one, and the next load goes on behind it; a load that fails
+// ends with `reload`.
+//
+// Invariants: a cursor that is due by `until` is in the due queue or in a load under way, so a job that fires meanwhile is
+// put back and not lost; the end of a load that began before a reload, or before the partition left and came back, changes
+// nothing; rows are read in the order of (due time, job), each once.
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { LoadRequest } from '../ports/slots.ts'
 
@@ -7,9 +15,9 @@ interface Loaded {
   after: { dueAt: EpochMs; jobId: string } | null
   /** Everything due before this is in the due queue, or is being loaded into it. */
   until: EpochMs
-  /** A load of it is under way. One that began before a reload, or before the partition left and came back, is not. */
+  /** Whether a load that began since the last `reload`, and since the partition was taken, is under way. */
   loading: boolean
-  /** Since when something is wanted that is not loaded; null: everything is there. */
+  /** Since when rows are wanted that are not loaded; null: all wanted rows are loaded. */
   wantedSince: EpochMs | null
 }
 
@@ -28,7 +36,7 @@ export class LoadWindow {
     return this.#partitions.has(partitionId)
   }
 
-  /** Holds exactly these from now on; new ones are loaded from the beginning. */
+  /** Holds exactly these partitions from now on; new ones are loaded from the beginning. */
   hold(partitionIds: readonly number[]): void {
     for (const id of this.#partitions.keys()) if (!partitionIds.includes(id)) this.#partitions.delete(id)
     for (const id of partitionIds) {
@@ -36,31 +44,31 @@ export class LoadWindow {
     }
   }
 
-  /** After something may have been missed: everything is loaded anew. */
+  /** Loads every partition again from the beginning, after a change may have been missed. */
   reload(): void {
     for (const id of this.#partitions.keys()) this.#partitions.set(id, unloaded())
   }
 
-  /** Whether a job of this partition, due then, belongs into the due queue. */
+  /** Whether a job of this partition that is due at `dueAt` belongs into the due queue. */
   covers(partitionId: number, dueAt: EpochMs): boolean {
     const loaded = this.#partitions.get(partitionId)
     return loaded !== undefined && dueAt <= loaded.until
   }
 
   /**
-   * From `now` on everything up to `wantedUntil` is to be there: what comes later than that, because there is so much of it,
-   * is not late by a hold-up.
+   * From `now` on all rows up to `wantedUntil` are wanted. A job that is loaded later than that, because there are so many,
+   * was not delayed by an outage.
    */
   want(wantedUntil: EpochMs, now: EpochMs): void {
     for (const loaded of this.#partitions.values()) if (loaded.until < wantedUntil) loaded.wantedSince ??= now
   }
 
-  /** Since when a load of the partition is under way, all its pieces together; null: none is. */
+  /** Since when a load of the partition is under way, counted over all its pieces; null: none is. */
   wantedSince(partitionId: number): EpochMs | null {
     return this.#partitions.get(partitionId)?.wantedSince ?? null
   }
 
-  /** What to load so that all is covered up to `dueBefore`. From now on it counts as covered: see `fireDue`. */
+  /** Begins the loads that cover everything up to `dueBefore`. From now on that counts as covered: see `fireDue`. */
   begin(wantedUntil: EpochMs, dueBefore: EpochMs): LoadRequest['partitions'] {
     const asked: { partitionId: number; after: Loaded['after'] }[] = []
     for (const [partitionId, loaded] of this.#partitions) {
@@ -72,7 +80,7 @@ export class LoadWindow {
     return asked
   }
 
-  /** Where the load of a partition ended; `whole`: there is nothing more before `dueBefore`. */
+  /** Ends the load of a partition at its last row; `whole`: there is no further row before `dueBefore`. */
   end(partitionId: number, last: { dueAt: EpochMs; jobId: string } | null, whole: boolean): void {
     const loaded = this.#partitions.get(partitionId)
     if (loaded === undefined || !loaded.loading) return

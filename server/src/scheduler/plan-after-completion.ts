@@ -1,5 +1,5 @@
-// A job that counts from the end of its last execution: one slot at a time, on no grid. After a fire its next slot is
-// not known, and the release loop plans it when the execution has ended; after a skip there is no end to wait for.
+// Plans a job that counts from the end of its last execution: one slot at a time, on no grid. After a fire its next slot
+// is not known, and the release loop plans it when the execution has ended; after a skip there is no end to wait for.
 import type { StoredSchedule } from '../domain/jobs/job.ts'
 import { slotAfterEnd } from '../domain/schedule/after-completion.ts'
 import { isExcluded } from '../domain/schedule/next-run.ts'
@@ -29,7 +29,7 @@ export function planAfterCompletion(
     return { slots: [one], decidedTo: slot, next: null }
   }
   setCount(one, 0)
-  // After a hold-up from now on: nothing was due in between, and from the slot on it would be as late again.
+  // A late job counts from now: no slot was due in between, and counted from its slot the next one would be as late.
   const next = slotAfterEnd({ jobId, schedule }, isLate ? now : slot)
   one.move = moveTo(entry, next, slot)
   return { slots: [one], decidedTo: slot, next }

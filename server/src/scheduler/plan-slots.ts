@@ -1,5 +1,5 @@
-// From a job that is due to the slots to fire. Ordinarily one slot; after a hold-up what the misfire rule says.
-// Pure but for ids and lanes, which are handed in.
+// From a job that is due to the slots to fire. Ordinarily one slot; after an outage as the misfire rule has it. Pure: ids
+// and lanes are assigned later.
 
 import { countRuns, nthRun } from '../domain/schedule/count-runs.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
@@ -13,9 +13,9 @@ import { moveTo, type Plan, type PlannedSlot, plain, setCount } from './planned-
 export interface PlanOptions {
   now: EpochMs
   misfireAfterMs: number
-  /** What was due up to then, and is late, was held up: see `OutageDetector`. */
+  /** Slots that were due up to then and are late were delayed by an outage: see `OutageDetector`. */
   outageUpTo: EpochMs
-  /** Whether a job that is due then stays in memory; otherwise its cursor must move. */
+  /** Whether a job that is due at `dueAt` stays in memory; otherwise its cursor must move. */
   staysInMemory: (dueAt: EpochMs) => boolean
 }
 
@@ -30,7 +30,7 @@ export function planSlots(entry: Entry, options: PlanOptions): Plan {
   return plan
 }
 
-/** A slot that only comes late because there is much to do is none of these, until it is misfired. */
+/** A slot that is late by load alone does not count as late until it is misfired. */
 function isLate(entry: Entry, { now, misfireAfterMs, outageUpTo }: PlanOptions): boolean {
   // Not by `entry.dueAt`, which is later when the slot is tried again.
   const dueAt = dueAtOf(entry, entry.slot)
@@ -51,7 +51,7 @@ function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {
   }
   const moves =
     next === null ||
-    // What is counted is counted in the cursor.
+    // Runs are counted in the cursor.
     entry.maxRuns !== null ||
     !staysInMemory(dueAtOf(entry, next)) ||
     now - entry.movedAt >= moveEveryMs
@@ -62,14 +62,14 @@ function planOne(entry: Entry, { now, staysInMemory }: PlanOptions): Plan {
 function planLateSlots(entry: Entry, { now, misfireAfterMs }: PlanOptions): Plan {
   const { skipped, runs } = planLate(entry, { from: entry.slot, now, misfireAfterMs })
   if (runs === null) return recordSkipped(entry, skipped)
-  // What is paced or counted goes one after the other, also where it could run at once.
+  // Slots that are paced or counted go one after the other, also where they could run at once.
   const isInOrder = entry.overlapPolicy !== 'ALLOW' || runs.paceMs > 0 || entry.maxRuns !== null
   return isInOrder ? oweInOrder(entry, skipped, runs) : fireBeside(entry, skipped, runs)
 }
 
-/** Nothing of it runs any more: the last one is recorded with the others before it. */
+/** No slot runs any more: the last one is recorded, with the ranges before it. */
 function recordSkipped(entry: Entry, ranges: readonly SkippedSlots[]): Plan {
-  // Without a slot up to now (the zone's rules changed meanwhile) the one that was expected is recorded.
+  // Without a slot up to now (the zone's rules changed meanwhile) the expected slot is recorded.
   const { slot } = entry
   const skipped =
     ranges.length > 0 ? ranges : [{ from: slot, to: slot, count: 1, reason: 'misfire' as const }]
@@ -81,7 +81,7 @@ function recordSkipped(entry: Entry, ranges: readonly SkippedSlots[]): Plan {
   return withMove(entry, [one], to)
 }
 
-/** The first fires, the others are owed; of those, the release loop skips what is excluded. */
+/** The first slot fires, the others are owed; the release loop skips the excluded ones among them. */
 function oweInOrder(entry: Entry, skipped: SkippedSlots[], runs: LateRuns): Plan {
   const { first, paceMs } = runs
   const { last, count } = cutToMaxRuns(entry, runs)
@@ -94,7 +94,7 @@ function oweInOrder(entry: Entry, skipped: SkippedSlots[], runs: LateRuns): Plan
   return withMove(entry, [one], last)
 }
 
-/** Up to the first that is excluded: it begins the next plan, which comes at once. */
+/** Fires up to the first excluded slot: that one begins the next plan, which comes at once. */
 function fireBeside(entry: Entry, skipped: SkippedSlots[], { first, last }: LateRuns): Plan {
   const { schedule } = entry
   const late = slotsBetween(schedule, { from: first, to: (last + 1) as EpochMs }, lateMax)
@@ -105,12 +105,12 @@ function fireBeside(entry: Entry, skipped: SkippedSlots[], { first, last }: Late
   return withMove(entry, slots, run.at(-1)!)
 }
 
-/** Behind the slot with which `maxRuns` is reached there is none. */
+/** The slot with which `maxRuns` is reached is the last one. */
 function cutToMaxRuns({ schedule, maxRuns, runs }: Entry, { first, last }: LateRuns) {
   if (maxRuns === null) return { last, count: 0 }
   const range = { from: first, to: (last + 1) as EpochMs }
   const count = countRuns(schedule, range)
-  // One at least is left: a job that has had all is completed, and the store refuses what would be too many.
+  // At least one run is left: a job that has had all is completed, and the store refuses a run too many.
   const left = Math.max(1, maxRuns - runs)
   return count < left ? { last, count } : { last: nthRun(schedule, range, left), count: left }
 }

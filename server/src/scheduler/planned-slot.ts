@@ -17,10 +17,10 @@ export interface Plan {
   next: EpochMs | null
 }
 
-/** One that fires on time. */
+/** A slot that fires on time. */
 export function plain(entry: Entry, slot: EpochMs): PlannedSlot {
   const { schedule, overlapPolicy, maxRuns, graphId } = entry
-  // Only what may be skipped because of overlap.
+  // Only a slot that may be skipped because of overlap needs it.
   const hasNeighbours = (overlapPolicy !== 'ALLOW' || entry.limited) && entry.afterCompletion === null
   return {
     jobId: entry.jobId,
@@ -51,7 +51,7 @@ function runIdFor({ jobId, afterCompletion }: Entry, graphId: string, slot: Epoc
   return afterCompletion === null ? runIdOfSlot(graphId, slot) : runIdOfOwnSlot(graphId, jobId, slot)
 }
 
-/** How many of a job with a `maxRuns` run by this fire. */
+/** Sets how many slots of a job with a `maxRuns` run by this fire. */
 export function setCount(one: PlannedSlot, count: number): void {
   if (one.runs !== null) one.runs = { max: one.runs.max, count }
 }

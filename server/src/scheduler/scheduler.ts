@@ -6,7 +6,7 @@ import type { Ids } from '../ports/ids.ts'
 import type { Partitions } from '../ports/partitions.ts'
 import type { Slots } from '../ports/slots.ts'
 import { DueQueue } from './due-queue.ts'
-import { fillWindow, findOverdue, type LoadDeps, takeChanges } from './fill-window.ts'
+import { fillWindow, type LoadDeps, recoverOverdue, takeChanges } from './fill-window.ts'
 import { type FireDeps, fireDue } from './fire-due.ts'
 import { HerdBackpressure } from './herd-backpressure.ts'
 import { PartitionLease } from './hold-partitions.ts'
@@ -17,14 +17,14 @@ export interface SchedulerDeps {
   clock: Clock
   ids: Ids
   slots: Slots
-  /** Takes what is little with its commit; null: nobody does. */
-  direct: DirectDispatch | null
+  /** Claims the executions of a small fire on insert; null: there is no worker in this process. */
+  directDispatch: DirectDispatch | null
   partitions: Partitions
   /** On a connection of its own. */
   lease: Pick<Partitions, 'join' | 'beat' | 'leave'>
-  /** Called when partitions were taken, or all are to be loaded anew. */
+  /** Called when the held partitions have changed, or all are to be loaded again. */
   onHeld: () => void
-  /** Called when the due queue has something new. */
+  /** Called when the due queue has new jobs. */
   onPut: () => void
   onEnqueued: FireDeps['onEnqueued']
   onOwed: () => void
@@ -47,9 +47,10 @@ export class Scheduler {
     const window = new LoadWindow()
     this.#options = options
     this.#load = { clock, slots, dueQueue, window, onPut: deps.onPut, onReload: deps.onHeld }
-    const { direct, onEnqueued, onOwed } = deps
-    const own = { lanes: new LaneChooser(), outages: new OutageDetector(), few: { firedSinceMs: null } }
-    this.#fire = { clock, ids, slots, dueQueue, window, ...own, direct, onEnqueued, onOwed }
+    const { directDispatch, onEnqueued, onOwed } = deps
+    const smallTenants = { firedSinceMs: null }
+    const own = { lanes: new LaneChooser(), outages: new OutageDetector(), smallTenants }
+    this.#fire = { clock, ids, slots, dueQueue, window, ...own, directDispatch, onEnqueued, onOwed }
     this.lease = new PartitionLease({
       clock,
       ids,
@@ -72,15 +73,15 @@ export class Scheduler {
   }
 
   /** Whether a herd is being fired: see `HerdBackpressure`. */
-  get isBackpressured(): boolean {
-    return this.#backpressure.look(this.#fire.dueQueue.waiting, this.#fire.clock.monotonicMs())
+  checkBackpressure(): boolean {
+    return this.#backpressure.check(this.#fire.dueQueue.waiting, this.#fire.clock.monotonicMs())
   }
 
   fire(): Promise<'more' | number> {
     return fireDue(this.#fire, this.#options)
   }
 
-  findOverdue(): Promise<'idle'> {
-    return findOverdue(this.#load)
+  recoverOverdue(): Promise<'idle'> {
+    return recoverOverdue(this.#load)
   }
 }

@@ -17,7 +17,7 @@ import { PostgresRunSteps } from '../postgres/graphs/run-steps.ts'
 import { PostgresMaintenance } from '../postgres/queue/maintenance.ts'
 import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
 import { PostgresSlots } from '../postgres/scheduling/slots.ts'
-import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../scheduler/fill-window.ts'
+import { loadEveryMs, recoverOverdueEveryMs, takeChangesEveryMs } from '../scheduler/fill-window.ts'
 import { fireEveryMs, firesAtOnce } from '../scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../scheduler/hold-partitions.ts'
 import { Scheduler } from '../scheduler/scheduler.ts'
@@ -52,17 +52,17 @@ export interface RunningScheduler {
   leave(): Promise<void>
 }
 
-/** `direct dispatch`: the worker of this process; null: it has none. */
+/** `directDispatch`: the worker of this process; null: it has none. */
 export async function startScheduler(
   deps: RoleDeps,
-  direct: DirectDispatch | null,
+  directDispatch: DirectDispatch | null,
 ): Promise<RunningScheduler> {
   const { config, world, database, wakeup, startLoop } = deps
   const scheduler = new Scheduler(
     {
       ...world,
       slots: new PostgresSlots(database),
-      direct,
+      directDispatch,
       partitions: new PostgresPartitions(database),
       lease: new PostgresPartitions(deps.leaseDatabase),
       onHeld: () => load.wake(),
@@ -82,7 +82,7 @@ export async function startScheduler(
     startLoop('fire due slots', fireEveryMs, () => scheduler.fire()),
   )
   const changes = startLoop('take changes', takeChangesEveryMs, () => scheduler.takeChanges())
-  startLoop('find overdue jobs', findOverdueEveryMs, () => scheduler.findOverdue())
+  startLoop('find overdue jobs', recoverOverdueEveryMs, () => scheduler.recoverOverdue())
   // Whoever sees us ready finds the partitions held.
   await retryUntilAvailable(world, () => scheduler.lease.beat())
   await retryUntilAvailable(world, () => scheduler.lease.share())
@@ -91,7 +91,7 @@ export async function startScheduler(
   wakeup.on('changes', () => changes.wake())
   startMaintenance(deps)
   startBackgroundWork(deps)
-  return { isBackpressured: () => scheduler.isBackpressured, leave: () => scheduler.lease.leave() }
+  return { isBackpressured: () => scheduler.checkBackpressure(), leave: () => scheduler.lease.leave() }
 }
 
 function startMaintenance({ world, database, wakeup, startLoop, isStopping }: RoleDeps): void {

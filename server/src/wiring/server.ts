@@ -141,12 +141,12 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     resources.defer(() => withinShutdown(world, worker?.release() ?? Promise.resolve()))
     worker = await startWorker(roleDeps, await options.createAssignment?.(roleDeps))
   }
-  const direct = worker?.direct ?? null
+  const directDispatch = worker?.directDispatch ?? null
   const utilization = () => worker?.utilization() ?? null
   const leavePartitions = () => scheduler?.leave() ?? Promise.resolve()
   if (roles.includes('scheduler')) {
     resources.defer(() => withinShutdown(world, leavePartitions()))
-    scheduler = await startScheduler(roleDeps, direct)
+    scheduler = await startScheduler(roleDeps, directDispatch)
   }
 
   let drainedByMs = 0
@@ -160,7 +160,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       jobVersions: new PostgresJobVersions(database),
       activity: new PostgresActivity(database),
       plannedJobs: new PostgresPlannedJobs(database),
-      requests: new PostgresRequests(database, direct),
+      requests: new PostgresRequests(database, directDispatch),
       partitions: new PostgresPartitions(database),
       queue: new PostgresQueue(database),
       attempts: new PostgresAttempts(database),

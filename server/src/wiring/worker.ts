@@ -26,7 +26,7 @@ const httpCapacity = 2_000
  * within 200 ms. [m] no-ops: 16,000 a second with 500, 32,000 with 2,000, no more with 4,000.
  */
 const handlersAheadMax = 2_000
-const tendIdleMs = 1_000
+const expireBatchesIdleMs = 1_000
 const finishIdleMs = 1_000
 const drainLookMs = 10
 
@@ -50,8 +50,8 @@ export interface RunningWorker {
   /** Hands back what is left, and the lease. */
   release(): Promise<void>
   utilization(): number
-  /** Takes what is triggered in this process; null: it does not make HTTP calls. */
-  direct: DirectDispatch | null
+  /** Claims executions that are enqueued in this process, on insert; null: the worker does not make HTTP calls. */
+  directDispatch: DirectDispatch | null
 }
 
 export async function startWorker(
@@ -72,8 +72,8 @@ export async function startWorker(
       leases: new PostgresWorkers(leaseDatabase),
       executors: executorsOf(held),
       onEnded: () => finish.wake(),
-      onTaken: () => tend.wake(),
-      onLeft: () => claim.wake(),
+      onClaimed: () => expireBatches.wake(),
+      onClaimDue: () => claim.wake(),
       onFinished({ retries, handedBack }) {
         claim.wake() // there is room again
         wakeup.send('waiting')
@@ -87,15 +87,15 @@ export async function startWorker(
   await retryUntilAvailable(world, () => worker.lease.beat())
   startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat(), leaseLoop)
   const finish = startLoop('finish executions', finishIdleMs, () => worker.finish())
-  const tend = startLoop('expire batches', tendIdleMs, () => worker.tend())
+  const expireBatches = startLoop('expire batches', expireBatchesIdleMs, () => worker.expireBatches())
   const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())
   const cancels = startLoop('poll cancellations', pollCancellationsEveryMs, () => worker.pollCancellations())
   if (held.kind === 'http') {
     const keys = startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
     wakeup.on('keys', () => keys.wake())
-    const beside = startLoop('claim shared lane', claimEveryMs, () => worker.claimSharedLane())
+    const sharedLane = startLoop('claim shared lane', claimEveryMs, () => worker.claimSharedLane())
     wakeup.on('shared', () => {
-      if (worker.isClaiming) beside.wake()
+      if (worker.isClaiming) sharedLane.wake()
     })
   } else startLoop('send attempt updates', sendUpdatesEveryMs, () => worker.sendUpdates())
   wakeup.on('queue', () => claim.wake())
@@ -108,7 +108,7 @@ export async function startWorker(
     },
     release: () => worker.release(),
     utilization: () => worker.inFlight.size / worker.inFlight.capacity,
-    direct: held.kind === 'http' ? worker.direct : null,
+    directDispatch: held.kind === 'http' ? worker.directDispatch : null,
   }
 }
 

@@ -1,6 +1,6 @@
-// What attempts on this machine say while they run: log lines, signs of life, how far they are, checkpoints. Kept here
-// for a moment and written together. Bounded, and never a reason for an attempt to fail: what comes faster than it can
-// be written is counted and left out.
+// Updates of attempts that run on this machine: log lines, signs of life, progress, checkpoints. Kept here for a moment
+// and written together. Bounded, and never a reason for an attempt to fail: lines that come faster than they can be
+// written are counted and left out.
 
 import {
   firstLineOf,
@@ -23,44 +23,44 @@ export interface UpdatesDeps {
   attempts: Pick<Attempts, 'note'>
   logs: Pick<Logs, 'append'>
   workerId: () => string
-  /** Somebody has cancelled it. */
+  /** The store says that the execution was cancelled. */
   onCancelled: (held: HeldExecution) => void
-  /** It is not ours any more. */
+  /** The store says that the execution is not ours any more. */
   onGone: (held: HeldExecution) => void
 }
 
-/** What an attempt has said and what is not written yet. */
-interface Said {
+/** The updates of one attempt that are not written yet. */
+interface Pending {
   lines: LogLine[]
-  /** Of `lines`. */
+  /** The size of `lines`. */
   bytes: number
   /** The number of the first of `lines` in the log of the attempt. */
   firstLine: number
-  /** Of all its lines so far. */
+  /** The size of all lines of the attempt so far. */
   bytesInAll: number
   /** Lines that there was no room for. */
   missing: number
-  note: Note | null
+  update: Update | null
 }
 
-type Note = Pick<AttemptUpdate, 'progress' | 'message' | 'checkpoint'>
-type Part = LogPart & { said: Said }
+type Update = Pick<AttemptUpdate, 'progress' | 'message' | 'checkpoint'>
+type Part = LogPart & { pending: Pending }
 
 export const sendUpdatesEveryMs = 1_000
-/** Of one attempt, waiting to be written. */
+/** Limits of the lines of one attempt that wait to be written. */
 const linesMax = 1_000
 const bytesMax = logBytesMax
-/** Of one attempt: beyond what the store keeps, so that it sees that there was more. */
+/** The limit of all lines of one attempt: more than the store keeps, so that it sees that there was more. */
 const bytesInAllMax = 2 * logBytesMax
-/** Of all attempts, waiting to be written. */
+/** The limit of the lines of all attempts that wait to be written. */
 const waitingBytesMax = 64 * 1024 * 1024
-/** In one write. */
-const notesMax = 200
+/** Limits of one write. */
+const updatesMax = 200
 const partBytesMax = 4 * 1024 * 1024
 
 export class AttemptUpdates {
   readonly #deps: UpdatesDeps
-  readonly #said = new Map<HeldExecution, Said>()
+  readonly #pending = new Map<HeldExecution, Pending>()
   #waitingBytes = 0
   #sending: Promise<void> | null = null
 
@@ -68,50 +68,52 @@ export class AttemptUpdates {
     this.#deps = deps
   }
 
-  /** Whether anything is to be written. */
+  /** Whether any update is to be written. */
   get isWaiting(): boolean {
-    for (const said of this.#said.values()) if (said.note !== null || said.lines.length > 0) return true
+    for (const pending of this.#pending.values())
+      if (pending.update !== null || pending.lines.length > 0) return true
     return false
   }
 
   log(held: HeldExecution, level: LogLevel, message: string): void {
     if (held.isOver) return
-    const said = this.#of(held)
-    if (said.bytesInAll > bytesInAllMax) return
+    const pending = this.#of(held)
+    if (pending.bytesInAll > bytesInAllMax) return
     const line: LogLine = {
       at: this.#deps.clock.databaseNow(),
       level,
       message: storable(message.slice(0, logLineLengthMax)),
     }
     const bytes = bytesOf(line)
-    const isFull = said.lines.length >= linesMax || said.bytes + bytes > bytesMax
-    if (isFull || this.#waitingBytes + bytes > waitingBytesMax) said.missing += 1
-    else this.#add(said, line)
+    const isFull = pending.lines.length >= linesMax || pending.bytes + bytes > bytesMax
+    if (isFull || this.#waitingBytes + bytes > waitingBytesMax) pending.missing += 1
+    else this.#add(pending, line)
   }
 
-  note(held: HeldExecution, given: Parameters<CallContext['note']>[0]): void {
+  update(held: HeldExecution, given: Parameters<CallContext['note']>[0]): void {
     if (held.isOver) return
-    const said = this.#of(held)
+    const pending = this.#of(held)
     const { progress, message, checkpoint } = given
-    const note: Note = { ...said.note }
-    if (progress !== undefined && !Number.isNaN(progress)) note.progress = Math.min(1, Math.max(0, progress))
-    if (message !== undefined) note.message = storable(message.slice(0, progressTextLengthMax))
+    const update: Update = { ...pending.update }
+    if (progress !== undefined && !Number.isNaN(progress))
+      update.progress = Math.min(1, Math.max(0, progress))
+    if (message !== undefined) update.message = storable(message.slice(0, progressTextLengthMax))
     if (checkpoint !== undefined) {
       const kept = copyCheckpoint(checkpoint)
-      if (kept.ok) note.checkpoint = kept.value
+      if (kept.ok) update.checkpoint = kept.value
       else this.log(held, 'warn', `The checkpoint was not kept: ${kept.problem}.`)
     }
-    // A bare sign of life matters only where its absence does; it would cost the execution its place in its batch.
-    if (held.prepared.hasHeartbeat || Object.keys(note).length > 0) said.note = note
+    // A bare sign of life matters only where its absence does; with it the execution would leave its batch.
+    if (held.prepared.hasHeartbeat || Object.keys(update).length > 0) pending.update = update
   }
 
-  /** It has ended, and says nothing more. */
+  /** The attempt is over; later updates of it are ignored. */
   end(held: HeldExecution): void {
     held.isOver = true
-    this.#forget(held, this.#said.get(held))
+    this.#forget(held, this.#pending.get(held))
   }
 
-  /** Writes all that waits. When it fails, everything is still there for the next time. */
+  /** Writes all updates. When it fails, all of them are still there for the next time. */
   async send(): Promise<void> {
     while (this.#sending !== null) await this.#sending.catch(() => {})
     this.#sending = this.#sendAll().finally(() => {
@@ -120,60 +122,63 @@ export class AttemptUpdates {
     return this.#sending
   }
 
-  /** Looks whether these attempts are still ours: maintenance may have ended one that it heard nothing of. */
+  /** Asks whether these attempts are still ours: maintenance may have ended a silent one. */
   async ask(executions: readonly HeldExecution[]): Promise<void> {
-    for (let i = 0; i < executions.length; i += notesMax)
-      await this.#tell(
-        executions.slice(i, i + notesMax).map((held) => ({ held, note: this.#toNote(held, {}, false) })),
+    for (let i = 0; i < executions.length; i += updatesMax)
+      await this.#write(
+        executions
+          .slice(i, i + updatesMax)
+          .map((held) => ({ held, update: this.#toUpdate(held, {}, false) })),
       )
   }
 
   async #sendAll(): Promise<void> {
-    const waiting = [...this.#said].filter(([, { note }]) => note !== null)
-    for (let i = 0; i < waiting.length; i += notesMax) await this.#sendUpdates(waiting.slice(i, i + notesMax))
+    const waiting = [...this.#pending].filter(([, { update }]) => update !== null)
+    for (let i = 0; i < waiting.length; i += updatesMax)
+      await this.#sendUpdates(waiting.slice(i, i + updatesMax))
     for (let parts = this.#nextParts(); parts.length > 0; parts = this.#nextParts()) {
-      await this.#deps.logs.append(parts.map(({ said: _, ...part }) => part))
-      for (const { said, lines } of parts) this.#remove(said, lines.length)
+      await this.#deps.logs.append(parts.map(({ pending: _, ...part }) => part))
+      for (const { pending, lines } of parts) this.#remove(pending, lines.length)
     }
-    for (const [held, said] of this.#said) this.#forget(held, said)
+    for (const [held, pending] of this.#pending) this.#forget(held, pending)
   }
 
-  /** Of one that has ended and of which all is written. */
-  #forget(held: HeldExecution, said: Said | undefined): void {
-    if (held.isOver && said?.note === null && said.lines.length === 0) this.#said.delete(held)
+  /** Forgets an attempt that is over once all its updates are written. */
+  #forget(held: HeldExecution, pending: Pending | undefined): void {
+    if (held.isOver && pending?.update === null && pending.lines.length === 0) this.#pending.delete(held)
   }
 
-  async #sendUpdates(waiting: readonly [HeldExecution, Said][]): Promise<void> {
-    const taken: { said: Said; note: Note }[] = []
-    const told: { held: HeldExecution; note: AttemptUpdate }[] = []
-    for (const [held, said] of waiting) {
-      const note = said.note!
-      said.note = null
-      if (held.isOver && !isForNext(held, note)) continue
-      taken.push({ said, note })
-      told.push({ held, note: this.#toNote(held, note, true) })
+  async #sendUpdates(waiting: readonly [HeldExecution, Pending][]): Promise<void> {
+    const taken: { pending: Pending; update: Update }[] = []
+    const sent: { held: HeldExecution; update: AttemptUpdate }[] = []
+    for (const [held, pending] of waiting) {
+      const update = pending.update!
+      pending.update = null
+      if (held.isOver && !isForNext(held, update)) continue
+      taken.push({ pending, update })
+      sent.push({ held, update: this.#toUpdate(held, update, true) })
     }
     try {
-      await this.#tell(told)
+      await this.#write(sent)
     } catch (error) {
-      // What was said since counts more.
-      for (const { said, note } of taken) said.note = { ...note, ...said.note }
+      // Updates that came meanwhile count more.
+      for (const { pending, update } of taken) pending.update = { ...update, ...pending.update }
       throw error
     }
   }
 
-  async #tell(told: readonly { held: HeldExecution; note: AttemptUpdate }[]): Promise<void> {
-    if (told.length === 0) return
-    const answers = await this.#deps.attempts.note(told.map(({ note }) => note))
+  async #write(sent: readonly { held: HeldExecution; update: AttemptUpdate }[]): Promise<void> {
+    if (sent.length === 0) return
+    const answers = await this.#deps.attempts.note(sent.map(({ update }) => update))
     const states = new Map(answers.map(({ executionId, state }) => [executionId, state]))
-    for (const { held } of told) {
+    for (const { held } of sent) {
       const state = states.get(held.executionId)
       if (state === 'cancelled') this.#deps.onCancelled(held)
       else if (state === 'gone') this.#deps.onGone(held)
     }
   }
 
-  #toNote(held: HeldExecution, note: Note, alive: boolean): AttemptUpdate {
+  #toUpdate(held: HeldExecution, update: Update, alive: boolean): AttemptUpdate {
     const { executionId, attempt, jobId, fence, startedAt } = held
     const workerId = this.#deps.workerId()
     return {
@@ -184,63 +189,70 @@ export class AttemptUpdates {
       workerId,
       alive,
       ...(startedAt !== null && { startedAt }),
-      ...note,
+      ...update,
     }
   }
 
-  /** The next lines to write, of as many attempts as go into one write. */
+  /** The next lines to write, from as many attempts as go into one write. */
   #nextParts(): Part[] {
     const parts: Part[] = []
     let bytes = 0
-    for (const [{ executionId, attempt, prepared }, said] of this.#said) {
-      if (said.lines.length === 0) continue
+    for (const [{ executionId, attempt, prepared }, pending] of this.#pending) {
+      if (pending.lines.length === 0) continue
       if (bytes > partBytesMax) break
       const { tenantId } = prepared
-      parts.push({ tenantId, executionId, attempt, firstLine: said.firstLine, lines: [...said.lines], said })
-      bytes += said.bytes
+      parts.push({
+        tenantId,
+        executionId,
+        attempt,
+        firstLine: pending.firstLine,
+        lines: [...pending.lines],
+        pending,
+      })
+      bytes += pending.bytes
     }
     return parts
   }
 
-  #of(held: HeldExecution): Said {
-    let said = this.#said.get(held)
-    if (said === undefined) {
-      said = { lines: [], bytes: 0, firstLine: firstLineOf(held), bytesInAll: 0, missing: 0, note: null }
-      this.#said.set(held, said)
+  #of(held: HeldExecution): Pending {
+    let pending = this.#pending.get(held)
+    if (pending === undefined) {
+      pending = { lines: [], bytes: 0, firstLine: firstLineOf(held), bytesInAll: 0, missing: 0, update: null }
+      this.#pending.set(held, pending)
     }
-    return said
+    return pending
   }
 
-  #add(said: Said, line: LogLine): void {
+  #add(pending: Pending, line: LogLine): void {
     const bytes = bytesOf(line)
-    said.lines.push(line)
-    said.bytes += bytes
-    said.bytesInAll += bytes
+    pending.lines.push(line)
+    pending.bytes += bytes
+    pending.bytesInAll += bytes
     this.#waitingBytes += bytes
   }
 
-  #remove(said: Said, count: number): void {
-    const bytes = said.lines.splice(0, count).reduce((sum, line) => sum + bytesOf(line), 0)
-    said.bytes -= bytes
-    said.firstLine += count
+  #remove(pending: Pending, count: number): void {
+    const bytes = pending.lines.splice(0, count).reduce((sum, line) => sum + bytesOf(line), 0)
+    pending.bytes -= bytes
+    pending.firstLine += count
     this.#waitingBytes -= bytes
-    if (said.missing === 0) return
-    const message = `${said.missing} lines are missing here: they came faster than they could be written.`
-    said.missing = 0
-    this.#add(said, { at: this.#deps.clock.databaseNow(), level: 'warn', message })
+    if (pending.missing === 0) return
+    const message = `${pending.missing} lines are missing here: they came faster than they could be written.`
+    pending.missing = 0
+    this.#add(pending, { at: this.#deps.clock.databaseNow(), level: 'warn', message })
   }
 }
 
-/** Of an attempt that has ended only the checkpoint matters, and only while another attempt may follow. */
-function isForNext({ end }: HeldExecution, note: Note): boolean {
-  return 'checkpoint' in note && (end === null || end.retryAt !== null)
+/** When an attempt is over only its checkpoint matters, and only if another attempt may follow. */
+function isForNext({ end }: HeldExecution, update: Update): boolean {
+  return 'checkpoint' in update && (end === null || end.retryAt !== null)
 }
 
 function bytesOf({ message }: LogLine): number {
   return logLineBytes + Buffer.byteLength(message)
 }
 
-/** As it is now, whatever becomes of the original. */
+/** A copy, so that later changes of the original do not matter. */
 function copyCheckpoint(value: unknown): { ok: true; value: unknown } | { ok: false; problem: string } {
   let json: string | undefined
   try {

@@ -1,5 +1,6 @@
-// What callbacks are signed with, and the tokens of their attempts. The keys of a tenant are fetched with the first claim
-// of something of it and then anew every minute, so that a new key is used soon and a call costs no question.
+// Signs callbacks with the keys of their tenant, and makes the tokens of their attempts. The keys of a tenant are fetched
+// with the first claim of an execution of it and then again every minute, so that a new key is used soon and a call costs
+// no query.
 import assert from 'node:assert/strict'
 import { type AttemptOfTenant, attemptTokenOf } from '../domain/queue/attempt-token.ts'
 import { signWebhook } from '../domain/queue/webhook-signature.ts'
@@ -7,19 +8,19 @@ import { HmacSha256 } from '../lib/hmac.ts'
 import type { Secrets } from '../ports/secrets.ts'
 
 export interface CallToSign extends AttemptOfTenant {
-  /** In seconds. */
+  /** In seconds since the epoch. */
   timestamp: number
   body: string
 }
 
 interface TenantKeys {
   keys: readonly HmacSha256[]
-  /** Since the last refresh. */
+  /** Whether they were used since the last refresh. */
   isUsed: boolean
 }
 
 export const refreshKeysEveryMs = 60_000
-/** Tenants in one question. */
+/** Tenants in one query. */
 const tenantsMax = 1_000
 
 export class CallSigner {
@@ -42,17 +43,17 @@ export class CallSigner {
     await this.#fetch(missing)
   }
 
-  /** Fetches the keys that are in use anew and forgets the others. When it fails, those that are there are used on. */
+  /** Fetches the keys that are in use again and forgets the others. When it fails, the known keys stay in use. */
   async refresh(): Promise<'idle'> {
     for (const [tenantId, { isUsed }] of this.#byTenant) if (!isUsed) this.#byTenant.delete(tenantId)
     const used = [...this.#byTenant.keys()]
     await this.#fetch(used)
-    // Only now: as long as it fails, nothing that is in use may be forgotten.
+    // Only now: as long as it fails, no key that is in use may be forgotten.
     for (const tenantId of used) this.#byTenant.get(tenantId)!.isUsed = false
     return 'idle'
   }
 
-  /** After `load` of its tenant. */
+  /** Only after `load` of the tenant. */
   sign({ timestamp, body, ...attempt }: CallToSign): { token: string; signature: string } {
     const known = this.#byTenant.get(attempt.tenantId)
     assert(known !== undefined && this.#tokenKey !== null, 'a call was made before its keys were loaded')
@@ -69,7 +70,7 @@ export class CallSigner {
       const found = await this.#secrets.signingKeys(asked)
       const keysOf = new Map(found.map(({ tenantId, keys }) => [tenantId, keys]))
       for (const tenantId of asked) {
-        // One that is gone has none: its last calls go out unsigned, which a receiver refuses.
+        // A deleted tenant has none: its last calls go out unsigned, and receivers refuse them.
         const keys = (keysOf.get(tenantId) ?? []).map((key) => new HmacSha256(key))
         const isUsed = this.#byTenant.get(tenantId)?.isUsed ?? true
         this.#byTenant.set(tenantId, { keys, isUsed })

@@ -58,7 +58,7 @@ async function setup(t: TestContext) {
       {
         ...{ ...world, http, version: '1.2.3', queue, leases: ports.leases },
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
-        ...{ graphRuns: ports.graphRuns, onEnded() {}, onTaken() {}, onFinished },
+        ...{ graphRuns: ports.graphRuns, onEnded() {}, onClaimed() {}, onFinished },
       },
       { labels: [], capacity: 800, outageMs: 300_000, ...options },
     )
@@ -79,7 +79,7 @@ async function setup(t: TestContext) {
     })
   }
   /** Fires one slot of each into one batch and claims it. */
-  async function takeBatch(worker: Worker, jobs: readonly NewJob[]): Promise<string[]> {
+  async function addBatch(worker: Worker, jobs: readonly NewJob[]): Promise<string[]> {
     const { executionIds } = await scenario.fireBatch(jobs, 0)
     await worker.claim()
     return executionIds
@@ -91,7 +91,7 @@ async function setup(t: TestContext) {
   /** Time goes on, what is due is looked after, and what has ended is written, as the loops do. */
   async function pass(worker: Worker, ms: number): Promise<void> {
     await world.advance(ms)
-    await worker.tend()
+    await worker.expireBatches()
     for (let more = true; more; ) {
       more = await worker.finish().then(
         (one) => one === 'more',
@@ -113,12 +113,12 @@ async function setup(t: TestContext) {
   /** Nothing of it is left: not in hand, not at its host, not to be written. A host that failed is remembered. */
   function assertNothingLeft(worker: Worker, hostsRemembered = 0): void {
     assert.deepEqual([worker.isIdle, worker.inFlight.size, worker.inFlight.queued], [true, 0, 0])
-    assert.deepEqual(worker.inFlight.known(), [])
+    assert.deepEqual(worker.inFlight.executionIds(), [])
     assert.equal(worker.inFlight.gate.size, hostsRemembered)
     assert.equal(world.timers.pending, 0)
   }
   return {
-    ...{ ...scenario, world, start, createJob, takeBatch, cancel, pass, view, outcomes, cancelledBy },
+    ...{ ...scenario, world, start, createJob, addBatch, cancel, pass, view, outcomes, cancelledBy },
     ...{ assertNothingLeft, asked, lost, after, told, refused },
   }
 }
@@ -127,7 +127,7 @@ test('a call under way is aborted at once, and its mates in the batch are not', 
   const s = await setup(t)
   const worker = await s.start()
   const jobs = [await s.createJob({ afterMs: 100_000 }), await s.createJob({ afterMs: 150 })]
-  const [cancelled, mate] = await s.takeBatch(worker, jobs)
+  const [cancelled, mate] = await s.addBatch(worker, jobs)
   await s.pass(worker, 100)
   assert.equal(await s.cancel(cancelled!), 'cancelling')
   assert.equal(await s.statusOf(cancelled!), 'CANCELLING')
@@ -147,7 +147,7 @@ test('a call under way is aborted at once, and its mates in the batch are not', 
 test('a call that has left its batch is aborted at once', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
-  const [cancelled] = await s.takeBatch(worker, [await s.createJob({ afterMs: 100_000 })])
+  const [cancelled] = await s.addBatch(worker, [await s.createJob({ afterMs: 100_000 })])
   await s.pass(worker, 200)
   assert.equal(await s.cancel(cancelled!), 'cancelling')
   await worker.pollCancellations()
@@ -159,7 +159,7 @@ test('a call that has left its batch is aborted at once', async (t) => {
 test('one that is cancelled while its batch lets it go keeps its cancel', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
-  const [cancelled] = await s.takeBatch(worker, [await s.createJob({ afterMs: 100_000 })])
+  const [cancelled] = await s.addBatch(worker, [await s.createJob({ afterMs: 100_000 })])
   await s.cancel(cancelled!)
   await s.pass(worker, 200) // It leaves its batch before the worker has heard of it.
   assert.equal(await s.statusOf(cancelled!), 'CANCELLING')
@@ -173,13 +173,13 @@ test('one that waits for its host in its batch does not start any more, and is n
   const s = await setup(t)
   const worker = await s.start({ capacity: 8 }) // One call at a time to one host.
   const jobs = [await s.createJob({ afterMs: 300 }, 'slow'), await s.createJob({ afterMs: 300 }, 'slow')]
-  const [running, cancelled] = await s.takeBatch(worker, jobs)
+  const [running, cancelled] = await s.addBatch(worker, jobs)
   assert.equal(await s.cancel(cancelled!), 'cancelling')
   await worker.pollCancellations()
   assert.equal(worker.inFlight.queued, 0)
   await s.pass(worker, 200)
   assert.equal(await s.statusOf(cancelled!), 'CANCELLED')
-  assert.deepEqual(worker.inFlight.known(), [running])
+  assert.deepEqual(worker.inFlight.executionIds(), [running])
   const [told] = s.told
   assert.deepEqual([told!.executionId, told!.outcome], [cancelled, 'cancelled'])
   assert.deepEqual([told!.delayMs, told!.durationMs], [null, null], 'it did not run')
@@ -221,7 +221,7 @@ for (const { status, leftBatch } of [200, 404, 500].flatMap((status) => [
     const s = await setup(t)
     const worker = await s.start()
     const answer = { status, body: 'its answer', afterMs: leftBatch ? 300 : 100 }
-    const [executionId] = await s.takeBatch(worker, [await s.createJob(answer)])
+    const [executionId] = await s.addBatch(worker, [await s.createJob(answer)])
     if (leftBatch) await s.pass(worker, 200)
     assert.equal(await s.cancel(executionId!), 'cancelling')
     await s.pass(worker, 100)
@@ -240,8 +240,8 @@ for (const { status, leftBatch } of [200, 404, 500].flatMap((status) => [
 test('what has ended and is not recorded yet can still be cancelled; what is recorded cannot', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
-  const [executionId] = await s.takeBatch(worker, [await s.createJob({ body: 'done' })])
-  const [recorded] = await s.takeBatch(worker, [await s.createJob()])
+  const [executionId] = await s.addBatch(worker, [await s.createJob({ body: 'done' })])
+  const [recorded] = await s.addBatch(worker, [await s.createJob()])
   await s.world.advance(10)
   assert.equal(await s.cancel(executionId!), 'cancelling')
   await worker.pollCancellations()
@@ -260,7 +260,7 @@ for (const { where, afterMs } of [
   test(`a cancelled end is recorded and told once though the answer was lost, ${where}`, async (t) => {
     const s = await setup(t)
     const worker = await s.start()
-    const [executionId] = await s.takeBatch(worker, [await s.createJob({ afterMs, status: 404 })])
+    const [executionId] = await s.addBatch(worker, [await s.createJob({ afterMs, status: 404 })])
     if (afterMs > 200) await s.pass(worker, 200)
     await s.world.advance(afterMs % 200)
     await s.cancel(executionId!)
@@ -278,12 +278,12 @@ for (const { where, afterMs } of [
     const worker = await s.start({ capacity: 8 })
     const job = await s.createJob({ afterMs: 300 }, 'slow', { overlapPolicy: 'ALLOW' })
     const jobs = [job, await s.createJob({ afterMs: 300 }, 'slow')]
-    if (where === 'in its batch') await s.takeBatch(worker, jobs)
+    if (where === 'in its batch') await s.addBatch(worker, jobs)
     else {
       for (let i = 0; i < 2; i++) await s.trigger(job)
       await worker.claim()
     }
-    const [queued] = [...worker.inFlight.executions()].filter(({ state }) => state === 'queued')
+    const [queued] = [...worker.inFlight.executions()].filter(({ status }) => status === 'queued')
     const { executionId } = queued!
     await s.cancel(executionId)
     await worker.pollCancellations()
@@ -301,7 +301,7 @@ test('a call that does not stop is ended by force after 30 s, and what it says l
   const s = await setup(t)
   const deaf: Http = { send: (request) => s.world.http.send(request) }
   const worker = await s.start({ http: deaf })
-  const [executionId] = await s.takeBatch(worker, [await s.createJob({ afterMs: 60_000, body: 'too late' })])
+  const [executionId] = await s.addBatch(worker, [await s.createJob({ afterMs: 60_000, body: 'too late' })])
   await s.pass(worker, 1_000)
   await s.cancel(executionId!)
   await worker.pollCancellations()
@@ -322,8 +322,8 @@ test('a call that does not stop is ended by force after 30 s, and what it says l
 test('what another worker runs is left to it', async (t) => {
   const s = await setup(t)
   const [ours, theirs] = [await s.start(), await s.start()]
-  const [cancelled] = await s.takeBatch(theirs, [await s.createJob({ afterMs: 300 })])
-  const [kept] = await s.takeBatch(ours, [await s.createJob({ afterMs: 300 })])
+  const [cancelled] = await s.addBatch(theirs, [await s.createJob({ afterMs: 300 })])
+  const [kept] = await s.addBatch(ours, [await s.createJob({ afterMs: 300 })])
   await s.cancel(cancelled!)
   await ours.pollCancellations()
   await s.pass(ours, 300)
@@ -338,7 +338,7 @@ test('with empty hands nobody asks; to hear of a cancel again changes nothing', 
   const worker = await s.start()
   await worker.pollCancellations()
   assert.deepEqual(s.asked, [])
-  const [executionId] = await s.takeBatch(worker, [await s.createJob({ afterMs: 100_000 })])
+  const [executionId] = await s.addBatch(worker, [await s.createJob({ afterMs: 100_000 })])
   await s.cancel(executionId!)
   for (let times = 0; times < 3; times++) await worker.pollCancellations()
   assert.equal(s.asked.length, 3)
@@ -353,8 +353,8 @@ test('a cancelled call ends cancelled too when its worker goes, or dies', async 
   const s = await setup(t)
   const deaf: Http = { send: () => new Promise<HttpOutcome>(() => {}) }
   const [going, dying] = [await s.start({ http: deaf }), await s.start({ http: deaf })]
-  const [first] = await s.takeBatch(going, [await s.createJob()])
-  const [second] = await s.takeBatch(dying, [await s.createJob()])
+  const [first] = await s.addBatch(going, [await s.createJob()])
+  const [second] = await s.addBatch(dying, [await s.createJob()])
   for (const executionId of [first!, second!]) assert.equal(await s.cancel(executionId), 'cancelling')
   await going.pollCancellations()
   await going.release()

@@ -8,7 +8,7 @@ import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 
 test('while its scheduler has a herd to fire a worker asks for no more than a batch of it now and then, and for all of the quiet', async () => {
-  const { inFlight, world, takeLive } = setupInFlight({ capacity: 20_000 })
+  const { inFlight, world, addLive } = setupInFlight({ capacity: 20_000 })
   const asked: Record<string, number>[] = []
   let isBackpressured = true
   const queue = {
@@ -38,19 +38,19 @@ test('while its scheduler has a herd to fire a worker asks for no more than a ba
     workerId: () => 'worker',
     isBackpressured: () => isBackpressured,
     isDraining: () => false,
-    onTaken() {},
-    onLeft() {},
+    onClaimed() {},
+    onClaimDue() {},
   })
-  await claimer.step()
+  await claimer.claimOnce()
   await world.advance(249)
-  await claimer.step()
+  await claimer.claimOnce()
   await world.advance(1)
-  await claimer.step()
-  takeLive('a', 100, 'herd')
+  await claimer.claimOnce()
+  addLive('a', 100, 'herd')
   await world.advance(250)
-  await claimer.step()
+  await claimer.claimOnce()
   isBackpressured = false
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(asked, [
     { [sharedLane]: 100, herd: 100, hosts: 100 },
     { [sharedLane]: 100, hosts: 100 },

@@ -10,9 +10,9 @@ test('what comes into the shared lane while a herd is being claimed is in hand b
   const { claimer, fire, holdClaims, inFlightIds, settle } = await setup()
   const many = await fire(100, herd)
   const { resolve } = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
-  assert.equal(claimer.isStepping, true)
+  assert.equal(claimer.isClaiming, true)
   const few = await fire(3, sharedLane)
   assert.equal(await claimer.claimSharedLane(), 'more')
   assert.deepEqual(inFlightIds(), few)
@@ -24,7 +24,7 @@ test('what comes into the shared lane while a herd is being claimed is in hand b
 test('with no step under way nothing is claimed beside it: the next one begins there', async () => {
   const { claimer, fire, orders } = await setup()
   await fire(3, sharedLane)
-  assert.equal(claimer.isStepping, false)
+  assert.equal(claimer.isClaiming, false)
   assert.equal(await claimer.claimSharedLane(), 'idle')
   assert.equal(orders.length, 0)
 })
@@ -33,7 +33,7 @@ test('a step that asks for all the room leaves none to claim beside it', async (
   const { claimer, fire, holdClaims, orders, settle } = await setup({ capacity: 110 })
   await fire(100, herd)
   const { resolve } = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   assert.deepEqual(orders[0]!.lanes, [{ lane: herd, count: 110 }])
   await fire(3, sharedLane)
@@ -43,10 +43,10 @@ test('a step that asks for all the room leaves none to claim beside it', async (
 })
 
 test('a step asks for no more than a claim beside it leaves, and is called again when that is over', async () => {
-  const { claimer, fire, holdClaims, letGo, orders, settle, state } = await setup({ capacity: 400 })
+  const { claimer, fire, holdClaims, letGo, orders, settle, calls } = await setup({ capacity: 400 })
   await fire(100, herd)
   const first = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   assert.deepEqual(orders[0]!.lanes, [{ lane: herd, count: 300 }])
   const second = holdClaims(sharedLane)
@@ -57,23 +57,23 @@ test('a step asks for no more than a claim beside it leaves, and is called again
   await step
   letGo()
   await fire(100, herd)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(
     orders[2]!.lanes,
     [{ lane: herd, count: 200 }],
     '400 but for 100 in flight and 100 asked for',
   )
-  assert.equal(state.left, 0)
+  assert.equal(calls.onClaimDue, 0)
   second.resolve()
   await beside
-  assert.equal(state.left, 1)
+  assert.equal(calls.onClaimDue, 1)
 })
 
 test('what was claimed beside a step while it looked is not asked for again', async () => {
   const { claimer, fire, holdLook, orders, inFlight, settle } = await setup({ capacity: 200 })
   await fire(100, herd)
   const resolve = holdLook()
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   await fire(100, sharedLane)
   assert.equal(await claimer.claimSharedLane(), 'more')
@@ -87,7 +87,7 @@ test('there is one claim beside a step, and it takes no batch apart', async () =
   const { claimer, fire, holdClaims, inFlightIds, orders, settle } = await setup()
   await fire(100, herd)
   const { resolve } = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   const first = await fire(60, sharedLane)
   await fire(60, sharedLane)
@@ -100,10 +100,10 @@ test('there is one claim beside a step, and it takes no batch apart', async () =
 })
 
 test('a hand-back comes after the claim beside it: what that brought is known then', async () => {
-  const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, state, s } = await setup()
+  const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, calls, s } = await setup()
   await fire(100, herd)
   const first = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   const few = await fire(3, sharedLane)
   const second = holdClaims(sharedLane)
@@ -113,12 +113,12 @@ test('a hand-back comes after the claim beside it: what that brought is known th
   await step
   claimer.noteUnknownClaim()
   letGo()
-  await claimer.step()
+  await claimer.claimOnce()
   assert.equal(JSON.stringify(known), '[]', 'nothing is handed back while an answer may bring it')
   second.resolve()
   assert.equal(await beside, 'more')
-  assert.equal(state.left, 1, 'the hand-back is still to come')
-  await claimer.step()
+  assert.equal(calls.onClaimDue, 1, 'the hand-back is still to come')
+  await claimer.claimOnce()
   assert.deepEqual(
     known.map((ids) => few.every((id) => ids.includes(id))),
     [true],
@@ -129,11 +129,11 @@ test('a hand-back comes after the claim beside it: what that brought is known th
 })
 
 test('nothing is claimed beside a step that hands back', async () => {
-  const { claimer, fire, holdHandBack, orders, inFlightIds, settle } = await setup()
+  const { claimer, fire, holdRelease, orders, inFlightIds, settle } = await setup()
   const few = await fire(3, sharedLane)
-  const resolve = holdHandBack()
+  const resolve = holdRelease()
   claimer.noteUnknownClaim()
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   assert.equal(await claimer.claimSharedLane(), 'idle')
   assert.equal(orders.length, 0)
@@ -143,10 +143,10 @@ test('nothing is claimed beside a step that hands back', async () => {
 })
 
 test('what a claim beside brought and nobody took goes back with the next step', async () => {
-  const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, state } = await setup()
+  const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, calls } = await setup()
   const many = await fire(100, herd)
   const first = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   const few = await fire(3, sharedLane)
   const second = holdClaims(sharedLane)
@@ -158,8 +158,8 @@ test('what a claim beside brought and nobody took goes back with the next step',
   first.resolve()
   await step
   assert.deepEqual(inFlightIds(), many)
-  assert.equal(state.left, 1, 'somebody must hand it back soon')
-  while ((await claimer.step()) === 'more');
+  assert.equal(calls.onClaimDue, 1, 'somebody must hand it back soon')
+  while ((await claimer.claimOnce()) === 'more');
   assert.deepEqual(known, [many])
   assert.deepEqual(inFlightIds(), [...many, ...few].toSorted())
 })
@@ -170,10 +170,10 @@ for (const [what, change] of [
 ] as const) {
   test(`what a claim brings ${what} is not taken`, async () => {
     const parts = await setup()
-    const { claimer, fire, holdClaims, inFlightIds, settle, state } = parts
+    const { claimer, fire, holdClaims, inFlightIds, settle, calls } = parts
     await fire(100, herd)
     const first = holdClaims(herd)
-    const step = claimer.step()
+    const step = claimer.claimOnce()
     await settle()
     await fire(3, sharedLane)
     const second = holdClaims(sharedLane)
@@ -183,7 +183,7 @@ for (const [what, change] of [
     second.resolve()
     await beside
     assert.deepEqual(inFlightIds(), [])
-    assert.equal(state.left, 1)
+    assert.equal(calls.onClaimDue, 1)
     first.resolve()
     await step
     assert.deepEqual(inFlightIds(), [])
@@ -194,7 +194,7 @@ test('without a lease nothing is claimed beside a step', async () => {
   const { claimer, fire, holdClaims, inFlightIds, setWorker, settle } = await setup()
   await fire(100, herd)
   const { resolve } = holdClaims(herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   await fire(3, sharedLane)
   setWorker(null)
@@ -207,11 +207,11 @@ test('without a lease nothing is claimed beside a step', async () => {
 test('after small batches no more of a herd are looked at than before', async () => {
   const { claimer, fire, holdClaims, orders, settle } = await setup({ capacity: 20_000 })
   for (let i = 0; i < 2; i++) await fire(100, herd)
-  await claimer.step()
+  await claimer.claimOnce()
   const few = () => orders.at(-1)!.batchesMax
   const { resolve } = holdClaims(herd)
   await fire(100, herd)
-  const step = claimer.step()
+  const step = claimer.claimOnce()
   await settle()
   const before = few()
   assert(before < 10, `${before}`)
@@ -221,12 +221,12 @@ test('after small batches no more of a herd are looked at than before', async ()
   await step
   // One of each of many lanes, then few of one.
   for (let i = 0; i < 10; i++) await fire(1, `lane ${i}`)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.equal(few(), before)
   await fire(3, sharedLane)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.equal(few(), before)
   await fire(100, herd)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.equal(few(), before)
 })

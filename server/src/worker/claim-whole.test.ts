@@ -57,7 +57,7 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
     routes: async () => [routeOf(jobs[0]!)],
     isIsolated: true,
     workerId: () => workerId,
-    ...{ isBackpressured: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
+    ...{ isBackpressured: () => false, isDraining: () => false, onClaimed() {}, onClaimDue() {} },
   })
   /** Ends the first that run; their places are free then. */
   async function end(count: number): Promise<void> {
@@ -71,28 +71,28 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
 
 test('while enough is in hand and ends fast, batches are taken as a whole or not yet', async () => {
   const { claimer, inFlight, taken, end } = await setup({ runningMax: 150, batches: 10 })
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(taken(), [[1, 50]])
   await end(150)
-  await claimer.step()
+  await claimer.claimOnce()
   // The rest of the divided one is first.
   assert.deepEqual(taken().at(-1), [3, 50])
-  assert.deepEqual([inFlight.queued, inFlight.endedRecently], [150, 150])
+  assert.deepEqual([inFlight.queued, inFlight.measureEndedRecently()], [150, 150])
   await end(60)
-  assert.equal(inFlight.room, 120)
-  await claimer.step()
+  assert.equal(inFlight.measureRoom(), 120)
+  await claimer.claimOnce()
   // What was left of one.
   assert.deepEqual(taken().at(-1), [1, 0], 'the next one is not divided')
   const before = taken().length
-  assert.equal(await claimer.step(), 'idle')
-  assert.deepEqual([inFlight.room, taken().length], [70, before], 'nor asked for')
+  assert.equal(await claimer.claimOnce(), 'idle')
+  assert.deepEqual([inFlight.measureRoom(), taken().length], [70, before], 'nor asked for')
 })
 
 test('a worker with nothing left to start divides a batch rather than wait', async () => {
   const { claimer, taken, end } = await setup({ runningMax: 30, batches: 1 })
-  await claimer.step()
+  await claimer.claimOnce()
   await end(30)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(taken(), [
     [0, 30],
     [0, 60],
@@ -101,9 +101,9 @@ test('a worker with nothing left to start divides a batch rather than wait', asy
 
 test('no more batches are looked at than are believed to fit', async () => {
   const { claimer, orders, end } = await setup({ runningMax: 150, batches: 10 })
-  await claimer.step()
+  await claimer.claimOnce()
   await end(150)
-  await claimer.step()
+  await claimer.claimOnce()
   // Nothing is known of their size at first; then 300 places are three of them, and four to spare.
   assert.deepEqual(
     orders.map(({ batchesMax }) => batchesMax),

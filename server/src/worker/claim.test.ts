@@ -65,7 +65,7 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
     routes: async () => routes,
     isIsolated,
     workerId: () => workerId,
-    ...{ isBackpressured: () => false, isDraining: () => false, onTaken() {}, onLeft() {} },
+    ...{ isBackpressured: () => false, isDraining: () => false, onClaimed() {}, onClaimDue() {} },
   })
   const at = (host: string): Partial<NewJob> => ({
     execution: {
@@ -111,18 +111,18 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
 test('what is claimed is in hand and starts; then there is nothing more', async () => {
   const { claimer, createJobs, hosts, fireBatch, ids, started } = await setup()
   const { executionIds } = await fireBatch(await createJobs(5, hosts(5)), 0)
-  assert.equal(await claimer.step(), 'more')
+  assert.equal(await claimer.claimOnce(), 'more')
   assert.deepEqual(ids(), executionIds.toSorted())
   assert.equal(started.length, 5)
-  assert.equal(await claimer.step(), 'idle')
+  assert.equal(await claimer.claimOnce(), 'idle')
 })
 
 test('a full worker claims nothing', async () => {
   const { claimer, createJobs, hosts, fireBatch, inFlight, orders } = await setup({ capacity: 8 })
   await fireBatch(await createJobs(20, hosts(20)), 0)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.equal(inFlight.size, 8)
-  assert.equal(await claimer.step(), 'idle')
+  assert.equal(await claimer.claimOnce(), 'idle')
   assert.equal(orders.length, 1)
 })
 
@@ -130,7 +130,7 @@ test('a worker that has places for lanes and hosts together fills each place onc
   const { claimer, createJobs, hosts, fireBatch, waitForHost, inFlight } = await setup({ capacity: 16 })
   for (const host of ['a.example', 'b.example', 'c.example']) await waitForHost(host, 5)
   await fireBatch(await createJobs(20, hosts(20)), 0)
-  await claimer.step()
+  await claimer.claimOnce()
   assert(inFlight.size <= 16, `${inFlight.size} in flight`)
 })
 
@@ -145,7 +145,7 @@ test('the capacity is never exceeded, whatever waits in lanes and for hosts', as
       const members = await s.createJobs(1 + draw(30), s.hosts(9))
       await s.fireBatch(members, 0, { lane: lanes[draw(3)]! })
     }
-    await s.claimer.step()
+    await s.claimer.claimOnce()
     assert(s.inFlight.size <= 40, `${s.inFlight.size} in flight after round ${round}`)
     await s.endSome(() => draw(3) === 0)
   }
@@ -154,17 +154,17 @@ test('the capacity is never exceeded, whatever waits in lanes and for hosts', as
 test('no more is claimed ahead of what can start than a bounded number', async () => {
   const { claimer, createJobs, fireBatch, inFlight } = await setup({ capacity: 20_000, mayStart: false })
   for (let batch = 0; batch < 7; batch++) await fireBatch(await createJobs(100), 0)
-  while ((await claimer.step()) === 'more');
+  while ((await claimer.claimOnce()) === 'more');
   assert.equal(inFlight.queued, aheadMin)
 })
 
 test('what waits for a host is claimed as far as the host has room', async () => {
   const { claimer, waitForHost, inFlight, orders } = await setup({ capacity: 32 })
   await waitForHost('a.example', 10)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(orders[0]!.hosts, [{ host: 'a.example', count: 4 }])
   assert.equal(inFlight.size, 4)
-  assert.equal(await claimer.step(), 'idle')
+  assert.equal(await claimer.claimOnce(), 'idle')
   assert.equal(orders.length, 1, 'a full host is not asked for')
 })
 
@@ -172,10 +172,10 @@ test('a worker that what it runs may kill asks for one suspect, and for none whi
   const { claimer, orders, waitForHost, inFlight, endSome } = await setup({ isIsolated: true })
   await waitForHost(suspectHost, 3)
   for (let suspects = 1; suspects <= 3; suspects++) {
-    assert.equal(await claimer.step(), 'more')
+    assert.equal(await claimer.claimOnce(), 'more')
     assert.deepEqual(orders.at(-1)!.hosts, [{ host: suspectHost, count: 1 }])
     assert.deepEqual([inFlight.size, inFlight.suspects], [1, 1])
-    assert.equal(await claimer.step(), 'idle')
+    assert.equal(await claimer.claimOnce(), 'idle')
     await endSome()
     assert.equal(inFlight.suspects, 0)
   }
@@ -185,7 +185,7 @@ test('a worker that what it runs may kill asks for one suspect, and for none whi
 test('for one that makes calls it is a host like any other', async () => {
   const { claimer, orders, waitForHost, inFlight } = await setup({ capacity: 16 })
   await waitForHost(suspectHost, 3)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(orders[0]!.hosts, [{ host: suspectHost, count: 2 }])
   assert.deepEqual([inFlight.size, inFlight.suspects], [2, 0])
 })
@@ -198,12 +198,12 @@ test('a worker claims from its routes, and without one from none', async () => {
     ...(await fireBatch([jobs[1]!], 0, { route: 'a' })).executionIds,
     ...(await fireBatch([jobs[2]!], 0, { route: 'b' })).executionIds,
   ]
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual([ids(), orders[0]!.routes], [expected.toSorted(), ['a', 'b']])
   const idle = await setup({ routes: [] })
   await idle.fireBatch(await idle.createJobs(1), 0)
   idle.link.waiting = () => assert.fail('there is nothing to ask for')
-  assert.equal(await idle.claimer.step(), 'idle')
+  assert.equal(await idle.claimer.claimOnce(), 'idle')
   assert.equal(idle.orders.length, 0)
 })
 
@@ -212,10 +212,10 @@ test('what cannot be signed is not taken, and handed back before the next claim'
   const { executionIds } = await fireBatch(await createJobs(1), 0)
   const signingKeys = secrets.signingKeys.bind(secrets)
   secrets.signingKeys = () => Promise.reject(new Error('the database is away'))
-  await assert.rejects(claimer.step(), /away/)
+  await assert.rejects(claimer.claimOnce(), /away/)
   assert.deepEqual(ids(), [])
   secrets.signingKeys = signingKeys
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(ids(), executionIds)
   assert.equal(store.live.get(executionIds[0]!)!.attempt, 1, 'no attempt was spent')
 })
@@ -229,7 +229,7 @@ test('what is claimed together starts by rank, batches and single ones alike', a
   const urgent = await trigger(await createJob({ priority: 1 }))
   await world.advance(1_000)
   const idle = await trigger(await createJob({ priority: 10 }))
-  while ((await claimer.step()) === 'more');
+  while ((await claimer.claimOnce()) === 'more');
   const order = started.map(({ executionId, kind, jobId }) => (kind === 'trigger' ? executionId : jobId))
   assert.equal(order.length, 6)
   assert.equal(order[0], urgent)
@@ -247,10 +247,10 @@ for (const singles of [true, false])
       await real.claim(order)
       throw new Error('the answer was lost')
     }
-    await assert.rejects(claimer.step(), /lost/)
+    await assert.rejects(claimer.claimOnce(), /lost/)
     assert.equal(inFlight.size, 0)
     link.claim = claim
-    while ((await claimer.step()) === 'more');
+    while ((await claimer.claimOnce()) === 'more');
     assert.deepEqual(ids(), [...executionIds, triggered].toSorted())
     for (const { attempt } of inFlight.executions()) assert.equal(attempt, 1)
   })
@@ -258,15 +258,15 @@ for (const singles of [true, false])
 test('what is in hand is not handed back with it', async () => {
   const { claimer, createJobs, fireBatch, link, real, ids, store } = await setup()
   const first = await fireBatch(await createJobs(3), 0)
-  await claimer.step()
+  await claimer.claimOnce()
   const second = await fireBatch(await createJobs(3), 1)
   link.definitions = async () => {
     throw new Error('the database is away')
   }
-  await assert.rejects(claimer.step(), /away/)
+  await assert.rejects(claimer.claimOnce(), /away/)
   assert.deepEqual(ids(), first.executionIds.toSorted(), 'what cannot be run is not taken')
   link.definitions = (keys) => real.definitions(keys)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(ids(), [...first.executionIds, ...second.executionIds].toSorted())
   assert.equal(store.batches.get(first.batchId)!.workerId !== null, true)
 })
@@ -278,16 +278,16 @@ test('an uncertain claimer hands back first, and claims nothing while it cannot'
   link.releaseUnknown = async () => {
     throw new Error('the database is away')
   }
-  await assert.rejects(claimer.step(), /away/)
+  await assert.rejects(claimer.claimOnce(), /away/)
   assert.equal(orders.length, 0)
   link.releaseUnknown = (...args) => real.releaseUnknown(...args)
-  assert.equal(await claimer.step(), 'more')
+  assert.equal(await claimer.claimOnce(), 'more')
 })
 
 test('a noteUnknownClaim that comes while it claims or hands back is not forgotten', async () => {
   const { claimer, createJobs, fireBatch, link, real, inFlight, ids } = await setup()
   const first = await fireBatch(await createJobs(2), 0)
-  await claimer.step()
+  await claimer.claimOnce()
   /** As a worker that gives up everything in hand. */
   const abandon = () => {
     inFlight.abandon()
@@ -300,7 +300,7 @@ test('a noteUnknownClaim that comes while it claims or hands back is not forgott
     abandon()
     return claimed
   }
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(ids(), second.executionIds.toSorted())
   link.claim = claim
   link.releaseUnknown = async (...args) => {
@@ -309,9 +309,9 @@ test('a noteUnknownClaim that comes while it claims or hands back is not forgott
     abandon()
     return count
   }
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(ids(), first.executionIds.toSorted())
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(ids(), [...first.executionIds, ...second.executionIds].toSorted())
 })
 
@@ -325,19 +325,19 @@ test('after a time without a lease it asks for nothing that it does not know of,
     return real.releaseUnknown(...args)
   }
   const { executionIds } = await fireBatch(await createJobs(2), 0)
-  await claimer.step()
+  await claimer.claimOnce()
   // A claim of ours that the store got to only after its answer had been given up.
   const late = await fireBatch(await createJobs(2), 1)
   const lanes = [{ lane: 'shared', count: 10 }]
   await real.claim({ workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 10 })
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual([ids(), returns], [executionIds.toSorted(), 0])
   setWorker(null)
-  await claimer.step()
-  await claimer.step()
+  await claimer.claimOnce()
+  await claimer.claimOnce()
   setWorker(workerId)
-  await claimer.step()
-  await claimer.step()
+  await claimer.claimOnce()
+  await claimer.claimOnce()
   assert.deepEqual([ids(), returns], [[...executionIds, ...late.executionIds].toSorted(), 1])
 })
 
@@ -345,12 +345,12 @@ test('a claim that the store gets to long after it was given up is handed back, 
   const { claimer, createJobs, fireBatch, real, ids, world, setWorker, addWorker } = await setup()
   const workerId = await addWorker()
   setWorker(workerId)
-  await claimer.step()
+  await claimer.claimOnce()
   const { executionIds } = await fireBatch(await createJobs(2), 0)
   const lanes = [{ lane: 'shared', count: 10 }]
   await real.claim({ workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 10 })
   await world.advance(10_000)
-  await claimer.step()
+  await claimer.claimOnce()
   assert.deepEqual(ids(), executionIds.toSorted())
 })
 
@@ -362,10 +362,10 @@ test('without a lease nothing is claimed, and what was claimed under a lease tha
     setWorker(other)
     return real.definitions(keys)
   }
-  assert.equal(await claimer.step(), 'idle')
+  assert.equal(await claimer.claimOnce(), 'idle')
   assert.equal(inFlight.size, 0)
   setWorker(null)
-  assert.equal(await claimer.step(), 'idle')
+  assert.equal(await claimer.claimOnce(), 'idle')
   assert.equal(orders.length, 1)
 })
 
@@ -376,7 +376,7 @@ test('a trigger brings its own payload, also one of null', async () => {
     [await trigger(await createJob(), { payloadOverride: null }), 'null'],
     [await trigger(await createJob()), null],
   ])
-  await claimer.step()
+  await claimer.claimOnce()
   for (const { executionId, bodyOverride } of inFlight.executions())
     assert.equal(bodyOverride, bodies.get(executionId))
   assert.equal(inFlight.size, 3)
@@ -391,7 +391,7 @@ test('while two lanes have work, each is served by its weight', async () => {
     await fireBatch(members, second, { lane: second < 30 ? 'heavy' : 'light' })
   const served = { heavy: 0, light: 0 }
   for (let round = 0; round < 5; round++) {
-    await claimer.step()
+    await claimer.claimOnce()
     for (const { lane } of await endSome()) served[lane as 'heavy' | 'light'] += 1
   }
   assert.equal(served.heavy + served.light, 5 * aheadMin)

@@ -17,7 +17,7 @@ export class Definitions {
     this.#programVersion = programVersion
   }
 
-  /** Fetches those that are missing, in one statement. */
+  /** Fetches the missing definitions, in one statement. */
   async load(keys: readonly DefinitionKey[]): Promise<void> {
     const missing = new Map<string, DefinitionKey>()
     for (const key of keys) {
@@ -28,12 +28,12 @@ export class Definitions {
     for (const definition of await this.#queue.definitions([...missing.values()])) this.#keep(definition)
   }
 
-  /** One that came by itself. */
+  /** Adds a definition that came with a claim. */
   add(definition: Definition): void {
     if (!this.#prepared.has(nameOf(definition.jobId, definition.version))) this.#keep(definition)
   }
 
-  /** After `load`. */
+  /** Only after `load`. */
   get(jobId: string, version: number): Prepared | undefined {
     return this.#prepared.get(nameOf(jobId, version))
   }

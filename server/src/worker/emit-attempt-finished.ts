@@ -1,16 +1,16 @@
-// Tells the rest of the program what came of an attempt, once.
+// Emits the end of an attempt to the rest of the program, once.
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import type { Clock } from '../ports/clock.ts'
 import { attemptFinished } from '../telemetry/events.ts'
 import type { HeldExecution } from './held-execution.ts'
 
-/** What is to be done after a write. */
+/** The work that follows from a write: retries to plan, executions that can be claimed again. */
 export interface After {
   retries: boolean
   handedBack: boolean
 }
 
-/** Whatever the attempt said of itself. */
+/** For a cancelled execution, however its attempt ended. */
 const asCancelled = { outcome: 'cancelled', retryAt: null, deadReason: null } as const
 
 export function nothingAfter(): After {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { makeLocalExecution } from '../../test/local-task.ts'
+import { makeLocalExecution } from '../../test/local-execution.ts'
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
 import { epochMs } from '../lib/time/epoch.ts'
 import { endingOf, endingUnstarted, runningOf } from './ending.ts'

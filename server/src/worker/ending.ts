@@ -1,14 +1,14 @@
-// What a worker says to the store of an execution that leaves its hands.
+// The report of a worker to the store about an execution that it lets go.
 import { suspectHost } from '../domain/queue/route.ts'
 import { epochMs } from '../lib/time/epoch.ts'
 import type { Ending, FinishedLive } from '../ports/queue.ts'
 import type { HeldExecution } from './held-execution.ts'
 import { noHost } from './prepare.ts'
 
-/** Workers keep the time themselves; maintenance ends what is so much over its time. */
+/** Workers keep the time themselves; maintenance ends executions that are over their time by this much. */
 const netMs = 60_000
 
-/** Of one that has ended, or was not started for another reason than its host. */
+/** For an execution that has ended, or was not started for another reason than its host. */
 export function endingOf(held: HeldExecution): FinishedLive['ending'] {
   const { end, awaitingUntil, startedAt } = held
   if (end !== null) return { kind: 'ended', end }
@@ -16,13 +16,13 @@ export function endingOf(held: HeldExecution): FinishedLive['ending'] {
   return { kind: 'unstarted', host: held.isSuspect ? suspectHost : null }
 }
 
-/** Of one that waited for its host. */
+/** For an execution that waited for its host. */
 export function endingUnstarted({ isSuspect, prepared }: HeldExecution): FinishedLive['ending'] {
   const host = isSuspect ? suspectHost : prepared.host === noHost ? null : prepared.host
   return { kind: 'unstarted', host }
 }
 
-/** Of one that leaves its batch and goes on. */
+/** For an execution that leaves its batch and goes on. */
 export function runningOf({ startedAt, prepared }: HeldExecution): Extract<Ending, { kind: 'running' }> {
   const deadline = epochMs(startedAt! + prepared.timeoutMs + netMs)
   return { kind: 'running', startedAt: startedAt!, deadline }

@@ -1,5 +1,5 @@
-// The routes of a worker that runs handlers: those of its handlers that have something to claim now and ask for no label
-// that it lacks. Routes are made by jobs, so they are looked up before each claim.
+// The routes of a worker that runs handlers: the routes of its handlers that have executions to claim now and ask for no
+// label that it lacks. Routes are made by jobs, so they are looked up before each claim.
 import { handlerRoutePrefix, hasLabelsFor } from '../domain/queue/route.ts'
 import type { Routes } from '../ports/routes.ts'
 
@@ -9,7 +9,7 @@ export interface HandlersOf {
   labels: readonly string[]
 }
 
-/** Of one handler: jobs may ask for its labels in so many ways. */
+/** Routes of one handler: jobs may ask for labels in as many ways. */
 const routesMax = 100
 
 export function createRouteFinder(

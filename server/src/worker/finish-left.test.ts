@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { setupWorker, taken } from '../../test/worker-scene.ts'
+import { accepted, setupWorker } from '../../test/worker-scene.ts'
 import type { NewJob } from '../ports/jobs.ts'
 
 /** A worker that has a batch in hand: for each answer an execution at a host of its own. */
@@ -30,7 +30,7 @@ async function setup(t: test.TestContext, answers: readonly Parameters<Scene['cr
 type Scene = Awaited<ReturnType<typeof setupWorker>>
 
 test('a batch of which one place left: each execution is recorded and told of once', async (t) => {
-  const { executionIds, note, turn, worker, statusOf, attemptsOf, toldOf, refused } = await setup(t, [
+  const { executionIds, note, turn, worker, statusOf, attemptsOf, finishedIds, refused } = await setup(t, [
     {},
     {},
     {},
@@ -41,26 +41,26 @@ test('a batch of which one place left: each execution is recorded and told of on
     assert.equal(await statusOf(executionId), 'SUCCEEDED')
     assert.deepEqual(attemptsOf(executionId), [[1, 'succeeded']])
   }
-  assert.deepEqual([toldOf(), refused], [executionIds.toSorted(), []])
+  assert.deepEqual([finishedIds(), refused], [executionIds.toSorted(), []])
   assert.equal(worker.isIdle, true)
 })
 
 test('a batch that all have left: each is recorded and told of once', async (t) => {
-  const { executionIds, note, turn, worker, attemptsOf, toldOf, refused } = await setup(t, [
+  const { executionIds, note, turn, worker, attemptsOf, finishedIds, refused } = await setup(t, [
     {},
     { status: 404 },
   ])
   for (const executionId of executionIds) await note(executionId)
   await turn(worker)
   assert.deepEqual(executionIds.map(attemptsOf), [[[1, 'succeeded']], [[1, 'failed']]])
-  assert.deepEqual([toldOf(), refused], [executionIds.toSorted(), []])
+  assert.deepEqual([finishedIds(), refused], [executionIds.toSorted(), []])
   assert.equal(worker.isIdle, true)
 })
 
 for (const answers of [1, 2, 3]) {
   test(`so it is when ${answers} answers to its writes are lost`, async (t) => {
     const s = await setup(t, [{}, { status: 500 }, {}, { afterMs: 250 }])
-    const { executionIds, note, turn, pass, worker, attemptsOf, toldOf, refused } = s
+    const { executionIds, note, turn, pass, worker, attemptsOf, finishedIds, refused } = s
     await note(executionIds[1]!)
     await note(executionIds[3]!)
     s.lost.answers = answers
@@ -72,7 +72,7 @@ for (const answers of [1, 2, 3]) {
       executionIds.map(attemptsOf),
       ended.map((outcome) => [[1, outcome]]),
     )
-    assert.deepEqual([toldOf(), refused], [executionIds.toSorted(), []])
+    assert.deepEqual([finishedIds(), refused], [executionIds.toSorted(), []])
     assert.equal(worker.isIdle, true)
   })
 }
@@ -100,7 +100,11 @@ for (const others of [0, 1]) {
     const { status, attempts } = await s.view(done!)
     assert.deepEqual([status, attempts.length, attempts[0]!.preview], ['SUCCEEDED', 1, 'by token'])
     assert.equal(attempts[0]!.workerId, s.worker.lease.workerId, 'it held it')
-    assert.deepEqual([s.toldOf(), s.refused], [s.executionIds.slice(1), []], 'who recorded it has told of it')
+    assert.deepEqual(
+      [s.finishedIds(), s.refused],
+      [s.executionIds.slice(1), []],
+      'who recorded it has told of it',
+    )
     assert.equal(s.worker.isIdle, true)
   })
 }
@@ -115,22 +119,22 @@ test('one that waits for its host and has left its batch goes back', async (t) =
   const mark = { executionId: second!, jobId: 'any', attempt: 1, fence: 1, workerId: null }
   await s.ports.attempts.note([{ ...mark, alive: true }])
   await s.world.advance(200)
-  await worker.tend()
+  await worker.expireBatches()
   await worker.finish()
   assert.equal(await s.statusOf(first!), 'RUNNING')
   const { state, attempt, workerId } = s.store.live.get(second!)!
   assert.deepEqual({ state, attempt, workerId }, { state: 'ready', attempt: 0, workerId: null })
-  assert.deepEqual([s.toldOf(), s.refused, worker.inFlight.size], [[], [], 1])
+  assert.deepEqual([s.finishedIds(), s.refused, worker.inFlight.size], [[], [], 1])
 })
 
 test('a target that takes it has it: it is nobody’s until it ends, and the worker has room again', async (t) => {
-  const s = await setup(t, [{ ...taken, afterMs: 50 }, {}])
+  const s = await setup(t, [{ ...accepted, afterMs: 50 }, {}])
   const [awaited] = s.executionIds
   await s.pass(s.worker, 100)
   const { state, workerId, callerId, deadline, startedAt } = s.store.live.get(awaited!)!
   assert.deepEqual([state, workerId, callerId], ['awaiting', null, s.worker.lease.workerId])
   assert.equal(deadline! - startedAt!, 60_000)
-  assert.deepEqual([s.toldOf(), s.worker.isIdle], [[s.executionIds[1]], true])
+  assert.deepEqual([s.finishedIds(), s.worker.isIdle], [[s.executionIds[1]], true])
   await s.complete(awaited!)
   assert.deepEqual(s.attemptsOf(awaited!), [[1, 'succeeded']])
 })
@@ -138,23 +142,23 @@ test('a target that takes it has it: it is nobody’s until it ends, and the wor
 test('so it is of one that is a row of its own', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.start()
-  const executionId = await s.trigger(await s.createCalled({ ...taken, afterMs: 50 }))
+  const executionId = await s.trigger(await s.createCalled({ ...accepted, afterMs: 50 }))
   await s.turn(worker)
   await s.pass(worker, 100)
   assert.equal(s.store.live.get(executionId)!.state, 'awaiting')
-  assert.deepEqual([s.toldOf(), s.refused, worker.isIdle], [[], [], true])
+  assert.deepEqual([s.finishedIds(), s.refused, worker.isIdle], [[], [], true])
   assert.deepEqual(s.after, [{ retries: false, handedBack: false }], 'nobody else is to take it')
 })
 
 test('a completion that comes before the worker has written that it is awaited is the end of it', async (t) => {
-  const s = await setup(t, [{ ...taken, afterMs: 50 }, { afterMs: 100 }])
+  const s = await setup(t, [{ ...accepted, afterMs: 50 }, { afterMs: 100 }])
   const [awaited] = s.executionIds
   await s.world.advance(60)
   await s.complete(awaited!)
   await s.pass(s.worker, 300)
   const { status, attempts } = await s.view(awaited!)
   assert.deepEqual([status, attempts.length, attempts[0]!.preview], ['SUCCEEDED', 1, 'by token'])
-  assert.deepEqual([s.toldOf(), s.refused], [[s.executionIds[1]], []])
+  assert.deepEqual([s.finishedIds(), s.refused], [[s.executionIds[1]], []])
   assert.equal(s.worker.isIdle, true)
 })
 
@@ -162,21 +166,21 @@ for (const kind of ['batch', 'live'] as const) {
   test(`an answer that is lost to what is awaited changes nothing: ${kind}`, async (t) => {
     const s = await setupWorker(t)
     const worker = await s.start()
-    const job = await s.createCalled(taken)
+    const job = await s.createCalled(accepted)
     const executionId = kind === 'batch' ? await s.fire(job, 0) : await s.trigger(job)
     s.lost.answers = 1
     await s.turn(worker)
     assert.equal(s.store.live.get(executionId)!.state, 'awaiting')
-    assert.deepEqual([s.toldOf(), s.refused, worker.isIdle], [[], [], true])
+    assert.deepEqual([s.finishedIds(), s.refused, worker.isIdle], [[], [], true])
   })
 }
 
 test('what was reclaimed before it could be awaited is refused, and runs again', async (t) => {
-  const s = await setup(t, [{ ...taken, afterMs: 50 }])
+  const s = await setup(t, [{ ...accepted, afterMs: 50 }])
   const [lease] = await s.maintenance.watch()
   await s.world.advance(60)
   await s.maintenance.reclaim(lease!)
   await s.worker.finish()
-  assert.deepEqual([s.refused, s.toldOf()], [s.executionIds, []])
+  assert.deepEqual([s.refused, s.finishedIds()], [s.executionIds, []])
   assert.equal(s.store.live.get(s.executionIds[0]!)!.state, 'ready')
 })

@@ -45,7 +45,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
   const finished: { retries: boolean; handedBack: boolean }[] = []
   const worker = new Worker(
     {
-      ...{ ...world, version: '1.2.3', queue, leases: ports.leases, onEnded() {}, onTaken() {} },
+      ...{ ...world, version: '1.2.3', queue, leases: ports.leases, onEnded() {}, onClaimed() {} },
       ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
       graphRuns: ports.graphRuns,
       onFinished: (after) => void finished.push(after),
@@ -70,7 +70,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
     })
   }
   /** Fires one slot of each into one batch and claims it. */
-  async function takeBatch(jobs: readonly NewJob[]): Promise<string[]> {
+  async function addBatch(jobs: readonly NewJob[]): Promise<string[]> {
     const { executionIds } = await scenario.fireBatch(jobs, 0)
     await worker.claim()
     return executionIds
@@ -78,12 +78,12 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
   const attemptsOf = (executionId: string) => store.log.of(executionId)
   return {
     ...scenario,
-    ...{ world, store, worker, writes, faults, finished, told, refused, attemptsOf, takeBatch },
+    ...{ world, store, worker, writes, faults, finished, told, refused, attemptsOf, addBatch },
     createJob,
     /** Time goes on; what is due is looked after, nothing is written. */
     async pass(ms: number) {
       await world.advance(ms)
-      await worker.tend()
+      await worker.expireBatches()
     },
     /** Writes until all is written, as the loop does; a failed write is tried again. */
     async finishAll() {
@@ -100,8 +100,8 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
 }
 
 test('a batch that ends within 200 ms is one write', async (t) => {
-  const { createJob, takeBatch, pass, finishAll, writes, statusOf, told, finished, worker } = await setup(t)
-  const executionIds = await takeBatch([await createJob(10), await createJob(150), await createJob(199)])
+  const { createJob, addBatch, pass, finishAll, writes, statusOf, told, finished, worker } = await setup(t)
+  const executionIds = await addBatch([await createJob(10), await createJob(150), await createJob(199)])
   await pass(199)
   await finishAll()
   assert.deepEqual(writes, [{ method: 'finishBatches', executions: 3 }])
@@ -112,8 +112,8 @@ test('a batch that ends within 200 ms is one write', async (t) => {
 })
 
 test('nothing of a batch is written before it has ended or is 200 ms old', async (t) => {
-  const { createJob, takeBatch, pass, finishAll, writes } = await setup(t)
-  await takeBatch([await createJob(0), await createJob(5_000)])
+  const { createJob, addBatch, pass, finishAll, writes } = await setup(t)
+  await addBatch([await createJob(0), await createJob(5_000)])
   await pass(199)
   await finishAll()
   assert.deepEqual(writes, [])
@@ -124,7 +124,7 @@ test('nothing of a batch is written before it has ended or is 200 ms old', async
 
 test('after 200 ms what has ended is recorded, what runs goes on alone, what waits goes back', async (t) => {
   const s = await setup(t, { capacity: 8 })
-  const { createJob, takeBatch, pass, finishAll, view, writes, store, told, finished } = s
+  const { createJob, addBatch, pass, finishAll, view, writes, store, told, finished } = s
   // One call at a time to one host.
   const jobs = [
     await createJob(0),
@@ -132,7 +132,7 @@ test('after 200 ms what has ended is recorded, what runs goes on alone, what wai
     await createJob(0, { host: 'slow' }),
   ]
   s.world.http.answer('https://slow.example', () => ({ status: 200, afterMs: 5_000 }))
-  const [ended, running, unstarted] = await takeBatch(jobs)
+  const [ended, running, unstarted] = await addBatch(jobs)
   await pass(200)
   await finishAll()
   assert.equal((await view(ended!)).status, 'SUCCEEDED')
@@ -154,8 +154,8 @@ test('after 200 ms what has ended is recorded, what runs goes on alone, what wai
 })
 
 test('the result of one that left its batch waits for the batch to be written', async (t) => {
-  const { createJob, takeBatch, pass, finishAll, faults, writes, refused, statusOf } = await setup(t)
-  const [quick, slow] = await takeBatch([await createJob(0), await createJob(300)])
+  const { createJob, addBatch, pass, finishAll, faults, writes, refused, statusOf } = await setup(t)
+  const [quick, slow] = await addBatch([await createJob(0), await createJob(300)])
   await pass(200)
   faults.push('before', 'before', 'before')
   await pass(100) // it ends while its batch is still to be written
@@ -207,7 +207,7 @@ for (const method of methods) {
       const ok = await s.createJob(afterMs)
       const retried = await s.createJob(afterMs, { status: 500 })
       const dead = await s.createJob(afterMs, { status: 404 })
-      const executionIds = await s.takeBatch([ok, retried, dead])
+      const executionIds = await s.addBatch([ok, retried, dead])
       await s.pass(200)
       if (method === 'finishLive') await s.finishAll()
       await s.pass(100)
@@ -229,8 +229,8 @@ for (const method of methods) {
 }
 
 test('one that left its batch by a write whose answer was lost goes on, and its result is recorded', async (t) => {
-  const { createJob, takeBatch, pass, finishAll, faults, refused, view } = await setup(t)
-  const [slow] = await takeBatch([await createJob(5_000), await createJob(0)])
+  const { createJob, addBatch, pass, finishAll, faults, refused, view } = await setup(t)
+  const [slow] = await addBatch([await createJob(5_000), await createJob(0)])
   await pass(200)
   faults.push('after')
   await finishAll()
@@ -242,11 +242,11 @@ test('one that left its batch by a write whose answer was lost goes on, and its 
 })
 
 test('one that goes back by a write whose answer was lost goes back once', async (t) => {
-  const { createJob, takeBatch, pass, finishAll, faults, refused, view, worker } = await setup(t, {
+  const { createJob, addBatch, pass, finishAll, faults, refused, view, worker } = await setup(t, {
     capacity: 8,
   })
-  await takeBatch([await createJob(60_000, { host: 'slow' })])
-  const unstarted = await takeBatch([await createJob(0, { host: 'slow' })])
+  await addBatch([await createJob(60_000, { host: 'slow' })])
+  const unstarted = await addBatch([await createJob(0, { host: 'slow' })])
   await pass(200)
   faults.push('after')
   await finishAll()
@@ -257,11 +257,11 @@ test('one that goes back by a write whose answer was lost goes back once', async
 
 test('what was reclaimed from us meanwhile is refused: of a batch, and of one that runs alone', async (t) => {
   const s = await setup(t)
-  const { createJob, takeBatch, pass, finishAll, maintenance, refused, told, attemptsOf } = s
-  const [alone] = await takeBatch([await createJob(300)])
+  const { createJob, addBatch, pass, finishAll, maintenance, refused, told, attemptsOf } = s
+  const [alone] = await addBatch([await createJob(300)])
   await pass(200)
   await finishAll()
-  const [ended, running] = await takeBatch([await createJob(0), await createJob(60_000)])
+  const [ended, running] = await addBatch([await createJob(0), await createJob(60_000)])
   const [lease] = await maintenance.watch()
   await maintenance.reclaim(lease!)
   await pass(200)
@@ -279,8 +279,8 @@ test('what was reclaimed from us meanwhile is refused: of a batch, and of one th
 
 test('a lease that is found lost while a write is under way: what it wrote is told or refused, once', async (t) => {
   for (const isReclaimed of [true, false]) {
-    const { createJob, takeBatch, pass, worker, maintenance, refused, told } = await setup(t)
-    const [executionId] = await takeBatch([await createJob()])
+    const { createJob, addBatch, pass, worker, maintenance, refused, told } = await setup(t)
+    const [executionId] = await addBatch([await createJob()])
     await pass(1)
     const [lease] = await maintenance.watch()
     if (isReclaimed) await maintenance.reclaim(lease!)
@@ -296,10 +296,10 @@ test('a lease that is found lost while a write is under way: what it wrote is to
 })
 
 test('delays are told from due to started, end to end from due to finished, for the first attempt', async (t) => {
-  const { createJob, takeBatch, pass, finishAll, at, world } = await setup(t)
+  const { createJob, addBatch, pass, finishAll, at, world } = await setup(t)
   const event = attemptFinished.next()
   const startedAt = world.clock.databaseNow()
-  const [executionId] = await takeBatch([await createJob(120, { status: 500 })])
+  const [executionId] = await addBatch([await createJob(120, { status: 500 })])
   await pass(120)
   await finishAll()
   assert.deepEqual(await event, {

@@ -1,151 +1,113 @@
-// Records how executions ended. Results are gathered while the write before is under way, and kept until the store
-// has them: a database that is away delays history and loses none. The fence decides whether a result still counts.
+// Records how executions ended. Results are gathered while the write before is under way, and kept until the store has
+// them: a database that is away delays history and loses none. The fence decides whether a result still counts.
+//
+// States of a result: unwritten (in `UnwrittenResults`) -> under way (sent, no answer yet) -> settled. A write that
+// fails makes its results repeated: it may have been carried out. A result whose row the store did not find is missing,
+// and the store is asked for it: recorded (by us, if the result is repeated), held (the execution had left its batch
+// and is written alone), or not ours any more, which refuses the result.
+//
+// Invariants: a result is removed only once it is settled, or with the whole lease (`clear`); an execution is dropped
+// from flight when its result is settled and not before; an end is emitted once, by the write that recorded it; the
+// result of an execution that leaves its batch is not written before that batch.
 import type { Clock } from '../ports/clock.ts'
-import type { FinishAnswer, FinishedBatch, FinishedLive, OwnAttempt, Queue } from '../ports/queue.ts'
+import type { FinishAnswer, OwnAttempt, Queue } from '../ports/queue.ts'
 import { historyWriteFailed } from '../telemetry/events.ts'
 import type { AttemptUpdates } from './attempt-updates.ts'
 import { type After, emitAttemptFinished, nothingAfter } from './emit-attempt-finished.ts'
-import { endingOf, endingUnstarted, runningOf } from './ending.ts'
+import { endingOf, endingUnstarted } from './ending.ts'
 import type { HeldBatch, HeldExecution } from './held-execution.ts'
 import type { InFlight } from './in-flight.ts'
 import type { RejectedResults } from './rejected-results.ts'
+import {
+  type Unwritten,
+  type UnwrittenBatch,
+  type UnwrittenLive,
+  UnwrittenResults,
+} from './unwritten-results.ts'
 
 export interface FinishDeps {
   clock: Clock
   queue: Pick<Queue, 'finishBatches' | 'finishLive' | 'findOwn'>
   inFlight: InFlight
-  notes: Pick<AttemptUpdates, 'isWaiting' | 'send'>
-  late: Pick<RejectedResults, 'refuse'>
+  updates: Pick<AttemptUpdates, 'isWaiting' | 'send'>
+  rejected: Pick<RejectedResults, 'refuse'>
   workerId: () => string
-  /** Called after a commit: something may have become claimable, releasable, or a retry was planned. */
+  /** Called after a commit: executions may have become claimable or releasable, or a retry was planned. */
   onFinished: (after: After) => void
 }
 
-/** What waits to be written. */
-interface Unwritten {
-  /** A write of it failed, and may have been carried out. */
-  isRepeated: boolean
-  /** From the beginning of a write until it is known whether it was carried out. */
-  isUnderWay: boolean
-}
-
-interface SettledBatch extends Unwritten {
-  batch: HeldBatch
-  running: HeldExecution[]
-  /** What has ended, and what was not started. */
-  others: HeldExecution[]
-  finished: FinishedBatch
-}
-
-interface SettledLive extends Unwritten {
-  held: HeldExecution
-  finished: FinishedLive
-}
-
-/** What a write came to of those that were not where they were said to be. */
-interface Doubt {
-  /** What the store knows of them. */
+/** The store's knowledge of results that it found no row for. */
+interface Missing {
+  /** By execution; none: the store knows nothing of it. */
   own: ReadonlyMap<string, OwnAttempt['state']>
   isRepeated: boolean
   after: After
 }
 
-const unwritten: Unwritten = { isRepeated: false, isUnderWay: false }
-
 /** Executions in one write. */
 const executionsMax = 2_000
-/** With this many in hand, results of so many ms are written together: starting calls comes first in a burst. */
+/** With this many in flight, the results of `gatherMs` are written together: starting calls comes first in a burst. */
 const busySize = 200
 const gatherMs = 20
-/** So many are not waited with: a write of more costs each of them nothing less. */
+/** With this many results there is no waiting: a larger write is no cheaper for each of them. */
 const gatherMax = 500
-/** Of one that has left its batch: a batch is claimed once. */
-const fenceAlone = 1
 
 export class Finisher {
   readonly #deps: FinishDeps
-  #batches: SettledBatch[] = []
-  #live: SettledLive[] = []
+  readonly #results: UnwrittenResults
   /** No write before this, on the monotonic clock. */
   #nextMs = 0
 
   constructor(deps: FinishDeps) {
     this.#deps = deps
+    this.#results = new UnwrittenResults(deps.inFlight)
   }
 
+  /** Batches and single executions that wait to be written. */
   get pending(): number {
-    return this.#batches.length + this.#live.length
+    return this.#results.size
   }
 
-  /** A batch that has ended, or that has been together for long enough: what still runs leaves it. */
+  /** A batch that has ended, or that has been together for long enough: executions that still run leave it. */
   addBatch(batch: HeldBatch): void {
-    const running: HeldExecution[] = []
-    const others: HeldExecution[] = []
-    const endings: FinishedBatch['endings'][number][] = []
-    batch.settling = true
-    for (const held of batch.executions) {
-      const { position, state } = held
-      if (state === 'running') {
-        running.push(held)
-        endings.push({ position, ending: runningOf(held) })
-        // From here on it is a row of its own, whose result is written after this batch.
-        goAlone(held)
-        held.leaving = true
-        continue
-      }
-      if (state === 'queued') this.#deps.inFlight.unqueue(held)
-      others.push(held)
-      endings.push({ position, ending: state === 'queued' ? endingUnstarted(held) : endingOf(held) })
-    }
-    const { batchId, fence } = batch
-    this.#batches.push({ batch, running, others, finished: { batchId, fence, endings }, ...unwritten })
+    this.#results.addBatch(batch)
   }
 
   addLive(held: HeldExecution): void {
-    this.#live.push(toSettled(held, endingOf(held)))
+    this.#results.addLive(held, endingOf(held))
   }
 
-  /** One that waited too long for its host and goes back, unstarted. */
+  /** An execution that waited too long for its host and goes back, unstarted. */
   addWaiting(held: HeldExecution): void {
-    this.#live.push(toSettled(held, endingUnstarted(held)))
+    this.#results.addLive(held, endingUnstarted(held))
   }
 
-  /** Forgets everything, a write under way too; returns what may have been written. */
+  /** Forgets every result, also of a write under way; returns the executions whose result may have been written. */
   clear(): Set<HeldExecution> {
-    const batches = this.#batches.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
-    const live = this.#live.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
-    this.#batches = []
-    this.#live = []
-    return new Set([...batches.flatMap(({ others }) => others), ...live.map(({ held }) => held)])
+    return this.#results.clear()
   }
 
-  /** One write. A step for a Loop; when it fails, everything is still there for the next one. */
-  async step(): Promise<'more' | 'idle' | number> {
+  /** One write. A step for a Loop; when it fails, every result is still there for the next one. */
+  async finishOnce(): Promise<'more' | 'idle' | number> {
     const { clock, inFlight } = this.#deps
     const waitMs = this.#nextMs - clock.monotonicMs()
-    if (waitMs > 0 && inFlight.size >= busySize && this.#settled() < gatherMax) return waitMs
+    if (waitMs > 0 && inFlight.size >= busySize && this.#results.executions < gatherMax) return waitMs
     await this.write()
     this.#nextMs = clock.monotonicMs() + gatherMs
     return this.pending > 0 ? 'more' : 'idle'
   }
 
-  /** Executions that wait to be written. */
-  #settled(): number {
-    let executions = this.#live.length
-    for (const { batch } of this.#batches) executions += batch.executions.length
-    return executions
-  }
-
+  /** Writes the results, in one write of batches and one of single executions. */
   async write(): Promise<void> {
-    const { notes } = this.#deps
+    const { updates } = this.#deps
     if (this.pending === 0) return
-    // What an attempt said comes before its end: the next one starts from its checkpoint. Should that fail, the end is
-    // written all the same.
-    if (notes.isWaiting) await notes.send().catch(() => {})
+    // The updates of an attempt come before its end: the next attempt starts from its checkpoint. Should they fail, the
+    // end is written all the same.
+    if (updates.isWaiting) await updates.send().catch(() => {})
     const workerId = this.#deps.workerId()
     try {
-      if (this.#batches.length > 0) await this.#writeBatches(workerId)
-      if (this.#live.length > 0) await this.#writeLive(workerId)
+      if (this.#results.hasBatches) await this.#writeBatches(workerId)
+      if (this.#results.hasLive) await this.#writeLive(workerId)
     } catch (error) {
       historyWriteFailed.emit({ executions: this.pending, error })
       throw error
@@ -153,102 +115,77 @@ export class Finisher {
   }
 
   async #writeBatches(workerId: string): Promise<void> {
-    const some = this.#takeBatches()
+    const some = this.#results.nextBatches(executionsMax)
     const finished = some.map((one) => one.finished)
     const answer = await this.#try(some, this.#deps.queue.finishBatches(workerId, finished))
-    const missing = new Set(answer.missing)
-    const sure = some.filter(({ batch }) => !missing.has(batch.batchId))
-    this.#settleBatches(sure, answer)
-    const doubted = some.filter(({ batch }) => missing.has(batch.batchId))
-    for (const one of doubted) one.isUnderWay = false
-    if (doubted.length > 0) await this.#findBatches(doubted, workerId)
+    const missingIds = new Set(answer.missing)
+    const written = some.filter(({ batch }) => !missingIds.has(batch.batchId))
+    this.#settleBatches(written, answer)
+    const missing = some.filter(({ batch }) => missingIds.has(batch.batchId))
+    for (const one of missing) one.isUnderWay = false
+    if (missing.length > 0) await this.#resolveMissingBatches(missing, workerId)
   }
 
-  #settleBatches(sure: readonly SettledBatch[], answer: FinishAnswer): void {
+  #settleBatches(written: readonly UnwrittenBatch[], answer: FinishAnswer): void {
     const after = nothingAfter()
     const cancelled = new Set(answer.cancelled)
     const left = new Set(answer.left)
-    for (const { batch, running, others } of this.#without(sure)) {
+    for (const { batch, running, others } of this.#results.removeBatches(written)) {
       for (const held of running) held.leaving = false
       for (const held of others) {
-        if (left.has(held.executionId)) this.#writeAlone(held, false)
+        if (left.has(held.executionId)) this.#results.addAlone(held, false)
         else this.#settle(held, cancelled.has(held.executionId), after)
       }
       this.#deps.inFlight.dropBatch(batch)
     }
-    if (sure.length > 0) this.#deps.onFinished(after)
+    if (written.length > 0) this.#deps.onFinished(after)
   }
 
-  /** The batch is not ours: it was written and the answer was lost, all of it had left, or it was reclaimed. */
-  async #findBatches(doubted: readonly SettledBatch[], workerId: string): Promise<void> {
-    const executions = doubted.flatMap(({ running, others }) => [...running, ...others])
+  /** A missing batch was written and the answer was lost, all of it had left, or it was reclaimed. */
+  async #resolveMissingBatches(missing: readonly UnwrittenBatch[], workerId: string): Promise<void> {
+    const executions = missing.flatMap(({ running, others }) => [...running, ...others])
     const own = await this.#findOwn(workerId, executions)
     const after = nothingAfter()
-    for (const { batch, running, others, isRepeated } of this.#without(doubted)) {
+    for (const { batch, running, others, isRepeated } of this.#results.removeBatches(missing)) {
       for (const held of running) {
         held.leaving = false
         const state = own.get(held.executionId)
         if (state !== 'held') this.#lose(held, { workerId, isRecorded: state === 'recorded' })
       }
       for (const held of others) {
-        // It had left its batch, as after a sign of life, and nothing of it is written.
-        if (own.get(held.executionId) === 'held') this.#writeAlone(held, isRepeated)
-        else this.#settleDoubted(held, workerId, { own, isRepeated, after })
+        // It had left its batch, as after a sign of life, and its result is not written yet.
+        if (own.get(held.executionId) === 'held') this.#results.addAlone(held, isRepeated)
+        else this.#settleMissing(held, workerId, { own, isRepeated, after })
       }
       this.#deps.inFlight.dropBatch(batch)
     }
     this.#deps.onFinished(after)
   }
 
-  #takeBatches(): SettledBatch[] {
-    let executions = 0
-    let end = 0
-    while (end < this.#batches.length && (end === 0 || executions < executionsMax)) {
-      executions += this.#batches[end]!.batch.executions.length
-      end += 1
-    }
-    return this.#batches.slice(0, end)
-  }
-
-  /** Those of them that are still ours to settle: with a lost lease they are not. */
-  #without(some: readonly SettledBatch[]): readonly SettledBatch[] {
-    const written = new Set(some)
-    const ours = this.#batches.filter((one) => written.has(one))
-    this.#batches = this.#batches.filter((one) => !written.has(one))
-    return ours
-  }
-
   async #writeLive(workerId: string): Promise<void> {
-    // One whose batch is not written yet is not a row of its own: its result would find nothing.
-    const some = this.#live.filter(({ held }) => !held.leaving).slice(0, executionsMax)
+    const some = this.#results.nextLive(executionsMax)
     if (some.length === 0) return
     const finished = some.map((one) => one.finished)
     const answer = await this.#try(some, this.#deps.queue.finishLive(workerId, finished))
-    const missing = new Set(answer.missing)
+    const missingIds = new Set(answer.missing)
     const cancelled = new Set(answer.cancelled)
     const after = nothingAfter()
-    const sure = some.filter(({ held }) => !missing.has(held.executionId))
-    for (const { held } of this.#withoutLive(sure)) this.#settle(held, cancelled.has(held.executionId), after)
-    if (sure.length > 0) this.#deps.onFinished(after)
-    const doubted = some.filter(({ held }) => missing.has(held.executionId))
-    for (const one of doubted) one.isUnderWay = false
-    if (doubted.length > 0) await this.#findLive(doubted, workerId)
+    const written = some.filter(({ held }) => !missingIds.has(held.executionId))
+    for (const { held } of this.#results.removeLive(written))
+      this.#settle(held, cancelled.has(held.executionId), after)
+    if (written.length > 0) this.#deps.onFinished(after)
+    const missing = some.filter(({ held }) => missingIds.has(held.executionId))
+    for (const one of missing) one.isUnderWay = false
+    if (missing.length > 0) await this.#resolveMissingLive(missing, workerId)
   }
 
-  async #findLive(doubted: readonly SettledLive[], workerId: string): Promise<void> {
-    const executions = doubted.map(({ held }) => held)
+  async #resolveMissingLive(missing: readonly UnwrittenLive[], workerId: string): Promise<void> {
+    const executions = missing.map(({ held }) => held)
     const own = await this.#findOwn(workerId, executions)
     const after = nothingAfter()
-    for (const { held, isRepeated } of this.#withoutLive(doubted))
-      this.#settleDoubted(held, workerId, { own, isRepeated, after })
+    for (const { held, isRepeated } of this.#results.removeLive(missing))
+      this.#settleMissing(held, workerId, { own, isRepeated, after })
     this.#deps.onFinished(after)
-  }
-
-  #withoutLive(some: readonly SettledLive[]): readonly SettledLive[] {
-    const written = new Set(some)
-    const ours = this.#live.filter((one) => written.has(one))
-    this.#live = this.#live.filter((one) => !written.has(one))
-    return ours
   }
 
   async #try(some: readonly Unwritten[], write: Promise<FinishAnswer>): Promise<FinishAnswer> {
@@ -261,53 +198,37 @@ export class Finisher {
     }
   }
 
-  async #findOwn(workerId: string, executions: readonly HeldExecution[]): Promise<Doubt['own']> {
+  async #findOwn(workerId: string, executions: readonly HeldExecution[]): Promise<Missing['own']> {
     const asked = executions.map(({ executionId, attempt, jobId }) => ({ executionId, attempt, jobId }))
     const found = await this.#deps.queue.findOwn(workerId, asked)
     return new Map(found.map(({ executionId, state }) => [executionId, state]))
   }
 
-  /** It is out of our hands, by this write: recorded, handed back because it was not started, or left to its target. */
+  /** By this write the execution is recorded, handed back because it was not started, or left to its target. */
   #settle(held: HeldExecution, wasCancelled: boolean, after: After): void {
     if (held.end !== null || wasCancelled) emitAttemptFinished(this.#deps.clock, held, wasCancelled, after)
     else if (held.awaitingUntil === null) after.handedBack = true
     this.#deps.inFlight.drop(held)
   }
 
-  /** It was not where we said. What is on record is ours only if a write of ours may have been carried out before. */
-  #settleDoubted(held: HeldExecution, workerId: string, { own, isRepeated, after }: Doubt): void {
+  /** A record of a missing execution is ours only if an earlier write of ours may have been carried out. */
+  #settleMissing(held: HeldExecution, workerId: string, { own, isRepeated, after }: Missing): void {
     const isAwaiting = held.end === null && held.awaitingUntil !== null
     if (own.get(held.executionId) === 'recorded') {
-      // A target that completed it by itself was told of then. A cancel that we had seen is not taken back.
+      // The end that a target reported by itself was emitted then. A cancel that we had seen is not taken back.
       if (isRepeated && !isAwaiting)
         emitAttemptFinished(this.#deps.clock, held, held.cancelledMs !== null, after)
     } else if (held.end === null && !isAwaiting) after.handedBack = true
-    // One whose target has taken it is nobody's any more, if that was written; one that was given up has no result.
+    // An awaited execution belongs to no worker, if that was written; an attempt that was given up has no result.
     else if ((!isAwaiting || !isRepeated) && held.end?.outcome !== 'lost')
-      this.#deps.late.refuse(held, workerId)
+      this.#deps.rejected.refuse(held, workerId)
     this.#deps.inFlight.drop(held)
-  }
-
-  /** It is a row of its own by now. */
-  #writeAlone(held: HeldExecution, isRepeated: boolean): void {
-    goAlone(held)
-    this.#live.push({ ...toSettled(held, endingOf(held)), isRepeated })
   }
 
   #lose(held: HeldExecution, { workerId, isRecorded }: { workerId: string; isRecorded: boolean }): void {
-    if (!isRecorded) this.#deps.late.refuse(held, workerId)
-    this.#live = this.#live.filter((one) => one.held !== held)
+    if (!isRecorded) this.#deps.rejected.refuse(held, workerId)
+    this.#results.removeExecution(held)
     this.#deps.inFlight.drop(held)
     held.abort?.abort()
   }
-}
-
-function goAlone(held: HeldExecution): void {
-  held.batch = null
-  held.fence = fenceAlone
-}
-
-function toSettled(held: HeldExecution, ending: FinishedLive['ending']): SettledLive {
-  const { executionId, fence, attempt } = held
-  return { held, finished: { executionId, fence, attempt, ending }, ...unwritten }
 }

@@ -1,4 +1,4 @@
-// An execution in a worker's hands.
+// An execution that a worker holds, from the claim until its end is recorded.
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
 import type { ExecutionKind } from '../domain/queue/execution.ts'
 import type { Stop } from '../lib/stop.ts'
@@ -17,49 +17,49 @@ export interface HeldExecution {
   readonly attempt: number
   readonly losses: number
   readonly prepared: Prepared
-  /** A body of its own, when it was triggered with one. */
+  /** The body of this execution alone, when it was triggered with one. */
   readonly bodyOverride: string | null
   /** Null: derived from job and slot, or execution. */
   readonly idempotencyKey: string | null
-  /** What the attempt before left for this one, as the executor is to get it; null: nothing. */
+  /** The checkpoint of the attempt before, as the executor is to get it; null: none. */
   readonly checkpoint: { value: unknown } | null
   /** When the time of all attempts together is over; null: it is not limited. */
   readonly totalDeadline: EpochMs | null
   /** The graph run it belongs to; null: it runs alone. */
   readonly runId: string | null
-  /** What it runs after, where the executor is to get it. */
+  /** The results of its parents, where the executor is to get them. */
   readonly parents: readonly ParentResult[]
   /** It was lost with a worker that it may have killed. */
   readonly isSuspect: boolean
   /** The batch it came in; null: it is a row of its own in `live`. */
   batch: HeldBatch | null
   readonly position: number
-  /** Of the row it is held by. */
+  /** The fence of the row it is held by: its batch, or its own. */
   fence: number
   /** On the monotonic clock. */
   readonly claimedMs: number
-  /** Ended without an `end`: it was not started, or its target will say how it ended. */
-  state: 'queued' | 'running' | 'ended'
+  /** See `InFlight`. Ended without an `end`: it was not started, or its target will report the end. */
+  status: 'queued' | 'running' | 'ended'
   startedAt: EpochMs | null
   end: AttemptEnd | null
-  /** Its target has taken it, and has until then to say how it ended; null: it has not. */
+  /** Its target has accepted it, and has until then to report the end; null: it has not. */
   awaitingUntil: EpochMs | null
   abort: Stop | null
-  /** When this worker heard that somebody cancelled it, on the monotonic clock; null: it has not. */
+  /** When this worker learned that it was cancelled, on the monotonic clock; null: it has not. */
   cancelledMs: number | null
-  /** Its attempt has ended, and says nothing more; one that does not stop may go on talking. */
+  /** Its attempt is over. Updates of an attempt that does not stop are ignored from then on. */
   isOver: boolean
   /** Its batch is being written without it: it is not a row of its own yet, and its result must wait. */
   leaving: boolean
 }
 
-/** What of its time is left for this attempt. */
+/** How much time is left for this attempt. */
 export function timeoutMsOf({ prepared, totalDeadline }: HeldExecution, now: EpochMs): number {
   if (totalDeadline === null) return prepared.timeoutMs
   return Math.max(1, Math.min(prepared.timeoutMs, totalDeadline - now))
 }
 
-/** The end of an attempt that was stopped because somebody cancelled it. The store knows who did. */
+/** The end of an attempt that was stopped because it was cancelled. The store knows by which principal. */
 export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd {
   return {
     outcome: 'cancelled',
@@ -75,8 +75,8 @@ export function endCancelled(startedAt: EpochMs, durationMs: number): AttemptEnd
 }
 
 /**
- * The end of an attempt that its worker gives up, for a reason of its own: the next one may start at once, however many
- * were lost. The target was called, so the number is used.
+ * The end of an attempt that its worker gives up, for a reason of its own: the next attempt may start at once, however many
+ * were lost. The target was called, so the number of this attempt is used.
  */
 export function endGivenUp({ startedAt }: HeldExecution, now: EpochMs, message: string): AttemptEnd {
   return {
@@ -98,8 +98,8 @@ export interface HeldBatch {
   readonly fence: number
   readonly claimedMs: number
   readonly executions: HeldExecution[]
-  /** Tasks that have not ended. */
+  /** How many of its executions have not ended. */
   open: number
-  /** On its way into the store: whatever still runs of it goes on alone. */
+  /** On its way into the store: its executions that still run go on alone. */
   settling: boolean
 }

@@ -1,5 +1,5 @@
 // A worker's right to act: registered under a fresh id, kept by a beat every few seconds, given back at the end.
-// A worker that finds itself declared dead goes on as a new incarnation; what the old one held is not its own.
+// A worker that finds itself declared dead goes on under a new id; the executions of the old id are not its own.
 import { hostname } from 'node:os'
 import { type Worker, type WorkerStatus, workerLeaseMs } from '../domain/queue/worker.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -12,13 +12,13 @@ export interface LeaseDeps {
   leases: Leases
   ids: Ids
   currentLoad: () => number
-  /** The lease of this id is gone, and with it everything that was held under it. */
+  /** Called when the lease of this id is gone, and with it every execution that was held under it. */
   onLost: (workerId: string) => void
 }
 
 export type LeaseOptions = Omit<Worker, 'workerId' | 'host'>
 
-/** Others may declare us dead after the term; before that, by this much, we start nothing more. */
+/** Others may declare us dead after the term. This much before its end we start nothing more. */
 const marginMs = 2_000
 
 export class WorkerLease {
@@ -40,7 +40,7 @@ export class WorkerLease {
     return this.#workerId
   }
 
-  /** Whether nobody can have declared us dead yet. */
+  /** Whether no other process can have declared us dead yet. */
   isFresh(): boolean {
     return this.#registered && this.silentMs() < workerLeaseMs - marginMs
   }
@@ -74,7 +74,7 @@ export class WorkerLease {
     return 'more'
   }
 
-  /** Says to others that no more work is taken. */
+  /** Shows other processes that no more executions are claimed. */
   async drain(): Promise<void> {
     this.#status = 'DRAINING'
     if (this.#registered) await this.beat()

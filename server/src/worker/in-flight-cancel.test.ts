@@ -6,11 +6,11 @@ import { batchMsMax } from './in-flight.ts'
 const graceMs = 30_000
 
 test('one that is cancelled while it waits does not start, and is passed on without an end', async () => {
-  const { inFlight, started, takeLive, end, endedLive } = setup()
-  const executions = takeLive('a', 6)
+  const { inFlight, started, addLive, end, endedLive } = setup()
+  const executions = addLive('a', 6)
   inFlight.cancel(executions[4]!)
   assert.deepEqual(endedLive, idsOf([executions[4]!]))
-  assert.deepEqual([executions[4]!.state, executions[4]!.end, inFlight.queued], ['ended', null, 1])
+  assert.deepEqual([executions[4]!.status, executions[4]!.end, inFlight.queued], ['ended', null, 1])
   await end(executions[0]!)
   await end(executions[1]!)
   assert.deepEqual(started, idsOf([...executions.slice(0, 4), executions[5]!]))
@@ -18,8 +18,8 @@ test('one that is cancelled while it waits does not start, and is passed on with
 })
 
 test('one that is cancelled while it runs is aborted at once, and gives its place back when it has ended', async () => {
-  const { inFlight, running, started, takeLive, end, endedLive } = setup()
-  const executions = takeLive('a', 5)
+  const { inFlight, running, started, addLive, end, endedLive } = setup()
+  const executions = addLive('a', 5)
   inFlight.cancel(executions[0]!)
   assert(running.get(executions[0]!.executionId)!.signal.aborted)
   assert(executions.slice(1, 4).every((held) => !running.get(held.executionId)!.signal.aborted))
@@ -30,9 +30,9 @@ test('one that is cancelled while it runs is aborted at once, and gives its plac
 })
 
 test('the others of its batch go on, and the batch is passed on as one', async () => {
-  const { inFlight, takeLive, takeBatch, end, endedBatches } = setup()
-  const full = takeLive('full', 4)
-  const batch = takeBatch(['a', 'b', 'full', 'full'])
+  const { inFlight, addLive, addBatch, end, endedBatches } = setup()
+  const full = addLive('full', 4)
+  const batch = addBatch(['a', 'b', 'full', 'full'])
   const [runs, mate, queued, queuedMate] = batch.executions
   inFlight.cancel(runs!)
   inFlight.cancel(queued!)
@@ -43,7 +43,7 @@ test('the others of its batch go on, and the batch is passed on as one', async (
   await end(queuedMate!)
   assert.deepEqual(endedBatches, [idsOf(batch.executions)])
   assert.deepEqual(
-    batch.executions.map((held) => [held.state, held.end === null]),
+    batch.executions.map((held) => [held.status, held.end === null]),
     [
       ['ended', false],
       ['ended', false],
@@ -54,16 +54,16 @@ test('the others of its batch go on, and the batch is passed on as one', async (
 })
 
 test('a batch of which all were cancelled before they started is passed on too', () => {
-  const { inFlight, takeBatch, endedBatches, allowStarts } = setup()
+  const { inFlight, addBatch, endedBatches, allowStarts } = setup()
   allowStarts(false)
-  const batch = takeBatch(['a', 'b'])
+  const batch = addBatch(['a', 'b'])
   for (const held of batch.executions) inFlight.cancel(held)
   assert.deepEqual([endedBatches, inFlight.queued], [[idsOf(batch.executions)], 0])
 })
 
 test('to cancel it twice is to cancel it once', async () => {
-  const { inFlight, world, takeLive, endedLive, end } = setup()
-  const executions = takeLive('a', 5)
+  const { inFlight, world, addLive, endedLive, end } = setup()
+  const executions = addLive('a', 5)
   for (const held of [executions[0]!, executions[4]!]) {
     inFlight.cancel(held)
     inFlight.cancel(held)
@@ -73,16 +73,16 @@ test('to cancel it twice is to cancel it once', async () => {
   inFlight.cancel(executions[0]!)
   await world.advance(1)
   inFlight.forceCancelled()
-  assert.equal(executions[0]!.state, 'ended', 'the grace counts from the first time')
+  assert.equal(executions[0]!.status, 'ended', 'the grace counts from the first time')
   await end(executions[1]!)
 })
 
 test('what has ended or was let go stays as it is when it is cancelled', async () => {
-  const { inFlight, world, takeLive, end, endedLive } = setup()
-  const executions = takeLive('a', 5)
+  const { inFlight, world, addLive, end, endedLive } = setup()
+  const executions = addLive('a', 5)
   await end(executions[0]!)
   const ended = executions[0]!.end
-  const [waiting] = takeLive('a', 1)
+  const [waiting] = addLive('a', 1)
   await world.advance(batchMsMax)
   assert.deepEqual(inFlight.takeExpired().waiting, [waiting])
   for (const held of [executions[0]!, waiting!]) inFlight.cancel(held)
@@ -91,14 +91,14 @@ test('what has ended or was let go stays as it is when it is cancelled', async (
 })
 
 test('a call that goes on although it was cancelled is ended by force, and what it says later is ignored', async () => {
-  const { inFlight, world, started, takeLive, end, endedLive } = setup()
-  const executions = takeLive('a', 6)
+  const { inFlight, world, started, addLive, end, endedLive } = setup()
+  const executions = addLive('a', 6)
   const stubborn = executions[0]!
   await world.advance(500)
   inFlight.cancel(stubborn)
   await world.advance(graceMs - 1)
   inFlight.forceCancelled()
-  assert.deepEqual([endedLive, stubborn.state], [[], 'running'])
+  assert.deepEqual([endedLive, stubborn.status], [[], 'running'])
   await world.advance(1)
   inFlight.forceCancelled()
   inFlight.forceCancelled()
@@ -127,20 +127,20 @@ test('a call that goes on although it was cancelled is ended by force, and what 
 })
 
 test('how long a call may go on is an option, and one that nobody cancelled may go on', async () => {
-  const { inFlight, world, takeLive } = setup({ cancelGraceMs: 10 })
-  const executions = takeLive('a', 2)
+  const { inFlight, world, addLive } = setup({ cancelGraceMs: 10 })
+  const executions = addLive('a', 2)
   inFlight.cancel(executions[0]!)
   await world.advance(10)
   inFlight.forceCancelled()
   assert.deepEqual(
-    executions.map(({ state }) => state),
+    executions.map(({ status }) => status),
     ['ended', 'running'],
   )
 })
 
 test('one that was given up after it was cancelled is not ended by force', async () => {
-  const { inFlight, world, takeLive, endedLive, end } = setup()
-  const [held] = takeLive('a', 1)
+  const { inFlight, world, addLive, endedLive, end } = setup()
+  const [held] = addLive('a', 1)
   inFlight.cancel(held!)
   inFlight.abandon()
   await world.advance(graceMs)

@@ -5,8 +5,8 @@ import { aheadMax, aheadMin, batchMsMax, startsPerTurn } from './in-flight.ts'
 import { noHost } from './prepare.ts'
 
 test('one host has at most an eighth of the capacity; the rest waits and goes on in order', async () => {
-  const { inFlight, started, takeLive, end } = setup()
-  const executions = takeLive('a', 7)
+  const { inFlight, started, addLive, end } = setup()
+  const executions = addLive('a', 7)
   assert.deepEqual(started, idsOf(executions.slice(0, 4)))
   assert.deepEqual([inFlight.size, inFlight.queued], [7, 3])
   await end(executions[2]!)
@@ -18,16 +18,16 @@ test('one host has at most an eighth of the capacity; the rest waits and goes on
 })
 
 test('a host that is full does not hold up another', () => {
-  const { started, takeLive } = setup()
-  takeLive('full', 9)
-  const [other] = takeLive('other', 1)
+  const { started, addLive } = setup()
+  addLive('full', 9)
+  const [other] = addLive('other', 1)
   assert.equal(started.at(-1), other!.executionId)
 })
 
 test('what comes later does not overtake what waits for the same host', async () => {
-  const { started, takeLive, end } = setup()
-  const first = takeLive('a', 5)
-  const later = takeLive('a', 1)
+  const { started, addLive, end } = setup()
+  const first = addLive('a', 5)
+  const later = addLive('a', 1)
   await end(first[0]!)
   assert.deepEqual(started, idsOf(first))
   await end(first[1]!)
@@ -35,8 +35,8 @@ test('what comes later does not overtake what waits for the same host', async ()
 })
 
 test('a host that keeps failing is called ten times a second and no more, until it lives again', async () => {
-  const { inFlight, world, started, takeLive, end } = setup()
-  const executions = takeLive('a', 100)
+  const { inFlight, world, started, addLive, end } = setup()
+  const executions = addLive('a', 100)
   // Twenty failures open the circuit; ten starts later it rests.
   for (let i = 0; i < 30; i++) await end(executions[i]!, refused)
   assert(inFlight.gate.isOpen('a'))
@@ -52,42 +52,42 @@ test('a host that keeps failing is called ten times a second and no more, until 
 })
 
 test('a batch is passed on as one when its last execution has ended', async () => {
-  const { takeBatch, end, endedBatches, endedLive } = setup()
-  const batch = takeBatch(['a', 'b', 'c'])
+  const { addBatch, end, endedBatches, endedLive } = setup()
+  const batch = addBatch(['a', 'b', 'c'])
   await end(batch.executions[1]!)
   await end(batch.executions[0]!)
   assert.deepEqual(endedBatches, [])
   await end(batch.executions[2]!)
   assert.deepEqual(endedBatches, [idsOf(batch.executions)])
   assert.deepEqual(endedLive, [])
-  assert(batch.executions.every((held) => held.state === 'ended' && held.end !== null))
+  assert(batch.executions.every((held) => held.status === 'ended' && held.end !== null))
 })
 
 test('a single execution is passed on when it has ended', async () => {
-  const { takeLive, end, endedLive } = setup()
-  const executions = takeLive('a', 2)
+  const { addLive, end, endedLive } = setup()
+  const executions = addLive('a', 2)
   await end(executions[1]!)
   assert.deepEqual(endedLive, idsOf([executions[1]!]))
 })
 
 test('what has ended stays in hand until it is recorded', async () => {
-  const { inFlight, takeBatch, end } = setup()
-  const batch = takeBatch(['a', 'b'], 'lane')
+  const { inFlight, addBatch, end } = setup()
+  const batch = addBatch(['a', 'b'], 'lane')
   for (const held of batch.executions) await end(held)
   assert.deepEqual([inFlight.size, inFlight.inLane('lane')], [2, 2])
-  assert.deepEqual(inFlight.known(), idsOf(batch.executions))
+  assert.deepEqual(inFlight.executionIds(), idsOf(batch.executions))
   for (const held of batch.executions) inFlight.drop(held)
   inFlight.dropBatch(batch)
   assert.deepEqual([inFlight.size, inFlight.inLane('lane')], [0, 0])
-  assert.deepEqual(inFlight.known(), [])
+  assert.deepEqual(inFlight.executionIds(), [])
   inFlight.drop(batch.executions[0]!)
   assert.equal(inFlight.inLane('lane'), 0, 'dropped once')
 })
 
 test('a batch is let go after 200 ms, not before, and not while it is on its way into the store', async () => {
-  const { inFlight, world, takeBatch, end } = setup()
-  const batch = takeBatch(['a', 'b'])
-  const ended = takeBatch(['c'])
+  const { inFlight, world, addBatch, end } = setup()
+  const batch = addBatch(['a', 'b'])
+  const ended = addBatch(['c'])
   await end(ended.executions[0]!)
   await world.advance(batchMsMax - 1)
   assert.deepEqual(inFlight.takeExpired(), { batches: [], waiting: [] })
@@ -98,8 +98,8 @@ test('a batch is let go after 200 ms, not before, and not while it is on its way
 })
 
 test('a single execution that waits 200 ms for its host is let go, one that runs is not', async () => {
-  const { inFlight, world, started, takeLive, end } = setup()
-  const executions = takeLive('a', 6)
+  const { inFlight, world, started, addLive, end } = setup()
+  const executions = addLive('a', 6)
   await world.advance(batchMsMax - 1)
   assert.deepEqual(inFlight.takeExpired().waiting, [])
   await world.advance(1)
@@ -111,8 +111,8 @@ test('a single execution that waits 200 ms for its host is let go, one that runs
 })
 
 test('one that is taken out of its queue does not start, the others keep their order', async () => {
-  const { inFlight, started, takeLive, end } = setup()
-  const executions = takeLive('a', 7)
+  const { inFlight, started, addLive, end } = setup()
+  const executions = addLive('a', 7)
   inFlight.unqueue(executions[5]!)
   assert.equal(inFlight.queued, 2)
   for (const held of executions.slice(0, 3)) await end(held)
@@ -121,10 +121,10 @@ test('one that is taken out of its queue does not start, the others keep their o
 })
 
 test('without a lease that is known to hold nothing starts; with it all goes on', async () => {
-  const { inFlight, started, takeLive, end, allowStarts } = setup()
-  const before = takeLive('a', 5)
+  const { inFlight, started, addLive, end, allowStarts } = setup()
+  const before = addLive('a', 5)
   allowStarts(false)
-  const later = takeLive('b', 2)
+  const later = addLive('b', 2)
   await end(before[0]!)
   inFlight.pump()
   assert.deepEqual(started, idsOf(before.slice(0, 4)))
@@ -136,14 +136,14 @@ test('without a lease that is known to hold nothing starts; with it all goes on'
 })
 
 test('giving everything up aborts every call, and what they still say is heard by nobody', async () => {
-  const { inFlight, world, running, started, takeLive, takeBatch, endedBatches, endedLive } = setup()
-  const batch = takeBatch(['a', 'b'], 'lane')
-  takeLive('c', 6)
+  const { inFlight, world, running, started, addLive, addBatch, endedBatches, endedLive } = setup()
+  const batch = addBatch(['a', 'b'], 'lane')
+  addLive('c', 6)
   const calls = [...running.values()]
   assert.equal(inFlight.abandon().length, 8)
   assert(calls.every(({ signal }) => signal.aborted))
   assert.deepEqual([inFlight.size, inFlight.queued, inFlight.inLane('lane')], [0, 0, 0])
-  assert.deepEqual(inFlight.known(), [])
+  assert.deepEqual(inFlight.executionIds(), [])
   const startedBefore = started.length
   for (const { end } of calls) end(aborted)
   await world.advance(0)
@@ -153,11 +153,11 @@ test('giving everything up aborts every call, and what they still say is heard b
 })
 
 test('calls that were given up still count at their host until they have ended', async () => {
-  const { inFlight, world, running, started, takeLive } = setup()
-  takeLive('a', 4)
+  const { inFlight, world, running, started, addLive } = setup()
+  addLive('a', 4)
   const calls = [...running.values()]
   inFlight.abandon()
-  const later = takeLive('a', 2)
+  const later = addLive('a', 2)
   assert.equal(started.length, 4)
   for (const { end } of calls) end(ok)
   await world.advance(0)
@@ -165,42 +165,42 @@ test('calls that were given up still count at their host until they have ended',
 })
 
 test('one that was lost while it ran is not passed on', async () => {
-  const { inFlight, takeLive, end, endedLive } = setup()
-  const executions = takeLive('a', 1)
+  const { inFlight, addLive, end, endedLive } = setup()
+  const executions = addLive('a', 1)
   inFlight.drop(executions[0]!)
   await end(executions[0]!)
   assert.deepEqual(endedLive, [])
 })
 
 test('how many ended lately is known for 200 to 400 ms', async () => {
-  const { inFlight, world, takeLive, end } = setup({ capacity: 800 })
+  const { inFlight, world, addLive, end } = setup({ capacity: 800 })
   await world.advance(1_000)
-  assert.equal(inFlight.endedRecently, 0)
-  for (const held of takeLive('a', 50)) await end(held)
-  assert.equal(inFlight.endedRecently, 50)
+  assert.equal(inFlight.measureEndedRecently(), 0)
+  for (const held of addLive('a', 50)) await end(held)
+  assert.equal(inFlight.measureEndedRecently(), 50)
   await world.advance(200)
-  assert.equal(inFlight.endedRecently, 50)
+  assert.equal(inFlight.measureEndedRecently(), 50)
   await world.advance(400)
-  assert.equal(inFlight.endedRecently, 0)
+  assert.equal(inFlight.measureEndedRecently(), 0)
 })
 
 test('what calls no host is not held back by the cap on one, but by the lease', async () => {
-  const { takeLive, started, allowStarts, inFlight } = setup()
+  const { addLive, started, allowStarts, inFlight } = setup()
   allowStarts(false)
-  takeLive(noHost, 20)
+  addLive(noHost, 20)
   assert.deepEqual([started.length, inFlight.queued], [0, 20])
   allowStarts(true)
   inFlight.pump()
   assert.deepEqual([started.length, inFlight.queued], [20, 0])
-  takeLive(noHost, 5)
+  addLive(noHost, 5)
   assert.equal(started.length, 25)
 })
 
 test('one that is not ours any more is aborted, or does not start', async () => {
-  const { takeLive, inFlight, running, endedLive, end } = setup()
-  const [first, , , , waiting] = takeLive('a', 5)
+  const { addLive, inFlight, running, endedLive, end } = setup()
+  const [first, , , , waiting] = addLive('a', 5)
   inFlight.stop(waiting!)
-  assert.deepEqual([endedLive, waiting!.state], [[waiting!.executionId], 'ended'])
+  assert.deepEqual([endedLive, waiting!.status], [[waiting!.executionId], 'ended'])
   inFlight.stop(first!)
   assert.equal(running.get(first!.executionId)!.signal.aborted, true)
   assert.equal(first!.cancelledMs, null)
@@ -210,8 +210,8 @@ test('one that is not ours any more is aborted, or does not start', async () => 
 })
 
 test('what calls no host runs as far as there is room, and the rest follows in order', async () => {
-  const { inFlight, started, takeLive, end } = setup({ capacity: 32, runningMax: 4 })
-  const executions = takeLive(noHost, 7)
+  const { inFlight, started, addLive, end } = setup({ capacity: 32, runningMax: 4 })
+  const executions = addLive(noHost, 7)
   assert.deepEqual(started, idsOf(executions.slice(0, 4)))
   assert.deepEqual([inFlight.size, inFlight.queued], [7, 3])
   await end(executions[1]!)
@@ -221,62 +221,62 @@ test('what calls no host runs as far as there is room, and the rest follows in o
 })
 
 test('as much is claimed ahead of what runs as ended of late, and nothing while nothing ends', async () => {
-  const { inFlight, world, takeLive, end } = setup({ capacity: 32, runningMax: 4 })
-  assert.equal(inFlight.room, 4)
-  const executions = takeLive(noHost, 4)
-  assert.equal(inFlight.room, 0)
+  const { inFlight, world, addLive, end } = setup({ capacity: 32, runningMax: 4 })
+  assert.equal(inFlight.measureRoom(), 4)
+  const executions = addLive(noHost, 4)
+  assert.equal(inFlight.measureRoom(), 0)
   for (const held of executions.slice(0, 3)) await end(held)
-  assert.equal(inFlight.room, 3 + 3)
+  assert.equal(inFlight.measureRoom(), 3 + 3)
   await world.advance(1_000)
-  assert.equal(inFlight.room, 3)
+  assert.equal(inFlight.measureRoom(), 3)
 })
 
 test('as many calls are claimed ahead as have ended in 200 ms before, up to a limit', async () => {
-  const { inFlight, world, takeLive, end } = setup({ capacity: 8_000 })
+  const { inFlight, world, addLive, end } = setup({ capacity: 8_000 })
   await world.advance(1_000)
-  assert.equal(inFlight.room, aheadMin)
-  for (const held of takeLive('a', 500)) await end(held)
+  assert.equal(inFlight.measureRoom(), aheadMin)
+  for (const held of addLive('a', 500)) await end(held)
   for (const held of inFlight.executions()) inFlight.drop(held)
   // The next burst comes a second later, or ten.
   await world.advance(10_000)
-  assert.equal(inFlight.endedRecently, 0)
-  assert.equal(inFlight.room, 500)
-  for (const held of takeLive('a', 1_000)) await end(held)
+  assert.equal(inFlight.measureEndedRecently(), 0)
+  assert.equal(inFlight.measureRoom(), 500)
+  for (const held of addLive('a', 1_000)) await end(held)
   await world.advance(1_000)
-  for (const held of takeLive('b', 900)) await end(held)
+  for (const held of addLive('b', 900)) await end(held)
   for (const held of inFlight.executions()) inFlight.drop(held)
-  assert.equal(inFlight.room, aheadMax)
+  assert.equal(inFlight.measureRoom(), aheadMax)
 })
 
 test('when something that was claimed ahead does not start in time, less is claimed ahead again', async () => {
-  const { inFlight, world, takeBatch, takeLive, end } = setup({ capacity: 4_000 })
+  const { inFlight, world, addBatch, addLive, end } = setup({ capacity: 4_000 })
   const endFast = async () => {
-    for (const held of takeLive('fast', 500)) await end(held)
-    for (const held of inFlight.executions()) if (held.state === 'ended') inFlight.drop(held)
+    for (const held of addLive('fast', 500)) await end(held)
+    for (const held of inFlight.executions()) if (held.status === 'ended') inFlight.drop(held)
     await world.advance(1_000)
   }
   await endFast()
-  assert.equal(inFlight.room, 500)
+  assert.equal(inFlight.measureRoom(), 500)
   // One that still runs is only slow itself: others start.
-  takeBatch(['slow'])
+  addBatch(['slow'])
   await world.advance(batchMsMax)
   assert.equal(inFlight.takeExpired().batches.length, 1)
-  assert.equal(inFlight.room, 500)
-  takeBatch(Array(501).fill('full'))
+  assert.equal(inFlight.measureRoom(), 500)
+  addBatch(Array(501).fill('full'))
   await world.advance(batchMsMax)
   inFlight.takeExpired()
-  assert.equal(inFlight.room, aheadMin - inFlight.queued)
-  takeLive('full', 1)
+  assert.equal(inFlight.measureRoom(), aheadMin - inFlight.queued)
+  addLive('full', 1)
   await endFast()
-  assert.equal(inFlight.room, 500 - inFlight.queued)
+  assert.equal(inFlight.measureRoom(), 500 - inFlight.queued)
   inFlight.takeExpired()
-  assert.equal(inFlight.room, aheadMin - inFlight.queued)
+  assert.equal(inFlight.measureRoom(), aheadMin - inFlight.queued)
 })
 
 test('of a burst of calls some start in each turn, and whoever had no turn comes first in the next one', async () => {
-  const { inFlight, world, started, takeLive } = setup({ capacity: 8 * 300, isPaced: true })
-  const herd = takeLive('herd', 200)
-  const quiet = takeLive('quiet', 2)
+  const { inFlight, world, started, addLive } = setup({ capacity: 8 * 300, isPaced: true })
+  const herd = addLive('herd', 200)
+  const quiet = addLive('quiet', 2)
   assert.deepEqual(started, idsOf(herd.slice(0, startsPerTurn)))
   await world.advance(0)
   assert.equal(started.length, herd.length + quiet.length)
@@ -292,14 +292,14 @@ test('of a burst of calls some start in each turn, and whoever had no turn comes
 })
 
 test('what runs here is not paced: it holds up nobody but itself', () => {
-  const { started, takeLive } = setup({ capacity: 8 * 300, isPaced: true })
-  takeLive(noHost, 500)
+  const { started, addLive } = setup({ capacity: 8 * 300, isPaced: true })
+  addLive(noHost, 500)
   assert.equal(started.length, 500)
 })
 
 test('a host without room waits for the end of a call, not for a turn', async () => {
-  const { world, started, takeLive, end } = setup({ isPaced: true })
-  const executions = takeLive('a', 7)
+  const { world, started, addLive, end } = setup({ isPaced: true })
+  const executions = addLive('a', 7)
   await world.advance(0)
   assert.deepEqual(started, idsOf(executions.slice(0, 4)))
   assert.equal(world.timers.pending, 0)

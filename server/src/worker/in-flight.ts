@@ -1,12 +1,23 @@
-// What a worker has in hand: executions that wait for room at their host, that run, and that ended but are not
-// recorded yet. It starts calls as hosts have room, and passes each ending on; it never talks to the store.
+// The executions that a worker holds, from the claim until their end is recorded. It starts calls as hosts have room and
+// passes each ending on to the finisher; it never talks to the store.
+//
+// States of an execution (`status`): queued (it waits for room at its host, or for the next turn of the event loop) ->
+// running -> ended. A queued one may end without having started: it was cancelled, or waited too long and goes back.
+// An ended one stays in flight until `drop`. States of a batch: together -> settling, when its last execution has ended
+// or after 200 ms (`takeExpired`); executions that still run then leave it and go on alone.
+//
+// Invariants: at most `capacity` executions are in flight; a host has at most its cap of calls running (`HostGate`), and
+// executions that call no host have at most `runningMax`; an execution is queued exactly while it is in the queue of its
+// host; each execution ends once, and each batch is passed on once; nothing starts while the lease is not known to hold.
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
 import { HostGate, type HostOutcome, hostCapOf, judgeHost } from '../domain/queue/host-gate.ts'
 import { Stop, type StopSignal } from '../lib/stop.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import { endCancelled, endGivenUp, type HeldBatch, type HeldExecution } from './held-execution.ts'
+import { HostQueue } from './host-queue.ts'
 import { noHost } from './prepare.ts'
+import { RecentEndings } from './recent-endings.ts'
 
 export interface InFlightDeps {
   clock: Clock
@@ -19,39 +30,37 @@ export interface InFlightDeps {
   onLiveEnded: (held: HeldExecution) => void
 }
 
-/** `outcome`: what it says of its host; null: it called none. */
+/** `outcome`: the answer of the host that was called; null: none was called. */
 export interface Ran {
   end: AttemptEnd | null
   outcome: HttpOutcome | null
 }
 
 export interface InFlightOptions {
-  /** Executions in hand at once, at most. */
+  /** Executions in flight at once, at most. */
   capacity: number
-  /** Of those that call no host: how many run at once. Default: all that are in hand. */
+  /** Executions that call no host: how many of them run at once. Default: all that are in flight. */
   runningMax?: number
   /** How long a call that was cancelled may go on before it is ended by force. Default 30,000. */
   cancelGraceMs?: number
 }
 
-/** For how long a claimed batch is kept together; then whatever has not ended leaves it. */
+/** For how long a claimed batch is kept together; then executions that have not ended leave it. */
 export const batchMsMax = 200
-const recentMs = 200
-/** Claimed and unstarted at least, of calls to hosts: each host has its own room. */
+/** Calls to hosts that may be claimed ahead of their start in any case: each host has its own room. */
 export const aheadMin = 300
 /**
- * And at most, where they end so fast: a burst is claimed in one go, not a part of it whenever some have ended ([m] 1,000 due at
- * once start within 77 to 88 ms, and 98 to 151 with 300). What others enqueue meanwhile finds room beside it.
+ * Calls to hosts that may be claimed ahead where as many end within 200 ms: a burst is claimed in one go, not a part of it
+ * whenever some have ended ([m] 1,000 due at once start within 77 to 88 ms, and 98 to 151 with 300). Executions that others
+ * enqueue meanwhile find room beside it.
  */
 export const aheadMax = 1_000
 /**
  * Calls to hosts started in one turn of the event loop, at most. With a burst of them the turn took as long as all that end in
- * it, and everybody else waited for it: a trigger, a quiet tenant's slot, the answers of the database.
+ * it, and everything else waited for it: a trigger, a quiet tenant's slot, the answers of the database.
  */
 export const startsPerTurn = 40
 const cancelGraceMsDefault = 30_000
-/** Places of a queue whose tasks have gone, before it is made shorter. */
-const sparesMax = 256
 
 export class InFlight {
   readonly capacity: number
@@ -64,13 +73,12 @@ export class InFlight {
   readonly #queued = new Map<string, HostQueue>()
   readonly #byLane = new Map<string, number>()
   #queuedCount = 0
-  /** Of those that call no host. */
+  /** Running executions that call no host. */
   #running = 0
   #suspects = 0
-  #recent = { sinceMs: 0, ended: 0, endedBefore: 0 }
-  /** The most that ended within 200 ms, since something that was claimed ahead last did not start in time. */
-  #endedMost = 0
-  /** Of this turn. */
+  /** Its `most` is forgotten when an execution that was claimed ahead did not start in time. */
+  readonly #endings = new RecentEndings()
+  /** Calls to hosts that may still start in this turn of the event loop. */
   #startsLeft = startsPerTurn
   /** Hosts with room whose calls wait for the next turn. */
   #nextTurn = new Set<string>()
@@ -88,24 +96,25 @@ export class InFlight {
     return this.#executions.size
   }
 
-  /** Claimed and not started. */
+  /** Executions that are claimed and not started. */
   get queued(): number {
     return this.#queuedCount
   }
 
   /**
-   * How many more may be claimed. Ahead of what can start at once only as many as will start before their batch is over:
-   * what waits longer goes back, and would only have been kept from others.
+   * How many more may be claimed now. Ahead of the executions that can start at once only as many as will start before their
+   * batch is over: one that waits longer goes back, and would only have been kept from others.
    */
-  get room(): number {
+  measureRoom(): number {
+    const endedRecently = this.measureEndedRecently()
     const isOpen = this.#runningMax === this.capacity
     const ahead = isOpen
-      ? Math.max(aheadMin, this.endedRecently, Math.min(aheadMax, this.#endedMost))
-      : this.#runningMax - this.#running + this.endedRecently
+      ? Math.max(aheadMin, endedRecently, Math.min(aheadMax, this.#endings.most))
+      : this.#runningMax - this.#running + endedRecently
     return Math.min(this.capacity - this.size, ahead - this.#queuedCount + this.#starting())
   }
 
-  /** Claimed and not started, only because other calls had this turn: they start within the next ones. */
+  /** Executions that have not started only because other calls had this turn: they start within the next ones. */
   #starting(): number {
     const nowMs = this.#deps.clock.monotonicMs()
     let starting = 0
@@ -118,19 +127,18 @@ export class InFlight {
     return this.#byLane.get(lane) ?? 0
   }
 
-  /** Executions in hand that may have killed a worker. */
+  /** Executions in flight that may have killed a worker. */
   get suspects(): number {
     return this.#suspects
   }
 
-  /** About how many ended in the last 200 ms: what may be claimed ahead without outliving its batch. */
-  get endedRecently(): number {
-    this.#countRecent(0)
-    return Math.max(this.#recent.ended, this.#recent.endedBefore)
+  /** About how many ended in the last 200 ms: as many may be claimed ahead without outliving their batch. */
+  measureEndedRecently(): number {
+    return this.#endings.measure(this.#deps.clock.monotonicMs())
   }
 
-  /** Until they are recorded, so that nothing of ours is taken for a claim whose answer was lost. */
-  known(): string[] {
+  /** Also the ended executions until they are recorded, so that none of ours is taken for an unknown claim. */
+  executionIds(): string[] {
     return [...this.#executions].map(({ executionId }) => executionId)
   }
 
@@ -138,7 +146,7 @@ export class InFlight {
     return this.#executions
   }
 
-  take(executions: readonly HeldExecution[]): void {
+  add(executions: readonly HeldExecution[]): void {
     for (const held of executions) {
       this.#executions.add(held)
       if (held.batch !== null) this.#batches.add(held.batch)
@@ -148,7 +156,7 @@ export class InFlight {
     }
   }
 
-  /** Starts what waits for hosts that have room. */
+  /** Starts queued executions whose hosts have room. */
   pump(): void {
     for (const host of this.#queued.keys()) this.#pumpHost(host)
   }
@@ -158,17 +166,17 @@ export class InFlight {
     const before = this.#deps.clock.monotonicMs() - batchMsMax
     const batches = [...this.#batches].filter((batch) => batch.claimedMs <= before && !batch.settling)
     const waiting = [...this.#queued.values()].flatMap((queue) =>
-      queue.left().filter((held) => held.batch === null && held.claimedMs <= before),
+      queue.waiting().filter((held) => held.batch === null && held.claimedMs <= before),
     )
     for (const held of waiting) this.unqueue(held)
-    // What is called now is not as fast: so much is claimed ahead once, not again.
-    if (waiting.length > 0 || batches.some(hasUnstarted)) this.#endedMost = 0
+    // The calls under way are not as fast as the ones before: so much is claimed ahead once, not again.
+    if (waiting.length > 0 || batches.some(hasUnstarted)) this.#endings.forgetMost()
     return { batches, waiting }
   }
 
-  /** Takes one that was not started out of its queue: it will not be. */
+  /** Takes an execution that has not started out of its queue: it will not start. */
   unqueue(held: HeldExecution): void {
-    held.state = 'ended'
+    held.status = 'ended'
     const { host } = held.prepared
     const queue = this.#queued.get(host)
     queue?.remove(held)
@@ -176,28 +184,28 @@ export class InFlight {
     this.#queuedCount -= 1
   }
 
-  /** Somebody cancelled it: it does not start, or its call is aborted. What has ended stays: the store decides. */
+  /** A cancelled execution does not start, or its call is aborted. An ended one stays as it is: the store decides. */
   cancel(held: HeldExecution): void {
     if (held.cancelledMs !== null) return
     held.cancelledMs = this.#deps.clock.monotonicMs()
     this.stop(held)
   }
 
-  /** It does not start, or is aborted: somebody cancelled it, or it is not ours any more. */
+  /** An execution that was cancelled, or is not ours any more, does not start, or is aborted. */
   stop(held: HeldExecution): void {
-    if (held.state === 'running') held.abort!.abort()
-    else if (held.state === 'queued') {
+    if (held.status === 'running') held.abort!.abort()
+    else if (held.status === 'queued') {
       this.unqueue(held)
       this.#end(held, null)
     }
   }
 
-  /** Ends calls that go on although they were aborted so long ago: nobody waits for them any more. */
+  /** Ends calls that go on although they were aborted longer than `cancelGraceMs` ago. */
   forceCancelled(): void {
     const { clock } = this.#deps
     const before = clock.monotonicMs() - this.#cancelGraceMs
     for (const held of this.#executions) {
-      if (held.state !== 'running' || held.cancelledMs === null || held.cancelledMs > before) continue
+      if (held.status !== 'running' || held.cancelledMs === null || held.cancelledMs > before) continue
       const { startedAt } = held
       const { host } = held.prepared
       this.#leave(host, 'unknown')
@@ -211,7 +219,7 @@ export class InFlight {
     this.#batches.delete(batch)
   }
 
-  /** Recorded, handed back or lost: no longer ours. */
+  /** The execution is recorded, handed back or lost: it is no longer ours. */
   drop(held: HeldExecution): void {
     if (!this.#executions.delete(held)) return
     if (held.isSuspect) this.#suspects -= 1
@@ -220,14 +228,14 @@ export class InFlight {
     else this.#byLane.set(held.lane, inLane)
   }
 
-  /** Aborts every call and starts none: what ran is lost, what waited goes back unstarted. What has ended is kept. */
+  /** Aborts every call and starts none: running executions are lost, queued ones go back unstarted, ended ones are kept. */
   giveUp(message: string): void {
     const now = this.#deps.clock.databaseNow()
     for (const held of this.#executions) {
-      if (held.state === 'queued') {
+      if (held.status === 'queued') {
         this.unqueue(held)
         this.#end(held, null)
-      } else if (held.state === 'running') {
+      } else if (held.status === 'running') {
         held.abort!.abort()
         this.#leave(held.prepared.host, 'unknown')
         this.#end(held, endGivenUp(held, now, message))
@@ -235,7 +243,7 @@ export class InFlight {
     }
   }
 
-  /** Aborts every call and forgets everything: it is others' now. */
+  /** Aborts every call and forgets everything: the executions belong to other workers now. Returns them. */
   abandon(): HeldExecution[] {
     const executions = [...this.#executions]
     this.#executions.clear()
@@ -291,7 +299,7 @@ export class InFlight {
     this.#nextTurn.clear()
     for (const [at, host] of hosts.entries()) {
       if (this.#startsLeft === 0) {
-        // Who had no turn comes before who had one.
+        // Hosts that had no turn come before hosts that had one.
         this.#nextTurn = new Set([...hosts.slice(at), ...this.#nextTurn])
         return
       }
@@ -317,20 +325,20 @@ export class InFlight {
 
   async #run(held: HeldExecution): Promise<void> {
     const { host } = held.prepared
-    held.state = 'running'
+    held.status = 'running'
     held.abort = new Stop()
     const { end, outcome } = await this.#deps.run(held, held.abort)
-    // Ended by force: it has left its host, and what it says now comes too late.
-    if (held.state !== 'running') return
+    // It was ended by force and has left its host: its own end comes too late.
+    if (held.status !== 'running') return
     this.#leave(host, outcome === null ? 'unknown' : judgeHost(outcome))
     this.#pumpHost(host)
     if (!this.#executions.has(held)) return
-    this.#countRecent(1)
+    this.#endings.count(this.#deps.clock.monotonicMs())
     this.#end(held, end)
   }
 
   #end(held: HeldExecution, end: AttemptEnd | null): void {
-    held.state = 'ended'
+    held.status = 'ended'
     held.end = end
     const { batch } = held
     if (batch === null) this.#deps.onLiveEnded(held)
@@ -339,53 +347,6 @@ export class InFlight {
       this.#deps.onBatchEnded(batch)
     }
   }
-
-  #countRecent(ended: number): void {
-    const nowMs = this.#deps.clock.monotonicMs()
-    const recent = this.#recent
-    if (nowMs - recent.sinceMs >= recentMs) {
-      const fresh = nowMs - recent.sinceMs < 2 * recentMs
-      this.#recent = { sinceMs: nowMs, ended, endedBefore: fresh ? recent.ended : 0 }
-    } else recent.ended += ended
-    this.#endedMost = Math.max(this.#endedMost, this.#recent.ended)
-  }
 }
 
-const hasUnstarted = ({ executions }: HeldBatch) => executions.some(({ state }) => state === 'queued')
-
-/** Who waits for one host, first come first. Reservation one costs the same however many wait: an array would be copied for each. */
-class HostQueue {
-  #executions: HeldExecution[]
-  #from = 0
-
-  constructor(first: HeldExecution) {
-    this.#executions = [first]
-  }
-
-  get size(): number {
-    return this.#executions.length - this.#from
-  }
-
-  left(): HeldExecution[] {
-    return this.#executions.slice(this.#from)
-  }
-
-  push(held: HeldExecution): void {
-    this.#executions.push(held)
-  }
-
-  /** Only of one that is not empty. */
-  shift(): HeldExecution {
-    const held = this.#executions[this.#from++]!
-    if (this.#from >= sparesMax && this.#from * 2 >= this.#executions.length) {
-      this.#executions = this.left()
-      this.#from = 0
-    }
-    return held
-  }
-
-  remove(held: HeldExecution): void {
-    this.#executions = this.left().filter((other) => other !== held)
-    this.#from = 0
-  }
-}
+const hasUnstarted = ({ executions }: HeldBatch) => executions.some(({ status }) => status === 'queued')

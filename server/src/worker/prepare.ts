@@ -1,4 +1,4 @@
-// What every attempt of one job version shares, prepared once.
+// The parts that every attempt of a job version shares, prepared once.
 import type { Execution, Executor } from '../domain/jobs/job.ts'
 import type { RetryPolicy } from '../domain/queue/retry.ts'
 import type { HttpTarget } from '../ports/http.ts'
@@ -9,12 +9,12 @@ export type Prepared = PreparedHttp | PreparedLocal
 
 export interface PreparedAny {
   readonly tenantId: string
-  /** JSON; null: it has none. */
+  /** JSON; null: the job has none. */
   readonly body: string | null
   readonly timeoutMs: number
-  /** An attempt that says nothing for too long is over. */
+  /** An attempt that gives no sign of life for too long is over. */
   readonly hasHeartbeat: boolean
-  /** Maintenance may end an attempt of it for being silent, or for all attempts taking too long, while it runs. */
+  /** Maintenance may end an attempt while it runs: for its silence, or because all attempts together took too long. */
   readonly isWatched: boolean
   readonly retryPolicy: RetryPolicy
   readonly jitterSeconds: number
@@ -24,7 +24,7 @@ export interface PreparedAny {
 
 export interface PreparedHttp extends PreparedAny {
   readonly executor: 'http'
-  /** Host and port: what the cap and the circuit breaker count. */
+  /** Host and port: the cap and the circuit breaker count by it. */
   readonly host: string
   readonly url: string
   readonly target: HttpTarget
@@ -39,15 +39,15 @@ export interface PreparedLocal extends PreparedAny {
   readonly execution: Execution
 }
 
-/** Of what runs on this machine: no target is to be spared. */
+/** The host of an execution that runs on this machine: no target is to be spared. */
 export const noHost = ''
 
-/** `version`: of the program. */
+/** `version`: the version of the program. */
 export function prepare(definition: Definition, version: string): Prepared {
   const { tenantId, name, execution, retryPolicy, jitterSeconds } = definition
   const body = 'payload' in execution ? JSON.stringify(execution.payload) : null
   const hasHeartbeat = execution.heartbeat_timeout_seconds !== undefined
-  // What runs here is handed on as it is; of an HTTP call the address is the longest part.
+  // An execution on this machine is passed on as it is; the longest part of an HTTP call is its address.
   const length = execution.type === 'http' ? execution.callback_url.length : JSON.stringify(execution).length
   const shared: PreparedAny = {
     tenantId,

@@ -1,6 +1,6 @@
 // Results that came too late: their execution had been taken from this worker. They change nothing, and are recorded as
-// refused: as an event, and in the log of the execution, where people look for what happened. Bounded, and never a
-// reason for anything else to fail.
+// refused: as an event, and in the log of the execution, where people look for the cause. Bounded, and never a reason for
+// another write to fail.
 import { lineOfRefused } from '../domain/history/log.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { LogPart, Logs } from '../ports/logs.ts'
@@ -22,7 +22,7 @@ export interface RejectedResult {
   isRepeated: boolean
 }
 
-/** Kept at once; of more only the event tells. */
+/** Results and lines kept at once; beyond them only the event is emitted. */
 const resultsMax = 2_000
 const linesMax = 1_000
 
@@ -39,23 +39,23 @@ export class RejectedResults {
     return this.#results.length + this.#parts.length > 0
   }
 
-  /** The lease is gone, and these had ended under it: whether one of them is on record is still to be asked. */
+  /** Results that ended under a lease that is gone: whether one is on record is still to be asked. */
   add(results: readonly RejectedResult[]): void {
     const room = Math.max(0, resultsMax - this.#results.length)
     this.#results.push(...results.slice(0, room))
-    for (const { held, workerId } of results.slice(room)) tellRefused(held, workerId)
+    for (const { held, workerId } of results.slice(room)) emitRefused(held, workerId)
   }
 
   refuse(held: HeldExecution, workerId: string): void {
-    tellRefused(held, workerId)
+    emitRefused(held, workerId)
     if (this.#parts.length >= linesMax) return
     const { executionId, attempt, fence, end, prepared } = held
-    const said = end === null ? null : saidOf(end)
+    const said = end === null ? null : summaryOf(end)
     const line = lineOfRefused({ attempt, fence, workerId, said }, this.#deps.clock.databaseNow())
     this.#parts.push({ tenantId: prepared.tenantId, executionId, attempt, ...line })
   }
 
-  /** When it fails, everything is still there for the next time. */
+  /** When a write fails, everything is still there for the next time. */
   async write(): Promise<void> {
     for (const [workerId, results] of Map.groupBy(this.#results, (one) => one.workerId))
       await this.#settle(workerId, results)
@@ -83,11 +83,11 @@ export class RejectedResults {
   }
 }
 
-function tellRefused({ executionId, attempt }: HeldExecution, workerId: string): void {
+function emitRefused({ executionId, attempt }: HeldExecution, workerId: string): void {
   attemptRefused.emit({ executionId, attempt, workerId })
 }
 
-function saidOf({ outcome, httpStatus, error }: NonNullable<HeldExecution['end']>): string {
+function summaryOf({ outcome, httpStatus, error }: NonNullable<HeldExecution['end']>): string {
   const detail = httpStatus === null ? error?.type : `HTTP ${httpStatus}`
   return detail === undefined ? outcome.toUpperCase() : `${outcome.toUpperCase()}, ${detail}`
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { jobId, makeLocalExecution, slot } from '../../test/local-task.ts'
+import { jobId, makeLocalExecution, slot } from '../../test/local-execution.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
 import type { ShellExecution } from '../domain/jobs/job.ts'
 import type { RetryPolicy } from '../domain/queue/retry.ts'
@@ -21,9 +21,9 @@ interface Given {
 function setup({ held: changes, execution, retryPolicy, stopsAfterMs = 0 }: Given = {}) {
   const world = createVirtualWorld()
   const { held, prepared } = makeLocalExecution(changes, execution, retryPolicy)
-  const said: unknown[] = []
+  const received: unknown[] = []
   const ended: HeldExecution[] = []
-  let seen: { call: LocalCall; context: CallContext; end: (word: ExecutorResult) => void } | null = null
+  let seen: { call: LocalCall; context: CallContext; end: (result: ExecutorResult) => void } | null = null
   const executor = {
     run(call: LocalCall, context: CallContext): Promise<ExecutorResult> {
       return new Promise((resolve) => {
@@ -35,23 +35,23 @@ function setup({ held: changes, execution, retryPolicy, stopsAfterMs = 0 }: Give
       })
     },
   }
-  const notes = {
-    log: (_: HeldExecution, level: string, message: string) => void said.push([level, message]),
-    note: (_: HeldExecution, note: object) => void said.push(note),
+  const updates = {
+    log: (_: HeldExecution, level: string, message: string) => void received.push([level, message]),
+    update: (_: HeldExecution, update: object) => void received.push(update),
     end: (one: HeldExecution) => void ended.push(one),
   }
   const abort = new AbortController()
-  // In the middle: delays are what the policy says.
+  // In the middle: delays are as the policy has them.
   const random = { ...world.random, next: () => 0.5 }
-  const deps = { clock: world.clock, timers: world.timers, random, executors: { shell: executor }, notes }
+  const deps = { clock: world.clock, timers: world.timers, random, executors: { shell: executor }, updates }
   const ran = runLocal(deps, held, prepared, abort.signal)
   assert(seen !== null)
   const { call, context, end } = seen as {
     call: LocalCall
     context: CallContext
-    end: (word: ExecutorResult) => void
+    end: (result: ExecutorResult) => void
   }
-  return { world, held, said, ended, abort, call, context, end, ran, startAt: world.clock.databaseNow() }
+  return { world, held, received, ended, abort, call, context, end, ran, startAt: world.clock.databaseNow() }
 }
 
 test('an executor gets what the job says, and what the attempt before left', () => {
@@ -211,8 +211,8 @@ for (const why of ['timeout', 'cancel', 'loss'] as const) {
 }
 
 test('what it says on its way is passed on', () => {
-  const { context, said } = setup()
+  const { context, received } = setup()
   context.log('warn', 'slow')
   context.note({ progress: 0.5 })
-  assert.deepEqual(said, [['warn', 'slow'], { progress: 0.5 }])
+  assert.deepEqual(received, [['warn', 'slow'], { progress: 0.5 }])
 })

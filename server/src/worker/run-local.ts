@@ -1,5 +1,5 @@
 // An attempt that runs on this machine: by a handler, a command or an artifact. The executor only runs and stops; here
-// the time is kept, and whatever it was stopped for decides what is said of the attempt.
+// the time is kept, and the reason for a stop decides how the attempt ends.
 import assert from 'node:assert/strict'
 import type { Executor } from '../domain/jobs/job.ts'
 import { type AttemptEnd, type AttemptError, endAttempt, messageLengthMax } from '../domain/queue/attempt.ts'
@@ -24,13 +24,13 @@ export interface LocalDeps {
   timers: Timers
   random: Random
   executors: LocalExecutors
-  notes: Pick<AttemptUpdates, 'log' | 'note' | 'end'>
+  updates: Pick<AttemptUpdates, 'log' | 'update' | 'end'>
 }
 
-/** How long one that was told to stop may take for it; then the attempt is over, whatever it still does. */
+/** How long an executor may take to stop; then the attempt is over, even if it goes on. */
 export const stopMsMax = 30_000
 
-/** Without an end: it was stopped because it is no longer ours, and nobody can say how it ended. */
+/** An end of null: the attempt was stopped because it is no longer ours, and its end is not known. */
 export async function runLocal(
   deps: LocalDeps,
   held: HeldExecution,
@@ -44,15 +44,15 @@ export async function runLocal(
   const startedAt = clock.databaseNow()
   held.startedAt = startedAt
   const timeoutMs = timeoutMsOf(held, startedAt)
-  const { word, isLate } = await runUntil(deps, { executor, held, prepared, timeoutMs }, signal)
-  deps.notes.end(held)
+  const { result, isLate } = await runUntil(deps, { executor, held, prepared, timeoutMs }, signal)
+  deps.updates.end(held)
   const durationMs = Math.max(0, clock.monotonicMs() - startedMs)
-  if (word !== null) return { end: endWith(deps, held, { word, startedAt, durationMs }), outcome: null }
+  if (result !== null) return { end: endWith(deps, held, { result, startedAt, durationMs }), outcome: null }
   if (held.cancelledMs !== null) return { end: endCancelled(startedAt, durationMs), outcome: null }
   if (!isLate) return { end: null, outcome: null }
   const error: AttemptError = { type: 'TIMEOUT', message: `took longer than ${timeoutMs / 1_000} s` }
   return {
-    end: endWith(deps, held, { word: { error, preview: null }, startedAt, durationMs }),
+    end: endWith(deps, held, { result: { error, preview: null }, startedAt, durationMs }),
     outcome: null,
   }
 }
@@ -64,21 +64,21 @@ interface LocalRun {
   timeoutMs: number
 }
 
-/** A word only from one that was not told to stop. */
+/** A result only from an executor that was not stopped. */
 function runUntil(
-  { timers, notes }: LocalDeps,
+  { timers, updates }: LocalDeps,
   { executor, held, prepared, timeoutMs }: LocalRun,
   signal: StopSignal,
-): Promise<{ word: ExecutorResult | null; isLate: boolean }> {
+): Promise<{ result: ExecutorResult | null; isLate: boolean }> {
   return new Promise((resolve) => {
     const stop = new AbortController()
     let isLate = false
     let forced: Timer | null = null
-    const end = (word: ExecutorResult | null) => {
+    const end = (result: ExecutorResult | null) => {
       timer.cancel()
       forced?.cancel()
       signal.removeEventListener('abort', onAbort)
-      resolve({ word, isLate })
+      resolve({ result, isLate })
     }
     const stopIt = () => {
       if (stop.signal.aborted) return
@@ -87,19 +87,19 @@ function runUntil(
     }
     const onAbort = () => stopIt()
     const timer = timers.schedule(timeoutMs, () => {
-      // One that was cancelled before its time was over is cancelled.
+      // An attempt that was cancelled before its time was over is cancelled, not timed out.
       isLate = !stop.signal.aborted
       stopIt()
     })
     signal.addEventListener('abort', onAbort)
     const context = {
       signal: stop.signal,
-      log: notes.log.bind(notes, held),
-      note: notes.note.bind(notes, held),
+      log: updates.log.bind(updates, held),
+      note: updates.update.bind(updates, held),
     }
     void executor
       .run(callOf(held, prepared, timeoutMs), context)
-      .then((word) => end(stop.signal.aborted ? null : word))
+      .then((result) => end(stop.signal.aborted ? null : result))
   })
 }
 
@@ -128,9 +128,9 @@ function callOf(held: HeldExecution, prepared: PreparedLocal, timeoutMs: number)
 function endWith(
   { clock, random }: LocalDeps,
   { attempt, losses, totalDeadline, prepared }: HeldExecution,
-  { word, startedAt, durationMs }: { word: ExecutorResult; startedAt: EpochMs; durationMs: number },
+  { result, startedAt, durationMs }: { result: ExecutorResult; startedAt: EpochMs; durationMs: number },
 ): AttemptEnd {
-  const { error, preview, isFinal = false, retryAfterMs = null } = word
+  const { error, preview, isFinal = false, retryAfterMs = null } = result
   return endAttempt(
     {
       ...{ startedAt, durationMs, httpStatus: null, isFinal, retryAfterMs },

@@ -1,4 +1,4 @@
-// What a claim brought, as the tasks that a worker has in hand.
+// From the answer of a claim to the executions that a worker holds.
 import { executionIdAt } from '../domain/queue/execution.ts'
 import type { ParentResult } from '../ports/graph-runs.ts'
 import type { Claimed, ClaimedBatch, ClaimedLive } from '../ports/queue.ts'
@@ -8,14 +8,14 @@ import type { HeldBatch, HeldExecution } from './held-execution.ts'
 export interface HeldContext {
   /** On the monotonic clock. */
   claimedMs: number
-  /** Those of all that was claimed are loaded. */
+  /** The definition of every claimed execution is loaded. */
   definitions: Pick<Definitions, 'get'>
-  /** By execution. */
+  /** By execution id. */
   parents: ReadonlyMap<string, ParentResult[]>
   isIsolated: boolean
 }
 
-/** In the order of their rank. */
+/** The executions of a claim, in the order of their rank. */
 export function toHeldExecutions({ batches, live }: Claimed, context: HeldContext): HeldExecution[] {
   const ranked: { rank: number; executions: HeldExecution[] }[] = []
   for (const batch of batches) ranked.push({ rank: batch.rank, executions: ofBatch(batch, context) })
@@ -57,7 +57,7 @@ function ofBatch(claimed: ClaimedBatch, { claimedMs, definitions }: HeldContext)
       position,
       fence,
       claimedMs,
-      state: 'queued',
+      status: 'queued',
       startedAt: null,
       end: null,
       awaitingUntil: null,
@@ -96,7 +96,7 @@ function ofLive(
     position: 0,
     fence: one.fence,
     claimedMs,
-    state: 'queued',
+    status: 'queued',
     startedAt: null,
     end: null,
     awaitingUntil: null,
@@ -107,13 +107,14 @@ function ofLive(
   }
 }
 
-/** Tenants whose keys their calls are signed with. */
+/** The tenants whose keys sign the calls of these executions. */
 export function tenantsCalled(executions: readonly HeldExecution[]): Set<string> {
   const tenantIds = new Set<string>()
   for (const { prepared } of executions) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)
   return tenantIds
 }
 
+/** The definitions that a claim needs. */
 export function keysOf({ batches, live }: Claimed): { jobId: string; version: number }[] {
   const keys = live.map(({ jobId, version }) => ({ jobId, version }))
   for (const { jobIds, versions } of batches) {

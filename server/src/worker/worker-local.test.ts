@@ -7,7 +7,7 @@ import { createRouteFinder } from './find-routes.ts'
 const exited = { error: { type: 'EXIT_CODE', message: 'Exited with code 3' } } as const
 
 test('a worker of commands runs its own and leaves HTTP calls to others; it says what it runs', async (t) => {
-  const { startShell, createCalled, createShell, fire, turn, runs, attemptsOf, statusOf, told, workers } =
+  const { startShell, createCalled, createShell, fire, turn, runs, attemptsOf, statusOf, finished, workers } =
     await setupWorker(t)
   const worker = await startShell()
   const called = await fire(await createCalled({}), 0)
@@ -21,7 +21,7 @@ test('a worker of commands runs its own and leaves HTTP calls to others; it says
   await turn(worker)
   assert.deepEqual([attemptsOf(command), await statusOf(called)], [[[1, 'succeeded']], 'PENDING'])
   assert.deepEqual(
-    told.map(({ executionId, executor }) => [executionId, executor]),
+    finished.map(({ executionId, executor }) => [executionId, executor]),
     [[command, 'shell']],
   )
   const [shown] = await workers.list({ tenantId: null })
@@ -176,7 +176,7 @@ test('one that maintenance has ended because nothing was heard of it is stopped,
     s.runs.map(({ call }) => call.attempt),
     [1, 2],
   )
-  assert.deepEqual([s.attemptsOf(executionId), s.told, s.refused], [[[1, 'failed']], [], []])
+  assert.deepEqual([s.attemptsOf(executionId), s.finished, s.refused], [[[1, 'failed']], [], []])
 })
 
 test('a note of one that is not ours any more stops it', async (t) => {
@@ -192,7 +192,7 @@ test('a note of one that is not ours any more stops it', async (t) => {
   s.runs[0]!.end()
   await s.world.advance(0)
   await worker.finish()
-  assert.deepEqual([s.attemptsOf(executionId), s.toldOf()], [[[1, 'lost']], []])
+  assert.deepEqual([s.attemptsOf(executionId), s.finishedIds()], [[[1, 'lost']], []])
   assert.equal(worker.inFlight.size, 0)
 })
 

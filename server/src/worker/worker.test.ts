@@ -39,7 +39,7 @@ async function setup({ capacity = 800 } = {}) {
         ...{ ...world, version: '1.2.3', queue, leases: ports.leases },
         graphRuns: ports.graphRuns,
         ...{ attempts: ports.attempts, logs: ports.logs, secrets: ports.secrets, publicUrl: () => null },
-        ...{ onEnded() {}, onTaken() {}, onFinished() {} },
+        ...{ onEnded() {}, onClaimed() {}, onFinished() {} },
       },
       { labels: [], capacity, outageMs },
     )
@@ -52,7 +52,7 @@ async function setup({ capacity = 800 } = {}) {
       for (const worker of workers) {
         if (world.clock.monotonicMs() % 3_000 === 0) while ((await worker.lease.beat()) === 'more');
         while ((await worker.claim()) === 'more');
-        await worker.tend()
+        await worker.expireBatches()
         while ((await worker.finish()) === 'more');
       }
       await ports.maintenance.wake(1_000)
@@ -197,14 +197,14 @@ test('results wait out an outage; calls are given up when it lasts longer than a
   while ((await worker.claim()) === 'more');
   // No beat is answered, nothing is written.
   await world.advance(outageMs - worker.lease.silentMs())
-  await worker.tend()
+  await worker.expireBatches()
   assert.equal(worker.inFlight.size, 4, 'what ended is kept, what runs goes on')
   assert.equal(world.timers.pending, 2)
   await world.advance(1)
-  await worker.tend()
+  await worker.expireBatches()
   assert.equal(world.timers.pending, 0, 'calls are aborted')
   await world.advance(10 * outageMs)
-  await worker.tend()
+  await worker.expireBatches()
   // The lease held after all.
   await worker.lease.beat()
   while ((await worker.finish()) === 'more');

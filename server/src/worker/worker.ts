@@ -1,4 +1,5 @@
-// A worker: lease, hand, claimer and finisher put together. Its steps are called by loops, or by a simulator.
+// A worker: lease, executions in flight, claimer and finisher put together. Its steps are called by loops, or by a
+// simulator.
 import type { Executor } from '../domain/jobs/job.ts'
 import { outageMessage, stoppedMessage } from '../domain/queue/retry.ts'
 import { serverRoute } from '../domain/queue/route.ts'
@@ -23,39 +24,39 @@ import { RejectedResults } from './rejected-results.ts'
 import { type LocalExecutors, runLocal } from './run-local.ts'
 
 export interface WorkerDeps extends World {
-  /** Of the program. */
+  /** The version of the program. */
   version: string
   queue: Queue
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   attempts: Pick<Attempts, 'note'>
   logs: Pick<Logs, 'append'>
   secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
-  /** What runs what is not HTTP. Default none: it makes HTTP calls. */
+  /** Executors of the kinds that run on this machine. Default none: the worker makes HTTP calls. */
   executors?: LocalExecutors
-  /** Where targets reach our API; null: nobody has said. */
+  /** Where targets reach our API; null: not configured. */
   publicUrl: () => string | null
   /** On a connection of its own: a pool that is all in use must not cost the lease. */
   leases: Leases
   /** A scheduler beside it has more to fire than it can for a while. Default: it never has. */
   isBackpressured?: () => boolean
-  /** Called when there is something to record. */
+  /** Called when there are results to record. */
   onEnded: () => void
-  /** Called when there is something in hand to look after. */
-  onTaken: () => void
+  /** Called when there are new executions in flight. */
+  onClaimed: () => void
   onFinished: FinishDeps['onFinished']
-  /** Called when a claim should follow soon, although nobody was told of anything new. */
-  onLeft?: () => void
+  /** Called when a claim should follow soon, although no hint of new work has come. */
+  onClaimDue?: () => void
 }
 
 export interface WorkerOptions {
   labels: readonly string[]
   /** Executions that run at once, at most. */
   capacity: number
-  /** Claimed besides while they end fast, so that each claim brings many. Default 0. */
+  /** Executions claimed ahead of their start while others end fast, so that each claim brings many. Default 0. */
   aheadMax?: number
-  /** Where it claims; asked before each claim when it changes. Default: where HTTP calls wait. */
+  /** The routes it claims from; a function is asked before each claim. Default: the route of HTTP calls. */
   routes?: readonly string[] | (() => Promise<readonly string[]>)
-  /** Whose handlers it runs, and which. Default: none. */
+  /** The tenant of `handlers`, the handlers that it runs. Default: none. */
   tenantId?: string
   handlers?: readonly string[]
   /** How long attempts may go on without a renewed lease. */
@@ -66,17 +67,17 @@ export interface WorkerOptions {
 /** The floor: a cancelled call whose hint was lost goes on for at most this much longer. */
 export const pollCancellationsEveryMs = 3_000
 
-/** At the end: results of a full worker in as many pieces as they can come in. */
+/** Writes at the end, at most: enough for the results of a full worker. */
 const lastWritesMax = 10
-const tendEveryMs = batchMsMax / 4
+const expireBatchesEveryMs = batchMsMax / 4
 
 export class Worker {
   readonly lease: WorkerLease
   readonly inFlight: InFlight
   readonly #claimer: Claimer
   readonly #finisher: Finisher
-  readonly #late: RejectedResults
-  readonly #notes: AttemptUpdates
+  readonly #rejected: RejectedResults
+  readonly #updates: AttemptUpdates
   readonly #signer: CallSigner
   readonly #deps: WorkerDeps
   readonly #outageMs: number
@@ -101,14 +102,14 @@ export class Worker {
       { version: deps.version, labels, capacity, tenantId, executors, handlers },
     )
     this.#signer = new CallSigner(deps.secrets)
-    this.#notes = new AttemptUpdates({
+    this.#updates = new AttemptUpdates({
       ...{ clock, attempts: deps.attempts, logs: deps.logs },
       workerId: () => this.lease.workerId,
       onCancelled: (held) => this.inFlight.cancel(held),
       onGone: (held) => this.inFlight.stop(held),
     })
     const http = { ...deps, signer: this.#signer, spanId: createSpanIds(deps.random) }
-    const here = { ...deps, executors: local, notes: this.#notes }
+    const here = { ...deps, executors: local, updates: this.#updates }
     this.inFlight = new InFlight(
       {
         clock,
@@ -131,13 +132,13 @@ export class Worker {
       },
       { ...options, capacity: capacity + aheadMax, runningMax: capacity },
     )
-    this.#late = new RejectedResults(deps)
+    this.#rejected = new RejectedResults(deps)
     this.#finisher = new Finisher({
       clock,
       queue: deps.queue,
       inFlight: this.inFlight,
-      notes: this.#notes,
-      late: this.#late,
+      updates: this.#updates,
+      rejected: this.#rejected,
       workerId: () => this.lease.workerId,
       onFinished: deps.onFinished,
     })
@@ -153,71 +154,71 @@ export class Worker {
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
       isBackpressured: deps.isBackpressured ?? (() => false),
       isDraining: () => this.#draining,
-      onTaken: deps.onTaken,
-      onLeft: deps.onLeft ?? (() => {}),
+      onClaimed: deps.onClaimed,
+      onClaimDue: deps.onClaimDue ?? (() => {}),
     })
   }
 
   claim(): Promise<'more' | 'idle'> {
-    return this.#claimer.step()
+    return this.#claimer.claimOnce()
   }
 
-  /** Whether a `claim` is under way, which may have looked before something came. */
+  /** Whether a `claim` is under way; it may have looked at the queue before the latest execution came. */
   get isClaiming(): boolean {
-    return this.#claimer.isStepping
+    return this.#claimer.isClaiming
   }
 
-  /** Beside `claim`: see `Claimer`. */
+  /** Beside a `claim` that is under way: see `Claimer`. */
   claimSharedLane(): Promise<'more' | 'idle'> {
     return this.#claimer.claimSharedLane()
   }
 
-  /** Takes what is enqueued beside it; of a worker that makes HTTP calls. */
-  get direct(): DirectDispatch {
-    return this.#claimer
+  /** Claims executions that are enqueued in this process, on insert. Only for a worker that makes HTTP calls. */
+  get directDispatch(): DirectDispatch {
+    return this.#claimer.directDispatch
   }
 
   async finish(): Promise<'more' | 'idle' | number> {
     try {
-      return await this.#finisher.step()
+      return await this.#finisher.finishOnce()
     } finally {
-      // Its own failures are tried again with the next step.
-      if (this.#late.isWaiting) await this.#late.write().catch(() => {})
+      // A failure here is tried again with the next step.
+      if (this.#rejected.isWaiting) await this.#rejected.write().catch(() => {})
     }
   }
 
-  /** Stops what somebody has cancelled, and what maintenance has ended. To be told of it again changes nothing. */
+  /** Stops executions that were cancelled, or that maintenance has ended. Repeating it changes nothing. */
   async pollCancellations(): Promise<'idle'> {
     if (this.inFlight.size === 0) return 'idle'
     const cancelled = new Set(await this.#deps.queue.findCancelled(this.lease.workerId))
     const watched: HeldExecution[] = []
     for (const held of this.inFlight.executions()) {
       if (cancelled.has(held.executionId)) this.inFlight.cancel(held)
-      else if (held.prepared.isWatched && held.state === 'running') watched.push(held)
+      else if (held.prepared.isWatched && held.status === 'running') watched.push(held)
     }
-    await this.#notes.ask(watched)
+    await this.#updates.ask(watched)
     return 'idle'
   }
 
-  /** Writes what attempts said since the last time. */
+  /** Writes the updates of attempts since the last time. */
   async sendUpdates(): Promise<'idle'> {
-    if (this.#notes.isWaiting) await this.#notes.send()
+    if (this.#updates.isWaiting) await this.#updates.send()
     return 'idle'
   }
 
-  /** Uses keys that were changed. */
+  /** Fetches signing keys that were changed. */
   refreshKeys(): Promise<'idle'> {
     return this.#signer.refresh()
   }
 
   /**
-   * Looks after what is in hand: starts what has room, lets batches go that took too long, ends what was cancelled and
-   * does not stop, gives up in an outage.
+   * Starts queued executions that have room, lets batches go that took too long, ends cancelled calls that do not stop, and
+   * gives everything up in a long outage.
    */
-  async tend(): Promise<'idle' | number> {
+  async expireBatches(): Promise<'idle' | number> {
     if (this.inFlight.size === 0) return 'idle'
     if (this.lease.silentMs() > this.#outageMs) {
-      // What has ended is written when the database answers: the fence decides.
+      // Results are written when the database answers: the fence decides.
       this.inFlight.giveUp(outageMessage)
       return 'idle'
     }
@@ -227,30 +228,30 @@ export class Worker {
     for (const batch of batches) this.#finisher.addBatch(batch)
     for (const held of waiting) this.#finisher.addWaiting(held)
     if (batches.length + waiting.length > 0) this.#deps.onEnded()
-    return tendEveryMs
+    return expireBatchesEveryMs
   }
 
-  /** Takes nothing more. */
+  /** Claims nothing more. */
   async drain(): Promise<void> {
     this.#draining = true
     await this.lease.drain()
   }
 
-  /** Nothing in hand or about to be, nothing to record. */
+  /** Whether nothing is in flight or about to be, and nothing is to be recorded. */
   get isIdle(): boolean {
-    const isEmpty = this.inFlight.size === 0 && !this.#claimer.isTaking
-    return isEmpty && this.#finisher.pending === 0 && !this.#late.isWaiting
+    const isEmpty = this.inFlight.size === 0 && !this.#claimer.hasReservations
+    return isEmpty && this.#finisher.pending === 0 && !this.#rejected.isWaiting
   }
 
-  /** Aborts what still runs, which is lost, and hands back what did not start; then the lease is given up. */
+  /** Aborts running executions, which are lost, and hands back unstarted ones; then the lease is given up. */
   async release(): Promise<void> {
     this.inFlight.giveUp(stoppedMessage)
     const isWritten = await this.#finishAll().catch(() => false)
-    await this.#late.write().catch(() => {})
+    await this.#rejected.write().catch(() => {})
     await this.sendUpdates().catch(() => {})
     this.inFlight.abandon()
     this.#finisher.clear()
-    // What was called must not go back as if it had not been: whoever reclaims it writes that it was lost.
+    // A call that was made must not go back as unstarted: the reclaim writes that it was lost.
     if (!isWritten) return
     await this.#deps.queue.releaseUnknown(this.lease.workerId, [])
     await this.lease.release()
@@ -262,12 +263,12 @@ export class Worker {
     return this.#finisher.pending === 0
   }
 
-  /** What had ended by then has come too late. */
+  /** The lease is lost: results that were not written by then come too late. */
   #abandon(workerId: string): void {
     const repeated = this.#finisher.clear()
     const ended = this.inFlight.abandon().filter(({ end }) => end !== null)
-    this.#late.add(ended.map((held) => ({ held, workerId, isRepeated: repeated.has(held) })))
+    this.#rejected.add(ended.map((held) => ({ held, workerId, isRepeated: repeated.has(held) })))
     this.#claimer.noteUnknownClaim()
-    if (this.#late.isWaiting) this.#deps.onEnded()
+    if (this.#rejected.isWaiting) this.#deps.onEnded()
   }
 }

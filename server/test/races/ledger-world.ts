@@ -12,7 +12,7 @@ import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { Releaser } from '../../src/maintenance/release-waiting.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { DueQueue } from '../../src/scheduler/due-queue.ts'
-import { fillWindow, findOverdue, takeChanges } from '../../src/scheduler/fill-window.ts'
+import { fillWindow, recoverOverdue, takeChanges } from '../../src/scheduler/fill-window.ts'
 import { fireDue } from '../../src/scheduler/fire-due.ts'
 import { LoadWindow } from '../../src/scheduler/load-window.ts'
 import { OutageDetector } from '../../src/scheduler/outage-detector.ts'
@@ -42,7 +42,7 @@ export function createScheduler({ slots }: Session, { s }: Race) {
   return {
     load: () => fillWindow(loadDeps()),
     takeChanges: () => takeChanges(loadDeps()),
-    findOverdue: () => findOverdue(loadDeps()),
+    findOverdue: () => recoverOverdue(loadDeps()),
     fire: () =>
       fireDue(
         {
@@ -53,8 +53,8 @@ export function createScheduler({ slots }: Session, { s }: Race) {
           window,
           lanes,
           outages,
-          few: { firedSinceMs: null },
-          direct: null,
+          smallTenants: { firedSinceMs: null },
+          directDispatch: null,
           onEnqueued() {},
           onOwed() {},
         },

@@ -11,7 +11,7 @@ import type { WakeupTopic } from '../../src/ports/wakeup.ts'
 import type { World } from '../../src/ports/world.ts'
 import { clockSyncMs, startClock, syncClock } from '../../src/postgres/connection/clock-sync.ts'
 import type { Queries } from '../../src/postgres/connection/database.ts'
-import { findOverdueEveryMs, loadEveryMs, takeChangesEveryMs } from '../../src/scheduler/fill-window.ts'
+import { loadEveryMs, recoverOverdueEveryMs, takeChangesEveryMs } from '../../src/scheduler/fill-window.ts'
 import { fireEveryMs, firesAtOnce } from '../../src/scheduler/fire-due.ts'
 import { schedulerBeatMs, shareEveryMs } from '../../src/scheduler/hold-partitions.ts'
 import { Scheduler } from '../../src/scheduler/scheduler.ts'
@@ -149,7 +149,7 @@ export class SimulatedServer {
 
   /** As by a request without a key: its worker may take it with the commit. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome> {
-    const direct = this.#worker?.direct
+    const direct = this.#worker?.directDispatch
     return triggerNow({ jobs: this.#deps.ports.jobs, ...(direct && { direct }) }, order)
   }
 
@@ -179,8 +179,8 @@ export class SimulatedServer {
         secrets,
         leases,
         onEnded: () => finish.wake(),
-        onTaken: () => tend.wake(),
-        onLeft: () => claim.wake(),
+        onClaimed: () => expireBatches.wake(),
+        onClaimDue: () => claim.wake(),
         onFinished: ({ retries, handedBack }) => {
           claim.wake()
           this.#send('waiting')
@@ -194,7 +194,9 @@ export class SimulatedServer {
     await worker.lease.beat()
     this.#startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat())
     const finish = this.#startLoop('finish executions', finishIdleMs * pollFactor, () => worker.finish())
-    const tend = this.#startLoop('expire batches', tendIdleMs * pollFactor, () => worker.tend())
+    const expireBatches = this.#startLoop('expire batches', tendIdleMs * pollFactor, () =>
+      worker.expireBatches(),
+    )
     const claim = this.#startLoop('claim executions', claimEveryMs * pollFactor, () => worker.claim())
     const cancels = this.#startLoop('poll cancellations', pollCancellationsEveryMs, () =>
       worker.pollCancellations(),
@@ -217,7 +219,7 @@ export class SimulatedServer {
       {
         ...this.#world,
         slots,
-        direct: this.#worker?.direct ?? null,
+        directDispatch: this.#worker?.directDispatch ?? null,
         partitions,
         lease: partitions,
         onHeld: () => load.wake(),
@@ -240,7 +242,7 @@ export class SimulatedServer {
     const changes = this.#startLoop('take changes', takeChangesEveryMs * pollFactor, () =>
       scheduler.takeChanges(),
     )
-    this.#startLoop('find overdue jobs', findOverdueEveryMs, () => scheduler.findOverdue())
+    this.#startLoop('find overdue jobs', recoverOverdueEveryMs, () => scheduler.recoverOverdue())
     await scheduler.lease.beat()
     await scheduler.lease.share()
     this.#startLoop('hold scheduler lease', schedulerBeatMs, () => scheduler.lease.beat())

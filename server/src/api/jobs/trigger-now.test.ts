@@ -19,7 +19,7 @@ function setup(answer: () => Promise<TriggerOutcome>, { hasRoom = true } = {}) {
     },
   } as Jobs
   const direct: DirectDispatch = {
-    begin: (count) => (hasRoom && count === 1 ? { ...name, end: (claimed) => ended.push(claimed) } : null),
+    reserve: (count) => (hasRoom && count === 1 ? { ...name, end: (claimed) => ended.push(claimed) } : null),
   }
   return { stores: { jobs, direct }, orders, ended }
 }
@@ -35,7 +35,7 @@ test('what the worker beside us has taken is told to it once it is committed', a
   assert.deepEqual(ended, [{ batches: [], live: [taken] }])
 })
 
-test('a trigger that it did not take, or that was refused, leaves nothing in noteUnknownClaim', async () => {
+test('a trigger that it did not take, or that was refused, leaves no unknown claim', async () => {
   for (const answer of [() => triggered(null), async () => ({ kind: 'not_found' }) as const]) {
     const { stores, ended } = setup(answer)
     await triggerNow(stores, order)

@@ -11,7 +11,7 @@ export async function triggerNow(
   order: TriggerOrder,
 ): Promise<TriggerOutcome> {
   // What is in a lane of its own waits there for its share.
-  const taking = order.lane === sharedLane ? (direct?.begin(1) ?? null) : null
+  const taking = order.lane === sharedLane ? (direct?.reserve(1) ?? null) : null
   if (taking === null) return jobs.trigger(order)
   const outcome = await triggerFor(jobs, order, taking)
   // Who waits for the lock of a job keeps no room in the meantime.

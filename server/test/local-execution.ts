@@ -1,4 +1,4 @@
-// An execution that runs on this machine, in a worker's hands, for tests of how it is run and what it says.
+// An execution that a worker holds and runs on this machine, for tests of its attempts and their updates.
 import assert from 'node:assert/strict'
 import type { ShellExecution } from '../src/domain/jobs/job.ts'
 import type { RetryPolicy } from '../src/domain/queue/retry.ts'
@@ -33,7 +33,7 @@ export function makeLocalExecution(
     ...{ enqueuedAt: slot, attempt: 1, losses: 0, prepared, bodyOverride: null, idempotencyKey: null },
     ...{ checkpoint: null, totalDeadline: null, isSuspect: false, awaitingUntil: null },
     ...{ runId: null, parents: [] },
-    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, state: 'running', startedAt: null },
+    ...{ batch: null, position: 0, fence: 1, claimedMs: 0, status: 'running', startedAt: null },
     ...{ end: null, abort: null, cancelledMs: null, isOver: false, leaving: false },
     ...changes,
   }

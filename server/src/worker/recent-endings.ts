@@ -1,0 +1,43 @@
+// About how many executions ended in the last 200 ms: as many may be claimed ahead without outliving their batch.
+// Two windows of 200 ms follow each other, the current one and the one before it; the larger count is the answer, so a
+// count is known for 200 to 400 ms. A window begins with the first count or measurement after the one before is over.
+
+const windowMs = 200
+
+export class RecentEndings {
+  #sinceMs = 0
+  #ended = 0
+  #endedBefore = 0
+  #most = 0
+
+  /** Counts one more. `nowMs` is monotonic, here and below. */
+  count(nowMs: number): void {
+    this.#moveTo(nowMs, 1)
+  }
+
+  /** Begins a new window when the current one is over. */
+  measure(nowMs: number): number {
+    this.#moveTo(nowMs, 0)
+    return Math.max(this.#ended, this.#endedBefore)
+  }
+
+  /** The largest count that a count or a measurement has found since `forgetMost`. */
+  get most(): number {
+    return this.#most
+  }
+
+  forgetMost(): void {
+    this.#most = 0
+  }
+
+  #moveTo(nowMs: number, ended: number): void {
+    const elapsedMs = nowMs - this.#sinceMs
+    if (elapsedMs >= windowMs) {
+      this.#endedBefore = elapsedMs < 2 * windowMs ? this.#ended : 0
+      this.#ended = 0
+      this.#sinceMs = nowMs
+    }
+    this.#ended += ended
+    this.#most = Math.max(this.#most, this.#ended)
+  }
+}
