@@ -5,7 +5,7 @@ import { epochMs } from '../lib/time/epoch.ts'
 import { DueQueue } from './due-queue.ts'
 import type { Entry } from './entry.ts'
 
-/** Only what the due queue looks at. */
+/** An entry with only the fields that the due queue reads. */
 function entry(jobId: string, dueAt: number, partitionId = 0, tenantId = 'tenant'): Entry {
   return { jobId, partitionId, tenantId, dueAt: epochMs(dueAt) } as Entry
 }
@@ -24,7 +24,7 @@ test('a job is handed out when it is due, not before, and once', () => {
   assert.equal(dueQueue.has('a'), false)
 })
 
-test('what is due first goes first, however it came in', () => {
+test('jobs are handed out in the order of their due times, however they were put', () => {
   const dueQueue = new DueQueue()
   for (const dueAt of [5_000, 1_000, 4_000, 2_000, 3_000]) dueQueue.put(entry(`at ${dueAt}`, dueAt))
   assert.equal(dueQueue.nextDueAt(), 1_000)
@@ -33,7 +33,7 @@ test('what is due first goes first, however it came in', () => {
   assert.deepEqual(take(dueQueue, 4_000), ['at 3000', 'at 4000'])
 })
 
-test('tenants take turns: whoever has little due does not wait for a herd of another', () => {
+test('tenants take turns: a small tenant does not wait for the herd of another', () => {
   const dueQueue = new DueQueue()
   for (let n = 0; n < 100; n++) dueQueue.put(entry(`herd ${n}`, 1_000, 0, 'herd'))
   for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 2_000, 0, 'quiet'))
@@ -44,20 +44,20 @@ test('tenants take turns: whoever has little due does not wait for a herd of ano
   assert.equal(take(dueQueue, 2_000, 10).length, 10)
   for (let n = 3; n < 6; n++) dueQueue.put(entry(`quiet ${n}`, 3_000, 0, 'quiet'))
   assert.equal(take(dueQueue, 3_000, 10).length, 6)
-  // Were they always alone, a herd would wait for as long as others have something due.
+  // Were small tenants always alone, a herd would wait for as long as they have jobs due.
   for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 4_000, 0, 'quiet'))
   const mixed = take(dueQueue, 4_000, 10)
   assert.deepEqual(
     mixed.filter((jobId) => jobId.startsWith('quiet')),
     quiet,
   )
-  // What it leaves of its share is the others'.
+  // The rest of its share goes to the others.
   assert.equal(mixed.length, 10)
   for (let n = 0; n < 3; n++) dueQueue.put(entry(`quiet ${n}`, 5_000, 0, 'quiet'))
   assert.equal(take(dueQueue, 5_000).length, 76, 'all that is left fits into one')
 })
 
-test('what is due at one instant is each tenant’s in the order in which it came', () => {
+test('jobs of one due instant are handed out in the order in which their tenant put them', () => {
   const dueQueue = new DueQueue()
   for (const [n, tenantId] of ['a', 'b', 'a', 'c', 'b', 'a'].entries())
     dueQueue.put(entry(`${tenantId} ${n}`, 1_000, 0, tenantId))
@@ -67,7 +67,7 @@ test('what is due at one instant is each tenant’s in the order in which it cam
   assert.deepEqual(take(dueQueue, 1_000), ['a 0', 'a 2', 'a 5', 'b 4'])
 })
 
-test('of more tenants than there is room for each has its turn', () => {
+test('each tenant has its turn, also when there are more tenants than room', () => {
   const dueQueue = new DueQueue()
   for (let n = 0; n < 300; n++) dueQueue.put(entry(`job ${n}`, 1_000, 0, `tenant ${n % 30}`))
   const tenants = new Set<number>()
@@ -109,7 +109,7 @@ test('jobs of partitions that are gone are not handed out, and may come back', (
   assert.deepEqual(take(dueQueue, 2_000), ['theirs'])
 })
 
-/** The same job as another version of it. */
+/** The same job in another version. */
 const ofVersion = (version: number, dueAt: number): Entry => ({ ...entry('a', dueAt), version })
 
 test('a later version of a job replaces an earlier one, and not the other way round', () => {
@@ -126,7 +126,7 @@ test('a later version of a job replaces an earlier one, and not the other way ro
   assert.equal(dueQueue.nextDueAt(), null)
 })
 
-test('what was taken out is put back, unless the job came anew meanwhile', () => {
+test('an entry that was handed out is put back, unless the job was put again meanwhile', () => {
   const dueQueue = new DueQueue()
   dueQueue.put(ofVersion(1, 1_000))
   const [taken] = dueQueue.takeDue(epochMs(1_000), 10)
@@ -145,7 +145,7 @@ test('what was taken out is put back, unless the job came anew meanwhile', () =>
   }
 })
 
-test('what was taken out is put back in place of an earlier version that came late', () => {
+test('an entry that was handed out replaces an earlier version that was put late', () => {
   const dueQueue = new DueQueue()
   dueQueue.put(ofVersion(2, 1_000))
   const [taken] = dueQueue.takeDue(epochMs(1_000), 10)
@@ -170,7 +170,7 @@ test('a herd of one instant is handed out piece by piece', () => {
 })
 
 for (const seed of [1, 2, 3]) {
-  test(`random operations give what a plain map gives (seed ${seed})`, () => {
+  test(`random operations have the same results as on a plain map (seed ${seed})`, () => {
     const random = new SeededRandom(seed)
     const draw = (below: number) => Math.floor(random.next() * below)
     const dueQueue = new DueQueue()
@@ -180,7 +180,7 @@ for (const seed of [1, 2, 3]) {
       const what = draw(10)
       if (what < 6) {
         const job = draw(60)
-        // Few instants, so that buckets are shared; a past one as after a failed fire.
+        // A small number of instants, so that buckets are shared; a past one as after a failed fire.
         const one = entry(`job ${job}`, Math.max(0, now - 2_000 + draw(10) * 500), job % 4)
         dueQueue.put(one)
         model.set(one.jobId, one)
@@ -192,7 +192,7 @@ for (const seed of [1, 2, 3]) {
         assert.equal(taken.length, Math.min(limit, due.length))
         for (const one of taken) assert.equal(model.get(one.jobId), one)
         for (const { jobId } of taken) model.delete(jobId)
-        // Whatever was left is not due before what was taken.
+        // No entry that was left is due before one that was handed out.
         const left = due.filter((one) => !taken.includes(one))
         const latest = Math.max(...taken.map(({ dueAt }) => dueAt))
         assert(left.every(({ dueAt }) => dueAt >= latest))
@@ -205,7 +205,7 @@ for (const seed of [1, 2, 3]) {
       assert.equal(dueQueue.size, model.size)
       for (let job = 0; job < 60; job++) assert.equal(dueQueue.has(`job ${job}`), model.has(`job ${job}`))
       const next = Math.min(...[...model.values()].map(({ dueAt }) => dueAt))
-      // It may name one that was replaced: too early, never too late.
+      // It may be the time of a replaced entry: too early, never too late.
       assert((dueQueue.nextDueAt() ?? Number.POSITIVE_INFINITY) <= next)
     }
   })

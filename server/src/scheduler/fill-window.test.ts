@@ -27,7 +27,7 @@ async function setup() {
     load: (request) => ports.slots.load(request),
     takeChanges: (ids, limit) => ports.slots.takeChanges(ids, limit),
     fire: (items) => ports.slots.fire(items),
-    fireAndClaim: (items, direct) => ports.slots.fireAndClaim(items, direct),
+    fireAndClaim: (items, worker) => ports.slots.fireAndClaim(items, worker),
   }
   const puts: string[] = []
   const deps = {
@@ -41,7 +41,7 @@ async function setup() {
   return {
     ...scenario,
     ...{ world, dueQueue, window, puts, real: ports.slots },
-    /** The store as the scheduler reaches it; a test may put its own in the place of a method. */
+    /** The store as the scheduler reaches it; a test may replace a method. */
     link: slots,
     load: () => fillWindow(deps),
     changes: () => takeChanges(deps),
@@ -50,7 +50,7 @@ async function setup() {
   }
 }
 
-test('what comes due within a minute is loaded, what comes later is not', async () => {
+test('jobs that come due within a minute are loaded, later ones are not', async () => {
   const { at, createJob, load, has, puts } = await setup()
   const [due, soon, later] = [
     await createJob({ slotAt: at(0) }),
@@ -62,7 +62,7 @@ test('what comes due within a minute is loaded, what comes later is not', async 
   assert.deepEqual(puts, ['put'])
 })
 
-test('the window is loaded again when half of it is over, and only what is new in it', async () => {
+test('the window is loaded again when half of it is over, and only its new rows', async () => {
   const { at, createJob, load, has, world, link, real } = await setup()
   await createJob({ slotAt: at(610) })
   const later = await createJob({ slotAt: at(680) })
@@ -82,7 +82,7 @@ test('the window is loaded again when half of it is over, and only what is new i
   assert.equal(asked[0]!.partitions.filter(({ after }) => after !== null).length, 1)
 })
 
-test('a new job is loaded by the time it is due, without its note too', async () => {
+test('a new job is loaded by the time it is due, also without its change', async () => {
   const { at, createJob, load, has, world } = await setup()
   await load()
   const job = await createJob({ slotAt: at(700) })
@@ -102,7 +102,7 @@ test('a herd is loaded piece by piece, with all that is due at one instant', asy
     return cursors
   }
   const herd: NewJob[] = []
-  // Two loads end in the midst of what is due at second 620, the first of them of all partitions.
+  // Two loads end in the midst of the jobs of second 620; the first covers all partitions.
   for (let i = 0; i < 4_300; i++)
     herd.push(await createJob({ jobId: jobIdIn(7), slotAt: at(i < 50 ? 610 : 620) }))
   assert.equal(await load(), 'more')
@@ -116,7 +116,7 @@ test('a herd is loaded piece by piece, with all that is due at one instant', asy
   assert.deepEqual(loaded, [64, 4_096, 140])
 })
 
-test('a herd so large that the dueQueue is full waits outside', async () => {
+test('the rest of a herd that fills the due queue is not loaded yet', async () => {
   const { at, createJob, load, dueQueue, has } = await setup()
   const job = await createJob({ slotAt: at(610) })
   Object.defineProperty(dueQueue, 'size', { get: () => 600_000, configurable: true })
@@ -127,7 +127,7 @@ test('a herd so large that the dueQueue is full waits outside', async () => {
   assert.equal(has(job), true)
 })
 
-test('what is loaded together is due in the order of the jobs, whatever their partitions', async () => {
+test('jobs of one load are due in the order of their ids, across partitions', async () => {
   const { at, createJob, load, dueQueue, world } = await setup()
   const jobs: NewJob[] = []
   for (let i = 0; i < 40; i++) jobs.push(await createJob({ slotAt: at(600) }))
@@ -136,7 +136,7 @@ test('what is loaded together is due in the order of the jobs, whatever their pa
   assert.deepEqual(taken, jobs.map(({ jobId }) => jobId).toSorted())
 })
 
-test('what comes late into a full dueQueue was there since there was a wish to load it', async () => {
+test('a job that is loaded late into a full due queue counts as loaded since it was wanted', async () => {
   const { at, createJob, load, dueQueue, world } = await setup()
   const wished = world.clock.databaseNow()
   const job = await createJob({ slotAt: at(610) })
@@ -150,10 +150,10 @@ test('what comes late into a full dueQueue was there since there was a wish to l
   const next = await createJob({ slotAt: at(700) })
   await world.advance(31_000)
   await load()
-  assert.equal(dueQueue.get(next.jobId)!.loadedAt, wished + 46_000, 'and the next load is one of its own')
+  assert.equal(dueQueue.get(next.jobId)!.loadedAt, wished + 46_000, 'the next load has its own time')
 })
 
-test('a new job that is due within the window comes by its note, a later one by the load', async () => {
+test('a new job that is due within the window comes by its change, a later one by the load', async () => {
   const { at, createJob, load, changes, has, puts } = await setup()
   await load()
   const soon = await createJob({ slotAt: at(650) })
@@ -162,10 +162,10 @@ test('a new job that is due within the window comes by its note, a later one by 
   assert.deepEqual([soon, later].map(has), [true, false])
   assert.deepEqual(puts, ['put'])
   assert.equal(await changes(), 'idle')
-  assert.deepEqual(puts, ['put'], 'a note is taken once')
+  assert.deepEqual(puts, ['put'], 'a change is taken once')
 })
 
-test('a note that is taken while a load is under way is not lost', async () => {
+test('a change that is taken while a load is under way is not lost', async () => {
   const { at, createJob, load, changes, has, link, real } = await setup()
   let job: NewJob | undefined
   link.load = async (request) => {
@@ -193,7 +193,7 @@ test('changes whose answer is lost are found by a load from the beginning', asyn
   assert.equal(has(lost), true)
 })
 
-test('changes whose answer is lost while a load is under way cost neither them nor what is loaded', async () => {
+test('changes whose answer is lost while a load is under way lose neither themselves nor the loaded jobs', async () => {
   const { at, createJob, load, changes, has, link, real } = await setup()
   const loaded = await createJob({ slotAt: at(655) })
   const lost = await createJob({ slotAt: at(620) })
@@ -224,7 +224,7 @@ test('a load that fails is repeated from the beginning', async () => {
   assert.equal(has(job), true)
 })
 
-test('a job that is loaded again has been there since it was first loaded; changed, it is new', async () => {
+test('a job that is loaded again keeps its first load time, and an edited one gets a new one', async () => {
   const { at, createJob, jobs, load, changes, window, dueQueue, world } = await setup()
   const job = await createJob({ slotAt: at(620) })
   const loadedAt = () => dueQueue.get(job.jobId)!.loadedAt - at(0)
@@ -239,7 +239,7 @@ test('a job that is loaded again has been there since it was first loaded; chang
   assert.equal(loadedAt(), first + 5_000)
 })
 
-test('what is loaded of a partition that left meanwhile stays outside', async () => {
+test('jobs of a partition that left during its load are not put into the due queue', async () => {
   const { at, createJob, jobIdIn, load, window, has, link, real } = await setup()
   const ours = await createJob({ jobId: jobIdIn(3), slotAt: at(620) })
   const theirs = await createJob({ jobId: jobIdIn(4), slotAt: at(620) })
@@ -291,7 +291,7 @@ test('a job that is overdue and not in memory is put there, and reported', async
   await overdue()
   assert.deepEqual([has(missing), reports, puts], [true, [1], ['put']])
   await overdue()
-  assert.deepEqual(reports, [1], 'what is in memory is not missing')
+  assert.deepEqual(reports, [1], 'jobs in memory are not missing')
 })
 
 test('an overdue job of a partition that is not loaded yet is not missing', async () => {

@@ -1,4 +1,4 @@
-// What is little fires into the hands of the worker of the same process.
+// The worker of the same process claims the executions of a small fire on insert.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setup as setupFire } from '../../test/fire-scene.ts'
@@ -24,7 +24,7 @@ async function setup({ hasRoom = true } = {}) {
   return { ...scene, workerId, counts, ended, fireAt600 }
 }
 
-test('what is little is taken with its commit, and nobody is told that it waits', async () => {
+test('a small fire is claimed on insert, and no worker is woken', async () => {
   const { fireAt600, counts, ended, calls } = await setup()
   await fireAt600(3)
   assert.deepEqual(counts, [3])
@@ -35,7 +35,7 @@ test('what is little is taken with its commit, and nobody is told that it waits'
   assert.deepEqual(calls, [])
 })
 
-test('when some of it was not taken, whoever claims is told', async () => {
+test('when some executions were not claimed on insert, workers are woken', async () => {
   const { fireAt600, trigger, createJob, ended, calls } = await setup()
   await trigger(await createJob({ priority: 1, slotAt: null }))
   await fireAt600(2)
@@ -43,13 +43,13 @@ test('when some of it was not taken, whoever claims is told', async () => {
   assert.deepEqual(calls, ['enqueued'])
 })
 
-test('more than fifty at once are claimed', async () => {
+test('a fire of more than fifty slots is left to the claim loop', async () => {
   const { fireAt600, counts, calls } = await setup()
   await fireAt600(51)
   assert.deepEqual([counts, calls], [[], ['enqueued']])
 })
 
-test('without room in the hand of the worker it is fired all the same', async () => {
+test('without room in the worker the slots are fired all the same', async () => {
   const { counts, calls, list, createEvery, load, fire } = await setup({ hasRoom: false })
   const job = await createEvery(600, 600)
   await load()
@@ -58,17 +58,17 @@ test('without room in the hand of the worker it is fired all the same', async ()
   assert.equal((await list(job)).executions.length, 1)
 })
 
-test('when the answer is lost nobody knows what was taken, and the slot is not fired twice', async () => {
+test('when the answer is lost the reservation ends with null, and the slot is not fired twice', async () => {
   const { createEvery, load, fire, ended, fireAndClaimBy, slots, slotsOf, world } = await setup()
   const job = await createEvery(600, 600)
   await load()
-  fireAndClaimBy(async (items, direct) => {
-    await slots.fireAndClaim(items, direct)
+  fireAndClaimBy(async (items, worker) => {
+    await slots.fireAndClaim(items, worker)
     throw new Error('the answer was lost')
   })
   await assert.rejects(fire(), /was lost/)
   assert.deepEqual(ended, [null])
-  fireAndClaimBy((items, direct) => slots.fireAndClaim(items, direct))
+  fireAndClaimBy((items, worker) => slots.fireAndClaim(items, worker))
   await world.advance(1_000)
   await fire()
   assert.equal(slotsOf(job).length, 1)

@@ -18,7 +18,7 @@ test('a slot is fired when it is due and not before; the step says how long to w
   assert.equal(dueQueue.has(job.jobId), true)
 })
 
-test('a root that fires starts a run, and who takes runs further is told', async () => {
+test('a root that fires starts a run, and the loop that advances runs is woken', async () => {
   const { at, createJob, load, fire, slotsOf, calls, store } = await setup()
   const root = await createJob({ slotAt: at(600) })
   const dependsOn = [{ jobId: root.jobId, on: 'success' }] as const
@@ -30,7 +30,7 @@ test('a root that fires starts a run, and who takes runs further is told', async
   assert.equal(store.runNotes.size, 1)
 })
 
-test('what was recorded by a fire is known to the next one; what was only taken is not', async () => {
+test('a slot that a fire recorded is known to the next fire; an already recorded one is not', async () => {
   const { at, world, createEvery, load, fire, fireOnceBy, asked } = await setup()
   const job = await createEvery(10, 610)
   await load()
@@ -46,13 +46,13 @@ test('what was recorded by a fire is known to the next one; what was only taken 
   assert.equal(await recordedBefore(), at(620), 'it may only be decided, and have no row')
 })
 
-test('an empty dueQueue is looked at again after a second', async () => {
+test('an empty due queue is looked at again after a second', async () => {
   const { fire, calls } = await setup()
   assert.equal(await fire(), fireEveryMs)
   assert.deepEqual(calls, [])
 })
 
-test('batches are of one lane and priority and of at most a hundred; who waits for them is told', async () => {
+test('a batch has one lane, one priority and at most a hundred executions, and workers are woken', async () => {
   const { createJob, at, load, fire, store, calls } = await setup()
   const tenants = ['tenant a', 'tenant b']
   for (let i = 0; i < 240; i++) {
@@ -81,7 +81,7 @@ test('batches are of one lane and priority and of at most a hundred; who waits f
   assert.deepEqual(await event, { slots: 240, unfired: 0, taken: 0, tookMs: 0 })
 })
 
-test('what different workers may claim is in different batches; what needs rows of its own has them', async () => {
+test('executions of different routes are in different batches, and jobs that need their own rows have them', async () => {
   const { createJob, at, load, fire, store } = await setup()
   const shell = { type: 'shell', command: '/bin/true', args: [], env: {}, timeout_seconds: 30 } as const
   const handler = { type: 'worker', handler: 'send', labels: ['eu'], timeout_seconds: 30 } as const
@@ -129,7 +129,7 @@ test('more than fit into one fire: the step asks to be called again at once', as
   assert.equal([...store.jobs.values()].filter(({ slots }) => slots.size === 1).length, 600)
 })
 
-test('after a hold-up the slots of many jobs are fired in bounded goes, each once', async () => {
+test('after an outage the slots of many jobs are fired in bounded fires, each once', async () => {
   const { world, createEvery, load, fire, asked, slotsOf } = await setup()
   const jobs = []
   for (let i = 0; i < 40; i++) jobs.push(await createEvery(1, 600, { overlapPolicy: 'ALLOW' }))
@@ -150,7 +150,7 @@ test('the window that moves past the next slot while the fire is in flight does 
   await world.advance(40_000)
   fireOnceBy(async (real, items) => {
     assert.deepEqual(items[0]!.move?.slotAt, at(662), 'its cursor moves, for it is to leave memory')
-    // Up to second 700, and behind the other job: what is due before is not looked at again.
+    // Up to second 700, and behind the other job: rows that are due before it are not read again.
     await load()
     assert(dueQueue.has(other.jobId))
     return real(items)
@@ -224,7 +224,7 @@ test('a clock that is far ahead is not asked about every millisecond', async () 
   assert.equal(await fire(), 50)
 })
 
-test('a job that is no longer as we know it is dropped', async () => {
+test('a job that was changed in the store is dropped from memory', async () => {
   const { at, createEvery, load, fire, slotsOf, dueQueue, store } = await setup()
   const stale = await createEvery(30, 600)
   const fresh = await createEvery(30, 600)
@@ -243,7 +243,7 @@ test('a slot that another scheduler has fired is not fired again, and the job go
   const event = slotsFired.next()
   await fire()
   assert.deepEqual(await event, { slots: 1, unfired: 1, taken: 1, tookMs: 0 })
-  assert.deepEqual(calls, [], 'nobody is woken for nothing')
+  assert.deepEqual(calls, [], 'no loop is woken without need')
   await world.advance(30_000)
   await fire()
   assert.equal(slotsOf(job).length, 2)
@@ -282,7 +282,7 @@ test('jobs of a partition that left are not fired', async () => {
   assert.deepEqual(asked, [])
 })
 
-test('a late job fires its first slot, owes the others, and who lets them go is told', async () => {
+test('a late job fires its first slot, owes the others, and the release loop is woken', async () => {
   const { at, world, createEvery, load, fire, slotsOf, calls, owedBy, dueQueue } = await setup()
   const job = await createEvery(5, 600)
   await load()
@@ -295,7 +295,7 @@ test('a late job fires its first slot, owes the others, and who lets them go is 
   assert.equal(dueQueue.has(job.jobId), true)
 })
 
-test('a late slot that finds an execution under way is owed, and who lets it go is told', async () => {
+test('a late slot that finds an execution under way is owed, and the release loop is woken', async () => {
   const { at, world, createEvery, trigger, load, fire, calls, owedBy } = await setup()
   const job = await createEvery(300, 600)
   await trigger(job)
@@ -308,13 +308,13 @@ test('a late slot that finds an execution under way is owed, and who lets it go 
 
 // A job may be changed while a fire of it is under way: its new entry comes into the due queue before the fire is answered.
 
-for (const [what, answer] of [
+for (const [fate, answer] of [
   ['fires', null],
   ['is busy', 'busy'],
   ['is early', 'early'],
   ['fails', 'error'],
 ] as const) {
-  test(`a job that is edited while its fire ${what} goes on as it is now`, async () => {
+  test(`a job that is edited while its fire ${fate} goes on with its new version`, async () => {
     const { at, world, createEvery, load, fire, fireOnceBy, slotsOf, dueQueue, takeChanges, jobs } =
       await setup()
     const job = await createEvery(10, 600, { overlapPolicy: 'ALLOW' })
@@ -346,7 +346,7 @@ for (const again of ['edited', 'paused and resumed'] as const) {
     for (let second = 0; second < 20; second++) {
       if (second % 3 === 1) {
         fireOnceBy(async (real, items) => {
-          // Half of the time the note is taken before the fire is written.
+          // Half of the time the change is taken before the fire is written.
           if (second % 2 === 0) await takeChanges()
           const answers = await real(items)
           if (again === 'edited') await change({ jobs }, job, edit({ name: `job ${second}` }))

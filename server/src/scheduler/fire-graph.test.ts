@@ -32,7 +32,7 @@ test('roots of one graph that are due together start one run', async () => {
   assert.deepEqual(runIds, [runId, runId])
 })
 
-test('a job that comes to run after others is fired no more', async () => {
+test('a job that gets parents is not fired any more', async () => {
   const s = await setup()
   const [parent, job] = [await s.createEvery(60, 630), await s.createEvery(60, 600)]
   await s.load()

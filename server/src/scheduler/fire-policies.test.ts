@@ -1,4 +1,4 @@
-// What a scheduler does with the answers to a fire: slots that wait, that are skipped, that count.
+// How a scheduler handles the answers to a fire: slots that wait, are skipped, or count as runs.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setup } from '../../test/fire-scene.ts'
@@ -6,7 +6,7 @@ import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { toRfc3339 } from '../lib/time/epoch.ts'
 import { slotsFired } from '../telemetry/events.ts'
 
-test('a slot that waits behind an execution goes on in memory as one that fired, and who lets it go is told', async () => {
+test('a job whose slot waits behind an execution goes on in memory, and the release loop is woken', async () => {
   const { at, world, createEvery, trigger, load, fire, calls, asked, slotsOf } = await setup()
   const job = await createEvery(30, 600, { overlapPolicy: 'BUFFER_ONE' })
   await trigger(job)
@@ -24,7 +24,7 @@ test('a slot that waits behind an execution goes on in memory as one that fired,
   )
 })
 
-test('who claims is told when one of several slots became claimable', async () => {
+test('workers are woken when one of several slots became claimable', async () => {
   const { createEvery, trigger, load, fire, calls } = await setup()
   await trigger(await createEvery(30, 600, { overlapPolicy: 'BUFFER_ONE' }))
   await createEvery(30, 600)
@@ -33,7 +33,7 @@ test('who claims is told when one of several slots became claimable', async () =
   assert.deepEqual(calls.toSorted(), ['enqueued', 'owed'])
 })
 
-test('an excluded slot is recorded, nobody is told, and the job goes on', async () => {
+test('an excluded slot is recorded, no loop is woken, and the job goes on', async () => {
   const { at, world, createEvery, load, fire, calls, slotsOf, store } = await setup()
   const exclusions = [{ from: toRfc3339(at(600)), to: toRfc3339(at(630)) }]
   const schedule = { type: 'INTERVAL', every_seconds: 15, exclusions } as const
@@ -80,7 +80,7 @@ test('a job whose next slot lies within the window but is due beyond it leaves m
   assert.deepEqual(slotsOf(job), [at(600), at(659)])
 })
 
-/** Fires until nothing is due any more at each of so many seconds. */
+/** Fires until nothing is due any more, at each of the given seconds. */
 async function fireEach(
   seconds: number,
   { world, load, fire }: Pick<Awaited<ReturnType<typeof setup>>, 'world' | 'load' | 'fire'>,
@@ -100,7 +100,7 @@ test('a job that has had its runs leaves memory and is completed', async () => {
   await fireEach(10, scene)
   assert.deepEqual(slotsOf(job), [at(600), at(601), at(602)])
   assert.equal(dueQueue.size, 0)
-  assert.equal(asked.length, 3, 'nobody asks for a fourth')
+  assert.equal(asked.length, 3, 'a fourth slot is not fired')
   assert.equal(store.jobs.get(job.jobId)!.cursor.status, 'COMPLETED')
 })
 
@@ -158,7 +158,7 @@ test('a job that counts from the end of its execution leaves memory when it fire
   assert.deepEqual([status, slotAt], ['ACTIVE', null])
 })
 
-test('a job whose calendars have changed is dropped, noted, and planned anew', async () => {
+test('a job whose calendars have changed is dropped, comes back as a change, and is planned again', async () => {
   const { at, createEvery, load, fire, fireOnceBy, takeChanges, store, slotsOf, dueQueue } = await setup()
   const job = await createEvery(30, 600)
   await load()

@@ -1,4 +1,4 @@
-// Tenants with little due beside one with a herd: their slots are fired alone.
+// Noisy-neighbour isolation: slots of small tenants are fired alone, before the fires of a herd.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setup } from '../../test/fire-scene.ts'
@@ -22,7 +22,7 @@ async function setupHerd() {
   return { ...parts, few, ...gate }
 }
 
-test('while a few are being fired a herd waits for them', async () => {
+test('a herd waits while slots of small tenants are being fired', async () => {
   const { fire, asked, shared, few, resolve } = await setupHerd()
   assert.equal(await fire(), 2)
   assert.equal(asked.length, 1)
@@ -44,7 +44,7 @@ test('a herd does not wait for long', async () => {
   await few
 })
 
-test('a herd does not wait when the fire of the few has failed', async () => {
+test('a herd does not wait when the fire of small tenants has failed', async () => {
   const { fire, asked, few, reject } = await setupHerd()
   reject(new Error('the answer was lost'))
   await assert.rejects(few, /was lost/)

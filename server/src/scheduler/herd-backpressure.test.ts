@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { HerdBackpressure } from './herd-backpressure.ts'
 
-test('a herd presses from when it comes until it is nearly fired', () => {
+test('a herd causes backpressure from its arrival until it is nearly fired', () => {
   const backpressure = new HerdBackpressure()
   const looks = [10_000, 50_000, 19_000, 2_001, 2_000, 10_000].map((waiting, n) =>
     backpressure.check(waiting, n),
@@ -10,7 +10,7 @@ test('a herd presses from when it comes until it is nearly fired', () => {
   assert.deepEqual(looks, [false, true, true, true, false, false])
 })
 
-test('more than can be fired presses for a while only, and again once it was kept up with', () => {
+test('a herd that cannot be fired causes backpressure for 20 s only, and again after the scheduler has caught up', () => {
   const backpressure = new HerdBackpressure()
   assert.equal(backpressure.check(50_000, 0), true)
   assert.equal(backpressure.check(50_000, 19_999), true)

@@ -9,7 +9,7 @@ import { PartitionLease, schedulerBeatMs, shareEveryMs } from './hold-partitions
 
 function setup() {
   const world = createVirtualWorld()
-  /** Of the clocks, by scheduler. */
+  /** The uncertainty of the clocks, by scheduler. */
   const uncertainty = new Map<unknown, number>()
   const { store, partitions } = createMemoryStore(world.clock)
   function start(port: Partitions = partitions) {
@@ -28,7 +28,7 @@ function setup() {
     })
     return { lease, changes, held: () => held.toSorted((a, b) => a - b) }
   }
-  /** So many seconds in which these beat and share as their loops would have it. */
+  /** Seconds pass in which these schedulers beat and share as their loops do. */
   async function run(leases: readonly { lease: PartitionLease }[], seconds: number): Promise<void> {
     for (let ms = 0; ms < seconds * 1_000; ms += shareEveryMs) {
       for (const { lease } of leases) {
@@ -63,7 +63,7 @@ test('a scheduler that has not joined holds nothing and takes nothing', async ()
   assert(store.holders.every((holder) => holder === null))
 })
 
-test('alone it has everything after its first beat and look, and hears of it once', async () => {
+test('a lone scheduler has every partition after its first beat and look, and is called back once', async () => {
   const { start, run } = setup()
   const one = start()
   await run([one], 5)
@@ -71,7 +71,7 @@ test('alone it has everything after its first beat and look, and hears of it onc
   assert.deepEqual(one.changes, [64])
 })
 
-test('schedulers that join share equally, and what one gives up it has let go before another has it', async () => {
+test('schedulers that join share equally, and a partition is let go by one before another has it', async () => {
   const { start, run, store } = setup()
   const all = [start()]
   await run(all, 2)
@@ -111,7 +111,7 @@ test('a scheduler that goes silent is expelled after its term, and within ten se
   assert(silentMs >= 6_000 && silentMs < 8_000, `${silentMs}`)
 })
 
-test('what an expelled one held is looked at again at once', async () => {
+test('the partitions of an expelled scheduler are looked at again at once', async () => {
   const { start, run, store, world } = setup()
   const [silent, other] = [start(), start()]
   await run([silent, other], 6)
@@ -153,7 +153,7 @@ test('a scheduler that was expelled holds nothing until it has joined under a ne
   assert.deepEqual(one.changes, [64, 0, 64])
 })
 
-test('an expulsion that is noticed during a look at the shares leaves it with nothing', async () => {
+test('a scheduler that finds itself expelled during a look holds nothing after it', async () => {
   const { start, run, store, partitions } = setup()
   const link: Partitions = {
     join: (id) => partitions.join(id),
@@ -207,7 +207,7 @@ test('a take whose answer was lost is noticed with the next look', async () => {
   assert.equal(one.held().length, 64)
 })
 
-test('a scheduler that does not know the time lets all go, others hold it within two looks, and it comes back', async () => {
+test('a scheduler that does not know the time releases its partitions, others hold them within two looks, and it comes back', async () => {
   const { start, run, lose, store } = setup()
   const all = [start(), start(), start()]
   await run(all, 6)
@@ -223,7 +223,7 @@ test('a scheduler that does not know the time lets all go, others hold it within
   await run(all, 2)
   assert.deepEqual(one!.held(), [])
   assertShared(others)
-  assert.equal(store.schedulers.size, 2, 'nobody counts on it')
+  assert.equal(store.schedulers.size, 2, 'the others do not count on it')
   lose(one!, Number.POSITIVE_INFINITY)
   await run(all, 10)
   assertShared(others)
@@ -233,7 +233,7 @@ test('a scheduler that does not know the time lets all go, others hold it within
   assert.deepEqual(said, ['lost at 1001', 'regained at 20'])
 })
 
-test('a good-bye that did not get through is said again, and meanwhile nothing is held', async () => {
+test('a leave that did not get through is repeated, and meanwhile nothing is held', async () => {
   const { start, run, lose, partitions, store } = setup()
   const one = start()
   await run([one], 2)
@@ -248,7 +248,7 @@ test('a good-bye that did not get through is said again, and meanwhile nothing i
   lose(one, 5_000)
   await assert.rejects(one.lease.share(), /away/)
   assert.deepEqual(one.held(), [])
-  // By now the clock is good again: what is left of the old holding must not stand in the way of the new one.
+  // By now the clock is good again: the remains of the old lease must not stand in the way of the new one.
   lose(one, 0)
   await assert.rejects(one.lease.beat(), /away/)
   await one.lease.beat()
@@ -257,7 +257,7 @@ test('a good-bye that did not get through is said again, and meanwhile nothing i
   assert.equal(store.schedulers.size, 1)
 })
 
-test('one that does not know the time when it starts does not join', async () => {
+test('a scheduler that does not know the time when it starts does not join', async () => {
   const { start, run, lose, store } = setup()
   const one = start()
   lose(one, Number.POSITIVE_INFINITY)
@@ -268,7 +268,7 @@ test('one that does not know the time when it starts does not join', async () =>
   assert.equal(one.held().length, 64)
 })
 
-test('one that leaves holds nothing from then on, and does not come back, whatever was under way', async () => {
+test('a scheduler that leaves holds nothing from then on, and does not come back, whichever call was under way', async () => {
   const { start, run, store, partitions } = setup()
   const [one, two] = [start(), start()]
   await run([one, two], 6)
@@ -304,7 +304,7 @@ test('one that leaves holds nothing from then on, and does not come back, whatev
   assert.equal(store.schedulers.size, 0)
 })
 
-test('a good-bye that failed is said again', async () => {
+test('a leave that failed is repeated', async () => {
   const { start, run, store, partitions } = setup()
   const one = start()
   await run([one], 2)

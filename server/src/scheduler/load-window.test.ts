@@ -21,7 +21,7 @@ test('a partition that was just taken covers nothing and is loaded from the begi
   ])
 })
 
-test('from the beginning of a load on, what it will bring counts as covered', () => {
+test('rows of a load count as covered from the beginning of the load', () => {
   const window = holding(3)
   window.begin(at(30), at(60))
   assert.equal(window.covers(3, at(60)), true)
@@ -47,7 +47,7 @@ test('a load cut short covers up to its last row, and goes on from there at once
   assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: { dueAt: at(20), jobId: 'b' } }])
 })
 
-test('a load that finds nothing goes on behind the last row there ever was', () => {
+test('after a load that finds nothing the next one goes on behind the last loaded row', () => {
   const window = holding(3)
   window.begin(at(30), at(60))
   window.end(3, { dueAt: at(40), jobId: 'b' }, true)
@@ -56,7 +56,7 @@ test('a load that finds nothing goes on behind the last row there ever was', () 
   assert.deepEqual(window.begin(at(150), at(180)), [{ partitionId: 3, after: { dueAt: at(40), jobId: 'b' } }])
 })
 
-test('a partition that is kept keeps what is loaded, one that left and came back does not', () => {
+test('a partition that is kept stays loaded, and one that left and came back does not', () => {
   const window = holding(3, 5)
   window.begin(at(30), at(60))
   window.hold([5])
@@ -68,7 +68,7 @@ test('a partition that is kept keeps what is loaded, one that left and came back
   assert.deepEqual(window.begin(at(30), at(60)), [{ partitionId: 3, after: null }])
 })
 
-test('the end of a load of a partition that left meanwhile is no news', () => {
+test('the end of a load of a partition that left meanwhile changes nothing', () => {
   const window = holding(3)
   window.begin(at(30), at(60))
   window.hold([])

@@ -12,7 +12,7 @@ function setup() {
   }
 }
 
-test('what was due before the first pass was held up', () => {
+test('slots that were due before the first pass were delayed by an outage', () => {
   const { begin, end, upTo } = setup()
   begin(0)
   assert.equal(upTo(), 0)
@@ -20,7 +20,7 @@ test('what was due before the first pass was held up', () => {
   assert.equal(upTo(), 50, 'until it was over nothing fired')
 })
 
-test('passes that follow each other hold nothing up, however late they are', () => {
+test('passes that follow each other find no outage, however late slots are', () => {
   const { begin, end, upTo } = setup()
   end(0)
   for (let ms = 0; ms < 60_000; ms += 2_000) {
@@ -30,14 +30,14 @@ test('passes that follow each other hold nothing up, however late they are', () 
   assert.equal(upTo(), 0)
 })
 
-test('a pass that begins long after the last one finds what was held up', () => {
+test('a pass that begins long after the last one finds an outage', () => {
   const { begin, end, upTo } = setup()
   end(0)
   begin(2_001)
   assert.equal(upTo(), 2_001)
 })
 
-test('a pass that took long held up what came due meanwhile', () => {
+test('a pass that took long delayed the slots that came due meanwhile', () => {
   const { begin, end, upTo } = setup()
   end(0)
   begin(10)
@@ -45,7 +45,7 @@ test('a pass that took long held up what came due meanwhile', () => {
   assert.equal(upTo(), 5_000)
 })
 
-test('a pass that failed is none', () => {
+test('a pass that failed does not count as a pass', () => {
   const { begin, end, upTo } = setup()
   end(0)
   begin(1_000)

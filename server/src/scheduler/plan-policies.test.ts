@@ -1,4 +1,4 @@
-// What is planned of jobs with exclusions, jitter, a limit of runs, and each misfire policy.
+// Plans of jobs with exclusions, calendars, jitter, a limit of runs, and each misfire policy.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { at, entryOf, everySecond, plan } from '../../test/entry.ts'
@@ -12,7 +12,7 @@ import type { PlannedSlot } from './planned-slot.ts'
 
 type Schedule = Cursor['schedule']
 
-/** Each second, or as given, without [from, to) of each pair of seconds. */
+/** A schedule of each second, or as given, that excludes [from, to) of each pair of seconds. */
 function excluding(windows: [number, number][], rest: Partial<Schedule> = {}): Schedule {
   const exclusions = windows.map(([from, to]) => ({ from: toRfc3339(at(from)), to: toRfc3339(at(to)) }))
   return { type: 'CRON', cron_expression: everySecond, exclusions, ...rest }
@@ -35,7 +35,7 @@ for (const overlapPolicy of OVERLAP_POLICIES) {
   })
 }
 
-test('FIRE_ALL records what is beyond the latest thousand', () => {
+test('FIRE_ALL records the slots beyond the latest thousand', () => {
   const { slots } = plan(entryOf(everySecond, { misfirePolicy: 'FIRE_ALL' }), 2_000)
   // 1939 is the latest misfired one.
   assert.deepEqual(slots.map(pickOwed), [{ slot: at(940), late: true, owedTo: at(2_000), owedPaceMs: 100 }])
@@ -116,7 +116,7 @@ test('excluded slots behind the first that runs are owed with the others', () =>
   assert.deepEqual(slots[0]!.skipped, [])
 })
 
-/** What becomes of each slot when a job catches up, plan after plan. */
+/** The fate of each slot when a job catches up, plan after plan. */
 function catchUp(entry: Entry, nowSeconds: number): Map<EpochMs, string> {
   const said = new Map<EpochMs, string>()
   const say = (slot: EpochMs, what: string) => {
@@ -139,7 +139,7 @@ function catchUp(entry: Entry, nowSeconds: number): Map<EpochMs, string> {
   return said
 }
 
-test('a late job that may overlap fires around what is excluded, each slot once', () => {
+test('a late job that may overlap fires around excluded slots, each slot once', () => {
   const windows: [number, number][] = [
     [500, 510],
     [545, 550],
@@ -156,7 +156,7 @@ test('a late job that may overlap fires around what is excluded, each slot once'
 
 // Calendars.
 
-test('a job is planned with the calendars its cursor came with, and says which', () => {
+test('a plan names the calendars that its cursor came with', () => {
   const schedule: Schedule = {
     type: 'CRON',
     cron_expression: everySecond,
@@ -202,7 +202,7 @@ test('with jitter a job is due later, and late only when it is later than that',
   assert.equal(planAt(dueAt + 3_000).late, true)
 })
 
-test('with jitter the cursor moves to the next slot and its due time, which is what is asked for', () => {
+test('with jitter the cursor moves to the next slot and its due time, and that due time decides whether it stays in memory', () => {
   const entry = entryOf(hourly, { jitterSeconds })
   const nextDueAt = dueAtOf({ jobId: 'a job', jitterSeconds }, at(3_600))
   assert.notEqual(nextDueAt, at(3_600))
@@ -223,7 +223,7 @@ test('with jitter the cursor moves to the next slot and its due time, which is w
 
 // Limits.
 
-test('a job whose executions are counted says so, and knows the slot before also when it may overlap', () => {
+test('a job with a concurrency limit is planned as limited, and with the slot before also when it may overlap', () => {
   const [one] = plan(entryOf(everySecond, { overlapPolicy: 'ALLOW', limited: true }), 0).slots
   assert.deepEqual([one!.limited, one!.previousSlot], [true, at(-1)])
 })
@@ -256,7 +256,7 @@ for (const overlapPolicy of OVERLAP_POLICIES) {
   })
 }
 
-test('what is excluded does not count against max_runs', () => {
+test('excluded slots do not count against max_runs', () => {
   const entry = entryOf(everySecond, { schedule: limitedTo(10, [[2, 20]]), runs: 5 })
   const { slots } = plan(entry, 40)
   assert.deepEqual(slots.map(pickOwed), [{ slot: at(0), late: true, owedTo: at(22), owedPaceMs: 0 }])
@@ -265,7 +265,7 @@ test('what is excluded does not count against max_runs', () => {
   assert.deepEqual([short.owedTo, short.runs], [at(19), { max: 10, count: 2 }])
 })
 
-test('what is skipped does not count against max_runs, and what runs after it does', () => {
+test('skipped slots do not count against max_runs, and slots that run after them do', () => {
   const entry = entryOf(everySecond, { schedule: limitedTo(10), misfirePolicy: 'SKIP', runs: 7 })
   const { slots, decidedTo } = plan(entry, 600)
   assert.deepEqual(slots[0]!.skipped, [each(0, 539, 540)])
@@ -273,7 +273,7 @@ test('what is skipped does not count against max_runs, and what runs after it do
   assert.deepEqual(slots[0]!.runs, { max: 10, count: 3 })
 })
 
-test('a slot of a job with max_runs that is only recorded counts none', () => {
+test('a slot that is only recorded does not count against max_runs', () => {
   const excluded = plan(entryOf(everySecond, { schedule: limitedTo(10, [[0, 5]]) }), 0)
   assert.deepEqual(excluded.slots[0]!.runs, { max: 10, count: 0 })
   const daily = excluding([], { cron_expression: '0 10 * * *', max_runs: 10 })
@@ -286,7 +286,7 @@ test('a slot of a job with max_runs that is only recorded counts none', () => {
   }
 })
 
-test('a limit of a thousand million runs is found without walking there', () => {
+test('the last slot of a thousand million runs is found without walking there', () => {
   const max = 1_000_000_000
   const entry = entryOf(everySecond, { schedule: limitedTo(max), runs: max - 40_000 })
   const { slots } = planSlots(entry, {

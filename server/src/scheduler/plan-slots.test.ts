@@ -6,7 +6,7 @@ import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import { toEntry } from './entry.ts'
 import { planSlots } from './plan-slots.ts'
 
-test('a job that is due fires one slot, as it is', () => {
+test('a job that is due fires one slot with the fields of the job', () => {
   assert.deepEqual(plan(entryOf(), 0), {
     slots: [
       {
@@ -38,7 +38,7 @@ test('a job that is due fires one slot, as it is', () => {
   })
 })
 
-test('each slot of a root starts the run of its graph for that slot, as a row of its own', () => {
+test('each slot of a root starts the run of its graph for that slot, in its own row', () => {
   const graphId = '019b0000-0000-7000-8000-000000000001'
   const changes = { graphId, overlapPolicy: 'ALLOW', misfirePolicy: 'FIRE_ALL' } as const
   const { slots } = plan(entryOf(everySecond, changes), 20)
@@ -48,7 +48,7 @@ test('each slot of a root starts the run of its graph for that slot, as a row of
   assert.equal(new Set(slots.map(({ runId }) => runId)).size, slots.length)
 })
 
-test('up to two seconds behind it is load: the slot is on time, and those behind it come one by one', () => {
+test('a slot that is up to two seconds late counts as on time, and later slots come one by one', () => {
   const { slots, next } = plan(entryOf(), 2)
   assert.deepEqual(
     slots.map(({ slot, late, owedTo }) => ({ slot, late, owedTo })),
@@ -57,7 +57,7 @@ test('up to two seconds behind it is load: the slot is on time, and those behind
   assert.equal(next, at(1))
 })
 
-test('a job that may overlap needs no slot before', () => {
+test('a job that may overlap is planned without the slot before', () => {
   const { slots } = plan(entryOf(everySecond, { overlapPolicy: 'ALLOW' }), 0)
   assert.deepEqual([slots[0]!.overlapPolicy, slots[0]!.previousSlot], ['ALLOW', null])
 })
@@ -69,7 +69,7 @@ test('the cursor stays while the next slot is in memory, and moves when it is no
   assert.equal(next, at(1))
 })
 
-test('whether it stays in memory is asked of the next slot', () => {
+test('the due time of the next slot decides whether a job stays in memory', () => {
   const asked: EpochMs[] = []
   planSlots(entryOf('*/10 * * * * *'), {
     now: at(0),
@@ -93,7 +93,7 @@ test('jobs loaded together write their cursors at different times', () => {
   assert.deepEqual(moved, [at(0), at(-15), epochMs(at(0) - 59_062)])
 })
 
-test('after its last slot the cursor says that none is left', () => {
+test('after the last slot the cursor has no next slot', () => {
   const entry = entryOf(everySecond, {
     schedule: { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' },
   })
@@ -149,7 +149,7 @@ test('a late job that may overlap fires all its slots beside each other', () => 
   assert.deepEqual([decidedTo, next], [at(600), at(601)])
 })
 
-test('late by load alone it is a slot like any other, until it is misfired', () => {
+test('a slot that is late by load alone is a slot like any other, until it is misfired', () => {
   const entry = entryOf(everySecond)
   entry.slot = at(10)
   const planAt = (now: number, outageUpTo: number) => {
@@ -159,7 +159,7 @@ test('late by load alone it is a slot like any other, until it is misfired', () 
   }
   assert.deepEqual(planAt(20, 9), [at(10), false, null, at(11)])
   assert.deepEqual(planAt(70, 9), [at(10), false, null, at(11)])
-  // Held up, it is owed with all that came since.
+  // Delayed by an outage, it is owed with all slots that came since.
   assert.deepEqual(planAt(20, 10), [at(10), true, at(20), at(21)])
   assert.equal(planAt(71, 9)[1], true)
   entry.delayedByOutage = true
@@ -167,13 +167,13 @@ test('late by load alone it is a slot like any other, until it is misfired', () 
   assert.equal(planAt(12, 9)[1], false)
 })
 
-test('what was due before it came into memory was held up', () => {
+test('slots that were due before their job came into memory were delayed by an outage', () => {
   const late = entryOf(everySecond)
   const options = { misfireAfterMs: 60_000, outageUpTo: at(-10), staysInMemory: () => true }
   assert.equal(planSlots(late, { now: at(5), ...options }).slots[0]!.late, true)
 })
 
-test('more than a hundred of them are fired in several goes, and none is left out', () => {
+test('more than a hundred late slots are fired in several plans, and none is left out', () => {
   const entry = entryOf(everySecond, { overlapPolicy: 'ALLOW' })
   const options = { now: at(250), misfireAfterMs: 600_000, outageUpTo: at(250), staysInMemory: () => true }
   const fired: EpochMs[] = []
@@ -191,7 +191,7 @@ test('more than a hundred of them are fired in several goes, and none is left ou
   )
 })
 
-test('when nothing of it runs any more, its last slot is recorded with those before it', () => {
+test('when no slot of a job runs any more, its last slot is recorded with the ranges before it', () => {
   const { slots, decidedTo, next } = plan(entryOf('*/10 * * * *', { misfireWindowSeconds: 30 }), 1_500)
   assert.equal(slots.length, 1)
   const { slot, skipped, skip, late, owedTo, move } = slots[0]!
@@ -211,7 +211,7 @@ test('a single slot that is too old is recorded, and then none is left', () => {
   assert.equal(next, null)
 })
 
-test('what is recorded already is not in memory again', () => {
+test('a slot that is already recorded does not come into memory again', () => {
   assert.equal(entryOf(everySecond, { recordedAt: at(20) }).slot, at(21))
   const once = { type: 'ONE_TIME', scheduled_time: '2026-01-02T10:00:00Z' } as const
   assert.equal(toEntry(cursorOf(everySecond, { schedule: once, recordedAt: at(0) }), at(0)), null)

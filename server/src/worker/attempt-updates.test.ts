@@ -67,7 +67,7 @@ const make = (execution = {}, changes: Partial<HeldExecution> = {}) =>
 const withRetry = { retryAt: 1 } as unknown as AttemptEnd
 const withoutRetry = { retryAt: null } as AttemptEnd
 
-test('what several attempts said goes out in one write of each kind, under their marks', async () => {
+test('updates of several attempts go out in one write of each kind, each with the ids of its attempt', async () => {
   const { updates, sent, appended, world } = setup()
   const [a, b] = [make(), make({}, { attempt: 3, fence: 4, startedAt: world.clock.databaseNow() })]
   updates.log(a, 'info', 'one')
@@ -100,7 +100,7 @@ test('what several attempts said goes out in one write of each kind, under their
       },
       {
         ...{ tenantId: 'a tenant', executionId: b.executionId, attempt: 3 },
-        // It was handed back once and is run again: its lines follow those of the run before.
+        // It was handed back once and is run again: its lines follow the lines of the run before.
         firstLine: firstLineOf({ attempt: 3, fence: 4 }),
         lines: [{ at, level: 'error', message: 'two' }],
       },
@@ -110,7 +110,7 @@ test('what several attempts said goes out in one write of each kind, under their
   assert.deepEqual([sent.length, appended.length], [1, 1], 'nothing is written twice')
 })
 
-test('the latest of what is said of progress and checkpoint counts, each for itself', async () => {
+test('the latest progress and the latest checkpoint count, each for itself', async () => {
   const { updates, sent } = setup()
   const held = make()
   updates.update(held, { progress: 0.1, message: 'a', checkpoint: 1 })
@@ -150,7 +150,7 @@ test('values that cannot be kept are put right, and no attempt fails for them', 
   assert(written(held).every((line) => line.includes('The checkpoint was not kept: ')))
 })
 
-test('a checkpoint is as it was when it was handed over', async () => {
+test('a checkpoint is stored as it was when the attempt gave it', async () => {
   const { updates, sent } = setup()
   const held = make()
   const state = { row: 1 }
@@ -160,7 +160,7 @@ test('a checkpoint is as it was when it was handed over', async () => {
   assert.deepEqual(sent[0]![0]!.checkpoint, { row: 1 })
 })
 
-test('while the store is away everything is kept and goes out once; what is newer counts', async () => {
+test('while the store is away updates are kept and go out once, and the newer values count', async () => {
   const { updates, sent, setAway, written } = setup()
   const held = make()
   updates.log(held, 'info', 'one')
@@ -191,7 +191,7 @@ test('lines that come while others are written follow them', async () => {
   assert.deepEqual(written(held), ['0 one', '1 two', '2 three'])
 })
 
-test('two writes at once are one after the other, and nothing goes out twice', async () => {
+test('two sends at once run one after the other, and no update goes out twice', async () => {
   const { updates, written } = setup()
   const held = make()
   updates.log(held, 'info', 'one')
@@ -199,7 +199,7 @@ test('two writes at once are one after the other, and nothing goes out twice', a
   assert.deepEqual(written(held), ['0 one'])
 })
 
-test('what is said while a write fails counts more than what failed', async () => {
+test('an update that comes while a write fails counts more than the failed one', async () => {
   const { updates, sent, setAway, setMeanwhile } = setup()
   const held = make()
   updates.update(held, { progress: 0.1, message: 'a' })
@@ -213,7 +213,7 @@ test('what is said while a write fails counts more than what failed', async () =
   assert.deepEqual([progress, message], [0.2, 'a'])
 })
 
-test('beyond a thousand lines that wait, lines are left out and it says how many', async () => {
+test('beyond a thousand waiting lines, lines are left out and the log says how many', async () => {
   const { updates, written } = setup()
   const held = make()
   for (let i = 0; i < 1_005; i++) updates.log(held, 'info', String(i))
@@ -225,7 +225,7 @@ test('beyond a thousand lines that wait, lines are left out and it says how many
   assert.match(lines.at(-1)!, /^1000 5 lines are missing here/)
 })
 
-test('lines that wait have at most 256 KB, a line at most 8,192 characters, an attempt twice 256 KB', async () => {
+test('waiting lines have at most 256 KB, a line at most 8,192 characters, an attempt at most 512 KB', async () => {
   const { updates, written } = setup()
   const held = make()
   const long = 'x'.repeat(100_000)
@@ -242,7 +242,7 @@ test('lines that wait have at most 256 KB, a line at most 8,192 characters, an a
   assert(written(held).length < 70)
 })
 
-test('what is gone is given up, what was cancelled is stopped', async () => {
+test('an execution that is gone is given up, and a cancelled one is stopped', async () => {
   const { updates, states, callbacks } = setup()
   const [gone, cancelled, well] = [make(), make(), make()]
   states.set(gone.executionId, 'gone')
@@ -252,7 +252,7 @@ test('what is gone is given up, what was cancelled is stopped', async () => {
   assert.deepEqual(callbacks, [`gone ${gone.executionId}`, `cancelled ${cancelled.executionId}`])
 })
 
-test('asking says nothing of the attempt itself', async () => {
+test('asking whether attempts are still ours writes no sign of life', async () => {
   const { updates, sent, states, callbacks } = setup()
   const [a, b] = [make(), make()]
   states.set(b.executionId, 'gone')
@@ -271,7 +271,7 @@ test('asking says nothing of the attempt itself', async () => {
   assert.equal(sent.length, 1)
 })
 
-test('of an attempt that has ended the log goes out, and its checkpoint if another attempt follows', async () => {
+test('the log of an attempt that has ended goes out, and its checkpoint if another attempt follows', async () => {
   const { updates, sent, written } = setup()
   const [retried, done] = [make(), make()]
   for (const held of [retried, done]) {
@@ -290,7 +290,7 @@ test('of an attempt that has ended the log goes out, and its checkpoint if anoth
   assert.equal(updates.isWaiting, false)
 })
 
-test('one that goes on talking after its end is not heard', async () => {
+test('updates of an attempt that go on after its end are ignored', async () => {
   const { updates, sent, appended } = setup()
   const held = make({ heartbeat_timeout_seconds: 60 })
   updates.log(held, 'info', 'before')

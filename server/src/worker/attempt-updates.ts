@@ -149,20 +149,20 @@ export class AttemptUpdates {
   }
 
   async #sendUpdates(waiting: readonly [HeldExecution, Pending][]): Promise<void> {
-    const taken: { pending: Pending; update: Update }[] = []
+    const written: { pending: Pending; update: Update }[] = []
     const sent: { held: HeldExecution; update: AttemptUpdate }[] = []
     for (const [held, pending] of waiting) {
       const update = pending.update!
       pending.update = null
       if (held.isOver && !isForNext(held, update)) continue
-      taken.push({ pending, update })
+      written.push({ pending, update })
       sent.push({ held, update: this.#toUpdate(held, update, true) })
     }
     try {
       await this.#write(sent)
     } catch (error) {
       // Updates that came meanwhile count more.
-      for (const { pending, update } of taken) pending.update = { ...update, ...pending.update }
+      for (const { pending, update } of written) pending.update = { ...update, ...pending.update }
       throw error
     }
   }

@@ -63,7 +63,7 @@ test('a call is signed with the keys of its tenant, and has the token of its att
   })
 })
 
-test('keys are asked for once, for all tenants that are not known together', async () => {
+test('the keys of all unknown tenants are fetched in one query, once', async () => {
   const { signer, asked, tokenKeysAsked } = setup()
   await signer.load(new Set([tenantA]))
   await signer.load(new Set([tenantA]))
@@ -71,7 +71,7 @@ test('keys are asked for once, for all tenants that are not known together', asy
   assert.deepEqual([asked, tokenKeysAsked()], [[[tenantA], [tenantB]], 1])
 })
 
-test('a new key is used after a refresh; what is not used any more is forgotten', async () => {
+test('a new key is used after a refresh, and keys that are not used any more are forgotten', async () => {
   const { signer, asked, keys, sign, expected } = setup()
   await signer.load(new Set([tenantA, tenantB]))
   await signer.refresh()
@@ -83,7 +83,7 @@ test('a new key is used after a refresh; what is not used any more is forgotten'
   assert.throws(() => sign(tenantB), /before its keys were loaded/)
 })
 
-test('while the store is away the keys that are there are used on', async () => {
+test('while the store is away the known keys stay in use', async () => {
   const { signer, setAway, sign, expected } = setup()
   await signer.load(new Set([tenantA]))
   setAway(true)
@@ -95,7 +95,7 @@ test('while the store is away the keys that are there are used on', async () => 
   assert.equal(sign(tenantA).signature, expected(Buffer.alloc(32, 1)))
 })
 
-test('a tenant that is gone has no keys, and holds up no other', async () => {
+test('a deleted tenant has no keys and does not delay other tenants', async () => {
   const { signer, sign, keys, expected } = setup()
   keys.delete(tenantB)
   await signer.load(new Set([tenantA, tenantB]))

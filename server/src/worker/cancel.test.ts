@@ -16,7 +16,7 @@ interface Given extends Partial<WorkerOptions> {
   http?: Http
 }
 
-/** Workers on a store whose answers can get lost; a test says when one looks for what was cancelled. */
+/** Workers on a store whose answers can get lost; a test says when a worker polls cancellations. */
 async function setup(t: TestContext) {
   const world = createVirtualWorld()
   const { store, ...ports } = createMemoryStore(world.clock)
@@ -24,7 +24,7 @@ async function setup(t: TestContext) {
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const real = ports.queue
   const asked: string[] = []
-  /** So many answers to writes are lost, after their commit. */
+  /** This many answers to writes are lost, after their commit. */
   const lost = { answers: 0 }
   async function write(answer: Promise<FinishAnswer>): Promise<FinishAnswer> {
     const written = await answer
@@ -45,10 +45,10 @@ async function setup(t: TestContext) {
     releaseUnknown: (...args) => real.releaseUnknown(...args),
   }
   const after: { retries: boolean; handedBack: boolean }[] = []
-  const told: AttemptFinished[] = []
+  const emitted: AttemptFinished[] = []
   const refused: string[] = []
   for (const subscription of [
-    attemptFinished.subscribe((facts) => void told.push(facts)),
+    attemptFinished.subscribe((facts) => void emitted.push(facts)),
     attemptRefused.subscribe(({ executionId }) => void refused.push(executionId)),
   ])
     t.after(() => subscription[Symbol.dispose]())
@@ -65,7 +65,7 @@ async function setup(t: TestContext) {
     await worker.lease.beat()
     return worker
   }
-  /** A job at a host of its own unless one is named. */
+  /** A job with its own host unless one is named. */
   function createJob(
     answer: Partial<ScriptedAnswer> = {},
     host?: string,
@@ -78,7 +78,7 @@ async function setup(t: TestContext) {
       ...changes,
     })
   }
-  /** Fires one slot of each into one batch and claims it. */
+  /** Fires one slot of each job into one batch and claims it. */
   async function addBatch(worker: Worker, jobs: readonly NewJob[]): Promise<string[]> {
     const { executionIds } = await scenario.fireBatch(jobs, 0)
     await worker.claim()
@@ -88,7 +88,7 @@ async function setup(t: TestContext) {
     const outcome = await ports.control.cancel({ tenantId: defaultTenantId, executionId, message })
     return outcome.kind
   }
-  /** Time goes on, what is due is looked after, and what has ended is written, as the loops do. */
+  /** Time goes on, batches expire, and results are written, as the loops do it. */
   async function pass(worker: Worker, ms: number): Promise<void> {
     await world.advance(ms)
     await worker.expireBatches()
@@ -109,8 +109,8 @@ async function setup(t: TestContext) {
     ...{ status: 'CANCELLED', outcome: 'cancelled', error: { type: 'CANCELLED', message } },
     ...{ workerId: worker.lease.workerId, deadLetter: false, httpStatus: null, preview: null },
   })
-  const outcomes = () => told.map(({ executionId, outcome }) => [executionId, outcome])
-  /** Nothing of it is left: not in hand, not at its host, not to be written. A host that failed is remembered. */
+  const outcomes = () => emitted.map(({ executionId, outcome }) => [executionId, outcome])
+  /** The worker is empty: no execution in flight, no call at a host, no result to write. A failed host is remembered. */
   function assertNothingLeft(worker: Worker, hostsRemembered = 0): void {
     assert.deepEqual([worker.isIdle, worker.inFlight.size, worker.inFlight.queued], [true, 0, 0])
     assert.deepEqual(worker.inFlight.executionIds(), [])
@@ -119,11 +119,11 @@ async function setup(t: TestContext) {
   }
   return {
     ...{ ...scenario, world, start, createJob, addBatch, cancel, pass, view, outcomes, cancelledBy },
-    ...{ assertNothingLeft, asked, lost, after, told, refused },
+    ...{ assertNothingLeft, asked, lost, after, emitted, refused },
   }
 }
 
-test('a call under way is aborted at once, and its mates in the batch are not', async (t) => {
+test('a cancelled call under way is aborted at once, and the other calls of its batch are not', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
   const jobs = [await s.createJob({ afterMs: 100_000 }), await s.createJob({ afterMs: 150 })]
@@ -139,12 +139,15 @@ test('a call under way is aborted at once, and its mates in the batch are not', 
     [cancelled, 'cancelled'],
     [mate, 'succeeded'],
   ])
-  assert.deepEqual([s.told[0]!.durationMs, s.told[0]!.retryAt, s.told[0]!.deadReason], [100, null, null])
+  assert.deepEqual(
+    [s.emitted[0]!.durationMs, s.emitted[0]!.retryAt, s.emitted[0]!.deadReason],
+    [100, null, null],
+  )
   s.assertNothingLeft(worker)
   assert.equal(await s.cancel(cancelled!), 'cancelling', 'also when it has ended since')
 })
 
-test('a call that has left its batch is aborted at once', async (t) => {
+test('a cancelled call that has left its batch is aborted at once', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
   const [cancelled] = await s.addBatch(worker, [await s.createJob({ afterMs: 100_000 })])
@@ -156,7 +159,7 @@ test('a call that has left its batch is aborted at once', async (t) => {
   s.assertNothingLeft(worker)
 })
 
-test('one that is cancelled while its batch lets it go keeps its cancel', async (t) => {
+test('an execution that is cancelled while it leaves its batch stays cancelled', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
   const [cancelled] = await s.addBatch(worker, [await s.createJob({ afterMs: 100_000 })])
@@ -169,7 +172,7 @@ test('one that is cancelled while its batch lets it go keeps its cancel', async 
   s.assertNothingLeft(worker)
 })
 
-test('one that waits for its host in its batch does not start any more, and is not handed back', async (t) => {
+test('a cancelled execution that waits for its host in its batch does not start, and is not handed back', async (t) => {
   const s = await setup(t)
   const worker = await s.start({ capacity: 8 }) // One call at a time to one host.
   const jobs = [await s.createJob({ afterMs: 300 }, 'slow'), await s.createJob({ afterMs: 300 }, 'slow')]
@@ -180,9 +183,9 @@ test('one that waits for its host in its batch does not start any more, and is n
   await s.pass(worker, 200)
   assert.equal(await s.statusOf(cancelled!), 'CANCELLED')
   assert.deepEqual(worker.inFlight.executionIds(), [running])
-  const [told] = s.told
-  assert.deepEqual([told!.executionId, told!.outcome], [cancelled, 'cancelled'])
-  assert.deepEqual([told!.delayMs, told!.durationMs], [null, null], 'it did not run')
+  const [event] = s.emitted
+  assert.deepEqual([event!.executionId, event!.outcome], [cancelled, 'cancelled'])
+  assert.deepEqual([event!.delayMs, event!.durationMs], [null, null], 'the execution did not run')
   await s.pass(worker, 100)
   assert.deepEqual(s.after, [
     { retries: false, handedBack: false },
@@ -192,7 +195,7 @@ test('one that waits for its host in its batch does not start any more, and is n
   s.assertNothingLeft(worker)
 })
 
-test('one that waits for its host alone does not start any more, and is not handed back', async (t) => {
+test('a cancelled execution that waits for its host alone does not start, and is not handed back', async (t) => {
   const s = await setup(t)
   const worker = await s.start({ capacity: 8 })
   const job = await s.createJob({ afterMs: 300 }, 'slow', { overlapPolicy: 'ALLOW' })
@@ -217,7 +220,7 @@ for (const { status, leftBatch } of [200, 404, 500].flatMap((status) => [
   { status, leftBatch: true },
 ])) {
   const where = leftBatch ? 'alone' : 'in its batch'
-  test(`what ends with ${status} ${where} before its worker hears of the cancel is cancelled, answer and all`, async (t) => {
+  test(`a call that ends with ${status} ${where} before its worker hears of the cancel is cancelled, and keeps its answer`, async (t) => {
     const s = await setup(t)
     const worker = await s.start()
     const answer = { status, body: 'its answer', afterMs: leftBatch ? 300 : 100 }
@@ -230,14 +233,14 @@ for (const { status, leftBatch } of [200, 404, 500].flatMap((status) => [
       ...{ httpStatus: status, preview: 'its answer' },
     })
     assert.deepEqual(s.outcomes(), [[executionId, 'cancelled']])
-    assert.deepEqual([s.told[0]!.retryAt, s.told[0]!.deadReason], [null, null])
+    assert.deepEqual([s.emitted[0]!.retryAt, s.emitted[0]!.deadReason], [null, null])
     assert(s.after.every(({ retries }) => !retries))
     assert.equal((await s.deadLetters.depth()).count, 0)
     s.assertNothingLeft(worker, status === 500 ? 1 : 0)
   })
 }
 
-test('what has ended and is not recorded yet can still be cancelled; what is recorded cannot', async (t) => {
+test('an execution that has ended can be cancelled until its end is recorded', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
   const [executionId] = await s.addBatch(worker, [await s.createJob({ body: 'done' })])
@@ -257,7 +260,7 @@ for (const { where, afterMs } of [
   { where: 'in its batch', afterMs: 100 },
   { where: 'alone', afterMs: 300 },
 ]) {
-  test(`a cancelled end is recorded and told once though the answer was lost, ${where}`, async (t) => {
+  test(`a cancelled end is recorded and emitted once though the answer was lost, ${where}`, async (t) => {
     const s = await setup(t)
     const worker = await s.start()
     const [executionId] = await s.addBatch(worker, [await s.createJob({ afterMs, status: 404 })])
@@ -269,11 +272,11 @@ for (const { where, afterMs } of [
     await s.pass(worker, 0)
     assert.deepEqual(await s.view(executionId!), { ...s.cancelledBy(worker), httpStatus: 404 })
     assert.deepEqual([s.outcomes(), s.refused], [[[executionId, 'cancelled']], []])
-    assert.equal(s.told[0]!.deadReason, null)
+    assert.equal(s.emitted[0]!.deadReason, null)
     s.assertNothingLeft(worker)
   })
 
-  test(`so is one that was not started, ${where}`, async (t) => {
+  test(`a cancelled execution that was not started is recorded and emitted once though the answer was lost, ${where}`, async (t) => {
     const s = await setup(t)
     const worker = await s.start({ capacity: 8 })
     const job = await s.createJob({ afterMs: 300 }, 'slow', { overlapPolicy: 'ALLOW' })
@@ -297,7 +300,7 @@ for (const { where, afterMs } of [
   })
 }
 
-test('a call that does not stop is ended by force after 30 s, and what it says later is ignored', async (t) => {
+test('a cancelled call that does not stop is ended by force after 30 s, and its later end is ignored', async (t) => {
   const s = await setup(t)
   const deaf: Http = { send: (request) => s.world.http.send(request) }
   const worker = await s.start({ http: deaf })
@@ -315,11 +318,11 @@ test('a call that does not stop is ended by force after 30 s, and what it says l
   await s.pass(worker, 29_000)
   assert.deepEqual(await s.view(executionId!), s.cancelledBy(worker))
   assert.deepEqual(s.outcomes(), [[executionId, 'cancelled']])
-  assert.equal(s.told[0]!.durationMs, 31_000)
+  assert.equal(s.emitted[0]!.durationMs, 31_000)
   s.assertNothingLeft(worker)
 })
 
-test('what another worker runs is left to it', async (t) => {
+test('a cancelled execution of another worker is left to that worker', async (t) => {
   const s = await setup(t)
   const [ours, theirs] = [await s.start(), await s.start()]
   const [cancelled] = await s.addBatch(theirs, [await s.createJob({ afterMs: 300 })])
@@ -333,7 +336,7 @@ test('what another worker runs is left to it', async (t) => {
   assert.equal(await s.statusOf(cancelled!), 'CANCELLED')
 })
 
-test('with empty hands nobody asks; to hear of a cancel again changes nothing', async (t) => {
+test('a worker with nothing in flight does not poll, and hearing of a cancel again changes nothing', async (t) => {
   const s = await setup(t)
   const worker = await s.start()
   await worker.pollCancellations()
@@ -349,7 +352,7 @@ test('with empty hands nobody asks; to hear of a cancel again changes nothing', 
   s.assertNothingLeft(worker)
 })
 
-test('a cancelled call ends cancelled too when its worker goes, or dies', async (t) => {
+test('a cancelled call ends cancelled also when its worker stops or dies', async (t) => {
   const s = await setup(t)
   const deaf: Http = { send: () => new Promise<HttpOutcome>(() => {}) }
   const [going, dying] = [await s.start({ http: deaf }), await s.start({ http: deaf })]

@@ -7,7 +7,7 @@ import type { ClaimOrder, Queue } from '../ports/queue.ts'
 import { Claimer } from './claim.ts'
 import { Definitions } from './definitions.ts'
 
-test('while its scheduler has a herd to fire a worker asks for no more than a batch of it now and then, and for all of the quiet', async () => {
+test('while its scheduler fires a herd, a worker claims one batch of the herd now and then, and all of the shared lane', async () => {
   const { inFlight, world, addLive } = setupInFlight({ capacity: 20_000 })
   const asked: Record<string, number>[] = []
   let isBackpressured = true

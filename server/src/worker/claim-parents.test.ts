@@ -1,4 +1,4 @@
-// What runs after others: the worker takes it with what came of them, or not at all.
+// Executions that run after others: the worker claims them with the results of their parents, or not at all.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { setupWorker, shell } from '../../test/worker-scene.ts'
@@ -48,7 +48,7 @@ async function setup(t: TestContext, preview: string) {
 const callOf = (calls: readonly LocalCall[], { jobId }: { jobId: string }) =>
   calls.find((call) => call.jobId === jobId)!
 
-test('a bundle gets the results of what it runs after; for commands and roots nobody asks', async (t) => {
+test('a bundle gets the results of its parents; for commands and roots they are not read', async (t) => {
   const { worker, turn, calls, asked, root, child, command, runId } = await setup(t, '{"rows":3}')
   assert.deepEqual(asked, [])
   await turn(worker)
@@ -63,7 +63,7 @@ test('a bundle gets the results of what it runs after; for commands and roots no
   assert.deepEqual(asked, [[callOf(calls, child).executionId]])
 })
 
-test('when these cannot be read, nothing that was claimed with it is run, and all of it goes back unstarted', async (t) => {
+test('when the results of parents cannot be read, nothing of the claim runs, and all of it goes back unstarted', async (t) => {
   const { worker, turn, calls, graphRuns, child, attemptsOf } = await setup(t, 'text')
   const { parentsOf } = graphRuns
   graphRuns.parentsOf = async () => {

@@ -1,4 +1,4 @@
-// Batches stay whole while enough is in hand and ends fast; otherwise what fits is taken out of them.
+// Batches stay whole while enough is in flight and ends fast; otherwise as many executions as fit are taken out of them.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
@@ -14,7 +14,7 @@ import { InFlight } from './in-flight.ts'
 
 const execution = { type: 'worker', handler: 'h', labels: [], timeout_seconds: 30 } as const
 
-/** A worker that runs so many handlers at once, and batches of 100 of them. */
+/** A worker that runs this many handlers at once, and batches of 100 executions. */
 async function setup({ runningMax, batches }: { runningMax: number; batches: number }) {
   const world = createVirtualWorld()
   const { store: _, ...ports } = createMemoryStore(world.clock)
@@ -59,41 +59,41 @@ async function setup({ runningMax, batches }: { runningMax: number; batches: num
     workerId: () => workerId,
     ...{ isBackpressured: () => false, isDraining: () => false, onClaimed() {}, onClaimDue() {} },
   })
-  /** Ends the first that run; their places are free then. */
+  /** Ends the first running executions, which makes room. */
   async function end(count: number): Promise<void> {
     for (const one of ends.splice(0, count)) one()
     await world.advance(1)
   }
-  /** Of each claim: whole batches, and executions that were taken out of one. */
-  const taken = () => claims.map(({ batches: whole, live }) => [whole.length, live.length])
-  return { claimer, inFlight, orders, taken, end }
+  /** For each claim: whole batches, and executions that were taken out of a batch. */
+  const claimed = () => claims.map(({ batches: whole, live }) => [whole.length, live.length])
+  return { claimer, inFlight, orders, claimed, end }
 }
 
-test('while enough is in hand and ends fast, batches are taken as a whole or not yet', async () => {
-  const { claimer, inFlight, taken, end } = await setup({ runningMax: 150, batches: 10 })
+test('while enough is in flight and ends fast, batches are claimed as a whole or not yet', async () => {
+  const { claimer, inFlight, claimed, end } = await setup({ runningMax: 150, batches: 10 })
   await claimer.claimOnce()
-  assert.deepEqual(taken(), [[1, 50]])
+  assert.deepEqual(claimed(), [[1, 50]])
   await end(150)
   await claimer.claimOnce()
-  // The rest of the divided one is first.
-  assert.deepEqual(taken().at(-1), [3, 50])
+  // The rest of the divided batch is first.
+  assert.deepEqual(claimed().at(-1), [3, 50])
   assert.deepEqual([inFlight.queued, inFlight.measureEndedRecently()], [150, 150])
   await end(60)
   assert.equal(inFlight.measureRoom(), 120)
   await claimer.claimOnce()
-  // What was left of one.
-  assert.deepEqual(taken().at(-1), [1, 0], 'the next one is not divided')
-  const before = taken().length
+  // The rest of a divided batch.
+  assert.deepEqual(claimed().at(-1), [1, 0], 'the next one is not divided')
+  const before = claimed().length
   assert.equal(await claimer.claimOnce(), 'idle')
-  assert.deepEqual([inFlight.measureRoom(), taken().length], [70, before], 'nor asked for')
+  assert.deepEqual([inFlight.measureRoom(), claimed().length], [70, before], 'nor asked for')
 })
 
 test('a worker with nothing left to start divides a batch rather than wait', async () => {
-  const { claimer, taken, end } = await setup({ runningMax: 30, batches: 1 })
+  const { claimer, claimed, end } = await setup({ runningMax: 30, batches: 1 })
   await claimer.claimOnce()
   await end(30)
   await claimer.claimOnce()
-  assert.deepEqual(taken(), [
+  assert.deepEqual(claimed(), [
     [0, 30],
     [0, 60],
   ])
@@ -104,7 +104,7 @@ test('no more batches are looked at than are believed to fit', async () => {
   await claimer.claimOnce()
   await end(150)
   await claimer.claimOnce()
-  // Nothing is known of their size at first; then 300 places are three of them, and four to spare.
+  // Nothing is known of their size at first; then room for 300 is three batches, and four to spare.
   assert.deepEqual(
     orders.map(({ batchesMax }) => batchesMax),
     [100, 7],

@@ -15,16 +15,16 @@ import { aheadMin, InFlight } from './in-flight.ts'
 
 const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
 
-/** A claimer whose calls end when a test says so; until then what it took stays in hand. */
+/** A claimer whose calls end when a test says so; until then its executions stay in flight. */
 async function setup({ capacity = 800, mayStart = true, isIsolated = false, routes = [serverRoute] } = {}) {
   const world = createVirtualWorld()
   const { store, ...ports } = createMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const real = ports.queue
-  /** But for the short look that comes first. */
+  /** Orders of claims, without the claim of singles that comes first. */
   const orders: ClaimOrder[] = []
-  /** The queue as the worker reaches it; a test may put its own in the place of a method. */
+  /** The queue as the worker reaches it; a test may replace a method. */
   const link: Queue = {
     waiting: (...args) => real.waiting(...args),
     async claim(order) {
@@ -84,7 +84,7 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
     setWorker(id: string | null) {
       workerId = id
     },
-    /** Ends calls, and takes what ended out of the hand. */
+    /** Ends calls, and drops the ended executions from flight. */
     async endSome(isChosen: () => boolean = () => true): Promise<HeldExecution[]> {
       const ended = [...ends.keys()].filter(isChosen)
       for (const held of ended) {
@@ -97,7 +97,7 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
       return ended
     },
     ids: () => [...inFlight.executions()].map(({ executionId }) => executionId).toSorted(),
-    /** Executions that wait for this host, as when it was full. */
+    /** Executions that wait for this host in the store, as when it was full. */
     async waitForHost(host: string, count: number): Promise<void> {
       const helper = await scenario.addWorker()
       const lane = 'a lane of its own'
@@ -108,7 +108,7 @@ async function setup({ capacity = 800, mayStart = true, isIsolated = false, rout
   }
 }
 
-test('what is claimed is in hand and starts; then there is nothing more', async () => {
+test('claimed executions are in flight and start, and the next claim finds nothing', async () => {
   const { claimer, createJobs, hosts, fireBatch, ids, started } = await setup()
   const { executionIds } = await fireBatch(await createJobs(5, hosts(5)), 0)
   assert.equal(await claimer.claimOnce(), 'more')
@@ -126,7 +126,7 @@ test('a full worker claims nothing', async () => {
   assert.equal(orders.length, 1)
 })
 
-test('a worker that has places for lanes and hosts together fills each place once', async () => {
+test('a worker divides its room among lanes and hosts and fills it once', async () => {
   const { claimer, createJobs, hosts, fireBatch, waitForHost, inFlight } = await setup({ capacity: 16 })
   for (const host of ['a.example', 'b.example', 'c.example']) await waitForHost(host, 5)
   await fireBatch(await createJobs(20, hosts(20)), 0)
@@ -134,7 +134,7 @@ test('a worker that has places for lanes and hosts together fills each place onc
   assert(inFlight.size <= 16, `${inFlight.size} in flight`)
 })
 
-test('the capacity is never exceeded, whatever waits in lanes and for hosts', async () => {
+test('the capacity is never exceeded, however much waits in lanes and for hosts', async () => {
   const random = new SeededRandom(5)
   const draw = (below: number) => Math.floor(random.next() * below)
   const s = await setup({ capacity: 40 })
@@ -151,14 +151,14 @@ test('the capacity is never exceeded, whatever waits in lanes and for hosts', as
   }
 })
 
-test('no more is claimed ahead of what can start than a bounded number', async () => {
+test('the number of executions that are claimed ahead of their start is bounded', async () => {
   const { claimer, createJobs, fireBatch, inFlight } = await setup({ capacity: 20_000, mayStart: false })
   for (let batch = 0; batch < 7; batch++) await fireBatch(await createJobs(100), 0)
   while ((await claimer.claimOnce()) === 'more');
   assert.equal(inFlight.queued, aheadMin)
 })
 
-test('what waits for a host is claimed as far as the host has room', async () => {
+test('executions that wait for a host are claimed as far as the host has room', async () => {
   const { claimer, waitForHost, inFlight, orders } = await setup({ capacity: 32 })
   await waitForHost('a.example', 10)
   await claimer.claimOnce()
@@ -168,7 +168,7 @@ test('what waits for a host is claimed as far as the host has room', async () =>
   assert.equal(orders.length, 1, 'a full host is not asked for')
 })
 
-test('a worker that what it runs may kill asks for one suspect, and for none while it has one', async () => {
+test('an isolated worker claims one suspect, and none while one is in flight', async () => {
   const { claimer, orders, waitForHost, inFlight, endSome } = await setup({ isIsolated: true })
   await waitForHost(suspectHost, 3)
   for (let suspects = 1; suspects <= 3; suspects++) {
@@ -182,7 +182,7 @@ test('a worker that what it runs may kill asks for one suspect, and for none whi
   assert.equal(orders.length, 3)
 })
 
-test('for one that makes calls it is a host like any other', async () => {
+test('for a worker that makes calls the suspect host is a host like any other', async () => {
   const { claimer, orders, waitForHost, inFlight } = await setup({ capacity: 16 })
   await waitForHost(suspectHost, 3)
   await claimer.claimOnce()
@@ -190,7 +190,7 @@ test('for one that makes calls it is a host like any other', async () => {
   assert.deepEqual([inFlight.size, inFlight.suspects], [2, 0])
 })
 
-test('a worker claims from its routes, and without one from none', async () => {
+test('a worker claims from its routes, and nothing without one', async () => {
   const { claimer, createJobs, fireBatch, ids, orders } = await setup({ routes: ['a', 'b'] })
   const jobs = await createJobs(3)
   await fireBatch([jobs[0]!], 0, { route: 'server' })
@@ -207,7 +207,7 @@ test('a worker claims from its routes, and without one from none', async () => {
   assert.equal(idle.orders.length, 0)
 })
 
-test('what cannot be signed is not taken, and handed back before the next claim', async () => {
+test('executions that cannot be signed are not put in flight, and are released before the next claim', async () => {
   const { claimer, createJobs, fireBatch, ids, store, secrets } = await setup()
   const { executionIds } = await fireBatch(await createJobs(1), 0)
   const signingKeys = secrets.signingKeys.bind(secrets)
@@ -220,7 +220,7 @@ test('what cannot be signed is not taken, and handed back before the next claim'
   assert.equal(store.live.get(executionIds[0]!)!.attempt, 1, 'no attempt was spent')
 })
 
-test('what is claimed together starts by rank, batches and single ones alike', async () => {
+test('executions of one claim start by rank, batches and single ones alike', async () => {
   const { claimer, createJobs, createJob, fireBatch, trigger, world, started } = await setup()
   await fireBatch(await createJobs(2, () => ({ priority: 9 })), 0, { priority: 9 })
   await world.advance(1_000)
@@ -237,7 +237,7 @@ test('what is claimed together starts by rank, batches and single ones alike', a
 })
 
 for (const singles of [true, false])
-  test(`a claim ${singles ? 'of singles ' : ''}whose answer was lost is handed back before the next one, and no attempt is spent`, async () => {
+  test(`a claim ${singles ? 'of singles ' : ''}whose answer was lost is released before the next one, and no attempt is spent`, async () => {
     const { claimer, createJobs, createJob, trigger, fireBatch, link, real, ids, inFlight } = await setup()
     const { executionIds } = await fireBatch(await createJobs(3), 0)
     const triggered = await trigger(await createJob())
@@ -255,7 +255,7 @@ for (const singles of [true, false])
     for (const { attempt } of inFlight.executions()) assert.equal(attempt, 1)
   })
 
-test('what is in hand is not handed back with it', async () => {
+test('a release of unknown claims keeps the executions in flight', async () => {
   const { claimer, createJobs, fireBatch, link, real, ids, store } = await setup()
   const first = await fireBatch(await createJobs(3), 0)
   await claimer.claimOnce()
@@ -264,14 +264,14 @@ test('what is in hand is not handed back with it', async () => {
     throw new Error('the database is away')
   }
   await assert.rejects(claimer.claimOnce(), /away/)
-  assert.deepEqual(ids(), first.executionIds.toSorted(), 'what cannot be run is not taken')
+  assert.deepEqual(ids(), first.executionIds.toSorted(), 'executions that cannot run are not put in flight')
   link.definitions = (keys) => real.definitions(keys)
   await claimer.claimOnce()
   assert.deepEqual(ids(), [...first.executionIds, ...second.executionIds].toSorted())
   assert.equal(store.batches.get(first.batchId)!.workerId !== null, true)
 })
 
-test('an uncertain claimer hands back first, and claims nothing while it cannot', async () => {
+test('a claimer with unknown claims releases them first, and claims nothing while it cannot', async () => {
   const { claimer, createJobs, fireBatch, link, real, orders } = await setup()
   await fireBatch(await createJobs(1), 0)
   claimer.noteUnknownClaim()
@@ -284,11 +284,11 @@ test('an uncertain claimer hands back first, and claims nothing while it cannot'
   assert.equal(await claimer.claimOnce(), 'more')
 })
 
-test('a noteUnknownClaim that comes while it claims or hands back is not forgotten', async () => {
+test('an unknown claim that is noted during a claim or a release is not forgotten', async () => {
   const { claimer, createJobs, fireBatch, link, real, inFlight, ids } = await setup()
   const first = await fireBatch(await createJobs(2), 0)
   await claimer.claimOnce()
-  /** As a worker that gives up everything in hand. */
+  /** As a worker that abandons everything in flight. */
   const abandon = () => {
     inFlight.abandon()
     claimer.noteUnknownClaim()
@@ -315,7 +315,7 @@ test('a noteUnknownClaim that comes while it claims or hands back is not forgott
   assert.deepEqual(ids(), [...first.executionIds, ...second.executionIds].toSorted())
 })
 
-test('after a time without a lease it asks for nothing that it does not know of, once', async () => {
+test('after a time without a lease a claimer releases unknown claims once', async () => {
   const { claimer, createJobs, fireBatch, link, real, ids, setWorker, addWorker } = await setup()
   const workerId = await addWorker()
   setWorker(workerId)
@@ -326,7 +326,7 @@ test('after a time without a lease it asks for nothing that it does not know of,
   }
   const { executionIds } = await fireBatch(await createJobs(2), 0)
   await claimer.claimOnce()
-  // A claim of ours that the store got to only after its answer had been given up.
+  // A claim that the store carried out only after its answer had been given up.
   const late = await fireBatch(await createJobs(2), 1)
   const lanes = [{ lane: 'shared', count: 10 }]
   await real.claim({ workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 10 })
@@ -341,7 +341,7 @@ test('after a time without a lease it asks for nothing that it does not know of,
   assert.deepEqual([ids(), returns], [[...executionIds, ...late.executionIds].toSorted(), 1])
 })
 
-test('a claim that the store gets to long after it was given up is handed back, and runs', async () => {
+test('a claim that the store carries out long after it was given up is released, and its execution runs', async () => {
   const { claimer, createJobs, fireBatch, real, ids, world, setWorker, addWorker } = await setup()
   const workerId = await addWorker()
   setWorker(workerId)
@@ -354,7 +354,7 @@ test('a claim that the store gets to long after it was given up is handed back, 
   assert.deepEqual(ids(), executionIds.toSorted())
 })
 
-test('without a lease nothing is claimed, and what was claimed under a lease that is gone is not taken', async () => {
+test('without a lease nothing is claimed, and a claim under a lease that is gone is not put in flight', async () => {
   const { claimer, createJobs, fireBatch, link, real, inFlight, orders, setWorker, addWorker } = await setup()
   await fireBatch(await createJobs(2), 0)
   const other = await addWorker()
@@ -369,7 +369,7 @@ test('without a lease nothing is claimed, and what was claimed under a lease tha
   assert.equal(orders.length, 1)
 })
 
-test('a trigger brings its own payload, also one of null', async () => {
+test('a trigger brings its own payload, also null', async () => {
   const { claimer, createJob, trigger, inFlight } = await setup()
   const bodies = new Map<string, string | null>([
     [await trigger(await createJob(), { payloadOverride: { a: 1 } }), '{"a":1}'],

@@ -3,7 +3,7 @@ import test from 'node:test'
 import type { Definition, DefinitionKey } from '../ports/queue.ts'
 import { Definitions } from './definitions.ts'
 
-/** A store that has every version of every job, its payload of so many characters. */
+/** A store that has every version of every job, with a payload of this many characters. */
 function setup(payloadLength = 10) {
   const asked: DefinitionKey[][] = []
   const queue = {
@@ -28,7 +28,7 @@ function setup(payloadLength = 10) {
 
 const key = (jobId: string, version = 1): DefinitionKey => ({ jobId, version })
 
-test('what is missing is fetched in one go, each once', async () => {
+test('missing definitions are fetched in one query, each once', async () => {
   const { asked, definitions } = setup()
   await definitions.load([key('a'), key('b'), key('a'), key('a', 2)])
   assert.deepEqual(asked, [[key('a'), key('b'), key('a', 2)]])
@@ -38,7 +38,7 @@ test('what is missing is fetched in one go, each once', async () => {
   assert.deepEqual(urls, ['https://example.com/a/1', 'https://example.com/a/2'])
 })
 
-test('what is there is not fetched again', async () => {
+test('known definitions are not fetched again', async () => {
   const { asked, definitions } = setup()
   await definitions.load([key('a')])
   await definitions.load([key('a')])
@@ -48,12 +48,12 @@ test('what is there is not fetched again', async () => {
   assert.equal(asked.length, 2)
 })
 
-test('what was not loaded is not there', () => {
+test('a definition that was not loaded is undefined', () => {
   assert.equal(setup().definitions.get('a', 1), undefined)
 })
 
-test('beyond 64 MB those go that were not used for long', async () => {
-  // Each counts about 10 MB.
+test('beyond 64 MB the least recently used definitions are dropped', async () => {
+  // Each definition counts about 10 MB.
   const { asked, definitions } = setup(5_000_000)
   const all = ['a', 'b', 'c', 'd', 'e', 'f', 'g']
   for (const jobId of all) await definitions.load([key(jobId)])

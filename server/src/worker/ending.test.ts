@@ -9,15 +9,15 @@ import type { Prepared } from './prepare.ts'
 const startedAt = epochMs(1_000)
 const end = { outcome: 'succeeded' } as AttemptEnd
 
-test('one that has ended says how; one that its target has taken, until when', () => {
+test('an ended execution reports its end, and an awaited one its deadline', () => {
   const deadline = epochMs(9_000)
-  const taken = makeLocalExecution({ startedAt, awaitingUntil: deadline }).held
-  assert.deepEqual(endingOf(taken), { kind: 'awaiting', startedAt, deadline })
+  const accepted = makeLocalExecution({ startedAt, awaitingUntil: deadline }).held
+  assert.deepEqual(endingOf(accepted), { kind: 'awaiting', startedAt, deadline })
   const forced = makeLocalExecution({ startedAt, end, awaitingUntil: deadline }).held
-  assert.deepEqual(endingOf(forced), { kind: 'ended', end }, 'what was ended by force has ended')
+  assert.deepEqual(endingOf(forced), { kind: 'ended', end }, 'an execution that was ended by force has ended')
 })
 
-test('one that was not started waits for its host, if it has one', () => {
+test('an execution that was not started waits for its host, if it has one', () => {
   const { held } = makeLocalExecution()
   const called = makeLocalExecution({ prepared: { host: 'a.example' } as Prepared }).held
   assert.deepEqual(endingUnstarted(held), { kind: 'unstarted', host: null })
@@ -25,13 +25,13 @@ test('one that was not started waits for its host, if it has one', () => {
   assert.deepEqual(endingOf(called), { kind: 'unstarted', host: null }, 'not for its host')
 })
 
-test('a suspect that was not started stays one', () => {
+test('a suspect that was not started stays a suspect', () => {
   const { held } = makeLocalExecution({ isSuspect: true })
   assert.deepEqual(endingUnstarted(held), { kind: 'unstarted', host: 'suspect' })
   assert.deepEqual(endingOf(held), { kind: 'unstarted', host: 'suspect' })
 })
 
-test('maintenance looks after one that leaves its batch a minute after its time', () => {
+test('the deadline of an execution that leaves its batch is a minute after its time', () => {
   const { held } = makeLocalExecution({ startedAt }, { timeout_seconds: 10 })
   assert.deepEqual(runningOf(held), { kind: 'running', startedAt, deadline: 71_000 })
 })

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { accepted, setupWorker } from '../../test/worker-scene.ts'
 import type { NewJob } from '../ports/jobs.ts'
 
-/** A worker that has a batch in hand: for each answer an execution at a host of its own. */
+/** A worker with a batch in flight: for each answer an execution with its own host. */
 async function setup(t: test.TestContext, answers: readonly Parameters<Scene['createCalled']>[0][]) {
   const scene = await setupWorker(t)
   const worker = await scene.start()
@@ -19,8 +19,8 @@ async function setup(t: test.TestContext, answers: readonly Parameters<Scene['cr
     ...scene,
     ...{ worker, jobs, executionIds },
     /** The target gives a sign of life: the execution leaves its batch. */
-    note: (executionId: string) => scene.ports.attempts.note([{ ...mark(executionId), alive: true }]),
-    /** The target says by itself how it ended. */
+    beat: (executionId: string) => scene.ports.attempts.note([{ ...mark(executionId), alive: true }]),
+    /** The target reports the end by itself. */
     complete: (executionId: string) =>
       scene.ports.attempts.report([
         { ...mark(executionId), ending: scene.succeeded({ preview: 'by token' }) },
@@ -29,13 +29,13 @@ async function setup(t: test.TestContext, answers: readonly Parameters<Scene['cr
 }
 type Scene = Awaited<ReturnType<typeof setupWorker>>
 
-test('a batch of which one place left: each execution is recorded and told of once', async (t) => {
-  const { executionIds, note, turn, worker, statusOf, attemptsOf, finishedIds, refused } = await setup(t, [
+test('when one execution has left its batch, each execution is recorded and emitted once', async (t) => {
+  const { executionIds, beat, turn, worker, statusOf, attemptsOf, finishedIds, refused } = await setup(t, [
     {},
     {},
     {},
   ])
-  await note(executionIds[1]!)
+  await beat(executionIds[1]!)
   await turn(worker)
   for (const executionId of executionIds) {
     assert.equal(await statusOf(executionId), 'SUCCEEDED')
@@ -45,12 +45,12 @@ test('a batch of which one place left: each execution is recorded and told of on
   assert.equal(worker.isIdle, true)
 })
 
-test('a batch that all have left: each is recorded and told of once', async (t) => {
-  const { executionIds, note, turn, worker, attemptsOf, finishedIds, refused } = await setup(t, [
+test('when all executions have left their batch, each is recorded and emitted once', async (t) => {
+  const { executionIds, beat, turn, worker, attemptsOf, finishedIds, refused } = await setup(t, [
     {},
     { status: 404 },
   ])
-  for (const executionId of executionIds) await note(executionId)
+  for (const executionId of executionIds) await beat(executionId)
   await turn(worker)
   assert.deepEqual(executionIds.map(attemptsOf), [[[1, 'succeeded']], [[1, 'failed']]])
   assert.deepEqual([finishedIds(), refused], [executionIds.toSorted(), []])
@@ -58,11 +58,11 @@ test('a batch that all have left: each is recorded and told of once', async (t) 
 })
 
 for (const answers of [1, 2, 3]) {
-  test(`so it is when ${answers} answers to its writes are lost`, async (t) => {
+  test(`executions that left their batch are recorded and emitted once when ${answers} answers to its writes are lost`, async (t) => {
     const s = await setup(t, [{}, { status: 500 }, {}, { afterMs: 250 }])
-    const { executionIds, note, turn, pass, worker, attemptsOf, finishedIds, refused } = s
-    await note(executionIds[1]!)
-    await note(executionIds[3]!)
+    const { executionIds, beat, turn, pass, worker, attemptsOf, finishedIds, refused } = s
+    await beat(executionIds[1]!)
+    await beat(executionIds[3]!)
     s.lost.answers = answers
     await pass(worker, 200)
     await turn(worker)
@@ -77,10 +77,10 @@ for (const answers of [1, 2, 3]) {
   })
 }
 
-test('one that had left while it ran goes on and is recorded when it ends', async (t) => {
+test('an execution that left its batch while it ran goes on and is recorded when it ends', async (t) => {
   const s = await setup(t, [{ afterMs: 5_000 }, {}])
   const [slow] = s.executionIds
-  await s.note(slow!)
+  await s.beat(slow!)
   await s.pass(s.worker, 300)
   assert.equal(await s.statusOf(slow!), 'RUNNING')
   await s.pass(s.worker, 5_000)
@@ -89,7 +89,7 @@ test('one that had left while it ran goes on and is recorded when it ends', asyn
 })
 
 for (const others of [0, 1]) {
-  test(`a target that ends it by itself while the call runs has the word, with ${others} others`, async (t) => {
+  test(`a target that reports the end while the call runs decides the outcome, with ${others} others in the batch`, async (t) => {
     const s = await setup(t, [
       { afterMs: 5_000, body: 'by answer' },
       ...Array.from({ length: others }, () => ({})),
@@ -99,17 +99,17 @@ for (const others of [0, 1]) {
     await s.pass(s.worker, 6_000)
     const { status, attempts } = await s.view(done!)
     assert.deepEqual([status, attempts.length, attempts[0]!.preview], ['SUCCEEDED', 1, 'by token'])
-    assert.equal(attempts[0]!.workerId, s.worker.lease.workerId, 'it held it')
+    assert.equal(attempts[0]!.workerId, s.worker.lease.workerId, 'this worker held it')
     assert.deepEqual(
       [s.finishedIds(), s.refused],
       [s.executionIds.slice(1), []],
-      'who recorded it has told of it',
+      'the API has emitted its end',
     )
     assert.equal(s.worker.isIdle, true)
   })
 }
 
-test('one that waits for its host and has left its batch goes back', async (t) => {
+test('an execution that waits for its host and has left its batch goes back', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.start({}, { capacity: 8 })
   const job = await s.createCalled({ afterMs: 60_000 })
@@ -127,7 +127,7 @@ test('one that waits for its host and has left its batch goes back', async (t) =
   assert.deepEqual([s.finishedIds(), s.refused, worker.inFlight.size], [[], [], 1])
 })
 
-test('a target that takes it has it: it is nobody’s until it ends, and the worker has room again', async (t) => {
+test('an accepted execution belongs to its target until it ends, and the worker has room again', async (t) => {
   const s = await setup(t, [{ ...accepted, afterMs: 50 }, {}])
   const [awaited] = s.executionIds
   await s.pass(s.worker, 100)
@@ -139,7 +139,7 @@ test('a target that takes it has it: it is nobody’s until it ends, and the wor
   assert.deepEqual(s.attemptsOf(awaited!), [[1, 'succeeded']])
 })
 
-test('so it is of one that is a row of its own', async (t) => {
+test('an accepted execution with its own row belongs to its target until it ends', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.start()
   const executionId = await s.trigger(await s.createCalled({ ...accepted, afterMs: 50 }))
@@ -147,10 +147,10 @@ test('so it is of one that is a row of its own', async (t) => {
   await s.pass(worker, 100)
   assert.equal(s.store.live.get(executionId)!.state, 'awaiting')
   assert.deepEqual([s.finishedIds(), s.refused, worker.isIdle], [[], [], true])
-  assert.deepEqual(s.after, [{ retries: false, handedBack: false }], 'nobody else is to take it')
+  assert.deepEqual(s.after, [{ retries: false, handedBack: false }], 'no other worker is to claim it')
 })
 
-test('a completion that comes before the worker has written that it is awaited is the end of it', async (t) => {
+test('a completion that comes before the worker has written that the execution is awaited is its end', async (t) => {
   const s = await setup(t, [{ ...accepted, afterMs: 50 }, { afterMs: 100 }])
   const [awaited] = s.executionIds
   await s.world.advance(60)
@@ -163,7 +163,7 @@ test('a completion that comes before the worker has written that it is awaited i
 })
 
 for (const kind of ['batch', 'live'] as const) {
-  test(`an answer that is lost to what is awaited changes nothing: ${kind}`, async (t) => {
+  test(`a lost answer to the write of an awaited execution changes nothing: ${kind}`, async (t) => {
     const s = await setupWorker(t)
     const worker = await s.start()
     const job = await s.createCalled(accepted)
@@ -175,7 +175,7 @@ for (const kind of ['batch', 'live'] as const) {
   })
 }
 
-test('what was reclaimed before it could be awaited is refused, and runs again', async (t) => {
+test('an execution that was reclaimed before it could be awaited is refused, and runs again', async (t) => {
   const s = await setup(t, [{ ...accepted, afterMs: 50 }])
   const [lease] = await s.maintenance.watch()
   await s.world.advance(60)

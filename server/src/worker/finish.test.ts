@@ -19,7 +19,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const real = ports.queue
   const writes: { method: Method; executions: number }[] = []
-  /** What happens to the next writes, in turn. */
+  /** The fates of the next writes, in turn. */
   const faults: ('before' | 'after')[] = []
   async function call<T>(method: Method, executions: number, write: () => Promise<T>): Promise<T> {
     const fault = faults.shift()
@@ -53,14 +53,14 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
     { labels: [], capacity, outageMs: 300_000 },
   )
   await worker.lease.beat()
-  const told: string[] = []
+  const emitted: string[] = []
   const refused: string[] = []
   for (const subscription of [
-    attemptFinished.subscribe(({ executionId }) => void told.push(executionId)),
+    attemptFinished.subscribe(({ executionId }) => void emitted.push(executionId)),
     attemptRefused.subscribe(({ executionId }) => void refused.push(executionId)),
   ])
     t.after(() => subscription[Symbol.dispose]())
-  /** A job at a host of its own, which answers so late. */
+  /** A job with its own host, which answers after a time. */
   function createJob(afterMs = 0, { status = 200, host = '' } = {}): Promise<NewJob> {
     const name = host === '' ? `host-${world.ids.next()}` : host
     const url = `https://${name}.example`
@@ -69,7 +69,7 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
       execution: { type: 'http', callback_url: `${url}/`, method: 'POST', headers: {}, timeout_seconds: 30 },
     })
   }
-  /** Fires one slot of each into one batch and claims it. */
+  /** Fires one slot of each job into one batch and claims it. */
   async function addBatch(jobs: readonly NewJob[]): Promise<string[]> {
     const { executionIds } = await scenario.fireBatch(jobs, 0)
     await worker.claim()
@@ -78,9 +78,9 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
   const attemptsOf = (executionId: string) => store.log.of(executionId)
   return {
     ...scenario,
-    ...{ world, store, worker, writes, faults, finished, told, refused, attemptsOf, addBatch },
+    ...{ world, store, worker, writes, faults, finished, emitted, refused, attemptsOf, addBatch },
     createJob,
-    /** Time goes on; what is due is looked after, nothing is written. */
+    /** Time goes on and batches expire; nothing is written. */
     async pass(ms: number) {
       await world.advance(ms)
       await worker.expireBatches()
@@ -100,13 +100,13 @@ async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } =
 }
 
 test('a batch that ends within 200 ms is one write', async (t) => {
-  const { createJob, addBatch, pass, finishAll, writes, statusOf, told, finished, worker } = await setup(t)
+  const { createJob, addBatch, pass, finishAll, writes, statusOf, emitted, finished, worker } = await setup(t)
   const executionIds = await addBatch([await createJob(10), await createJob(150), await createJob(199)])
   await pass(199)
   await finishAll()
   assert.deepEqual(writes, [{ method: 'finishBatches', executions: 3 }])
   for (const executionId of executionIds) assert.equal(await statusOf(executionId), 'SUCCEEDED')
-  assert.deepEqual(told.toSorted(), executionIds.toSorted())
+  assert.deepEqual(emitted.toSorted(), executionIds.toSorted())
   assert.deepEqual(finished, [{ retries: false, handedBack: false }])
   assert.equal(worker.isIdle, true)
 })
@@ -122,9 +122,9 @@ test('nothing of a batch is written before it has ended or is 200 ms old', async
   assert.deepEqual(writes, [{ method: 'finishBatches', executions: 2 }])
 })
 
-test('after 200 ms what has ended is recorded, what runs goes on alone, what waits goes back', async (t) => {
+test('after 200 ms ended executions are recorded, running ones go on alone, queued ones go back', async (t) => {
   const s = await setup(t, { capacity: 8 })
-  const { createJob, addBatch, pass, finishAll, view, writes, store, told, finished } = s
+  const { createJob, addBatch, pass, finishAll, view, writes, store, emitted, finished } = s
   // One call at a time to one host.
   const jobs = [
     await createJob(0),
@@ -141,7 +141,7 @@ test('after 200 ms what has ended is recorded, what runs goes on alone, what wai
   assert.deepEqual({ status, attempt }, { status: 'PENDING', attempt: 0 })
   assert.equal(store.live.get(unstarted!)!.host, 'slow.example', 'it waits for its host')
   assert.deepEqual(finished, [{ retries: false, handedBack: true }])
-  assert.deepEqual(told, [ended])
+  assert.deepEqual(emitted, [ended])
   await pass(5_000)
   await finishAll()
   const { attempts } = await view(running!)
@@ -153,7 +153,7 @@ test('after 200 ms what has ended is recorded, what runs goes on alone, what wai
   assert.equal(s.worker.isIdle, true)
 })
 
-test('the result of one that left its batch waits for the batch to be written', async (t) => {
+test('the result of an execution that left its batch waits for the batch to be written', async (t) => {
   const { createJob, addBatch, pass, finishAll, faults, writes, refused, statusOf } = await setup(t)
   const [quick, slow] = await addBatch([await createJob(0), await createJob(300)])
   await pass(200)
@@ -168,8 +168,8 @@ test('the result of one that left its batch waits for the batch to be written', 
   assert.deepEqual([await statusOf(quick!), await statusOf(slow!)], ['SUCCEEDED', 'SUCCEEDED'])
 })
 
-test('so it does when there are more batches than go into one write', async (t) => {
-  const { createJob, fireBatch, worker, pass, finishAll, writes, refused, attemptsOf, told } = await setup(
+test('the result of an execution that left its batch waits also when there are more batches than go into one write', async (t) => {
+  const { createJob, fireBatch, worker, pass, finishAll, writes, refused, attemptsOf, emitted } = await setup(
     t,
     {
       capacity: 20_000,
@@ -183,7 +183,7 @@ test('so it does when there are more batches than go into one write', async (t) 
     for (let i = 0; i < 100; i++) members.push(await createJob(afterMs, { host: `host-${afterMs}` }))
     executionIds.push(...(await fireBatch(members, 0)).executionIds)
   }
-  // Ahead of what runs only 500 are claimed; here all start at once.
+  // Only 500 are claimed ahead of their start; here all start at once.
   while ((await worker.claim()) === 'more');
   assert.equal(worker.inFlight.size, 2_100)
   await pass(200)
@@ -191,7 +191,7 @@ test('so it does when there are more batches than go into one write', async (t) 
   await finishAll()
   assert.deepEqual(refused, [])
   for (const executionId of executionIds) assert.equal(attemptsOf(executionId).length, 1)
-  assert.equal(told.length, 2_100)
+  assert.equal(emitted.length, 2_100)
   assert.equal(writes[0]!.executions, 2_000, 'a write is bounded')
   assert.equal(worker.isIdle, true)
 })
@@ -219,7 +219,7 @@ for (const method of methods) {
       const statuses = await Promise.all(executionIds.map((executionId) => s.statusOf(executionId)))
       assert.deepEqual(statuses, ['SUCCEEDED', 'RETRYING', 'FAILED'])
       for (const executionId of executionIds) assert.equal(s.attemptsOf(executionId).length, 1)
-      assert.deepEqual(s.told.toSorted(), executionIds.toSorted(), 'each is told once')
+      assert.deepEqual(s.emitted.toSorted(), executionIds.toSorted(), 'each end is emitted once')
       assert.deepEqual(s.refused, [])
       assert.equal(s.finished.at(-1)!.retries, true)
       assert.equal(s.worker.isIdle, true)
@@ -228,7 +228,7 @@ for (const method of methods) {
   }
 }
 
-test('one that left its batch by a write whose answer was lost goes on, and its result is recorded', async (t) => {
+test('an execution that left its batch by a write whose answer was lost goes on, and its result is recorded', async (t) => {
   const { createJob, addBatch, pass, finishAll, faults, refused, view } = await setup(t)
   const [slow] = await addBatch([await createJob(5_000), await createJob(0)])
   await pass(200)
@@ -241,7 +241,7 @@ test('one that left its batch by a write whose answer was lost goes on, and its 
   assert.deepEqual([status, attempts.length, refused], ['SUCCEEDED', 1, []])
 })
 
-test('one that goes back by a write whose answer was lost goes back once', async (t) => {
+test('an execution that goes back by a write whose answer was lost goes back once', async (t) => {
   const { createJob, addBatch, pass, finishAll, faults, refused, view, worker } = await setup(t, {
     capacity: 8,
   })
@@ -255,9 +255,9 @@ test('one that goes back by a write whose answer was lost goes back once', async
   assert.equal(worker.inFlight.size, 1)
 })
 
-test('what was reclaimed from us meanwhile is refused: of a batch, and of one that runs alone', async (t) => {
+test('results of reclaimed executions are refused, in a batch and alone', async (t) => {
   const s = await setup(t)
-  const { createJob, addBatch, pass, finishAll, maintenance, refused, told, attemptsOf } = s
+  const { createJob, addBatch, pass, finishAll, maintenance, refused, emitted, attemptsOf } = s
   const [alone] = await addBatch([await createJob(300)])
   await pass(200)
   await finishAll()
@@ -267,7 +267,7 @@ test('what was reclaimed from us meanwhile is refused: of a batch, and of one th
   await pass(200)
   await finishAll()
   assert.deepEqual(refused.toSorted(), [alone!, ended!, running!].toSorted())
-  assert.deepEqual(told, [])
+  assert.deepEqual(emitted, [])
   for (const executionId of [alone!, ended!, running!])
     assert.deepEqual(
       attemptsOf(executionId).map(({ outcome }) => outcome),
@@ -277,25 +277,25 @@ test('what was reclaimed from us meanwhile is refused: of a batch, and of one th
   assert.equal(s.world.timers.pending, 0, 'the call that still ran was aborted')
 })
 
-test('a lease that is found lost while a write is under way: what it wrote is told or refused, once', async (t) => {
+test('when the lease is found lost while a write is under way, each result is emitted or refused, once', async (t) => {
   for (const isReclaimed of [true, false]) {
-    const { createJob, addBatch, pass, worker, maintenance, refused, told } = await setup(t)
+    const { createJob, addBatch, pass, worker, maintenance, refused, emitted } = await setup(t)
     const [executionId] = await addBatch([await createJob()])
     await pass(1)
     const [lease] = await maintenance.watch()
     if (isReclaimed) await maintenance.reclaim(lease!)
     const written = worker.finish()
-    // Its record is there by now, though nobody has heard of it.
+    // The result is recorded by now, though its answer has not come.
     if (!isReclaimed) await maintenance.reclaim(lease!)
     await worker.lease.beat()
     await written
     await worker.finish()
-    assert.deepEqual([refused, told], isReclaimed ? [[executionId], []] : [[], [executionId]])
+    assert.deepEqual([refused, emitted], isReclaimed ? [[executionId], []] : [[], [executionId]])
     assert.equal(worker.isIdle, true)
   }
 })
 
-test('delays are told from due to started, end to end from due to finished, for the first attempt', async (t) => {
+test('the delay of a first attempt is from due to started, and its end-to-end time from due to finished', async (t) => {
   const { createJob, addBatch, pass, finishAll, at, world } = await setup(t)
   const event = attemptFinished.next()
   const startedAt = world.clock.databaseNow()

@@ -55,7 +55,7 @@ test('a worker that was declared dead comes back under a new id', async () => {
   assert.notEqual(fresh!.workerId, old!.workerId)
 })
 
-test('a draining worker says so, a released one is gone', async () => {
+test('a draining worker shows that it drains, and a released one is gone', async () => {
   const { workers, lease } = setup()
   await lease.beat()
   await lease.drain()
@@ -65,7 +65,7 @@ test('a draining worker says so, a released one is gone', async () => {
   await lease.release()
 })
 
-test('a lease is fresh only while nobody can have declared it dead', async () => {
+test('a lease is fresh only while no other process can have declared it dead', async () => {
   const { world, workers, lease } = setup()
   assert.equal(lease.isFresh(), false)
   await lease.beat()

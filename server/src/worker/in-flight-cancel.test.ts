@@ -5,7 +5,7 @@ import { batchMsMax } from './in-flight.ts'
 
 const graceMs = 30_000
 
-test('one that is cancelled while it waits does not start, and is passed on without an end', async () => {
+test('an execution that is cancelled while it waits does not start, and is passed on without an end', async () => {
   const { inFlight, started, addLive, end, endedLive } = setup()
   const executions = addLive('a', 6)
   inFlight.cancel(executions[4]!)
@@ -17,7 +17,7 @@ test('one that is cancelled while it waits does not start, and is passed on with
   assert.equal(inFlight.queued, 0)
 })
 
-test('one that is cancelled while it runs is aborted at once, and gives its place back when it has ended', async () => {
+test('an execution that is cancelled while it runs is aborted at once, and frees its host when it has ended', async () => {
   const { inFlight, running, started, addLive, end, endedLive } = setup()
   const executions = addLive('a', 5)
   inFlight.cancel(executions[0]!)
@@ -29,7 +29,7 @@ test('one that is cancelled while it runs is aborted at once, and gives its plac
   assert.deepEqual(started, idsOf(executions))
 })
 
-test('the others of its batch go on, and the batch is passed on as one', async () => {
+test('the other executions of a cancelled one’s batch go on, and the batch is passed on as one', async () => {
   const { inFlight, addLive, addBatch, end, endedBatches } = setup()
   const full = addLive('full', 4)
   const batch = addBatch(['a', 'b', 'full', 'full'])
@@ -61,7 +61,7 @@ test('a batch of which all were cancelled before they started is passed on too',
   assert.deepEqual([endedBatches, inFlight.queued], [[idsOf(batch.executions)], 0])
 })
 
-test('to cancel it twice is to cancel it once', async () => {
+test('cancelling an execution twice has the effect of cancelling it once', async () => {
   const { inFlight, world, addLive, endedLive, end } = setup()
   const executions = addLive('a', 5)
   for (const held of [executions[0]!, executions[4]!]) {
@@ -77,7 +77,7 @@ test('to cancel it twice is to cancel it once', async () => {
   await end(executions[1]!)
 })
 
-test('what has ended or was let go stays as it is when it is cancelled', async () => {
+test('an execution that has ended or was dropped stays as it is when it is cancelled', async () => {
   const { inFlight, world, addLive, end, endedLive } = setup()
   const executions = addLive('a', 5)
   await end(executions[0]!)
@@ -90,7 +90,7 @@ test('what has ended or was let go stays as it is when it is cancelled', async (
   assert.equal(executions[0]!.end, ended)
 })
 
-test('a call that goes on although it was cancelled is ended by force, and what it says later is ignored', async () => {
+test('a cancelled call that goes on is ended by force, and its later end is ignored', async () => {
   const { inFlight, world, started, addLive, end, endedLive } = setup()
   const executions = addLive('a', 6)
   const stubborn = executions[0]!
@@ -115,7 +115,7 @@ test('a call that goes on although it was cancelled is ended by force, and what 
     retryAt: null,
     deadReason: null,
   })
-  assert.deepEqual(started, idsOf(executions.slice(0, 5)), 'its place at the host is free')
+  assert.deepEqual(started, idsOf(executions.slice(0, 5)), 'the host has room again')
   inFlight.drop(stubborn)
   await end(stubborn)
   assert.deepEqual(endedLive, idsOf([stubborn]))
@@ -126,7 +126,7 @@ test('a call that goes on although it was cancelled is ended by force, and what 
   assert.equal(inFlight.gate.size, 0)
 })
 
-test('how long a call may go on is an option, and one that nobody cancelled may go on', async () => {
+test('the grace of a cancelled call is an option, and a call that was not cancelled goes on', async () => {
   const { inFlight, world, addLive } = setup({ cancelGraceMs: 10 })
   const executions = addLive('a', 2)
   inFlight.cancel(executions[0]!)
@@ -138,7 +138,7 @@ test('how long a call may go on is an option, and one that nobody cancelled may 
   )
 })
 
-test('one that was given up after it was cancelled is not ended by force', async () => {
+test('a cancelled execution that was given up is not ended by force', async () => {
   const { inFlight, world, addLive, endedLive, end } = setup()
   const [held] = addLive('a', 1)
   inFlight.cancel(held!)

@@ -17,14 +17,14 @@ test('one host has at most an eighth of the capacity; the rest waits and goes on
   assert.equal(inFlight.queued, 0)
 })
 
-test('a host that is full does not hold up another', () => {
+test('a full host does not delay another', () => {
   const { started, addLive } = setup()
   addLive('full', 9)
   const [other] = addLive('other', 1)
   assert.equal(started.at(-1), other!.executionId)
 })
 
-test('what comes later does not overtake what waits for the same host', async () => {
+test('later executions do not overtake the ones that wait for the same host', async () => {
   const { started, addLive, end } = setup()
   const first = addLive('a', 5)
   const later = addLive('a', 1)
@@ -70,7 +70,7 @@ test('a single execution is passed on when it has ended', async () => {
   assert.deepEqual(endedLive, idsOf([executions[1]!]))
 })
 
-test('what has ended stays in hand until it is recorded', async () => {
+test('an ended execution stays in flight until it is recorded', async () => {
   const { inFlight, addBatch, end } = setup()
   const batch = addBatch(['a', 'b'], 'lane')
   for (const held of batch.executions) await end(held)
@@ -84,7 +84,7 @@ test('what has ended stays in hand until it is recorded', async () => {
   assert.equal(inFlight.inLane('lane'), 0, 'dropped once')
 })
 
-test('a batch is let go after 200 ms, not before, and not while it is on its way into the store', async () => {
+test('a batch expires after 200 ms, not before, and not while it is being written', async () => {
   const { inFlight, world, addBatch, end } = setup()
   const batch = addBatch(['a', 'b'])
   const ended = addBatch(['c'])
@@ -97,7 +97,7 @@ test('a batch is let go after 200 ms, not before, and not while it is on its way
   assert.deepEqual(inFlight.takeExpired(), { batches: [], waiting: [] })
 })
 
-test('a single execution that waits 200 ms for its host is let go, one that runs is not', async () => {
+test('a single execution that waits 200 ms for its host expires, and a running one does not', async () => {
   const { inFlight, world, started, addLive, end } = setup()
   const executions = addLive('a', 6)
   await world.advance(batchMsMax - 1)
@@ -106,11 +106,11 @@ test('a single execution that waits 200 ms for its host is let go, one that runs
   assert.deepEqual(idsOf(inFlight.takeExpired().waiting), idsOf(executions.slice(4)))
   assert.equal(inFlight.queued, 0)
   await end(executions[0]!)
-  assert.equal(started.length, 4, 'what was let go does not start any more')
+  assert.equal(started.length, 4, 'an expired execution does not start any more')
   assert.deepEqual(inFlight.takeExpired().waiting, [], 'and is let go once')
 })
 
-test('one that is taken out of its queue does not start, the others keep their order', async () => {
+test('an execution that is taken out of its queue does not start, and the others keep their order', async () => {
   const { inFlight, started, addLive, end } = setup()
   const executions = addLive('a', 7)
   inFlight.unqueue(executions[5]!)
@@ -120,7 +120,7 @@ test('one that is taken out of its queue does not start, the others keep their o
   assert.equal(inFlight.queued, 0)
 })
 
-test('without a lease that is known to hold nothing starts; with it all goes on', async () => {
+test('nothing starts while the lease is not known to hold, and everything goes on with it', async () => {
   const { inFlight, started, addLive, end, allowStarts } = setup()
   const before = addLive('a', 5)
   allowStarts(false)
@@ -135,7 +135,7 @@ test('without a lease that is known to hold nothing starts; with it all goes on'
   assert.equal(inFlight.queued, 0)
 })
 
-test('giving everything up aborts every call, and what they still say is heard by nobody', async () => {
+test('giving everything up aborts every call, and later ends of the calls are ignored', async () => {
   const { inFlight, world, running, started, addLive, addBatch, endedBatches, endedLive } = setup()
   const batch = addBatch(['a', 'b'], 'lane')
   addLive('c', 6)
@@ -148,7 +148,7 @@ test('giving everything up aborts every call, and what they still say is heard b
   for (const { end } of calls) end(aborted)
   await world.advance(0)
   assert.deepEqual([endedBatches, endedLive], [[], []])
-  assert.equal(started.length, startedBefore, 'what waited does not start')
+  assert.equal(started.length, startedBefore, 'queued executions do not start')
   assert.equal(batch.settling, false)
 })
 
@@ -164,7 +164,7 @@ test('calls that were given up still count at their host until they have ended',
   assert.deepEqual(started.slice(4), idsOf(later))
 })
 
-test('one that was lost while it ran is not passed on', async () => {
+test('an execution that was lost while it ran is not passed on', async () => {
   const { inFlight, addLive, end, endedLive } = setup()
   const executions = addLive('a', 1)
   inFlight.drop(executions[0]!)
@@ -172,7 +172,7 @@ test('one that was lost while it ran is not passed on', async () => {
   assert.deepEqual(endedLive, [])
 })
 
-test('how many ended lately is known for 200 to 400 ms', async () => {
+test('the count of recent endings is known for 200 to 400 ms', async () => {
   const { inFlight, world, addLive, end } = setup({ capacity: 800 })
   await world.advance(1_000)
   assert.equal(inFlight.measureEndedRecently(), 0)
@@ -184,7 +184,7 @@ test('how many ended lately is known for 200 to 400 ms', async () => {
   assert.equal(inFlight.measureEndedRecently(), 0)
 })
 
-test('what calls no host is not held back by the cap on one, but by the lease', async () => {
+test('an execution that calls no host is not delayed by the cap of a host, only by the lease', async () => {
   const { addLive, started, allowStarts, inFlight } = setup()
   allowStarts(false)
   addLive(noHost, 20)
@@ -196,7 +196,7 @@ test('what calls no host is not held back by the cap on one, but by the lease', 
   assert.equal(started.length, 25)
 })
 
-test('one that is not ours any more is aborted, or does not start', async () => {
+test('an execution that is not ours any more is aborted, or does not start', async () => {
   const { addLive, inFlight, running, endedLive, end } = setup()
   const [first, , , , waiting] = addLive('a', 5)
   inFlight.stop(waiting!)
@@ -206,10 +206,10 @@ test('one that is not ours any more is aborted, or does not start', async () => 
   assert.equal(first!.cancelledMs, null)
   await end(first!, aborted)
   inFlight.stop(first!)
-  assert.equal(endedLive.length, 2, 'what has ended stays')
+  assert.equal(endedLive.length, 2, 'an ended execution stays as it is')
 })
 
-test('what calls no host runs as far as there is room, and the rest follows in order', async () => {
+test('executions that call no host run as far as there is room, and the rest follows in order', async () => {
   const { inFlight, started, addLive, end } = setup({ capacity: 32, runningMax: 4 })
   const executions = addLive(noHost, 7)
   assert.deepEqual(started, idsOf(executions.slice(0, 4)))
@@ -220,7 +220,7 @@ test('what calls no host runs as far as there is room, and the rest follows in o
   assert.deepEqual(started, idsOf(executions))
 })
 
-test('as much is claimed ahead of what runs as ended of late, and nothing while nothing ends', async () => {
+test('as many executions are claimed ahead as ended recently, and none while none ends', async () => {
   const { inFlight, world, addLive, end } = setup({ capacity: 32, runningMax: 4 })
   assert.equal(inFlight.measureRoom(), 4)
   const executions = addLive(noHost, 4)
@@ -248,7 +248,7 @@ test('as many calls are claimed ahead as have ended in 200 ms before, up to a li
   assert.equal(inFlight.measureRoom(), aheadMax)
 })
 
-test('when something that was claimed ahead does not start in time, less is claimed ahead again', async () => {
+test('when an execution that was claimed ahead does not start in time, fewer are claimed ahead again', async () => {
   const { inFlight, world, addBatch, addLive, end } = setup({ capacity: 4_000 })
   const endFast = async () => {
     for (const held of addLive('fast', 500)) await end(held)
@@ -257,7 +257,7 @@ test('when something that was claimed ahead does not start in time, less is clai
   }
   await endFast()
   assert.equal(inFlight.measureRoom(), 500)
-  // One that still runs is only slow itself: others start.
+  // A running execution is only slow itself: others start.
   addBatch(['slow'])
   await world.advance(batchMsMax)
   assert.equal(inFlight.takeExpired().batches.length, 1)
@@ -273,7 +273,7 @@ test('when something that was claimed ahead does not start in time, less is clai
   assert.equal(inFlight.measureRoom(), aheadMin - inFlight.queued)
 })
 
-test('of a burst of calls some start in each turn, and whoever had no turn comes first in the next one', async () => {
+test('some calls of a burst start in each turn, and hosts that had no turn come first in the next one', async () => {
   const { inFlight, world, started, addLive } = setup({ capacity: 8 * 300, isPaced: true })
   const herd = addLive('herd', 200)
   const quiet = addLive('quiet', 2)
@@ -291,7 +291,7 @@ test('of a burst of calls some start in each turn, and whoever had no turn comes
   )
 })
 
-test('what runs here is not paced: it holds up nobody but itself', () => {
+test('executions that run on this machine are not paced by turns', () => {
   const { started, addLive } = setup({ capacity: 8 * 300, isPaced: true })
   addLive(noHost, 500)
   assert.equal(started.length, 500)

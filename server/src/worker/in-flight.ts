@@ -169,7 +169,7 @@ export class InFlight {
       queue.waiting().filter((held) => held.batch === null && held.claimedMs <= before),
     )
     for (const held of waiting) this.unqueue(held)
-    // The calls under way are not as fast as the ones before: so much is claimed ahead once, not again.
+    // The calls under way are not as fast as the ones before: as much as before is not claimed ahead again.
     if (waiting.length > 0 || batches.some(hasUnstarted)) this.#endings.forgetMost()
     return { batches, waiting }
   }

@@ -54,7 +54,7 @@ function setup({ held: changes, execution, retryPolicy, stopsAfterMs = 0 }: Give
   return { world, held, received, ended, abort, call, context, end, ran, startAt: world.clock.databaseNow() }
 }
 
-test('an executor gets what the job says, and what the attempt before left', () => {
+test('an executor gets the parameters of the job and the checkpoint of the attempt before', () => {
   const { call } = setup({
     held: { attempt: 2, checkpoint: { value: { row: 7 } } },
     execution: { payload: { a: 1 }, args: ['x'] },
@@ -71,7 +71,7 @@ test('an executor gets what the job says, and what the attempt before left', () 
   assert.match(executionId, /^execution/)
 })
 
-test('an executor gets the results of what its execution runs after: JSON as such, else the text', () => {
+test('an executor gets the results of parents: JSON as such, else the text', () => {
   const parent = { jobKey: 'k', executionId: 'e', status: 'SUCCEEDED' } as const
   const { call } = setup({
     held: {
@@ -91,7 +91,7 @@ test('an executor gets the results of what its execution runs after: JSON as suc
   ])
 })
 
-test('what is not there is absent: a checkpoint, a payload', () => {
+test('a missing checkpoint or payload is absent from the call', () => {
   const { call } = setup()
   assert.equal('checkpoint' in call, false)
   assert.equal(call.payload, null)
@@ -100,7 +100,7 @@ test('what is not there is absent: a checkpoint, a payload', () => {
   assert.equal(override.call.payload, '{"b":2}')
 })
 
-test('one that ends well succeeds, with its times', async () => {
+test('an attempt that ends well succeeds, with its times', async () => {
   const { world, end, ran, startAt, ended, held } = setup()
   await world.advance(400)
   end({ error: null, preview: 'done' })
@@ -136,14 +136,14 @@ for (const { name, word, retryAfter, deadReason } of [
   })
 }
 
-test('what the store cannot hold is replaced, and a message of any length is cut', async () => {
+test('characters that the store cannot hold are replaced, and a long message is cut', async () => {
   const { end, ran } = setup()
   end({ error: { type: 'HANDLER_ERROR', message: `\0${'x'.repeat(5_000)}` }, preview: 'a\ud800' })
   const { error, preview } = (await ran).end!
   assert.deepEqual([error!.message[0], error!.message.length, preview], ['\ufffd', 1_024, 'a\ufffd'])
 })
 
-test('when its time is over it is stopped, timed out and retried', async () => {
+test('an attempt whose time is over is stopped, timed out and retried', async () => {
   const { world, ran, context, startAt } = setup({ stopsAfterMs: 2_000 })
   await world.advance(29_999)
   assert.equal(context.signal.aborted, false)
@@ -157,7 +157,7 @@ test('when its time is over it is stopped, timed out and retried', async () => {
   assert.equal(world.timers.pending, 0)
 })
 
-test('its time is at most what all attempts together have left', async () => {
+test('the time of an attempt is at most the time that all attempts together have left', async () => {
   const totalDeadline = epochMs(Date.UTC(2026, 0, 1, 0, 0, 5))
   const { world, ran, call } = setup({ held: { totalDeadline } })
   assert.equal(call.timeoutMs, 5_000)
@@ -166,7 +166,7 @@ test('its time is at most what all attempts together have left', async () => {
   assert.deepEqual([end!.outcome, end!.deadReason], ['timed_out', 'TOTAL_TIMEOUT'])
 })
 
-test('one that was cancelled is stopped and ends as that, whatever it says then', async () => {
+test('a cancelled attempt is stopped and ends cancelled, whichever result comes then', async () => {
   const { world, held, abort, ran, context } = setup({ stopsAfterMs: 1_000 })
   await world.advance(400)
   held.cancelledMs = world.clock.monotonicMs()
@@ -177,7 +177,7 @@ test('one that was cancelled is stopped and ends as that, whatever it says then'
   assert.deepEqual([end!.outcome, end!.durationMs, end!.preview], ['cancelled', 1_400, null])
 })
 
-test('one that was cancelled shortly before its time was over is cancelled', async () => {
+test('an attempt that was cancelled shortly before its time was over ends cancelled', async () => {
   const { world, held, abort, ran } = setup({ stopsAfterMs: 10_000 })
   await world.advance(29_000)
   held.cancelledMs = world.clock.monotonicMs()
@@ -186,7 +186,7 @@ test('one that was cancelled shortly before its time was over is cancelled', asy
   assert.equal((await ran).end!.outcome, 'cancelled')
 })
 
-test('one that is not ours any more is stopped, and nobody says how it ended', async () => {
+test('an attempt that is not ours any more is stopped, and has no end', async () => {
   const { world, abort, ran, context } = setup()
   abort.abort()
   await world.advance(0)
@@ -195,7 +195,7 @@ test('one that is not ours any more is stopped, and nobody says how it ended', a
 })
 
 for (const why of ['timeout', 'cancel', 'loss'] as const) {
-  test(`one that does not stop is over after 30 s: ${why}`, async () => {
+  test(`an attempt that does not stop is over after 30 s: ${why}`, async () => {
     const { world, held, abort, ran, ended } = setup({ stopsAfterMs: null })
     if (why === 'cancel') held.cancelledMs = 0
     if (why === 'timeout') await world.advance(30_000)
@@ -210,7 +210,7 @@ for (const why of ['timeout', 'cancel', 'loss'] as const) {
   })
 }
 
-test('what it says on its way is passed on', () => {
+test('log lines and updates of a running attempt are passed on', () => {
   const { context, received } = setup()
   context.log('warn', 'slow')
   context.note({ progress: 0.5 })

@@ -6,7 +6,7 @@ import { createRouteFinder } from './find-routes.ts'
 
 const exited = { error: { type: 'EXIT_CODE', message: 'Exited with code 3' } } as const
 
-test('a worker of commands runs its own and leaves HTTP calls to others; it says what it runs', async (t) => {
+test('a worker of commands registers its executors, runs commands, and leaves HTTP calls to others', async (t) => {
   const { startShell, createCalled, createShell, fire, turn, runs, attemptsOf, statusOf, finished, workers } =
     await setupWorker(t)
   const worker = await startShell()
@@ -52,7 +52,7 @@ test('a worker of handlers claims from the routes of its handlers', async (t) =>
   assert.deepEqual([shown!.executors, shown!.handlers, shown!.labels], [['worker'], ['send'], ['eu']])
 })
 
-test('commands are not held back by the cap on one host', async (t) => {
+test('commands are not delayed by the cap of a host', async (t) => {
   const { startShell, createShell, fireBatch, turn, runs } = await setupWorker(t)
   const worker = await startShell({ capacity: 16 })
   const jobs = []
@@ -62,7 +62,7 @@ test('commands are not held back by the cap on one host', async (t) => {
   assert.equal(runs.length, 16)
 })
 
-test('what a command says is written every second: log, progress, checkpoint', async (t) => {
+test('the log, progress and checkpoint of a command are written every second', async (t) => {
   const { startShell, createShell, fire, turn, runs, view, ports } = await setupWorker(t)
   const worker = await startShell()
   const executionId = await fire(await createShell(), 0)
@@ -90,7 +90,7 @@ test('what a command says is written every second: log, progress, checkpoint', a
   assert.equal(worker.isIdle, true)
 })
 
-test('what it says last is written before its end: the next attempt starts from its checkpoint', async (t) => {
+test('the last updates of an attempt are written before its end, so the next attempt starts from its checkpoint', async (t) => {
   const { startShell, createShell, fire, turn, pass, runs, ports } = await setupWorker(t)
   const worker = await startShell()
   const executionId = await fire(await createShell(), 0)
@@ -106,7 +106,7 @@ test('what it says last is written before its end: the next attempt starts from 
   assert.equal((await ports.logs.read(query)).length, 1)
 })
 
-test('a log that cannot be written holds up no end', async (t) => {
+test('a log that cannot be written does not delay the end of an attempt', async (t) => {
   const s = await setupWorker(t)
   let away = true
   const logs = {
@@ -130,7 +130,7 @@ test('a log that cannot be written holds up no end', async (t) => {
   assert.equal((await s.ports.logs.read(query)).length, 1)
 })
 
-test('one that is cancelled is told to stop, and ends cancelled when it has, or after 30 s', async (t) => {
+test('a cancelled command is stopped, and ends cancelled when it has stopped, or after 30 s', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.startShell()
   const ids = (await s.fireBatch([await s.createShell(), await s.createShell()], 0)).executionIds
@@ -151,7 +151,7 @@ test('one that is cancelled is told to stop, and ends cancelled when it has, or 
   assert.equal(worker.inFlight.size, 0)
 })
 
-test('one that maintenance has ended because nothing was heard of it is stopped, and runs again', async (t) => {
+test('a command that maintenance has ended for its silence is stopped, and runs again', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.startShell()
   const job = await s.createShell({ heartbeat_timeout_seconds: 20, timeout_seconds: 600 })
@@ -179,7 +179,7 @@ test('one that maintenance has ended because nothing was heard of it is stopped,
   assert.deepEqual([s.attemptsOf(executionId), s.finished, s.refused], [[[1, 'failed']], [], []])
 })
 
-test('a note of one that is not ours any more stops it', async (t) => {
+test('an update of an execution that is not ours any more stops it', async (t) => {
   const s = await setupWorker(t)
   const worker = await s.startShell()
   const executionId = await s.fire(await s.createShell(), 0)
@@ -196,7 +196,7 @@ test('a note of one that is not ours any more stops it', async (t) => {
   assert.equal(worker.inFlight.size, 0)
 })
 
-test('a worker has one suspect in hand at a time; what is not suspected runs beside it', async (t) => {
+test('a worker has one suspect in flight at a time, and other executions run beside it', async (t) => {
   const s = await setupWorker(t)
   const dying = await s.startShell()
   const suspects = (
@@ -205,7 +205,7 @@ test('a worker has one suspect in hand at a time; what is not suspected runs bes
   await s.turn(dying)
   const [lease] = await s.maintenance.watch()
   await s.maintenance.reclaim(lease!)
-  // And with another: one loss makes no suspect.
+  // It is lost with another worker too: one loss makes no suspect.
   const lost = await s.addWorker()
   assert.equal((await s.claimOn(lost, ['shell'])).live.length, 3)
   await s.maintenance.reclaim({ workerId: lost, beats: 0 })
@@ -227,7 +227,7 @@ test('a worker has one suspect in hand at a time; what is not suspected runs bes
   for (const executionId of suspects) assert.equal(await s.statusOf(executionId), 'SUCCEEDED')
 })
 
-test('a worker that goes gives up what it runs, with what it said so far', async (t) => {
+test('a worker that stops gives up its running commands, with their updates so far', async (t) => {
   const { startShell, createShell, fire, turn, runs, statusOf, ports } = await setupWorker(t)
   const worker = await startShell()
   const executionId = await fire(await createShell(), 0)

@@ -11,7 +11,7 @@ import { Worker } from './worker.ts'
 
 const outageMs = 60_000
 
-/** Workers on one store. `run` does what their loops do. */
+/** Workers on one store. `run` calls the steps of their loops. */
 async function setup({ capacity = 800 } = {}) {
   const world = createVirtualWorld()
   const { store, ...ports } = createMemoryStore(world.clock)
@@ -98,7 +98,7 @@ async function setup({ capacity = 800 } = {}) {
   }
 }
 
-test('what is fired is called and recorded', async () => {
+test('fired executions are called and recorded', async () => {
   const { start, run, createJob, fire, view, sentFor } = await setup()
   const worker = await start()
   const executionId = await fire(await createJob({ body: 'done' }), 0)
@@ -134,7 +134,7 @@ test('a trigger is sent with the payload it was given', async () => {
   assert.equal(sentFor(executionId)[0]!.request.body, '{"a":[1]}')
 })
 
-test('a lost lease aborts the calls, and nothing that comes of them is recorded', async () => {
+test('a lost lease aborts the calls, and no result of them is recorded', async () => {
   const { start, run, createJob, fire, reclaim, outcomes, store } = await setup()
   const worker = await start()
   const alone = await fire(await createJob({ afterMs: 5_000 }), 0)
@@ -173,7 +173,7 @@ test('attempts lost with their workers spend no retry', async () => {
   )
 })
 
-test('without a beat for eight seconds nothing is claimed or started, and with one it goes on', async () => {
+test('without a beat for eight seconds nothing is claimed or started, and after a beat the worker goes on', async () => {
   const { start, createJob, fire, world, sentFor } = await setup()
   const worker = await start()
   await world.advance(8_000)
@@ -192,13 +192,13 @@ test('results wait out an outage; calls are given up when it lasts longer than a
   await run([worker], 250)
   const running = await fire(await createJob({ afterMs: 250_000 }), 1)
   await run([worker], 250)
-  // Of one batch: the first ends after the database is gone, the second does not end.
+  // In one batch: the first execution ends after the database is gone, the second does not end.
   const { executionIds } = await fireBatch([await createJob(), await createJob({ afterMs: 250_000 })], 2)
   while ((await worker.claim()) === 'more');
   // No beat is answered, nothing is written.
   await world.advance(outageMs - worker.lease.silentMs())
   await worker.expireBatches()
-  assert.equal(worker.inFlight.size, 4, 'what ended is kept, what runs goes on')
+  assert.equal(worker.inFlight.size, 4, 'ended executions are kept, running ones go on')
   assert.equal(world.timers.pending, 2)
   await world.advance(1)
   await worker.expireBatches()
@@ -221,7 +221,7 @@ test('results wait out an outage; calls are given up when it lasts longer than a
   }
 })
 
-test('what had ended when the lease was found lost is refused, and the log of the execution says so', async (t) => {
+test('a result that was not written when the lease was found lost is refused, and the log of the execution says so', async (t) => {
   const { start, run, reclaim, createJob, fire, fireBatch, world, statusOf, logLines, outcomes } =
     await setup()
   const refused: string[] = []
@@ -276,7 +276,7 @@ test('a result whose write was carried out before the lease was lost is not refu
   assert.deepEqual(await outcomes(executionId), ['succeeded'])
 })
 
-test('a draining worker takes nothing more and ends what it has', async () => {
+test('a draining worker claims nothing more and ends its executions', async () => {
   const { start, run, createJob, fire, statusOf, workers } = await setup()
   const worker = await start()
   const taken = await fire(await createJob({ afterMs: 2_000 }), 0)
@@ -290,7 +290,7 @@ test('a draining worker takes nothing more and ends what it has', async () => {
   assert.deepEqual([await statusOf(taken), await statusOf(later)], ['SUCCEEDED', 'PENDING'])
 })
 
-test('what a claim brings after the drain has begun goes back at once, while other calls go on', async () => {
+test('executions of a claim that is answered after the drain has begun go back at once, while other calls go on', async () => {
   const { start, run, createJob, fire, statusOf, queue } = await setup()
   const worker = await start()
   const taken = await fire(await createJob({ afterMs: 60_000 }), 0)
@@ -307,7 +307,7 @@ test('what a claim brings after the drain has begun goes back at once, while oth
   assert.equal(worker.inFlight.size, 1)
 })
 
-test('a worker that goes records what has ended, and that what ran is lost, without a retry spent', async () => {
+test('a worker that stops records ended executions, and running ones as lost, without a retry spent', async () => {
   const { start, run, createJob, fire, fireBatch, view, statusOf, workers, world, store } = await setup()
   const worker = await start()
   const alone = await fire(await createJob({ afterMs: 60_000 }), 0)
@@ -329,7 +329,7 @@ test('a worker that goes records what has ended, and that what ran is lost, with
   assert.equal(worker.isIdle, true)
 })
 
-test('one that goes and cannot write is left to be reclaimed: what it called is not handed back as unstarted', async () => {
+test('a worker that stops and cannot write is left to be reclaimed: its calls are not handed back as unstarted', async () => {
   const { start, createJob, fire, view, queue, reclaim } = await setup()
   const worker = await start()
   const executionId = await fire(await createJob({ afterMs: 60_000 }), 0)
@@ -365,7 +365,7 @@ test('a single execution that waits 200 ms for its host goes back and waits ther
   assert.equal(sentFor(second).length, 1)
 })
 
-test('a host that is slow holds up its own executions only, and each of them runs in the end', async () => {
+test('a slow host delays its own executions only, and each of them runs in the end', async () => {
   const { start, run, fireBatch, createJob, statusOf, world, sentFor, store } = await setup({ capacity: 16 })
   const worker = await start()
   let inFlight = 0
@@ -387,7 +387,7 @@ test('a host that is slow holds up its own executions only, and each of them run
   const quickIds = (await fireBatch(quick, 0)).executionIds
   await run([worker], 500)
   for (const executionId of quickIds) assert.equal(await statusOf(executionId), 'SUCCEEDED')
-  assert.equal(store.batches.get(batchIdOf(slowIds[0]!)), undefined, 'those that wait have left their batch')
+  assert.equal(store.batches.get(batchIdOf(slowIds[0]!)), undefined, 'the waiting ones left their batch')
   await run([worker], 10_000)
   for (const executionId of slowIds) {
     assert.equal(await statusOf(executionId), 'SUCCEEDED')
