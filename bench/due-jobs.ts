@@ -1,6 +1,6 @@
 // Jobs that are due at known instants, written into the database in one go with the policies a job has by default, and
 // what became of their slots. Through the API half a million would take minutes.
-import { executionDefaults } from '@carillon/contract/executor.ts'
+import { executionDefaults } from '@carillon/contract/constants.ts'
 import { retryDefaults } from '@carillon/contract/retry-policy.ts'
 import type pg from 'pg'
 import { wait } from './load.ts'

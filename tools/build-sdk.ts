@@ -3,7 +3,7 @@
 import { execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
-import { basename, join } from 'node:path'
+import { basename, dirname, join, relative } from 'node:path'
 import { parseArgs } from 'node:util'
 
 const root = join(import.meta.dirname, '..')
@@ -15,9 +15,13 @@ await rm(out, { recursive: true, force: true })
 await mkdir(lib, { recursive: true })
 compile(['-p', 'sdk/tsconfig.build.json', '--outDir', lib])
 await rename(join(lib, 'sdk/examples'), join(out, 'examples'))
-// The types that users see are those of the SDK; what it is built on stays inside. Of the contract it needs types only.
+// The types that users see are those of the SDK; what it is built on stays inside. Of the contract it needs types, and the
+// lists of constants.ts, which import nothing.
 for (const file of globSync('{lib/server,examples}/**/*.d.ts', { cwd: out })) await rm(join(out, file))
-await rm(join(lib, 'contract'), { recursive: true })
+for (const file of globSync('lib/contract/**/*.{js,d.ts}', { cwd: out })) {
+  if (!/\/constants\.(js|d\.ts)$/.test(file)) await rm(join(out, file))
+}
+await reachConstants()
 await writeTypes()
 await checkFreeOfWorkspaces()
 await writePackage()
@@ -29,6 +33,19 @@ console.log(tarball)
 function compile(args: string[]): void {
   const tsc = join(root, 'node_modules/.bin/tsc')
   execFileSync(process.execPath, [tsc, ...args], { cwd: root, stdio: ['ignore', 'inherit', 'inherit'] })
+}
+
+/** The package has no workspaces: the lists of the contract are found by their path. */
+async function reachConstants(): Promise<void> {
+  const target = join(lib, 'contract/src/constants.js')
+  for (const file of globSync('lib/{sdk,server}/**/*.{js,d.ts}', { cwd: out }).map((name) =>
+    join(out, name),
+  )) {
+    const text = await readFile(file, 'utf8')
+    const path = relative(dirname(file), target)
+    const own = text.replace(/(['"])(?:#|@carillon\/)contract\/constants\.ts(['"])/g, `$1${path}$2`)
+    if (own !== text) await writeFile(file, own)
+  }
 }
 
 /**

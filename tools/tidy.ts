@@ -36,6 +36,7 @@ const packages: Record<string, readonly string[]> = {
   'server/src/telemetry': ['pino', '@prometheus-io/client'],
   'server/src/postgres': ['pg'],
   'server/src/embedded-postgres': ['pg'],
+  'server/src/worker': ['@carillon/contract'],
   'server/src/demo': ['@carillon/contract'],
   'server/src/api': [
     'fastify',
@@ -170,7 +171,8 @@ function judge(
       : [`${file.path}: ${layer}/ may not import ${targetLayer}/`]
   }
   if (specifier.startsWith('node:')) return []
-  if (file.path.startsWith('sdk/src/') && specifier.startsWith('#contract/') && !typeOnly)
+  const isPublished = specifier === '#contract/constants.ts'
+  if (file.path.startsWith('sdk/src/') && specifier.startsWith('#contract/') && !typeOnly && !isPublished)
     return [`${file.path}: ${specifier} is not published with the SDK; import only its types`]
   const home = Object.keys(packages).find((dir) => file.path.startsWith(`${dir}/`))
   const allowed = home === undefined ? null : packages[home]!

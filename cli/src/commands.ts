@@ -1,8 +1,11 @@
 // The table of commands. Help, completion, "did you mean" and the list in docs/cli.md come from it.
-import { DEAD_REASONS } from '@carillon/contract/dead-letter.ts'
-import { ERROR_TYPES, EXECUTION_KINDS } from '@carillon/contract/execution.ts'
-import { EXECUTION_STATUSES } from '@carillon/contract/execution-status.ts'
-import { JOB_STATUSES } from '@carillon/contract/job.ts'
+import {
+  DEAD_REASONS,
+  ERROR_TYPES,
+  EXECUTION_KINDS,
+  EXECUTION_STATUSES,
+  JOB_STATUSES,
+} from '@carillon/contract/constants.ts'
 import type { ArgumentSpec, Command, OptionSpecs } from './command.ts'
 import { SHELLS } from './completion.ts'
 import { jobFlags } from './job-flags.ts'

@@ -1,6 +1,6 @@
 // A job as it stands in a file: only what somebody decided, not its defaults nor what the server adds. What `export` writes
 // and `edit` opens; sent as it is, it makes the same job.
-import { executionDefaults } from '@carillon/contract/executor.ts'
+import { executionDefaults } from '@carillon/contract/constants.ts'
 import { type Job, jobDefaults } from '@carillon/contract/job.ts'
 import { retryDefaults } from '@carillon/contract/retry-policy.ts'
 

@@ -1,7 +1,11 @@
 // The options of `jobs create` and `jobs edit`, and the parts of a job that they become.
-import { METHODS } from '@carillon/contract/executor.ts'
-import { DEPENDENCY_RULES } from '@carillon/contract/graph-run.ts'
-import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '@carillon/contract/job.ts'
+import {
+  BACKOFFS,
+  DEPENDENCY_RULES,
+  METHODS,
+  MISFIRE_POLICIES,
+  OVERLAP_POLICIES,
+} from '@carillon/contract/constants.ts'
 import type { Client } from '@carillon/sdk'
 import type { OptionSpecs } from './command.ts'
 import type { Context } from './context.ts'
@@ -60,7 +64,7 @@ export const jobFlags = {
   backoff: {
     kind: 'text',
     value: 'HOW',
-    choices: ['FIXED', 'LINEAR', 'EXPONENTIAL'],
+    choices: BACKOFFS,
     about: 'how the wait between attempts grows: fixed, linear, exponential',
   },
   'retry-delay': { kind: 'text', value: 'TIME', about: 'the wait before the first retry' },

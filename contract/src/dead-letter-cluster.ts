@@ -1,6 +1,6 @@
 // GET /dead-letters/clusters: the dead letters by job and kind of error.
 import Type from 'typebox'
-import { ERROR_TYPES } from './execution.ts'
+import { ERROR_TYPES } from './constants.ts'
 import { instant, integerOrNull, textOrNull } from './shapes.ts'
 
 const strict = { additionalProperties: false } as const

@@ -1,11 +1,10 @@
 // Dead letters: executions that used up their retries and wait for a person.
 import Type from 'typebox'
-import { ERROR_TYPES } from './execution.ts'
+import { DEAD_REASONS, ERROR_TYPES } from './constants.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
 export const redriveMax = 200
-export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const
 /** Of a redrive by filter, when none is given. */
 export const redriveRateDefault = 50
 

@@ -1,10 +1,7 @@
 // GET /events: what happens, as it happens. One stream for all that a dashboard shows; each event is JSON.
 import Type from 'typebox'
+import { EXECUTION_STATUSES, JOB_STATUSES, OPERATION_STATUSES, RUN_STATUSES } from './constants.ts'
 import { Execution } from './execution.ts'
-import { EXECUTION_STATUSES } from './execution-status.ts'
-import { RUN_STATUSES } from './graph-run.ts'
-import { JOB_STATUSES } from './job.ts'
-import { OPERATION_STATUSES } from './operation.ts'
 import { instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 import { LogList } from './worker.ts'
 

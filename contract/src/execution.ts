@@ -1,29 +1,17 @@
 // Executions: the history of a job, and one execution with its attempts.
 import Type from 'typebox'
-import { EXECUTION_STATUSES } from './execution-status.ts'
-import { NODE_SKIP_REASONS, Parent } from './graph-run.ts'
+import {
+  ATTEMPT_OUTCOMES,
+  ERROR_TYPES,
+  EXECUTION_KINDS,
+  EXECUTION_STATUSES,
+  EXECUTORS,
+  NODE_SKIP_REASONS,
+  SKIP_REASONS,
+} from './constants.ts'
+import { Parent } from './graph-run.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts, uuidGiven } from './shapes.ts'
-import { EXECUTORS } from './worker.ts'
-
-export const ERROR_TYPES = [
-  'TIMEOUT',
-  'HTTP_ERROR',
-  'CONNECTION_REFUSED',
-  'CONNECTION_RESET',
-  'DNS_RESOLUTION_FAILED',
-  'TLS_ERROR',
-  'RESPONSE_TOO_LARGE',
-  'TARGET_FORBIDDEN',
-  'HANDLER_ERROR',
-  'EXIT_CODE',
-  'HEARTBEAT_TIMEOUT',
-  'WORKER_LOST',
-  'CANCELLED',
-] as const
-
-export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
-export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'] as const
 
 const strict = { additionalProperties: false } as const
 const status = Type.Enum([...EXECUTION_STATUSES], { type: 'string' })
@@ -206,7 +194,7 @@ export type CancelReply = Type.Static<typeof CancelReply>
 export const Attempt = Type.Object(
   {
     attempt_number: Type.Integer(),
-    outcome: Type.Enum(['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'], {
+    outcome: Type.Enum([...ATTEMPT_OUTCOMES], {
       type: 'string',
       description: 'lost: its worker died; it spends no retry.',
     }),

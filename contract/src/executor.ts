@@ -3,10 +3,9 @@
 // server's to say.
 import Type from 'typebox'
 import { artifactIdPattern } from './artifact.ts'
+import { EXECUTORS, executionDefaults, METHODS } from './constants.ts'
 import { anyJson, texts } from './shapes.ts'
-import { EXECUTORS, handlerPattern, labelPattern } from './worker.ts'
-
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+import { handlerPattern, labelPattern } from './worker.ts'
 
 /** Names and values together. */
 export const headerBytesMax = 8 * 1024
@@ -17,7 +16,6 @@ export const argBytesMax = 32 * 1024
 const strict = { additionalProperties: false } as const
 
 /** What a field is when it is left out. */
-export const executionDefaults = { type: 'http', method: 'POST', timeout_seconds: 300 } as const
 
 const type = Type.Enum([...EXECUTORS], {
   type: 'string',

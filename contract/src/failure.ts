@@ -1,6 +1,6 @@
 // GET /failures: what fails, grouped, the most frequent first.
 import Type from 'typebox'
-import { ERROR_TYPES } from './execution.ts'
+import { ERROR_TYPES } from './constants.ts'
 import { instant, integerOrNull } from './shapes.ts'
 
 const strict = { additionalProperties: false } as const

@@ -1,15 +1,17 @@
 // Graph runs: jobs that run after each other, from a slot or a trigger of the roots to the last of them.
 import Type from 'typebox'
-import { EXECUTION_STATUSES } from './execution-status.ts'
+import {
+  DEPENDENCY_RULES,
+  EXECUTION_STATUSES,
+  NODE_ROLES,
+  NODE_SKIP_REASONS,
+  RUN_KINDS,
+  RUN_STATUSES,
+} from './constants.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
-export const DEPENDENCY_RULES = ['success', 'completion', 'failure'] as const
-export const RUN_STATUSES = ['RUNNING', 'CANCELLING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
-export const RUN_KINDS = ['slot', 'trigger', 'backfill'] as const
-export const NODE_ROLES = ['root', 'inner', 'outside'] as const
 /** Why an execution of a run was skipped. */
-export const NODE_SKIP_REASONS = ['dependency', 'paused', 'deleted'] as const
 /** Why a node has no execution: slot: it is a root whose slot was skipped; absent: it is outside, and never ran. */
 const skipReasons = [...NODE_SKIP_REASONS, 'slot', 'absent'] as const
 type SkipReason = (typeof skipReasons)[number]

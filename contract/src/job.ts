@@ -1,17 +1,19 @@
 // Jobs: what is sent to create and change one, what comes back, and lists. Fields of the specification that are not
 // built are not here: the server refuses them by name, so that none is ignored.
 import Type from 'typebox'
-import { EXECUTION_STATUSES } from './execution-status.ts'
-import { ExecutionRequest, executionDefaults, JobExecution } from './executor.ts'
+import {
+  EXECUTION_STATUSES,
+  executionDefaults,
+  JOB_STATUSES,
+  MISFIRE_POLICIES,
+  OVERLAP_POLICIES,
+} from './constants.ts'
+import { ExecutionRequest, JobExecution } from './executor.ts'
 import { Dependency, DependencyGiven } from './graph-run.ts'
 import { Pagination, pageNumber, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
 import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
 import { instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
-
-export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
-export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
-export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
 
 /** Serialised, in bytes. */
 export const payloadBytesMax = 256 * 1024

@@ -1,20 +1,10 @@
 // Operations: long work asked for by one request, with progress, that can be cancelled.
 import Type from 'typebox'
+import { BACKFILL_ORDERS, OPERATION_KINDS, OPERATION_STATUSES } from './constants.ts'
 import { executionConditions } from './execution.ts'
 import { jobConditions } from './job.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, textOrNull } from './shapes.ts'
-
-export const OPERATION_KINDS = [
-  'pause',
-  'resume',
-  'delete',
-  'trigger',
-  'redrive',
-  'cancel',
-  'backfill',
-] as const
-export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'] as const
 
 const strict = { additionalProperties: false } as const
 
@@ -67,7 +57,7 @@ export const BackfillRequest = Type.Object(
     from: included('The beginning of the range.'),
     to: included('The end of the range, not in the future.'),
     order: Type.Optional(
-      Type.Enum(['asc', 'desc'], {
+      Type.Enum([...BACKFILL_ORDERS], {
         type: 'string',
         default: 'asc',
         description: 'asc: the oldest slot first; desc: the latest.',

@@ -1,5 +1,6 @@
 // How often an execution is tried again, and how long after: as it is sent, and as it is shown.
 import Type from 'typebox'
+import { BACKOFFS } from './constants.ts'
 
 const delayMsMax = 86_400_000
 
@@ -18,7 +19,7 @@ const maxRetries = Type.Integer({
   default: retryDefaults.max_retries,
   description: 'Attempts after the first one.',
 })
-const backoff = Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], {
+const backoff = Type.Enum([...BACKOFFS], {
   type: 'string',
   default: retryDefaults.backoff,
   description: 'How the delay grows: not at all, by the attempt, or twofold.',
@@ -50,7 +51,7 @@ export const RetryPolicyRequest = Type.Object(
 export const RetryPolicy = Type.Object(
   {
     max_retries: Type.Integer(),
-    backoff: Type.Enum(['FIXED', 'LINEAR', 'EXPONENTIAL'], { type: 'string' }),
+    backoff: Type.Enum([...BACKOFFS], { type: 'string' }),
     initial_delay_ms: Type.Integer(),
     max_delay_ms: Type.Integer(),
     auto_redrive_after_seconds: Type.Optional(Type.Integer()),

@@ -1,6 +1,7 @@
 // The shapes of a schedule on the wire, and of its preview. Plain JSON Schema: bounds on everything, nothing
 // unknown accepted. What the fields mean is told in docs/schedules.md.
 import Type, { type Static } from 'typebox'
+import { SCHEDULE_TYPES } from './constants.ts'
 
 const strict = { additionalProperties: false } as const
 const text = (description: string, maxLength = 256) => Type.String({ minLength: 1, maxLength, description })
@@ -21,7 +22,7 @@ export const ExclusionSchema = Type.Object(
 
 export const ScheduleObjectSchema = Type.Object(
   {
-    type: Type.Optional(Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' })),
+    type: Type.Optional(Type.Enum([...SCHEDULE_TYPES], { type: 'string' })),
     cron_expression: Type.Optional(text('5 fields, 6 with seconds first, 7 with a year last, or a macro.')),
     timezone: Type.Optional(text('IANA zone. Default UTC.', 64)),
     scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),

@@ -1,7 +1,6 @@
 // The slot ledger: what became of every slot of a job. And one sentence why it ran or did not.
 import Type from 'typebox'
-import { SKIP_REASONS } from './execution.ts'
-import { EXECUTION_STATUSES } from './execution-status.ts'
+import { EXECUTION_STATUSES, SKIP_REASONS } from './constants.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { instant } from './shapes.ts'
 

@@ -1,11 +1,10 @@
 // Workers, and the protocol of a worker in the user's own process: it registers, claims executions of its handlers,
 // says every few seconds that it lives and how they go, and reports how they ended. Other languages generate from this.
 import Type from 'typebox'
+import { LOG_LEVELS, retryAfterMsMax } from './constants.ts'
 import { Parent } from './graph-run.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
-export const EXECUTORS = ['http', 'worker', 'shell', 'artifact'] as const
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
 export const handlerPattern = '^[a-z0-9._-]{1,128}$'
 export const labelPattern = '^[A-Za-z0-9._:/-]{1,64}$'
 
@@ -226,7 +225,7 @@ const errorGiven = Type.Object(
     message: Type.String({ maxLength: 8_192 }),
     final: Type.Optional(Type.Boolean({ default: false, description: 'Trying again is no use.' })),
     retry_after_ms: Type.Optional(
-      Type.Integer({ minimum: 0, maximum: 3_600_000, description: 'No next attempt before so long.' }),
+      Type.Integer({ minimum: 0, maximum: retryAfterMsMax, description: 'No next attempt before so long.' }),
     ),
   },
   strict,

@@ -1,10 +1,10 @@
 // What jobs run after, as defineJob says it: checked, and in an order in which each comes after what it runs after.
+import { DEPENDENCY_RULES, type DependencyRule } from '#contract/constants.ts'
 import type { AnyJob } from './define-job.ts'
 import { checkOptionNames } from './known-options.ts'
 
-const rules = ['success', 'completion', 'failure'] as const
 /** How the other must have ended: SUCCEEDED; FAILED or TIMED_OUT; or any of these (completion). */
-export type DependencyRule = (typeof rules)[number]
+export type { DependencyRule } from '#contract/constants.ts'
 
 /** A job made by defineJob, known by its key; or one that others made, by its id. */
 export type JobDependency =
@@ -54,8 +54,10 @@ function readOne(given: JobDependency, field: string): NamedDependency {
     jobId,
     on = 'success',
   } = (given ?? {}) as { job?: AnyJob; jobId?: string; on?: DependencyRule }
-  if (!rules.includes(on)) {
-    throw new TypeError(`on of ${field} is ${JSON.stringify(on)}: it must be one of ${rules.join(', ')}.`)
+  if (!DEPENDENCY_RULES.includes(on)) {
+    throw new TypeError(
+      `on of ${field} is ${JSON.stringify(on)}: it must be one of ${DEPENDENCY_RULES.join(', ')}.`,
+    )
   }
   if (isJob(job) || typeof jobId === 'string') checkOptionNames(field, given, dependencyOptions)
   if (isJob(job)) return { job: checkPut(job, field), on }

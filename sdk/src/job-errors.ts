@@ -1,5 +1,6 @@
 // Errors with which a handler says more than that it failed. Known by a mark and not by their class: a handler may bring
 // its own copy of this package.
+import { retryAfterMsMax } from '#contract/constants.ts'
 
 const finalMark = Symbol.for('carillon.error.final')
 const retryAfterMark = Symbol.for('carillon.error.retryAfterMs')
@@ -27,8 +28,6 @@ export class RetryAfterError extends Error {
     this[retryAfterMark] = Math.round(retryAfterMs)
   }
 }
-
-const retryAfterMsMax = 3_600_000
 
 export function readMarks(error: unknown): { isFinal: boolean; retryAfterMs: number | null } {
   if (typeof error !== 'object' || error === null) return { isFinal: false, retryAfterMs: null }

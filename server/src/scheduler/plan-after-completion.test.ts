@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
 import { at, cursorOf, entryOf, everySecond, plan } from '../../test/entry.ts'
-import { MISFIRE_POLICIES } from '../domain/jobs/job.ts'
 import { epochMs, toRfc3339 } from '../lib/time/epoch.ts'
 import type { Cursor } from '../ports/slots.ts'
 import { toEntry } from './entry.ts'

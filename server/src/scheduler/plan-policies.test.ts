@@ -1,8 +1,8 @@
 // Plans of jobs with exclusions, calendars, jitter, a limit of runs, and each misfire policy.
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
 import { at, entryOf, everySecond, plan } from '../../test/entry.ts'
-import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '../domain/jobs/job.ts'
 import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/time/epoch.ts'
 import type { Cursor } from '../ports/slots.ts'

@@ -1,6 +1,7 @@
 // Graphs by the places of their nodes, from a seed. A parent always has a lower place than its child, so none has a
 // cycle; place 0 is a root.
-import { DEPENDENCY_RULES, type DependencyRule } from '../../src/domain/graphs/graph.ts'
+import { DEPENDENCY_RULES } from '@carillon/contract/constants.ts'
+import type { DependencyRule } from '../../src/domain/graphs/graph.ts'
 import type { Dice } from '../fuzz/dice.ts'
 
 export interface Shape {

@@ -2,9 +2,10 @@
 // sessions: every execution ends exactly once, its attempts are numbered without holes or repeats, and no error escapes.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { ATTEMPT_OUTCOMES } from '@carillon/contract/constants.ts'
 import type { Execution } from '../../src/domain/jobs/job.ts'
 import { type AttemptReport, endAttempt } from '../../src/domain/queue/attempt.ts'
-import { ATTEMPT_OUTCOMES, executionIdAt } from '../../src/domain/queue/execution.ts'
+import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { routeOf, serverRoute, suspectHost } from '../../src/domain/queue/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'

@@ -2,7 +2,7 @@
 // release: every slot is fired or skipped under the version in force, once.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { OVERLAP_POLICIES } from '../../src/domain/jobs/job.ts'
+import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'

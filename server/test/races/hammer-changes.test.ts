@@ -2,7 +2,7 @@
 // no error escapes, every slot of every version is fired or skipped, once, and every execution comes to its end.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { OVERLAP_POLICIES } from '../../src/domain/jobs/job.ts'
+import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'

@@ -1,5 +1,5 @@
 // What happened how often: a simulation that meets nothing proves nothing.
-import { SKIP_REASONS } from '../../src/domain/queue/execution.ts'
+import { SKIP_REASONS } from '@carillon/contract/constants.ts'
 import type { AttemptRow, GraphRunRow } from '../../testing/memory-store/rows.ts'
 import { isHeldBack, isSuperseded } from './check-changes.ts'
 import { isMisfired } from './check-misfires.ts'

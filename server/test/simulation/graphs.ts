@@ -1,8 +1,9 @@
 // Graphs of 2 to 12 jobs beside the others: some of them have several roots, which share a schedule or do not, and two
 // of a tenant may grow together. Roots stay roots, and each keeps something that depends on it.
+import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { planJob } from '../../src/api/jobs/plan-new-job.ts'
-import { type ConcurrencyKey, OVERLAP_POLICIES, type OverlapPolicy } from '../../src/domain/jobs/job.ts'
+import type { ConcurrencyKey, OverlapPolicy } from '../../src/domain/jobs/job.ts'
 import { unlimitedTier } from '../../src/domain/tenants/tenant.ts'
 import { epochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { Dice } from '../fuzz/dice.ts'

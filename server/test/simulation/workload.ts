@@ -1,9 +1,10 @@
 // A hundred jobs of every kind and the targets they call: quick ones, slow ones, some that fail sometimes and some
 // that always do, some that answer later. Jobs are planned as the API plannedJobs them, most at the start, a few in the course of the day.
+import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { ApiError } from '../../src/api/http/api-error.ts'
 import { planJob } from '../../src/api/jobs/plan-new-job.ts'
-import { type JobVersion, MISFIRE_POLICIES, type OverlapPolicy } from '../../src/domain/jobs/job.ts'
+import type { JobVersion, OverlapPolicy } from '../../src/domain/jobs/job.ts'
 import { LaneChooser } from '../../src/domain/queue/lane.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
 import { unlimitedTier } from '../../src/domain/tenants/tenant.ts'

@@ -2,7 +2,7 @@
 // finishing independent of how much there is. Nothing here waits, so a port method that does its work in one go is a
 // transaction.
 
-import { RUN_KINDS } from '../../src/domain/graphs/graph-run.ts'
+import { RUN_KINDS } from '@carillon/contract/constants.ts'
 import { type JobVersion, partitionsCount } from '../../src/domain/jobs/job.ts'
 import { batchIdOf, type ExecutionKind } from '../../src/domain/queue/execution.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'

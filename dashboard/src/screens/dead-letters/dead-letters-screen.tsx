@@ -1,4 +1,5 @@
 // Dead letters: first what went wrong, grouped, then the letters one by one; redriven, corrected or discarded.
+import { ERROR_TYPES } from '@carillon/contract/constants.ts'
 import type { DeadLetter } from '@carillon/contract/dead-letter.ts'
 import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -22,20 +23,8 @@ import { RedriveDialog } from './redrive-dialog.tsx'
 import { SelectionBar, selectionMax } from './selection-bar.tsx'
 import './dead-letters.css'
 
-const errorTypes = [
-  'TIMEOUT',
-  'HTTP_ERROR',
-  'CONNECTION_REFUSED',
-  'CONNECTION_RESET',
-  'DNS_RESOLUTION_FAILED',
-  'TLS_ERROR',
-  'RESPONSE_TOO_LARGE',
-  'TARGET_FORBIDDEN',
-  'HANDLER_ERROR',
-  'EXIT_CODE',
-  'HEARTBEAT_TIMEOUT',
-  'WORKER_LOST',
-]
+/** A cancelled execution is no dead letter. */
+const errorTypes = ERROR_TYPES.filter((type) => type !== 'CANCELLED')
 /** Longer lists are read again when a person asks, not with every event. */
 const liveRowsMax = 100
 

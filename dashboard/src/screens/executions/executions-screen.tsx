@@ -1,5 +1,5 @@
 // Executions of all jobs, newest first, by filters that are in the address.
-import { EXECUTION_STATUSES } from '@carillon/contract/execution-status.ts'
+import { ERROR_TYPES, EXECUTION_KINDS, EXECUTION_STATUSES } from '@carillon/contract/constants.ts'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
@@ -23,22 +23,6 @@ import { JobFilter, TimeRange } from './more-filters.tsx'
 import './executions.css'
 
 const statuses = EXECUTION_STATUSES.filter((status) => status !== 'SKIPPED')
-const kinds = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency']
-const errorTypes = [
-  'TIMEOUT',
-  'HTTP_ERROR',
-  'CONNECTION_REFUSED',
-  'CONNECTION_RESET',
-  'DNS_RESOLUTION_FAILED',
-  'TLS_ERROR',
-  'RESPONSE_TOO_LARGE',
-  'TARGET_FORBIDDEN',
-  'HANDLER_ERROR',
-  'EXIT_CODE',
-  'HEARTBEAT_TIMEOUT',
-  'WORKER_LOST',
-  'CANCELLED',
-]
 
 export function ExecutionsScreen() {
   const [filters] = useFilters()
@@ -59,8 +43,8 @@ export function ExecutionsScreen() {
       <FilterBar names={filterNames}>
         <FilterText name="q" label="Job, key, tag or error" isSearch />
         <FilterText name="tag" label="Tag" />
-        <FilterSelect name="kind" label="Kind" options={kinds.map(optionOf)} />
-        <FilterSelect name="error_type" label="Error" options={errorTypes.map(optionOf)} />
+        <FilterSelect name="kind" label="Kind" options={EXECUTION_KINDS.map(optionOf)} />
+        <FilterSelect name="error_type" label="Error" options={ERROR_TYPES.map(optionOf)} />
         <FilterSelect
           name="dead_letter"
           label="Dead letter"

@@ -2,9 +2,9 @@
 // fields on the wire.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
 import type { ErrorCode } from '@carillon/contract/errors.ts'
 import { assertProblem, setupApp } from '../../../test/app.ts'
-import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '../../domain/jobs/job.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 

@@ -1,11 +1,7 @@
 // What a job calls, from a request to the form that is stored: which fields its type needs and takes, and the rules a
 // schema cannot say.
-import {
-  argBytesMax,
-  type ExecutionRequest,
-  envBytesMax,
-  executionDefaults,
-} from '@carillon/contract/executor.ts'
+import { executionDefaults } from '@carillon/contract/constants.ts'
+import { argBytesMax, type ExecutionRequest, envBytesMax } from '@carillon/contract/executor.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import type { Execution, Executor } from '../../domain/jobs/job.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'

@@ -2,25 +2,14 @@
 // start. Pure: what becomes of a run is decided while it is locked, from what happened to its executions since. Also in the
 // SDK's test kit, and so under Node 20: without Map.groupBy and the like.
 import { createHash } from 'node:crypto'
+import type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { JobStatus, JobVersion } from '../jobs/job.ts'
 import type { ExecutionStatus, Outcome } from '../queue/execution.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
 import type { DependencyRule, Edge } from './graph.ts'
 
-export const RUN_STATUSES = ['RUNNING', 'CANCELLING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
-export type RunStatus = (typeof RUN_STATUSES)[number]
-
-/** What started it: a slot of its roots, or one root that was triggered or backfilled. */
-export const RUN_KINDS = ['slot', 'trigger', 'backfill'] as const
-export type RunKind = (typeof RUN_KINDS)[number]
-
-/** outside: it is not reached by what started the run, and counts by the latest execution of it that had ended then. */
-export type NodeRole = 'root' | 'inner' | 'outside'
-
-/** Why the execution of a node ended without having been let go. */
-export const NODE_SKIP_REASONS = ['dependency', 'paused', 'deleted'] as const
-export type NodeSkipReason = (typeof NODE_SKIP_REASONS)[number]
+export type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
 
 /**
  * unfired: a root whose slot is still to come; blocked: its dependencies are not met yet; going: it was let go and has not

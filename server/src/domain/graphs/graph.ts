@@ -1,10 +1,9 @@
 // Which job runs after which. Jobs that depend on each other, directly or through others, are one graph; those in it that
 // depend on nothing are its roots. Pure: decided while nobody else changes a dependency of the tenant.
+import type { DependencyRule } from '@carillon/contract/constants.ts'
 import type { JobStatus } from '../jobs/job.ts'
 
-/** How the other job must have ended. */
-export const DEPENDENCY_RULES = ['success', 'completion', 'failure'] as const
-export type DependencyRule = (typeof DEPENDENCY_RULES)[number]
+export type { DependencyRule } from '@carillon/contract/constants.ts'
 
 export interface Dependency {
   jobId: string

@@ -1,8 +1,8 @@
 // The log of an attempt: lines, as its runner sent them.
+import type { LogLevel } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 
-export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
-export type LogLevel = (typeof LOG_LEVELS)[number]
+export type { LogLevel } from '@carillon/contract/constants.ts'
 
 export interface LogLine {
   at: EpochMs

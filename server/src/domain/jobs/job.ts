@@ -1,20 +1,12 @@
 // A job: the durable definition of what to run and when. Versions are append-only; an execution runs the version it
 // was fired with.
+import type { JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Dependency } from '../graphs/graph.ts'
 import type { RetryPolicy } from '../queue/retry.ts'
 import type { ScheduleAnswer } from '../schedule/compile-schedule.ts'
 
-export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
-export type JobStatus = (typeof JOB_STATUSES)[number]
-
-/** What happens to a slot that comes while an earlier execution of the job is under way. */
-export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
-export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]
-
-/** What happens to slots that could not fire in time. */
-export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
-export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
+export type { Executor, JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
 
 /** As the schedule engine returns it: always an object with its type. */
 export type StoredSchedule = ScheduleAnswer['definition']
@@ -27,9 +19,6 @@ export function hasSchedule({ schedule }: { schedule: StoredSchedule }): boolean
 }
 
 export const partitionsCount = 64
-
-export const EXECUTORS = ['http', 'worker', 'shell', 'artifact'] as const
-export type Executor = (typeof EXECUTORS)[number]
 
 /** What an attempt calls. */
 export type Execution = HttpExecution | WorkerExecution | ShellExecution | ArtifactExecution

@@ -1,23 +1,12 @@
 // An operation: long work asked for by one request, done in bounded steps, with progress, until it is over or
 // cancelled.
+import type { BackfillOrder, OperationStatus } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { ExecutionKind, ExecutionStatus } from '../queue/execution.ts'
 import type { ErrorType } from '../queue/retry.ts'
 import type { JobStatus, StoredSchedule } from './job.ts'
 
-export const OPERATION_KINDS = [
-  'pause',
-  'resume',
-  'delete',
-  'trigger',
-  'redrive',
-  'cancel',
-  'backfill',
-] as const
-export type OperationKind = (typeof OPERATION_KINDS)[number]
-
-export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'] as const
-export type OperationStatus = (typeof OPERATION_STATUSES)[number]
+export type { BackfillOrder, OperationKind, OperationStatus } from '@carillon/contract/constants.ts'
 
 /** Which jobs: every condition that is not null holds. */
 export interface JobFilter {
@@ -62,9 +51,6 @@ export interface BackfillFilter {
   from: EpochMs
   to: EpochMs
 }
-
-export const BACKFILL_ORDERS = ['asc', 'desc'] as const
-export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
 
 /** How a backfill goes. */
 export interface BackfillOptions {

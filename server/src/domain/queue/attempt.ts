@@ -1,9 +1,12 @@
 // How an attempt ended, and what follows from it: nothing, another attempt, or a dead letter. Pure: the clock and
 // randomness are handed in, so workers, the API and maintenance decide alike.
+import type { DeadReason } from '@carillon/contract/constants.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { Executor } from '../jobs/job.ts'
 import type { ExecutionKind } from './execution.ts'
 import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
+
+export type { DeadReason } from '@carillon/contract/constants.ts'
 
 /** What happened to one attempt. Times are those of the database's clock. */
 export interface AttemptEnd {
@@ -46,9 +49,6 @@ export interface SettledAttempt {
   enqueuedAt: EpochMs
   recordedAt: EpochMs
 }
-
-export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const
-export type DeadReason = (typeof DEAD_REASONS)[number]
 
 export const previewBytesMax = 4_096
 export const messageLengthMax = 1_024

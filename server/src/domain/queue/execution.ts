@@ -1,27 +1,16 @@
 // An execution: one slot, or one trigger, of one job, from fired to finished. Its id leads to its batch: a batch id
 // ends in a zero byte, and an execution's id is the batch id plus its position.
 import { hash } from 'node:crypto'
+import { ATTEMPT_OUTCOMES, type ExecutionKind, type ExecutionStatus } from '@carillon/contract/constants.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 
-export const EXECUTION_STATUSES = [
-  'WAITING_DEPENDENCIES',
-  'PENDING',
-  'RUNNING',
-  'RETRYING',
-  'SUCCEEDED',
-  'FAILED',
-  'TIMED_OUT',
-  'CANCELLING',
-  'CANCELLED',
-  'SKIPPED',
-] as const
-export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
+export type {
+  AttemptOutcome,
+  ExecutionKind,
+  ExecutionStatus,
+  SkipReason,
+} from '@carillon/contract/constants.ts'
 
-export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'] as const
-export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
-
-export const ATTEMPT_OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
-export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
 /** How an attempt ended; `cancelled` also ends an execution that has none, and `skipped` only such a one. */
 export const OUTCOMES = [...ATTEMPT_OUTCOMES, 'skipped'] as const
 export type Outcome = (typeof OUTCOMES)[number]
@@ -32,10 +21,6 @@ export type Outcome = (typeof OUTCOMES)[number]
  */
 export const LIVE_STATES = ['blocked', 'waiting', 'ready', 'running', 'awaiting', 'retrying'] as const
 export type LiveState = (typeof LIVE_STATES)[number]
-
-/** Why a slot has no execution. */
-export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
-export type SkipReason = (typeof SKIP_REASONS)[number]
 
 /** Executions in one batch, at most; a position is one byte of the id. */
 export const batchExecutionsMax = 100

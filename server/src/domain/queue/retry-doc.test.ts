@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import test from 'node:test'
-import { ERROR_TYPES, isRetried } from './retry.ts'
+import { ERROR_TYPES } from '@carillon/contract/constants.ts'
+import { isRetried } from './retry.ts'
 
 test('docs/retries.md tells of every error whether it is retried, as the code has it', async () => {
   const page = await readFile(new URL('../../../../docs/retries.md', import.meta.url), 'utf8')

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { BACKOFFS, ERROR_TYPES, type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
+import { BACKOFFS, ERROR_TYPES } from '@carillon/contract/constants.ts'
+import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
 
 const hourMs = 3_600_000
 /** The random that leaves a delay as it is. */

@@ -1,7 +1,7 @@
 // Whether a failed attempt is followed by another one, and when. Pure: randomness is handed in.
+import { type Backoff, type ErrorType, retryAfterMsMax } from '@carillon/contract/constants.ts'
 
-export const BACKOFFS = ['FIXED', 'LINEAR', 'EXPONENTIAL'] as const
-export type Backoff = (typeof BACKOFFS)[number]
+export type { Backoff, ErrorType } from '@carillon/contract/constants.ts'
 
 export interface RetryPolicy {
   /** Attempts after the first. */
@@ -13,25 +13,7 @@ export interface RetryPolicy {
   auto_redrive_after_seconds?: number
 }
 
-export const ERROR_TYPES = [
-  'TIMEOUT',
-  'HTTP_ERROR',
-  'CONNECTION_REFUSED',
-  'CONNECTION_RESET',
-  'DNS_RESOLUTION_FAILED',
-  'TLS_ERROR',
-  'RESPONSE_TOO_LARGE',
-  'TARGET_FORBIDDEN',
-  'HANDLER_ERROR',
-  'EXIT_CODE',
-  'HEARTBEAT_TIMEOUT',
-  'WORKER_LOST',
-  'CANCELLED',
-] as const
-export type ErrorType = (typeof ERROR_TYPES)[number]
-
 export const lossesMax = 5
-const retryAfterMsMax = 3_600_000
 
 const retriedTypes: readonly ErrorType[] = [
   'TIMEOUT',

@@ -1,5 +1,6 @@
 // The front door: whatever a user sent as `schedule` (a text, or the object of spec section 2) becomes a compiled
 // schedule and the definition to store, or a refusal. Equal cron texts in one zone share one compiled form.
+import { SCHEDULE_TYPES, type ScheduleType } from '@carillon/contract/constants.ts'
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import { RecentMap } from '../../lib/recent-map.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
@@ -14,9 +15,6 @@ import { type CompiledSchedule, nextSlot } from './next-run.ts'
 import { type Result, refuse } from './schedule-error.ts'
 import type { SlotBounds } from './slot-bounds.ts'
 import { findZone, offsetAt, type Zone } from './zone.ts'
-
-export const SCHEDULE_TYPES = ['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'] as const
-type ScheduleType = (typeof SCHEDULE_TYPES)[number]
 
 export interface ScheduleContext {
   /** When the job is created, or its interval edited: the anchor of an interval without a start. */

@@ -1,9 +1,9 @@
 // What is planned after a hold-up, held against the rule in words, slot by slot, over random schedules.
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
 import { SeededRandom } from '../../../test/virtual-world.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import { MISFIRE_POLICIES } from '../jobs/job.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
 import { isExcluded, nextSlot, slotsBetween } from '../schedule/next-run.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import { MISFIRE_POLICIES } from '../jobs/job.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
 import type { CompiledSchedule } from '../schedule/next-run.ts'

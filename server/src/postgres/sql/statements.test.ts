@@ -3,13 +3,22 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import test from 'node:test'
+import {
+  DEAD_REASONS,
+  DEPENDENCY_RULES,
+  EXECUTION_KINDS,
+  JOB_STATUSES,
+  MISFIRE_POLICIES,
+  NODE_SKIP_REASONS,
+  OPERATION_KINDS,
+  OPERATION_STATUSES,
+  OVERLAP_POLICIES,
+  RUN_KINDS,
+  RUN_STATUSES,
+  SKIP_REASONS,
+} from '@carillon/contract/constants.ts'
 import { POSTGRES_VERSIONS, useDatabase } from '../../../test/database.ts'
-import { DEPENDENCY_RULES } from '../../domain/graphs/graph.ts'
-import { NODE_SKIP_REASONS, RUN_KINDS, RUN_STATUSES } from '../../domain/graphs/graph-run.ts'
-import { JOB_STATUSES, MISFIRE_POLICIES, OVERLAP_POLICIES } from '../../domain/jobs/job.ts'
-import { OPERATION_KINDS, OPERATION_STATUSES } from '../../domain/jobs/operation.ts'
-import { DEAD_REASONS } from '../../domain/queue/attempt.ts'
-import { EXECUTION_KINDS, LIVE_STATES, OUTCOMES, SKIP_REASONS } from '../../domain/queue/execution.ts'
+import { LIVE_STATES, OUTCOMES } from '../../domain/queue/execution.ts'
 import { WORKER_STATUSES } from '../../domain/queue/worker.ts'
 import type { Sql } from '../../lib/sql.ts'
 

@@ -1,6 +1,6 @@
 // What the runner of a bundle's function says, and how its end reads as the end of an attempt.
 
-import { LOG_LEVELS } from '../../domain/history/log.ts'
+import { LOG_LEVELS } from '@carillon/contract/constants.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import { storable } from '../../lib/storable.ts'
 import type { ExecutorResult } from '../../ports/executor.ts'

@@ -1,7 +1,7 @@
 // Conformance: the overlap policy of a root concerns its runs: one is under way until all of it has ended.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { OVERLAP_POLICIES } from '../../../src/domain/jobs/job.ts'
+import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
 import { supersededMessage } from '../../../src/domain/queue/release.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import { change, edit } from '../jobs/changes.ts'

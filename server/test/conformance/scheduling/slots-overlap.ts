@@ -2,7 +2,8 @@
 // slots of a job whose executions are counted before they start.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { bufferMax, OVERLAP_POLICIES } from '../../../src/domain/jobs/job.ts'
+import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
+import { bufferMax } from '../../../src/domain/jobs/job.ts'
 import { executionIdAt } from '../../../src/domain/queue/execution.ts'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'

@@ -2,7 +2,8 @@
 // `max_runs`.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
-import { OVERLAP_POLICIES, partitionOf } from '../../../src/domain/jobs/job.ts'
+import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
+import { partitionOf } from '../../../src/domain/jobs/job.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import { change, edit } from '../jobs/changes.ts'
 import { missed } from '../scenario.ts'

@@ -1,0 +1,125 @@
+// Every list of words that goes over the wire, each once: schemas, server, SDK, CLI and dashboard read them here.
+// Nothing is imported, so that the dashboard and the SDK load no schema library for a list.
+
+// ---- jobs
+
+export const JOB_STATUSES = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED'] as const
+export type JobStatus = (typeof JOB_STATUSES)[number]
+
+/** The fate of a slot that comes while an earlier execution of the job is under way. */
+export const OVERLAP_POLICIES = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
+export type OverlapPolicy = (typeof OVERLAP_POLICIES)[number]
+
+/** The fate of slots that could not fire in time. */
+export const MISFIRE_POLICIES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
+export type MisfirePolicy = (typeof MISFIRE_POLICIES)[number]
+
+export const SCHEDULE_TYPES = ['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'] as const
+export type ScheduleType = (typeof SCHEDULE_TYPES)[number]
+
+/** How a dependency must have ended: SUCCEEDED; any end; FAILED or TIMED_OUT. */
+export const DEPENDENCY_RULES = ['success', 'completion', 'failure'] as const
+export type DependencyRule = (typeof DEPENDENCY_RULES)[number]
+
+export const BACKOFFS = ['FIXED', 'LINEAR', 'EXPONENTIAL'] as const
+export type Backoff = (typeof BACKOFFS)[number]
+
+// ---- executions
+
+export const EXECUTION_STATUSES = [
+  'WAITING_DEPENDENCIES',
+  'PENDING',
+  'RUNNING',
+  'RETRYING',
+  'SUCCEEDED',
+  'FAILED',
+  'TIMED_OUT',
+  'CANCELLING',
+  'CANCELLED',
+  'SKIPPED',
+] as const
+export type ExecutionStatus = (typeof EXECUTION_STATUSES)[number]
+
+/** The origin of an execution. */
+export const EXECUTION_KINDS = ['slot', 'trigger', 'retry', 'redrive', 'backfill', 'dependency'] as const
+export type ExecutionKind = (typeof EXECUTION_KINDS)[number]
+
+/** Why a slot has no execution. */
+export const SKIP_REASONS = ['overlap', 'misfire', 'paused', 'edited', 'deleted', 'exclusion'] as const
+export type SkipReason = (typeof SKIP_REASONS)[number]
+
+export const ATTEMPT_OUTCOMES = ['succeeded', 'failed', 'timed_out', 'lost', 'cancelled'] as const
+export type AttemptOutcome = (typeof ATTEMPT_OUTCOMES)[number]
+
+export const ERROR_TYPES = [
+  'TIMEOUT',
+  'HTTP_ERROR',
+  'CONNECTION_REFUSED',
+  'CONNECTION_RESET',
+  'DNS_RESOLUTION_FAILED',
+  'TLS_ERROR',
+  'RESPONSE_TOO_LARGE',
+  'TARGET_FORBIDDEN',
+  'HANDLER_ERROR',
+  'EXIT_CODE',
+  'HEARTBEAT_TIMEOUT',
+  'WORKER_LOST',
+  'CANCELLED',
+] as const
+export type ErrorType = (typeof ERROR_TYPES)[number]
+
+/** Why an execution became a dead letter. */
+export const DEAD_REASONS = ['MAX_RETRIES_EXCEEDED', 'NOT_RETRYABLE', 'WORKER_LOST', 'TOTAL_TIMEOUT'] as const
+export type DeadReason = (typeof DEAD_REASONS)[number]
+
+export const LOG_LEVELS = ['debug', 'info', 'warn', 'error'] as const
+export type LogLevel = (typeof LOG_LEVELS)[number]
+
+/** The longest wait before the next attempt that a target or a handler may ask for. */
+export const retryAfterMsMax = 3_600_000
+
+// ---- graph runs
+
+export const RUN_STATUSES = ['RUNNING', 'CANCELLING', 'SUCCEEDED', 'FAILED', 'CANCELLED'] as const
+export type RunStatus = (typeof RUN_STATUSES)[number]
+
+/** The start of a run: a slot of its roots, or one root that was triggered or backfilled. */
+export const RUN_KINDS = ['slot', 'trigger', 'backfill'] as const
+export type RunKind = (typeof RUN_KINDS)[number]
+
+/** outside: not reached from the start of the run; it counts by its latest execution that had ended then. */
+export const NODE_ROLES = ['root', 'inner', 'outside'] as const
+export type NodeRole = (typeof NODE_ROLES)[number]
+
+/** Why an execution of a run was skipped. */
+export const NODE_SKIP_REASONS = ['dependency', 'paused', 'deleted'] as const
+export type NodeSkipReason = (typeof NODE_SKIP_REASONS)[number]
+
+// ---- operations
+
+export const OPERATION_KINDS = [
+  'pause',
+  'resume',
+  'delete',
+  'trigger',
+  'redrive',
+  'cancel',
+  'backfill',
+] as const
+export type OperationKind = (typeof OPERATION_KINDS)[number]
+
+export const OPERATION_STATUSES = ['RUNNING', 'COMPLETED', 'CANCELLED', 'FAILED'] as const
+export type OperationStatus = (typeof OPERATION_STATUSES)[number]
+
+export const BACKFILL_ORDERS = ['asc', 'desc'] as const
+export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
+
+// ---- executors
+
+export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
+
+/** The value of a field of an execution that is left out. */
+export const executionDefaults = { type: 'http', method: 'POST', timeout_seconds: 300 } as const
+
+export const EXECUTORS = ['http', 'worker', 'shell', 'artifact'] as const
+export type Executor = (typeof EXECUTORS)[number]
