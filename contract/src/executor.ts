@@ -15,8 +15,6 @@ export const argBytesMax = 32 * 1024
 
 const strict = { additionalProperties: false } as const
 
-/** What a field is when it is left out. */
-
 const type = Type.Enum([...EXECUTORS], {
   type: 'string',
   default: executionDefaults.type,

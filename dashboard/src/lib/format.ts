@@ -1,4 +1,5 @@
 // Numbers, durations and instants as people read them. Every number has its unit.
+import { minuteMs } from './units.ts'
 
 const groups = new Intl.NumberFormat('en-GB')
 
@@ -62,7 +63,7 @@ export function formatExact(instant: string | number, mode: TimeMode): string {
   if (Number.isNaN(at.getTime())) return String(instant)
   if (mode === 'local') {
     const zone = -at.getTimezoneOffset()
-    const shifted = new Date(at.getTime() + zone * 60_000).toISOString()
+    const shifted = new Date(at.getTime() + zone * minuteMs).toISOString()
     const sign = zone < 0 ? '-' : '+'
     const offset = `${sign}${pad(Math.floor(Math.abs(zone) / 60))}:${pad(Math.abs(zone) % 60)}`
     return `${shifted.slice(0, 10)} ${shifted.slice(11, 23)} ${offset}`
@@ -72,7 +73,7 @@ export function formatExact(instant: string | number, mode: TimeMode): string {
 }
 
 function formatInstant(at: Date, mode: 'local' | 'UTC', nowMs: number): string {
-  const shiftMs = mode === 'local' ? -at.getTimezoneOffset() * 60_000 : 0
+  const shiftMs = mode === 'local' ? -at.getTimezoneOffset() * minuteMs : 0
   const text = new Date(at.getTime() + shiftMs).toISOString()
   const today = new Date(nowMs + shiftMs).toISOString()
   const clock = text.slice(11, 19)

@@ -6,6 +6,7 @@ import { nextRun } from '../domain/schedule/next-run.ts'
 import { OperatingError } from '../lib/operating-error.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../lib/time/epoch.ts'
 import { realTimers } from '../lib/time/timers.ts'
+import { dayMs, hourMs, minuteMs } from '../lib/time/units.ts'
 import type { Database } from '../postgres/connection/database.ts'
 import {
   type AgedJob,
@@ -39,8 +40,7 @@ export interface DemoOptions {
 }
 
 const seed = 7420
-const dayMs = 86_400_000
-const soonMs = 6 * 3_600_000
+const soonMs = 6 * hourMs
 const unplaced = { url: 'http://127.0.0.1', shellCommands: [], soon: '' }
 
 /** Refused before anything is written, and before anybody is told that the server is ready. */
@@ -153,7 +153,7 @@ function stepMsOf(schedule: WorldJob['schedule']): number | null {
   const { every_seconds: seconds, interval } = schedule as { every_seconds?: number; interval?: string }
   if (seconds !== undefined) return seconds * 1_000
   const minutes = /^R\/PT(\d+)M$/.exec(interval ?? '')?.[1]
-  return minutes === undefined ? null : Number(minutes) * 60_000
+  return minutes === undefined ? null : Number(minutes) * minuteMs
 }
 
 /** Those that would have run before the job was made. */

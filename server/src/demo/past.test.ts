@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { hourMs } from '../lib/time/units.ts'
 import type { Past } from './job-kit.ts'
 import { demoJobs } from './jobs.ts'
 import { type PastJob, playSlot } from './past.ts'
 import { drawsOf } from './random.ts'
 
 const now = 1_800_000_000_000
-const hourMs = 3_600_000
 const retryPolicy = {
   max_retries: 5,
   backoff: 'EXPONENTIAL',

@@ -1,11 +1,11 @@
 // What became of the slots that a job would have had before there was this server: attempts, retries, dead letters. The
 // same for the same seed and the same slots.
 import { isRetried, type RetryPolicy, retryDelayMs } from '../domain/queue/retry.ts'
+import { hourMs } from '../lib/time/units.ts'
 import type { PastAttempt, PastLetter } from '../postgres/history/demo-history.ts'
 import type { Past, PastError } from './job-kit.ts'
 import { type Draw, drawId, drawMs } from './random.ts'
 
-const hourMs = 3_600_000
 /** Times at which whatever fails at all failed every time. */
 const incidents = [
   { hoursAgo: 101, hours: 1.5 },

@@ -4,6 +4,10 @@ import type { Ids } from '../ports/ids.ts'
 import type { Random } from '../ports/random.ts'
 import type { EpochMs } from './time/epoch.ts'
 
+/** Below and above every id: where a page begins that goes on behind nothing. */
+export const firstId = '00000000-0000-0000-0000-000000000000'
+export const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
+
 const perMsMax = 4_096
 const idBytes = 8
 /** One call for randomness serves this many ids. */

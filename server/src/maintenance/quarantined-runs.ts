@@ -1,11 +1,12 @@
 // Runs whose step fails again and again. They are left aside, so that they hold up no others, and each is tried alone now
 // and then: what is wrong may be mended meanwhile.
+import { hourMs } from '../lib/time/units.ts'
 
 /** Failures in a row of one run alone. */
 const failuresMax = 3
 /** The first time it is left aside; each further time is twice as long. */
 const quarantineMs = 30_000
-const quarantineMsMax = 3_600_000
+const quarantineMsMax = hourMs
 const quarantinedMax = 100
 
 export class QuarantinedRuns {

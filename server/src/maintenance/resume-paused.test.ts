@@ -6,10 +6,9 @@ import { createMemoryStore } from '../../testing/memory-store/create-memory-stor
 import { pauseJob } from '../domain/jobs/job-change.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
+import { minuteMs } from '../lib/time/units.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import { resumePaused } from './resume-paused.ts'
-
-const minuteMs = 60_000
 
 async function setup() {
   const world = createVirtualWorld()

@@ -2,6 +2,7 @@
 import { errorShape } from '../../src/domain/history/error-shape.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
+import { minuteMs } from '../../src/lib/time/units.ts'
 import {
   type Activity,
   type ActivityBucket,
@@ -20,7 +21,6 @@ import type { AttemptRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-const minuteMs = 60_000
 const stepMs: Readonly<Record<ActivityStep, number>> = {
   minute: minuteMs,
   hour: 60 * minuteMs,

@@ -1,10 +1,11 @@
 // One request, one effect, in memory. What `work` wrote before it failed cannot be undone here, and so neither can a
 // dry run.
+import { hourMs } from '../../src/lib/time/units.ts'
 import type { Done, Once, Requests, RequestTerms, RunOutcome, WriteStores } from '../../src/ports/requests.ts'
 import type { RequestRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-const keptMs = 24 * 3_600_000
+const keptMs = 24 * hourMs
 
 export class MemoryRequests implements Requests {
   readonly #store: MemoryStore

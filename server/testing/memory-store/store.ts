@@ -9,6 +9,7 @@ import { rankOf } from '../../src/domain/queue/rank.ts'
 import { nameOfKey } from '../../src/domain/queue/release.ts'
 import { historyDaysMax } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
+import { dayMs } from '../../src/lib/time/units.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import { AttemptLog } from './attempt-log.ts'
 import { byRank, Claimable } from './claimable.ts'
@@ -32,8 +33,6 @@ import type {
   SlotRow,
 } from './rows.ts'
 import { compareText, SortedSet } from './sorted-set.ts'
-
-const dayMs = 86_400_000
 
 export class MemoryStore {
   readonly jobs = new Map<string, JobRow>()

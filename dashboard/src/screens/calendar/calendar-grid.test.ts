@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { hourMs } from '../../lib/units.ts'
 import {
   addUp,
   aheadOf,
@@ -7,7 +8,6 @@ import {
   countIn,
   dateOf,
   daysOf,
-  hourMs,
   hoursOf,
   sayCounts,
   stepDate,

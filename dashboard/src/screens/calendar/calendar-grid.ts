@@ -1,10 +1,8 @@
 // The calendar without its looks: which hours and days a view has, and what of the past and of the future lies in each.
+import { dayMs, hourMs, minuteMs } from '../../lib/units.ts'
 
 export const VIEWS = ['day', 'week', 'month'] as const
 export type View = (typeof VIEWS)[number]
-
-export const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 
 /** What lies in an hour or a day. */
 export interface Counts {
@@ -62,7 +60,7 @@ export function stepDate(view: View, date: string, step: number): string {
 }
 
 export function dateOf(ms: number, clock: Clock): string {
-  const shift = clock === 'local' ? -new Date(ms).getTimezoneOffset() * 60_000 : 0
+  const shift = clock === 'local' ? -new Date(ms).getTimezoneOffset() * minuteMs : 0
   return new Date(ms + shift).toISOString().slice(0, 10)
 }
 

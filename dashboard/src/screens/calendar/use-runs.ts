@@ -8,8 +8,9 @@ import { useMemo, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { serverNow } from '../../lib/now.ts'
+import { hourMs, minuteMs } from '../../lib/units.ts'
 import { plainSchedule } from '../job-editor/schedule-form.ts'
-import { aheadOf, hourMs, type Span } from './calendar-grid.ts'
+import { aheadOf, type Span } from './calendar-grid.ts'
 
 /** Jobs of a filter that are looked at. */
 export const lanesMax = 15
@@ -158,7 +159,7 @@ function previewBody(job: Job, fromMs: number) {
     schedule: job.schedule === null ? '@daily' : plainSchedule(job.schedule),
     job_id: job.job_id,
     count: slotsMax,
-    from: new Date(Math.floor(fromMs / 60_000) * 60_000).toISOString(),
+    from: new Date(Math.floor(fromMs / minuteMs) * minuteMs).toISOString(),
   }
 }
 

@@ -1,12 +1,10 @@
 // The execution of the same job before and after one. Asked for when somebody wants to go there, not before.
 import type { ExecutionItem, ExecutionList } from '@carillon/contract/execution.ts'
 import { api } from '../../api/client.ts'
+import { dayMs, hourMs, minuteMs } from '../../lib/units.ts'
 import { nearest, type Placed } from './neighbour-of.ts'
 
 const pageMax = 200
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
-const dayMs = 24 * hourMs
 
 /**
  * A list begins with what was made last. Looking back that is what is nearest; looking forward it is what is farthest,

@@ -1,5 +1,6 @@
 // Which executions are listed: from the address to the parameters of the API, and to the filters of bulk actions.
 import type { Filters } from '../../lib/filters.ts'
+import { hourMs, minuteMs } from '../../lib/units.ts'
 
 export const filterNames = [
   'status',
@@ -14,7 +15,6 @@ export const filterNames = [
   'end_date',
 ] as const
 
-const hourMs = 3_600_000
 export const ranges: Readonly<Record<string, { name: string; ms: number }>> = {
   '1h': { name: 'last hour', ms: hourMs },
   '24h': { name: 'last 24 hours', ms: 24 * hourMs },
@@ -31,7 +31,7 @@ export function queryOf(filters: Filters, nowMs: number): Record<string, string>
   }
   const range = ranges[filters['range'] ?? '']
   if (range !== undefined) {
-    query['start_date'] = new Date(Math.floor((nowMs - range.ms) / 60_000) * 60_000).toISOString()
+    query['start_date'] = new Date(Math.floor((nowMs - range.ms) / minuteMs) * minuteMs).toISOString()
   }
   return query
 }

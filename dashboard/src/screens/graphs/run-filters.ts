@@ -1,6 +1,7 @@
 // Which runs are listed: from the address to the parameters of the API.
 import type { Filters } from '../../lib/filters.ts'
 import { serverNow } from '../../lib/now.ts'
+import { minuteMs } from '../../lib/units.ts'
 import { ranges } from '../executions/execution-filters.ts'
 
 export const rangesOfRuns = Object.entries(ranges).map(([value, { name }]) => ({ value, name }))
@@ -14,7 +15,7 @@ export function runQueryOf(filters: Filters, nowMs = serverNow()): Record<string
   }
   const range = ranges[filters['range'] ?? '']
   if (range !== undefined) {
-    query['start_date'] = new Date(Math.floor((nowMs - range.ms) / 60_000) * 60_000).toISOString()
+    query['start_date'] = new Date(Math.floor((nowMs - range.ms) / minuteMs) * minuteMs).toISOString()
   }
   return query
 }

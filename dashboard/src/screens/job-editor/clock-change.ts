@@ -1,7 +1,7 @@
 // When the clock of a zone changes next. The next few runs of a daily job seldom reach so far, and that is the day on
 // which people want to know.
+import { dayMs, minuteMs } from '../../lib/units.ts'
 
-const dayMs = 86_400_000
 const daysMax = 370
 
 /** The first instant with another offset, to the minute; null: none within a year, or no such zone. */
@@ -18,7 +18,7 @@ export function nextClockChange(zone: string, fromMs: number): number | null {
       if (offsetAt(middle) === before) low = middle
       else high = middle
     }
-    return Math.floor(high / 60_000) * 60_000
+    return Math.floor(high / minuteMs) * minuteMs
   }
   return null
 }

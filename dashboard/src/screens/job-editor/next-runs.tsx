@@ -4,6 +4,7 @@ import { useMemo, useState } from 'react'
 import { Icon } from '../../components/icon.tsx'
 import { Time } from '../../components/time.tsx'
 import { serverNow, useNow } from '../../lib/now.ts'
+import { dayMs } from '../../lib/units.ts'
 import { nextClockChange } from './clock-change.ts'
 import { usePreview } from './use-preview.ts'
 import './next-runs.css'
@@ -60,7 +61,6 @@ function SlotList({ label, slots, zone }: { label: string; slots: Slots; zone: s
   )
 }
 
-const dayMs = 86_400_000
 const clockNotes = ['GAP', 'FOLD_FIRST', 'FOLD_SECOND']
 
 /** What becomes of the runs around the next clock change, if it touches any. */

@@ -1,8 +1,8 @@
 // Where each day of a year lies in the heatmap and which colour it has: a column a week, Monday on top, the present
 // day last. Days are those of UTC, as the server counts them.
+import { dayMs } from '../../lib/units.ts'
 
 export const weeks = 53
-const dayMs = 86_400_000
 
 export interface DayCount {
   at: string

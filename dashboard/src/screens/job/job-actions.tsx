@@ -10,6 +10,7 @@ import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { useKey } from '../../lib/keys.ts'
 import { serverNow } from '../../lib/now.ts'
+import { dayMs } from '../../lib/units.ts'
 import { withSeconds } from '../jobs/date-time.ts'
 import { PauseDialog, ResumeDialog, RunNowDialog } from '../jobs/job-dialogs.tsx'
 import { Labelled } from '../jobs/labelled.tsx'
@@ -120,8 +121,6 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
     </ConfirmDialog>
   )
 }
-
-const dayMs = 86_400_000
 
 function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClose(): void }) {
   const [from, setFrom] = useState(() => utcText(serverNow() - dayMs))

@@ -12,8 +12,8 @@ import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { words } from '../../lib/format.ts'
 import { serverNow } from '../../lib/now.ts'
+import { hourMs } from '../../lib/units.ts'
 
-const hourMs = 3_600_000
 const ranges: Readonly<Record<string, { name: string; fromMs: number; toMs: number }>> = {
   '1h': { name: 'last hour', fromMs: -hourMs, toMs: 0 },
   '24h': { name: 'last 24 hours', fromMs: -24 * hourMs, toMs: 0 },

@@ -7,6 +7,7 @@ import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { serverNow } from '../../lib/now.ts'
 import { quote } from '../../lib/twin.ts'
+import { hourMs, minuteMs } from '../../lib/units.ts'
 import { readJson, writeJson } from './json-text.ts'
 import { Labelled } from './labelled.tsx'
 
@@ -76,7 +77,6 @@ export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload:
   )
 }
 
-const hourMs = 3_600_000
 const pauses = [
   { name: 'until somebody resumes it', ms: 0 },
   { name: 'for 1 hour', ms: hourMs },
@@ -200,7 +200,7 @@ export function ResumeDialog({ job, onClose }: DialogProps) {
 /** Of a field of type datetime-local, which has no zone: that of this browser. */
 function localText(ms: number): string {
   const at = new Date(ms)
-  return new Date(ms - at.getTimezoneOffset() * 60_000).toISOString().slice(0, 16)
+  return new Date(ms - at.getTimezoneOffset() * minuteMs).toISOString().slice(0, 16)
 }
 
 function instantOf(at: string | number): string | undefined {

@@ -1,5 +1,6 @@
 // Minutes of activity, and the seconds since the latest of them that the live stream has told.
 import type { ActivityItem } from '@carillon/contract/activity.ts'
+import { minuteMs } from '../../lib/units.ts'
 import type { Pulse } from '../../live/live.ts'
 
 export const outcomes = ['succeeded', 'failed', 'timed_out'] as const
@@ -10,8 +11,6 @@ export interface Minutes {
   times: number[]
   values: Record<Outcome, number[]>
 }
-
-const minuteMs = 60_000
 
 /**
  * One value for every minute of the hour, the last one being the present one. What rollups know of a minute counts;

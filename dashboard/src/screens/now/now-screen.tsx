@@ -7,6 +7,7 @@ import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
 import { useNow } from '../../lib/now.ts'
+import { minuteMs } from '../../lib/units.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { ActivityCard } from './activity-card.tsx'
 import { FailuresCard } from './failures-card.tsx'
@@ -15,8 +16,6 @@ import { healthOf } from './health.ts'
 import { LateCard } from './late-card.tsx'
 import { RunningCard } from './running-card.tsx'
 import './now.css'
-
-const minuteMs = 60_000
 
 export function NowScreen() {
   const minute = Math.floor(useNow() / minuteMs)

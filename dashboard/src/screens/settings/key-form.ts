@@ -1,5 +1,6 @@
 // What a new API key is asked for with.
 import type { ApiKeyRequest } from '@carillon/contract/api-key.ts'
+import { dayMs } from '../../lib/units.ts'
 
 export const scopes = [
   { name: 'read', text: 'look at everything, preview schedules' },
@@ -29,7 +30,7 @@ export function keyRequestOf(form: KeyForm, nowMs: number): ApiKeyRequest {
   return {
     name: form.name.trim(),
     scopes: scopes.map(({ name }) => name).filter((name) => form.scopes.includes(name)),
-    ...(days !== null && { expires_at: new Date(nowMs + days * 86_400_000).toISOString() }),
+    ...(days !== null && { expires_at: new Date(nowMs + days * dayMs).toISOString() }),
     ...(form.isOperator && { operator: true }),
   }
 }

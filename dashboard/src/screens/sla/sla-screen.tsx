@@ -11,6 +11,7 @@ import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatBytes, formatCount, formatDuration, formatShare } from '../../lib/format.ts'
 import { serverNow, useNow } from '../../lib/now.ts'
+import { minuteMs } from '../../lib/units.ts'
 import { Figure, Figures } from './figure.tsx'
 import { beginOf, formatRate, readWindow, trendOf, type WindowName, windows } from './trend.ts'
 import './sla.css'
@@ -77,7 +78,7 @@ function Numbers({ sla, name }: { sla: Sla; name: WindowName }) {
 }
 
 function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowName }) {
-  const minute = Math.floor(useNow() / 60_000)
+  const minute = Math.floor(useNow() / minuteMs)
   // biome-ignore lint/correctness/useExhaustiveDependencies: the beginning moves on with the minute
   const from = useMemo(() => new Date(beginOf(name, serverNow())).toISOString(), [name, minute])
   const { step } = windows[name]

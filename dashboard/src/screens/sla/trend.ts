@@ -1,12 +1,13 @@
 // Activity as lines and bars: buckets of one size from the beginning of the window to now, also those in which nothing
 // was recorded.
 import type { ActivityItem } from '@carillon/contract/activity.ts'
+import { dayMs, hourMs } from '../../lib/units.ts'
 
 export const windows = {
-  '1h': { name: 'hour', step: 'minute', ms: 3_600_000, groupMs: 60_000 },
-  '24h': { name: '24 hours', step: 'minute', ms: 86_400_000, groupMs: 600_000 },
-  '7d': { name: '7 days', step: 'hour', ms: 7 * 86_400_000, groupMs: 3_600_000 },
-  '30d': { name: '30 days', step: 'hour', ms: 30 * 86_400_000, groupMs: 6 * 3_600_000 },
+  '1h': { name: 'hour', step: 'minute', ms: hourMs, groupMs: 60_000 },
+  '24h': { name: '24 hours', step: 'minute', ms: dayMs, groupMs: 600_000 },
+  '7d': { name: '7 days', step: 'hour', ms: 7 * dayMs, groupMs: hourMs },
+  '30d': { name: '30 days', step: 'hour', ms: 30 * dayMs, groupMs: 6 * hourMs },
 } as const
 export type WindowName = keyof typeof windows
 

@@ -3,6 +3,7 @@ import { RotateRequest } from '@carillon/contract/signing-key.ts'
 import { SigningKey } from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Random } from '../../ports/random.ts'
 import type { Secrets } from '../../ports/secrets.ts'
@@ -21,7 +22,7 @@ export interface SigningKeyDeps {
 const tags = ['operations']
 const keyBytes = 32
 /** How long receivers have to learn the new key. */
-const bothMs = 86_400_000
+const bothMs = dayMs
 
 export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): void {
   const { clock, random, secrets, wakeup } = deps

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, runAll, setupApp, testWorkerId } from '../../../test/app.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
-const dayMs = 86_400_000
 
 async function setup(t: TestContext, changes: object = {}) {
   const parts = await setupApp(t)

@@ -9,6 +9,7 @@ import {
 } from '@carillon/contract/execution.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import { type ExecutionQuery, type History, totalMax } from '../../ports/history.ts'
@@ -37,7 +38,7 @@ interface JobQuery {
 
 const tags = ['executions']
 /** How far back skipped slots are listed when no start is given. */
-const skipsMsDefault = 30 * 86_400_000
+const skipsMsDefault = 30 * dayMs
 
 export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
   const { history, graphRuns } = deps

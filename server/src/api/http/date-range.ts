@@ -2,9 +2,8 @@
 import { readTime } from '../../domain/schedule/instant.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import { refuseField } from './problem.ts'
-
-const dayMs = 86_400_000
 
 interface DateQuery {
   start_date?: string | undefined

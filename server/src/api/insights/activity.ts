@@ -7,6 +7,7 @@ import {
 } from '@carillon/contract/activity.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
@@ -19,7 +20,6 @@ export interface ActivityDeps {
   activity: Activity
 }
 
-const hourMs = 3_600_000
 const stepMs: Readonly<Record<ActivityStep, number>> = { minute: 60_000, hour: hourMs, day: 24 * hourMs }
 const hoursDefault: Readonly<Record<ActivityStep, number>> = { minute: 1, hour: 168, day: 8_760 }
 

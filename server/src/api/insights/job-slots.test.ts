@@ -3,10 +3,9 @@ import test, { type TestContext } from 'node:test'
 import type { SlotItem, SlotList } from '@carillon/contract/slot.ts'
 import { assertProblem, runAll, setupApp } from '../../../test/app.ts'
 import { at, fireSlot } from '../../../test/fire.ts'
+import { dayMs } from '../../lib/time/units.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 
 async function setup(t: TestContext, changes: object = {}) {
   const parts = await setupApp(t)

@@ -2,6 +2,7 @@
 import { type SlotItem, SlotList, SlotListQuery } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
@@ -17,7 +18,6 @@ export interface JobSlotDeps extends LedgerDeps {
   jobs: Pick<Jobs, 'get'>
 }
 
-const dayMs = 86_400_000
 const daysMax = 366
 
 export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {

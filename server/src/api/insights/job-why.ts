@@ -13,6 +13,7 @@ import { noTurnText } from '../../domain/why/why-graph.ts'
 import { whyNoSlot, whySlot } from '../../domain/why/why-slot.ts'
 import { canRun } from '../../domain/why/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { ExecutionView, History, UnderWay, UnendedExecution } from '../../ports/history.ts'
 import type { Jobs } from '../../ports/jobs.ts'
@@ -49,7 +50,7 @@ interface Question {
   now: EpochMs
 }
 
-const reachMs = 366 * 86_400_000
+const reachMs = 366 * dayMs
 
 export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: WhyQuery }>(

@@ -3,6 +3,7 @@ import { Sla, SlaQuery } from '@carillon/contract/sla.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WorkerView } from '../../domain/queue/worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { hourMs, minuteMs } from '../../lib/time/units.ts'
 import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Workers } from '../../ports/workers.ts'
@@ -14,8 +15,6 @@ export interface SlaDeps {
   workers: Workers
 }
 
-const minuteMs = 60_000
-const hourMs = 60 * minuteMs
 /** How long each is, and what it is added up from. */
 const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }>> = {
   '1h': { ms: hourMs, step: 'minute' },

@@ -8,6 +8,7 @@ import { nameExclusion } from '../../domain/schedule/which-exclusion.ts'
 import { misfireWindowMs } from '../../domain/scheduling/misfire.ts'
 import { type SlotFacts, type SlotWindow, UnrecordedSlots } from '../../domain/scheduling/unrecorded-slots.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Calendars } from '../../ports/calendars.ts'
 import type { History, SkipRange, SlotExecution, SlotOrder, SlotPage } from '../../ports/history.ts'
 import { scheduleOf } from '../jobs/job-view.ts'
@@ -43,8 +44,6 @@ interface LedgerQuery {
   limit: number
   order: SlotOrder
 }
-
-const dayMs = 86_400_000
 
 export class SlotLedger {
   readonly #deps: LedgerDeps

@@ -3,6 +3,7 @@ import { type Failure, FailureList, FailureQuery } from '@carillon/contract/fail
 import { type LateItem, LateList, LateQuery } from '@carillon/contract/late.ts'
 import type { FastifyInstance } from 'fastify'
 import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { minuteMs } from '../../lib/time/units.ts'
 import type { Activity, FailureGroup, LateSlot } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
@@ -13,7 +14,6 @@ export interface TroubleDeps {
 }
 
 const tags = ['dashboards']
-const minuteMs = 60_000
 const minutesDefault = 60
 const failuresDefault = 20
 const lateDefault = 50

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, setupApp } from '../../../test/app.ts'
 import type { HttpExecution } from '../../domain/jobs/job.ts'
+import { hourMs } from '../../lib/time/units.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 const callbackUrl = 'http://127.0.0.1:7420/echo'
-const hourMs = 3_600_000
 
 async function setup(t: TestContext, changes: Record<string, unknown> = {}) {
   const parts = await setupApp(t)

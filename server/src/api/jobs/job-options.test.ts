@@ -7,8 +7,7 @@ import type { ErrorCode } from '@carillon/contract/errors.ts'
 import { assertProblem, setupApp } from '../../../test/app.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-
-const hourMs = 3_600_000
+import { hourMs } from '../../lib/time/units.ts'
 
 async function setup(t: TestContext) {
   const parts = await setupApp(t)

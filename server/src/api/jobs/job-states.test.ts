@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, runAll, setupApp, testWorker, testWorkerId } from '../../../test/app.ts'
 import { sharedLane } from '../../domain/queue/lane.ts'
+import { hourMs } from '../../lib/time/units.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
-const hourMs = 3_600_000
 
 async function setup(t: TestContext, schedule: unknown = '@hourly') {
   const parts = await setupApp(t)

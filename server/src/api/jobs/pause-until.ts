@@ -1,9 +1,10 @@
 // When a pause ends by itself.
 import { readInstant } from '../../domain/schedule/instant.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import { refuseField } from '../http/problem.ts'
 
-const pauseMsMax = 10 * 366 * 86_400_000
+const pauseMsMax = 10 * 366 * dayMs
 
 export function readUntil(text: string, now: EpochMs): EpochMs {
   const instant = readInstant(text, 'until', null)

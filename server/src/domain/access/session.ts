@@ -1,16 +1,17 @@
 // How long a person stays logged in, and how long a one-time link works.
+import { dayMs, minuteMs } from '../../lib/time/units.ts'
 
 /** How many random bytes a cookie and a code take. */
 export const sessionBytes = 32
 
 /** Counted from when it began; nothing renews it. */
-export const sessionMs = 7 * 86_400_000
+export const sessionMs = 7 * dayMs
 
 /** Of one key at a time. */
 export const sessionsMax = 100
 
 /** How long the link that a start prints may wait to be opened. */
-export const codeMs = 15 * 60_000
+export const codeMs = 15 * minuteMs
 
 export function formatSecret(random: Uint8Array): string {
   return Buffer.from(random).toString('base64url')

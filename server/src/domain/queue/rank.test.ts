@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { SeededRandom } from '../../../test/virtual-world.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { minuteMs } from '../../lib/time/units.ts'
 import { rankOf, triggerPriority } from './rank.ts'
 
 const start = Date.UTC(2026, 0, 1)
-const minuteMs = 60_000
 
 /** What the specification calls it: every 60 s of waiting are worth one level. Less goes first. */
 function effectivePriority(one: { enqueuedAt: EpochMs; priority: number }, now: number): number {

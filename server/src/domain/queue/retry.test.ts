@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { BACKOFFS, ERROR_TYPES } from '@carillon/contract/constants.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './retry.ts'
 
-const hourMs = 3_600_000
 /** The random that leaves a delay as it is. */
 const middle = 0.5
 const topmost = 1 - Number.EPSILON

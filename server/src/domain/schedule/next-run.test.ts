@@ -8,6 +8,7 @@ import {
   seededRandom,
 } from '../../../test/schedule/random-case.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import { compileSchedule } from './compile-schedule.ts'
 import {
   type CompiledSchedule,
@@ -20,8 +21,6 @@ import {
   slotsBetween,
   slotsBetweenMax,
 } from './next-run.ts'
-
-const dayMs = 86_400_000
 
 /** Random schedules of every kind, each with an instant near a clock change of its zone. */
 function* randomSchedules(

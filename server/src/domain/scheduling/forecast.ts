@@ -2,6 +2,7 @@
 // at once; how many slots a dense one has is counted, not walked.
 import { RecentMap } from '../../lib/recent-map.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import type { StoredSchedule } from '../jobs/job.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
@@ -58,7 +59,7 @@ export class Forecast {
   readonly #candidates: Candidate[][]
 
   constructor(now: EpochMs, hours: number) {
-    const buckets = (hours * 3_600_000) / forecastStepMs
+    const buckets = (hours * hourMs) / forecastStepMs
     this.#now = now
     this.from = epochMs(Math.floor(now / forecastStepMs) * forecastStepMs)
     this.#to = epochMs(this.from + buckets * forecastStepMs)

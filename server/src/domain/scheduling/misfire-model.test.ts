@@ -4,13 +4,13 @@ import test from 'node:test'
 import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
 import { SeededRandom } from '../../../test/virtual-world.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
 import { isExcluded, nextSlot, slotsBetween } from '../schedule/next-run.ts'
 import { type LateJob, planLate } from './misfire.ts'
 
 const misfireAfterMs = 60_000
-const hourMs = 3_600_000
 
 // The rule in words, slot by slot.
 function planSlotBySlot(job: LateJob, from: EpochMs, now: EpochMs): Map<EpochMs, string> {

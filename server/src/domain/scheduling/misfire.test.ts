@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import { compileSchedule } from '../schedule/compile-schedule.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
 import type { CompiledSchedule } from '../schedule/next-run.ts'
 import { type LateJob, misfireWindowMs, planLate, type SkippedSlots } from './misfire.ts'
 
 const misfireAfterMs = 60_000
-const hourMs = 3_600_000
 const createdAt = epochMs(Date.UTC(2026, 0, 1))
 
 function compile(schedule: unknown): CompiledSchedule {

@@ -2,6 +2,7 @@
 // misfired ones within the job's window the latest runs (FIRE_ONCE), or up to 1,000 of them (FIRE_ALL), or none (SKIP);
 // the others are recorded as skipped. Younger late slots all run, in order, each waiting for the one before.
 import type { EpochMs } from '../../lib/time/epoch.ts'
+import { dayMs, hourMs } from '../../lib/time/units.ts'
 import type { MisfirePolicy } from '../jobs/job.ts'
 import { countRuns, nthRun } from '../schedule/count-runs.ts'
 import { dueAtOf } from '../schedule/jitter.ts'
@@ -60,8 +61,8 @@ const misfiredMax: Record<MisfirePolicy, number> = { FIRE_ONCE: 1, FIRE_ALL: 1_0
 const fireAllPaceMs = 100
 
 const daySeconds = 86_400
-const fineWindowMs = 3_600_000
-const coarseWindowMs = 86_400_000
+const fineWindowMs = hourMs
+const coarseWindowMs = dayMs
 
 /** How old a misfired slot may be and still run. */
 export function misfireWindowMs(schedule: CompiledSchedule, windowSeconds: number | null): number {

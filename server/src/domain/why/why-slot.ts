@@ -1,6 +1,7 @@
 // Why did it not run at 02:00? What became of one slot, or of the slots around an instant without one, as one sentence.
 import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { ExecutionView } from '../../ports/history.ts'
 import { bufferMax, type JobView } from '../jobs/job.ts'
 import type { Answer } from './why.ts'
@@ -132,7 +133,7 @@ function whySkipped(facts: SlotFacts): string {
 }
 
 /** A slot that was due and not fired when the job was paused is skipped by the pause too. */
-const pauseSlackMs = 86_400_000
+const pauseSlackMs = dayMs
 
 function named(exclusion: string | null): string {
   return ` ${exclusion ?? 'by its schedule'}`

@@ -1,6 +1,7 @@
 // The words of an answer: instants as on the wire, to the second, and texts of users cut short.
 import type { SlotReason, WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { minuteMs } from '../../lib/time/units.ts'
 import type { JobView } from '../jobs/job.ts'
 import type { ExecutionKind } from '../queue/execution.ts'
 
@@ -17,9 +18,9 @@ export function byText(by: string, at: EpochMs): string {
 
 export function durationText(ms: number): string {
   if (ms < 1_000) return `${ms} ms`
-  if (ms < 60_000) return `${(ms / 1_000).toFixed(1)} s`
-  const minutes = Math.floor(ms / 60_000)
-  if (minutes < 60) return `${minutes} min ${Math.floor((ms % 60_000) / 1_000)} s`
+  if (ms < minuteMs) return `${(ms / 1_000).toFixed(1)} s`
+  const minutes = Math.floor(ms / minuteMs)
+  if (minutes < 60) return `${minutes} min ${Math.floor((ms % minuteMs) / 1_000)} s`
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 

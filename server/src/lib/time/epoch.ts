@@ -1,4 +1,5 @@
 // Time has one type: milliseconds since 1970 in UTC. RFC 3339 is its form on the wire.
+import { dayMs } from './units.ts'
 
 export type EpochMs = number & { readonly unit: 'EpochMs' }
 
@@ -6,7 +7,6 @@ export function epochMs(value: number): EpochMs {
   return Math.trunc(value) as EpochMs
 }
 
-const dayMs = 86_400_000
 const twoDigits = Array.from({ length: 60 }, (_, n) => String(n).padStart(2, '0'))
 
 let lastAt = Number.NaN

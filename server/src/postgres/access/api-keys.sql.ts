@@ -1,5 +1,8 @@
 // The statements on API keys. An owner is a tenant, or the nil UUID for the operators: see the index.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
+
+/** As the index on the owner has it, word by word. */
+const owner = fragment`coalesce(tenant_id, '00000000-0000-0000-0000-000000000000')`
 
 /** Of two that make the last key an owner may have, the second waits and then counts the first. */
 export const lockKeyOwner = sql('lockKeyOwner')`
@@ -7,13 +10,13 @@ export const lockKeyOwner = sql('lockKeyOwner')`
 
 export const countUsableKeys = sql('countUsableKeys')`
   SELECT count(*) AS total FROM api_keys
-  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid AND revoked_at IS NULL`
+  WHERE ${owner} = $1::uuid AND revoked_at IS NULL`
 
 /** Or whoever makes and revokes keys all day fills the disk. */
 export const forgetRevokedKeys = sql('forgetRevokedKeys')`
   DELETE FROM api_keys WHERE key_id IN (
     SELECT key_id FROM api_keys
-    WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid AND revoked_at IS NOT NULL
+    WHERE ${owner} = $1::uuid AND revoked_at IS NOT NULL
     ORDER BY revoked_at DESC, key_id DESC OFFSET $2)`
 
 export const insertKey = sql('insertKey')`
@@ -30,28 +33,28 @@ export const selectKeyByHash = sql('selectKeyByHash')`
 export const selectKey = sql('selectKey')`
   SELECT key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at
   FROM api_keys
-  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = ANY ($1::uuid[]) AND key_id = $2`
+  WHERE ${owner} = ANY ($1::uuid[]) AND key_id = $2`
 
 export const selectKeys = sql('selectKeys')`
   SELECT key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at
   FROM api_keys
-  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid AND key_id < $2
-  ORDER BY coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') DESC, key_id DESC LIMIT $3`
+  WHERE ${owner} = $1::uuid AND key_id < $2
+  ORDER BY ${owner} DESC, key_id DESC LIMIT $3`
 
 export const countKeys = sql('countKeys')`
   SELECT count(*) AS total FROM (
-    SELECT FROM api_keys WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = $1::uuid LIMIT $2
+    SELECT FROM api_keys WHERE ${owner} = $1::uuid LIMIT $2
   ) k`
 
 export const updateKey = sql('updateKey')`
   UPDATE api_keys SET name = coalesce($3, name),
     expires_at = CASE WHEN $4::boolean THEN from_ms($5) ELSE expires_at END
-  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = ANY ($1::uuid[]) AND key_id = $2
+  WHERE ${owner} = ANY ($1::uuid[]) AND key_id = $2
   RETURNING key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at`
 
 export const revokeKey = sql('revokeKey')`
   UPDATE api_keys SET revoked_at = coalesce(revoked_at, clock_ms())
-  WHERE coalesce(tenant_id, '00000000-0000-0000-0000-000000000000') = ANY ($1::uuid[]) AND key_id = $2`
+  WHERE ${owner} = ANY ($1::uuid[]) AND key_id = $2`
 
 /** Every server notes uses; the first one within a minute writes. */
 export const noteKeyUse = sql('noteKeyUse')`

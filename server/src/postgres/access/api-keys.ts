@@ -1,5 +1,6 @@
 // API keys on PostgreSQL.
 import { apiKeysMax, keyUseMs, type Scope } from '../../domain/access/api-key.ts'
+import { firstId, lastId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
   ApiKey,
@@ -16,8 +17,7 @@ import type { Transactions } from '../connection/database.ts'
 import * as statements from './api-keys.sql.ts'
 import { type TierRow, toTier } from './tenants.ts'
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
-const operators = '00000000-0000-0000-0000-000000000000'
+const operators = firstId
 
 export class PostgresApiKeys implements ApiKeys {
   readonly #database: Transactions

@@ -1,13 +1,12 @@
 // Tenants on PostgreSQL.
 import type { Tenant, Tier } from '../../domain/tenants/tenant.ts'
+import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
 import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../ports/tenants.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './tenants.sql.ts'
-
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 export class PostgresTenants implements Tenants {
   readonly #database: Transactions

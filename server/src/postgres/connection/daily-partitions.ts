@@ -2,12 +2,12 @@
 // nobody can ask for them any more. A write that meets a missing day makes it and goes on.
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import * as statements from './daily-partitions.sql.ts'
 import type { Database, Transactions } from './database.ts'
 
 export type DailyTable = 'slots' | 'attempts'
 
-const dayMs = 86_400_000
 const daysAhead = 14
 /** A cursor is at most a minute behind its slots, and an owed slot hours; the ledger of what was skipped is `skips`. */
 const slotsDaysKept = 3

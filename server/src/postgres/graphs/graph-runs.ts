@@ -1,5 +1,6 @@
 // Runs of graphs on PostgreSQL, as the API reads, stops and repeats them.
 import { sharedLane } from '../../domain/queue/lane.ts'
+import { lastId } from '../../lib/id.ts'
 import type {
   CancelRunOutcome,
   Graph,
@@ -30,7 +31,6 @@ import {
 } from './run-view.ts'
 import { findGraphs } from './start-runs.ts'
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Runs that one search looks at: about 20 ms, and about as much when the jobs of each are looked through. */
 const searchedMax = 10_000
 const searchedForJobMax = 2_000

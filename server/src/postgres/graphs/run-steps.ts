@@ -1,6 +1,7 @@
 // Takes runs of graphs further, on PostgreSQL. Each is locked first; what was noted of it is read in statements that come
 // after, so that nothing is missed. A step of hundreds of runs is as many statements as one of a single run.
 import { takeAffordable } from '../../domain/graphs/affordable.ts'
+import { firstId } from '../../lib/id.ts'
 import type { RunSteps, RunTools, Stepped } from '../../ports/graph-runs.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Transactions } from '../connection/database.ts'
@@ -10,7 +11,6 @@ import type { RunRow } from './rows.ts'
 import * as statements from './run-steps.sql.ts'
 import { StartMemory, startRuns } from './start-runs.ts'
 
-const firstId = '00000000-0000-0000-0000-000000000000'
 /** Nodes of the runs that one step looks at, unless a single run has more. */
 const nodesMax = 20_000
 

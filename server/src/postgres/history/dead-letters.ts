@@ -5,6 +5,7 @@ import type { DeadReason } from '../../domain/queue/attempt.ts'
 import { type ExecutionKind, idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { triggerLevels } from '../../domain/queue/rank.ts'
 import type { ErrorType } from '../../domain/queue/retry.ts'
+import { lastId } from '../../lib/id.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import {
   clusteredMax,
@@ -22,8 +23,6 @@ import type { Transactions } from '../connection/database.ts'
 import { lockJobs } from '../jobs/jobs.sql.ts'
 import { insertRepeats } from '../queue/control.sql.ts'
 import * as statements from './dead-letters.sql.ts'
-
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 
 export class PostgresDeadLetters implements DeadLetters {
   readonly #database: Transactions

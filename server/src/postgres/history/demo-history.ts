@@ -8,6 +8,7 @@ import type { ErrorType, RetryPolicy } from '../../domain/queue/retry.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { realTimers } from '../../lib/time/timers.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './demo.sql.ts'
 import { foldStats } from './job-stats.sql.ts'
@@ -101,7 +102,6 @@ const copyMaker = 'demo copy'
 /** What copies are copies of. */
 const modelKey = 'tides'
 
-const dayMs = 86_400_000
 const rowsAtOnce = 2_000
 const busyMs = 20
 /** As long as the store keeps slots; see `days.ts`. */

@@ -12,13 +12,13 @@ import {
 } from '../../domain/queue/execution.ts'
 import type { ErrorType } from '../../domain/queue/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
+import { dayMs, hourMs } from '../../lib/time/units.ts'
 import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/history.ts'
 import type { Queries } from '../connection/database.ts'
 import * as statements from './history.sql.ts'
 
-const dayMs = 86_400_000
 /** How far the clock that made an id may have been from the database's. */
-const clockErrorMs = 3_600_000
+const clockErrorMs = hourMs
 
 /** Null: the tenant has none with this id, or none any more. */
 export async function findExecution(

@@ -1,13 +1,14 @@
 // How jobs went, by day: folded from the record of attempts every few seconds, so that nobody counts a history when
 // somebody asks. A reader adds what was recorded since the last fold.
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './job-stats.sql.ts'
 
 /** Of history in one step; at 10,000 a second that is 100,000 rows. */
 const foldMsMin = 10_000
 /** After a month without a server there is a month without rows to pass over. */
-const foldMsMax = 86_400_000
+const foldMsMax = dayMs
 /** A step that folded fewer could have gone further. */
 const fewRows = 1_000
 const prunedMax = 10_000

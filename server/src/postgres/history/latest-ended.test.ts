@@ -5,11 +5,9 @@ import { UuidV7 } from '../../lib/id.ts'
 import { realRandom } from '../../lib/random.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
+import { dayMs, hourMs } from '../../lib/time/units.ts'
 import type { Queries } from '../connection/database.ts'
 import { LatestEnded } from './latest-ended.ts'
-
-const hourMs = 3_600_000
-const dayMs = 24 * hourMs
 
 async function setup(t: TestContext) {
   const { client, database } = await useDatabase(t)

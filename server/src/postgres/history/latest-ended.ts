@@ -5,13 +5,14 @@ import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
 import type { Outcome } from '../../domain/queue/execution.ts'
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import type { Queries } from '../connection/database.ts'
 import { selectLatestEnded } from '../graphs/start-runs.sql.ts'
 
 /** Of history that is looked at each time. */
 const recentDays = 2
 /** Much less than these days: between the two nothing is missed. */
-const rememberedMs = 3_600_000
+const rememberedMs = hourMs
 const rememberedMax = 10_000
 /** Jobs that one statement looks for in all of the history: about 0.2 s for 400 days of it. */
 const searchedMax = 200

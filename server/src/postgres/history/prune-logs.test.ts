@@ -5,9 +5,8 @@ import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import { UuidV7 } from '../../lib/id.ts'
 import { realRandom } from '../../lib/random.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import { PostgresLogs, pruneLogs } from './logs.ts'
-
-const dayMs = 86_400_000
 
 for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: logs of executions that no history reaches any more are forgotten`, async (t) => {

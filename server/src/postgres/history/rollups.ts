@@ -2,6 +2,7 @@
 // transaction that moves its mark, so that everything is counted once: whoever dies in a step has not begun it, and of
 // two that fold at once one finds nothing to do.
 import type { Sql } from '../../lib/sql.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import * as statements from './rollups.sql.ts'
 
@@ -16,7 +17,7 @@ export interface RollupOptions {
 const spanMsFirst = 10_000
 const spanMsMin = 1_000
 /** After a month without a server there is a month without rows to pass over. */
-const spanMsMax = 86_400_000
+const spanMsMax = dayMs
 
 /** After a step that folded so many rows the next one waits until it is worth its while: a row is written less often then. */
 const busyRows = 2_000

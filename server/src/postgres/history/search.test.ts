@@ -4,13 +4,12 @@ import test, { type TestContext } from 'node:test'
 import { useDatabase } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
+import { dayMs } from '../../lib/time/units.ts'
 import type { ExecutionQuery } from '../../ports/history.ts'
 import type { Queries } from '../connection/database.ts'
 import { foldDays, RollupFold } from './rollups.ts'
 import { countFailedOfTenant } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
-
-const dayMs = 86_400_000
 
 // 60,000 executions of one job in the last five days, and one of a slot in the window that was only enqueued today.
 const fill = `

@@ -9,6 +9,7 @@ import {
   statusOfOutcome,
 } from '../../domain/queue/execution.ts'
 import type { ErrorType } from '../../domain/queue/retry.ts'
+import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import {
@@ -22,7 +23,6 @@ import { errorOf, skippedOf } from './find-execution.ts'
 import { listJobPage } from './job-page.ts'
 import * as statements from './search.sql.ts'
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** What one search looks at: at most about 40 ms each. */
 const recordedMax = 10_000
 const batchesMax = 500

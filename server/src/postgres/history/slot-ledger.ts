@@ -10,6 +10,7 @@ import {
   statusOfOutcome,
 } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import {
   type Lateness,
   type SkipRange,
@@ -30,7 +31,6 @@ import * as statements from './slot-ledger.sql.ts'
 /** Attempts that one page looks at: at most about 40 ms. */
 const recordedMax = 10_000
 const liveMax = 20_000
-const hourMs = 3_600_000
 
 export async function listSlots(queries: Queries, query: SlotQuery & Lateness): Promise<SlotPage | null> {
   const { tenantId, jobId, from, to, limit, order } = query

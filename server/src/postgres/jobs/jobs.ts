@@ -4,6 +4,7 @@ import type { JobFilter } from '../../domain/jobs/operation.ts'
 import { triggerLevels } from '../../domain/queue/rank.ts'
 import { listTriggers, type TriggerBatch, triggersWaitingMax } from '../../domain/queue/trigger-batches.ts'
 import { GroupCommit } from '../../lib/group-commit.ts'
+import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { totalMax } from '../../ports/history.ts'
@@ -28,7 +29,6 @@ import { changeJob } from './change-job.ts'
 import { type JobRow, noticeMs, toJobItem, toJobView } from './job-row.ts'
 import * as statements from './jobs.sql.ts'
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 /** Rows that one search looks at: about 10 ms. */
 const searchedMax = 25_000
 

@@ -8,6 +8,7 @@ import {
   operationFailuresMax,
   operationsMax,
 } from '../../domain/jobs/operation.ts'
+import { lastId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 import { totalMax } from '../../ports/history.ts'
@@ -18,7 +19,6 @@ import { cancelOfOperation } from '../queue/cancel.ts'
 import * as statements from './operations.sql.ts'
 import { storesOn } from './requests.ts'
 
-const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff'
 const gaveUp =
   'Its steps failed many times in a row; what is counted as done was done. The server log has the cause.'
 

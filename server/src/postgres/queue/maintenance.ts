@@ -6,6 +6,7 @@ import type { KeyCounts, WaitingJob } from '../../domain/queue/release.ts'
 import { lossesMax, type RetryPolicy, workerLostMessage } from '../../domain/queue/retry.ts'
 import { executorOfRoute } from '../../domain/queue/route.ts'
 import { workersMax } from '../../domain/queue/worker.ts'
+import { firstId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
@@ -16,7 +17,6 @@ import { releaseJobs } from './release.ts'
 import { type SettledRow, toSettled } from './settled-row.ts'
 import { selectBeats } from './workers.sql.ts'
 
-const noJob = '00000000-0000-0000-0000-000000000000'
 /** Batches of which what nobody spoke of leaves in one step. */
 const prunedMax = 50
 
@@ -61,7 +61,7 @@ export class PostgresMaintenance implements Maintenance {
   }
 
   async findWaiting(after: string | null, limit: number): Promise<string[]> {
-    const values = [after ?? noJob, limit, after === null]
+    const values = [after ?? firstId, limit, after === null]
     const { rows } = await this.#database.query<WaitingRow>(statements.selectWaitingJobs, values)
     // Those of the page last: it goes on behind the last one.
     const page = rows.filter(({ listed }) => listed).map((row) => row.job_id)

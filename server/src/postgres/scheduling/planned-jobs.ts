@@ -2,13 +2,12 @@
 
 import type { StoredSchedule } from '../../domain/jobs/job.ts'
 import type { PlannedJob } from '../../domain/scheduling/forecast.ts'
+import { firstId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { PlannedJobs, PlannedQuery } from '../../ports/planned-jobs.ts'
 import type { CursorCalendars } from '../../ports/slots.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './planned-jobs.sql.ts'
-
-const firstId = '00000000-0000-0000-0000-000000000000'
 
 export class PostgresPlannedJobs implements PlannedJobs {
   readonly #database: Database

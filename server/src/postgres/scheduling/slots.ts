@@ -9,6 +9,7 @@ import {
 import { batchIdOf } from '../../domain/queue/execution.ts'
 import { latePlansOf } from '../../domain/scheduling/late-plan.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import type { DirectWorker } from '../../ports/direct-dispatch.ts'
 import {
   type Cursor,
@@ -27,7 +28,7 @@ import { type BatchClaimRow, toClaimedBatch } from '../queue/claim-rows.ts'
 import * as statements from './slots.sql.ts'
 
 /** A recorded slot lies in the past on every clock that is not further off than this. */
-const clockErrorMs = 3_600_000
+const clockErrorMs = hourMs
 
 export class PostgresSlots implements Slots {
   readonly #database: Database

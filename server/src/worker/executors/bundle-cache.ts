@@ -6,6 +6,7 @@ import { join } from 'node:path'
 import { makeDirectory } from '../../lib/make-directory.ts'
 import { TarError } from '../../lib/tar/read-tar.ts'
 import { unpackTar } from '../../lib/tar/unpack-tar.ts'
+import { hourMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 
 export interface BundleCacheOptions {
@@ -17,7 +18,7 @@ export interface BundleCacheOptions {
 const bundleLimits = { entriesMax: 10_000, bytesMax: 256 * 2 ** 20 }
 const cacheBytesMax = 2 ** 30
 /** What was not finished for so long never will be. */
-const forsakenMs = 3_600_000
+const forsakenMs = hourMs
 /** So that ten thousand empty files are not for nothing. */
 const entryBytes = 4_096
 
