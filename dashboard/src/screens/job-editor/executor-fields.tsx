@@ -1,23 +1,28 @@
 // What the job calls, by each kind of executor, and what it is called with.
+import { EXECUTORS, type Executor, METHODS } from '@carillon/contract/constants.ts'
+import type { ReactNode } from 'react'
 import { Button } from '../../components/button.tsx'
 import { readJson } from '../jobs/json-text.ts'
 import { Choice, SelectField, TextField } from './field.tsx'
-import type { Executor, JobForm } from './job-form.ts'
+import type { JobForm } from './job-form.ts'
 
 interface PartProps {
   form: JobForm
   onChange(change: Partial<JobForm>): void
 }
 
-const executors = [
-  { value: 'http', name: 'HTTP request' },
-  { value: 'worker', name: 'Handler of a worker' },
-  { value: 'shell', name: 'Command' },
-  { value: 'artifact', name: 'Artifact' },
-]
-const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].map((value) => ({ value, name: value }))
+/** A kind without an entry does not compile. */
+const parts: Record<Executor, { name: string; Fields: (props: PartProps) => ReactNode }> = {
+  http: { name: 'HTTP request', Fields: HttpFields },
+  worker: { name: 'Handler of a worker', Fields: WorkerFields },
+  shell: { name: 'Command', Fields: ShellFields },
+  artifact: { name: 'Artifact', Fields: ArtifactFields },
+}
+const executors = EXECUTORS.map((value) => ({ value, name: parts[value].name }))
+const methods = METHODS.map((value) => ({ value, name: value }))
 
 export function ExecutorFields({ form, onChange }: PartProps) {
+  const { Fields } = parts[form.executor]
   return (
     <>
       <Choice
@@ -26,10 +31,7 @@ export function ExecutorFields({ form, onChange }: PartProps) {
         options={executors}
         onChoose={(executor) => onChange({ executor: executor as Executor })}
       />
-      {form.executor === 'http' && <HttpFields form={form} onChange={onChange} />}
-      {form.executor === 'worker' && <WorkerFields form={form} onChange={onChange} />}
-      {form.executor === 'shell' && <ShellFields form={form} onChange={onChange} />}
-      {form.executor === 'artifact' && <ArtifactFields form={form} onChange={onChange} />}
+      <Fields form={form} onChange={onChange} />
       <PayloadField form={form} onChange={onChange} />
       <div className="field-row">
         <TextField

@@ -1,12 +1,11 @@
 // The form of a job without its looks: from the fields to the request of the API and back. What a field cannot mean is
 // told by the same pointers that the server uses, so that both kinds of error appear in one place.
+import { type Executor, executionDefaults } from '@carillon/contract/constants.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { changesBetween, hasNullMember, mergePatch } from '../job/diff.ts'
 import { readJson, writeJson } from '../jobs/json-text.ts'
 import { blankSchedule, formOf, plainSchedule, type ScheduleForm, scheduleOf } from './schedule-form.ts'
-
-export type Executor = 'http' | 'worker' | 'shell' | 'artifact'
 
 export interface JobForm {
   name: string
@@ -71,9 +70,9 @@ export const blankJob: JobForm = {
   schedule: blankSchedule,
   keptSchedule: null,
   dependsOn: [],
-  executor: 'http',
+  executor: executionDefaults.type,
   callbackUrl: '',
-  method: 'POST',
+  method: executionDefaults.method,
   headers: '',
   handler: '',
   labels: '',
@@ -131,9 +130,9 @@ export function formOfRequest(request: JobRequest): JobForm {
         : { ...schedule, ...(dependsOn.length > 0 && { kind: 'after' }) },
     keptSchedule: dependsOn.length > 0 ? (request.schedule ?? null) : null,
     dependsOn,
-    executor: execution.type ?? 'http',
+    executor: execution.type ?? executionDefaults.type,
     callbackUrl: execution.callback_url ?? '',
-    method: execution.method ?? 'POST',
+    method: execution.method ?? executionDefaults.method,
     headers: linesOf(execution.headers, ': '),
     handler: execution.handler ?? '',
     labels: (execution.labels ?? []).join(', '),

@@ -1,6 +1,6 @@
 // What a job calls, from a request to the form that is stored: which fields its type needs and takes, and the rules a
 // schema cannot say.
-import { executionDefaults } from '@carillon/contract/constants.ts'
+import { EXECUTOR_FIELDS, executionDefaults } from '@carillon/contract/constants.ts'
 import { argBytesMax, type ExecutionRequest, envBytesMax } from '@carillon/contract/executor.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import type { Execution, Executor } from '../../domain/jobs/job.ts'
@@ -13,13 +13,9 @@ import { checkHeaders } from './callback-headers.ts'
 
 type Field = keyof ExecutionRequest
 
-/** The fields that belong to one type; the others belong to all. */
-const ownFields: Record<Executor, { needed: readonly Field[]; others: readonly Field[] }> = {
-  http: { needed: ['callback_url'], others: ['method', 'headers'] },
-  worker: { needed: ['handler'], others: ['labels'] },
-  shell: { needed: ['command'], others: ['args', 'env'] },
-  artifact: { needed: ['artifact_id', 'entrypoint'], others: ['sha256'] },
-}
+/** A name that is no field of a request does not compile. */
+const ownFields: Record<Executor, { required: readonly Field[]; optional: readonly Field[] }> =
+  EXECUTOR_FIELDS
 
 /** Throws what is wrong with it. */
 export function defineExecution(request: ExecutionRequest, tier: Tier): Execution {
@@ -33,13 +29,13 @@ export function defineExecution(request: ExecutionRequest, tier: Tier): Executio
 }
 
 function checkFields(request: ExecutionRequest, type: Executor): void {
-  for (const [owner, { needed, others }] of Object.entries(ownFields)) {
+  for (const [owner, { required, optional }] of Object.entries(ownFields)) {
     if (owner === type) continue
-    const foreign = [...needed, ...others].find((field) => request[field] !== undefined)
+    const foreign = [...required, ...optional].find((field) => request[field] !== undefined)
     if (foreign !== undefined)
       throw refuseField(`/execution/${foreign}`, `belongs to ${owner}; the type is ${type}`)
   }
-  const missing = ownFields[type].needed.find((field) => request[field] === undefined)
+  const missing = ownFields[type].required.find((field) => request[field] === undefined)
   if (missing !== undefined) throw refuseField(`/execution/${missing}`, 'is required')
 }
 
