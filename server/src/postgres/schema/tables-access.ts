@@ -1,0 +1,61 @@
+// The tables of the installation, of tenants and of access, in words. See tables.ts.
+import type { TableNote } from './tables.ts'
+
+export const accessTables: readonly TableNote[] = [
+  {
+    table: 'schema_migrations',
+    purpose: 'The migrations that were applied, each with the checksum of its text.',
+    growth: 'one row a migration',
+    retention: 'for ever',
+  },
+  {
+    table: 'installation',
+    purpose: 'One row: the secret that all processes of an installation share.',
+    growth: 'one row',
+    retention: 'for ever',
+    columns: { token_key: 'signs the tokens with which a target reports on its attempt' },
+  },
+  {
+    table: 'tiers',
+    purpose: 'The limits and the fair-share weight that tenants of a tier have.',
+    growth: 'four rows, made by migrations; the program adds none',
+    retention: 'for ever',
+    columns: {
+      weight: 'share of the workers when several lanes have executions waiting',
+      priority_best: 'the smallest priority number allowed; 1 is the most urgent',
+      dead_letters: 'whether the tenant sees its dead letters; they are kept either way',
+      requests_per_second: 'null: no limit',
+    },
+  },
+  {
+    table: 'tenants',
+    purpose: 'A customer, its tier, and the keys that sign its callbacks.',
+    growth: 'one row a tenant',
+    retention: 'for ever',
+    columns: { previous_signing_key: 'signs beside the current key until previous_until' },
+  },
+  {
+    table: 'api_keys',
+    purpose: 'API keys as hashes, with their scopes. The key itself is stored nowhere.',
+    growth: 'at most 1,000 usable keys a tenant',
+    retention: 'for ever; of revoked keys the latest 1,000 a tenant',
+    columns: {
+      tenant_id: 'null: a key of an operator, for every tenant',
+      prefix: 'the first characters of the key, for lists',
+      hash: 'SHA-256 of the key',
+    },
+  },
+  {
+    table: 'sessions',
+    purpose: 'Open dashboard sessions, as hashes of their cookies.',
+    growth: 'at most 100 a key',
+    retention: 'until expires_at; deleted when later sessions open',
+    columns: { key_hash: 'the key that opened the session, which ends with it' },
+  },
+  {
+    table: 'session_codes',
+    purpose: 'One-time links that open a session, as hashes. Use deletes the row.',
+    growth: 'one row a link that was not used',
+    retention: 'until used, or until expires_at; deleted when later codes are made',
+  },
+]

@@ -1,0 +1,63 @@
+// The tables of jobs and of the requests that change them, in words. See tables.ts.
+import type { TableNote } from './tables.ts'
+
+export const jobTables: readonly TableNote[] = [
+  {
+    table: 'jobs',
+    purpose: 'One row a job: its current version, and the fields that lists search and filter by.',
+    growth: 'one row a job, up to millions',
+    retention: 'for ever; a deleted job keeps its row with deleted_at',
+    columns: {
+      key: "the user's own name for the job, unique among undeleted jobs of the tenant",
+      search: 'name, key and tags in lower case',
+      resume_at: 'when a pause ends by itself',
+    },
+  },
+  {
+    table: 'job_versions',
+    purpose:
+      'Every definition that a job has had; append-only. json, not jsonb: a payload is sent byte for byte.',
+    growth: 'one row an edit',
+    retention: 'for ever',
+    columns: {
+      anchor_at: 'the instant from which an interval is counted',
+      route: 'the workers that may claim its executions: see domain/queue/route.ts',
+      own_rows: 'its executions are rows of live from the start, never positions of a batch',
+      timeout_seconds: 'a column of its own because every claim reads it',
+      calendars: 'the calendars that its exclusions name',
+      depends_on: '[{"job_id": …, "on": …}, …]; null: it depends on nothing',
+      created_at: 'null: the first version, made with the job, or one older than migration 11',
+    },
+  },
+  {
+    table: 'calendars',
+    purpose: 'Days and windows in which slots are skipped, by name.',
+    growth: 'at most 1,000 a tenant',
+    retention: 'until deleted by its tenant',
+    columns: { revision: 'grows with each change: a slot planned with an older revision is planned again' },
+  },
+  {
+    table: 'operations',
+    purpose: 'A request that takes many transactions (pause all, redrive all, backfill), and its progress.',
+    growth: 'at most 20 running a tenant',
+    retention: '7 days after its end',
+    columns: {
+      after: 'how far it is: an id, or an instant for a backfill',
+      next_at: 'when it goes on; null: it has ended',
+      failures: 'steps that failed in a row',
+    },
+  },
+  {
+    table: 'idempotency_keys',
+    purpose: 'The answer to a request that carried an idempotency key, written with its effect.',
+    growth: 'one row a keyed request',
+    retention: '24 hours',
+    columns: { fingerprint: 'hash of the request: the same key with another body is refused' },
+  },
+  {
+    table: 'artifacts',
+    purpose: 'Uploaded bundles of code, compressed, that the artifact executor runs.',
+    growth: 'at most 100 a tenant',
+    retention: 'until deleted by its tenant',
+  },
+]
