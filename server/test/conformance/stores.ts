@@ -18,6 +18,7 @@ import { PostgresApiKeys } from '../../src/postgres/access/api-keys.ts'
 import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
 import { PostgresSessions } from '../../src/postgres/access/sessions.ts'
 import { PostgresTenants } from '../../src/postgres/access/tenants.ts'
+import type { Database } from '../../src/postgres/connection/database.ts'
 import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { PostgresActivity } from '../../src/postgres/history/activity.ts'
@@ -103,6 +104,17 @@ export async function openPostgres(
     name: 'stores',
     open: openKeptPool,
   })
+  return bundlePostgres({ database, client })
+}
+
+/** The ports on a database that has our schema already. */
+export function bundlePostgres({
+  database,
+  client,
+}: {
+  database: Database
+  client: pg.Client
+}): StoreBundle & { client: pg.Client } {
   const workers = new PostgresWorkers(database)
   const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
   return {
