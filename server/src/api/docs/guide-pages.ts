@@ -57,6 +57,7 @@ const names: Record<string, string> = {
   // /docs/api is the reference that is made from the OpenAPI document.
   'docs/api.md': 'api-by-example',
   'docs/decisions/README.md': 'decisions',
+  'docs/internals/README.md': 'internals',
   'sdk/README.md': 'sdk-first-steps',
   'CHANGELOG.md': 'changelog',
   'CONTRIBUTING.md': 'contributing',
