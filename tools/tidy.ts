@@ -21,7 +21,7 @@ const layers: Record<string, readonly string[]> = {
   scheduler: ['scheduler', 'ports', 'domain', 'lib', 'telemetry'],
   worker: ['worker', 'ports', 'domain', 'lib', 'telemetry'],
   history: ['history', 'ports', 'domain', 'lib', 'telemetry'],
-  demo: ['demo', 'postgres', 'domain', 'lib', 'telemetry'],
+  demo: ['demo', 'history', 'postgres', 'domain', 'lib', 'telemetry'],
   maintenance: ['maintenance', 'ports', 'domain', 'lib', 'telemetry'],
 }
 

@@ -1,6 +1,7 @@
 // What the doctor looks at, one after the other. None of it changes anything: rights are tried by dry runs.
 import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { PartitionList } from '@carillon/contract/partition.ts'
 import { CarillonError, type Client, ConnectionError, createClient } from '@carillon/sdk'
 import { version } from '@carillon/server/process/version.ts'
 import { dataDirs, isLocal, readAddress } from './connection.ts'
@@ -107,7 +108,7 @@ async function* checkWithKey(client: Client, keyFrom: string, signal: AbortSigna
     ? fail('key', `the key from ${keyFrom} may do nothing here`, 'have one made with scopes')
     : ok('key', `from ${keyFrom}: ${scopes.join(', ')}${isOperator ? ', operator' : ''}`)
   if (!scopes.includes('read')) return
-  if (isOperator) yield await checkPartitions(client, signal)
+  if (isOperator) yield* checkFleet(client, signal)
   yield await checkWorkers(client, signal, isOperator)
   yield await checkDeadLetters(client, signal)
   yield await checkOperations(client, signal)
@@ -142,8 +143,30 @@ async function findRights(
   return { scopes: allowed.filter((name) => name !== 'operator'), isOperator: allowed.includes('operator') }
 }
 
-async function checkPartitions(client: Client, signal: AbortSignal): Promise<Check> {
-  const { partitions, schedulers } = await client.partitions.list({ signal })
+async function* checkFleet(client: Client, signal: AbortSignal): AsyncGenerator<Check> {
+  const { partitions, schedulers, history_processes: history } = await client.partitions.list({ signal })
+  yield checkPartitions({ partitions, schedulers })
+  // A server of an older version does not say.
+  if (history !== undefined) yield checkHistory(history.length, schedulers.length)
+}
+
+/** The numbers of dashboards are folded by processes with the role history; schedulers stand in where there is none. */
+export function checkHistory(processes: number, schedulers: number): Check {
+  if (processes > 0)
+    return ok(
+      'history',
+      `folded by ${processes} ${processes === 1 ? 'process' : 'processes'} with the role history`,
+    )
+  const advice = 'start a server with the role history: CARILLON_ROLES'
+  if (schedulers > 0)
+    return warn('history', 'no process has the role history: the schedulers fold it themselves', advice)
+  return fail('history', 'no process folds it: the numbers of dashboards stand still', advice)
+}
+
+function checkPartitions({
+  partitions,
+  schedulers,
+}: Pick<PartitionList, 'partitions' | 'schedulers'>): Check {
   const held = partitions.filter(({ scheduler_id: id }) => id !== null).length
   const said = `${held} of ${partitionsMax} partitions are held, by ${schedulers.length} ${schedulers.length === 1 ? 'scheduler' : 'schedulers'}`
   if (held === partitionsMax) return ok('schedulers', said)

@@ -11,6 +11,7 @@ import { createClient } from '@carillon/sdk'
 import { cleanUp } from '../../server/test/cleanup.ts'
 import { launcher } from '../../server/test/e2e/program.ts'
 import { cli, startServer } from '../test/cli.ts'
+import { checkHistory } from './doctor-checks.ts'
 
 const run = promisify(execFile)
 const words = (text: string) => text.trim().split(/\s+/)
@@ -19,6 +20,20 @@ interface Found {
   checks: { name: string; state: string; detail: string; advice: string | null }[]
   summary: { ok: number; warn: number; fail: number }
 }
+
+test('carillon doctor says when schedulers fold history themselves, and when no process does', () => {
+  assert.deepEqual(checkHistory(2, 3), {
+    name: 'history',
+    state: 'ok',
+    detail: 'folded by 2 processes with the role history',
+    advice: null,
+  })
+  const advice = 'start a server with the role history: CARILLON_ROLES'
+  const detail = 'no process has the role history: the schedulers fold it themselves'
+  assert.deepEqual(checkHistory(0, 1), { name: 'history', state: 'warn', detail, advice })
+  const none = 'no process folds it: the numbers of dashboards stand still'
+  assert.deepEqual(checkHistory(0, 0), { name: 'history', state: 'fail', detail: none, advice })
+})
 
 test('carillon doctor and completion', async (t) => {
   const server = await startServer(t)
@@ -33,6 +48,7 @@ test('carillon doctor and completion', async (t) => {
     assert.deepEqual([code, summary.warn, summary.fail], [0, 0, 0], JSON.stringify(checks, null, 1))
     assert.match(of('key')!.detail, /read, write, operate, admin, operator$/)
     assert.match(of('schedulers')!.detail, /^64 of 64 partitions are held, by 1 scheduler$/)
+    assert.equal(of('history')!.detail, 'folded by 1 process with the role history')
     assert.match(of('workers')!.detail, /^1 alive/)
     assert.match(of('clock')!.detail, /within a second/)
     assert.match(of('disk')!.detail, /GiB free/)

@@ -25,6 +25,10 @@ export const PartitionList = Type.Object(
         strict,
       ),
     ),
+    history_processes: Type.Array(Type.String({ format: 'uuid' }), {
+      description:
+        'Processes with the role `history` that are alive; none: schedulers fold and prune history.',
+    }),
   },
   { ...strict, description: 'Who holds what.' },
 )

@@ -10,9 +10,11 @@ import type { Attempts } from '../ports/attempts.ts'
 import type { Calendars } from '../ports/calendars.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'
+import type { Executions } from '../ports/executions.ts'
 import type { Feed } from '../ports/feed.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
-import type { History } from '../ports/history.ts'
+
+import type { HistoryProcesses } from '../ports/history-processes.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { JobVersions } from '../ports/job-versions.ts'
 import type { Jobs } from '../ports/jobs.ts'
@@ -24,9 +26,11 @@ import type { PlannedJobs } from '../ports/planned-jobs.ts'
 import type { Queue } from '../ports/queue.ts'
 import type { Random } from '../ports/random.ts'
 import type { Requests } from '../ports/requests.ts'
+import type { Rollups } from '../ports/rollups.ts'
 import type { Routes } from '../ports/routes.ts'
 import type { Secrets } from '../ports/secrets.ts'
 import type { Sessions } from '../ports/sessions.ts'
+import type { SlotLedger } from '../ports/slot-ledger.ts'
 import type { Tenants } from '../ports/tenants.ts'
 import type { Timers } from '../ports/timers.ts'
 import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
@@ -103,7 +107,10 @@ export interface AppDeps {
   random: Random
   jobs: Jobs
   jobVersions: JobVersions
-  history: History
+  executions: Executions
+  slotLedger: SlotLedger
+  rollups: Pick<Rollups, 'stats'>
+  historyProcesses: Pick<HistoryProcesses, 'list'>
   activity: Activity
   plannedJobs: PlannedJobs
   graphRuns: GraphRuns
@@ -117,7 +124,7 @@ export interface AppDeps {
   apiKeys: ApiKeys
   sessions: Sessions
   /** What live views read, apart from everything else: they must hold up nothing. */
-  events: { feed: Feed; history: History; graphRuns: GraphRuns; logs: Logs }
+  events: { feed: Feed; executions: Executions; graphRuns: GraphRuns; logs: Logs }
   calendars: Calendars
   artifacts: Artifacts
   attempts: Attempts
@@ -257,7 +264,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       tenantRoutes(v1, withKeys)
       apiKeyRoutes(v1, withKeys)
       sessionRoutes(v1, withKeys)
-      eventRoutes(v1, { hub, authenticate, history: deps.events.history })
+      eventRoutes(v1, { hub, authenticate, executions: deps.events.executions })
     },
     { prefix: '/api/v1' },
   )

@@ -59,7 +59,8 @@ export const SETTINGS = {
   },
   CARILLON_ROLES: {
     fallback: 'api,scheduler,worker,history',
-    meaning: 'What this server does, separated by commas.',
+    meaning:
+      'What this server does, separated by commas. `history` folds the numbers of dashboards and prunes history; schedulers stand in while no process of the installation has it.',
     parse: roles,
   },
   CARILLON_PROCESSES: {

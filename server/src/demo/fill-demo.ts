@@ -10,7 +10,6 @@ import { dayMs, hourMs, minuteMs } from '../lib/time/units.ts'
 import type { Database } from '../postgres/connection/database.ts'
 import {
   type AgedJob,
-  foldAll,
   type PastAttempt,
   type PastRun,
   readWorld,
@@ -21,6 +20,7 @@ import {
 } from '../postgres/history/demo-history.ts'
 import { copyJobs, type DemoSize } from './copy-jobs.ts'
 import { type DemoApi, openDemoApi } from './demo-api.ts'
+import { foldAll } from './fold-all.ts'
 import { calendar, type DemoJob, secondTenant } from './job-kit.ts'
 import { demoJobs } from './jobs.ts'
 import { type PastJob, type PastOutcome, playSlot } from './past.ts'

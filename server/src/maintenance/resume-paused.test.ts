@@ -62,7 +62,7 @@ test('a job resumes when its pause is over, not before, and by nobody', async ()
 })
 
 test('a slot after the end of the pause is late, not skipped', async () => {
-  const { createJob, pause, soon, world, resume, show, history } = await setup()
+  const { createJob, pause, soon, world, resume, show, slotLedger } = await setup()
   const job = await createJob()
   const until = soon(2.5 * minuteMs)
   await pause(job, until)
@@ -71,7 +71,7 @@ test('a slot after the end of the pause is late, not skipped', async () => {
   const { slotAt } = await show(job)
   assert.equal(slotAt, until + minuteMs / 2)
   const query = { tenantId: defaultTenantId, jobId: job.jobId, from: epochMs(0), to: soon(0), limit: 10 }
-  const skips = (await history.listSkips(query))!
+  const skips = (await slotLedger.listSkips(query))!
   assert.deepEqual(
     skips.map((one) => [one.reason, one.count, one.to < until]),
     [['paused', 2, true]],

@@ -227,7 +227,7 @@ test('many executions are cancelled: those that run are told to stop, those that
     statusOf: _,
     ...rest
   } = await setup()
-  const { told, world, history } = rest
+  const { told, world, executions } = rest
   const made: NewJob[] = []
   for (let i = 0; i < 3; i++) made.push(await createJob({ tags: ['x'] }))
   const other = await createJob()
@@ -243,7 +243,7 @@ test('many executions are cancelled: those that run are told to stop, those that
   assert.deepEqual(told, ['cancelled'])
   const statuses = []
   for (const one of [...executionIds, waiting, later])
-    statuses.push((await history.getExecution(defaultTenantId, one))?.status)
+    statuses.push((await executions.getExecution(defaultTenantId, one))?.status)
   const running = 'CANCELLING'
   assert.deepEqual(statuses, [running, running, running, 'RUNNING', 'CANCELLED', 'PENDING'])
 })

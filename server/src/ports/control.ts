@@ -2,7 +2,7 @@
 import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { ExecutionStatus } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
-import type { ExecutionQuery } from './history.ts'
+import type { ExecutionQuery } from './executions.ts'
 
 export interface Control {
   /** Ends an execution; one that is running once its worker has stopped it. It starts no attempt any more. */

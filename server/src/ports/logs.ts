@@ -6,6 +6,8 @@ export interface Logs {
   append(parts: readonly LogPart[]): Promise<void>
   /** In order of attempts and lines, behind `after`. */
   read(query: LogQuery): Promise<LogEntry[]>
+  /** Deletes logs of executions that were made more than `days` ago, at most `max` rows; returns how many. */
+  prune(days: number, max: number): Promise<number>
 }
 
 export interface LogPart {

@@ -7,16 +7,10 @@ import { redriveDue, redriveDueEveryMs } from '../maintenance/redrive-due.ts'
 import { resumePaused, resumePausedEveryMs } from '../maintenance/resume-paused.ts'
 import { runOperation, runOperationsEveryMs } from '../maintenance/run-operations.ts'
 import { PostgresRunSteps } from '../postgres/graphs/run-steps.ts'
-import { pruneStats, StatsFold } from '../postgres/history/job-stats.ts'
-import { pruneLogs } from '../postgres/history/logs.ts'
-import { foldDays, pruneRollups, RollupFold } from '../postgres/history/rollups.ts'
 import { PostgresOperations } from '../postgres/jobs/operations.ts'
 import { PostgresRequests, storesOn } from '../postgres/jobs/requests.ts'
 import type { RoleDeps } from './scheduler.ts'
 
-const foldStatsEveryMs = 10_000
-const foldRollupsEveryMs = 2_000
-const foldDaysEveryMs = 60_000
 const pruneEveryMs = 60_000
 const prunedMax = 5_000
 
@@ -43,21 +37,10 @@ export function startBackgroundWork({ world, database, wakeup, startLoop }: Role
   startLoop('redrive dead letters', redriveDueEveryMs, () =>
     redriveDue({ ...world, deadLetters, lanes, onReady }),
   )
-  const fold = new StatsFold(database)
-  startLoop('fold statistics', foldStatsEveryMs, () => fold.step())
-  for (const feed of ['tenant', 'job', 'skip'] as const) {
-    const rollup = new RollupFold(database, feed)
-    startLoop(`fold rollups: ${feed}`, foldRollupsEveryMs, () => rollup.step())
-  }
-  startLoop('fold rollups: day', foldDaysEveryMs, () => foldDays(database))
   startLoop('prune the old', pruneEveryMs, async () => {
     const answers = await requests.prune(prunedMax)
     const ended = await operations.prune(operationDaysKept, prunedMax)
     const runs = await runSteps.prune(prunedMax)
-    const days = await pruneStats(database)
-    const logs = await pruneLogs(database)
-    const rollups = await pruneRollups(database)
-    const isFull = [answers, ended, runs].includes(prunedMax)
-    return isFull || [days, logs, rollups].includes('more') ? 'more' : 'idle'
+    return [answers, ended, runs].includes(prunedMax) ? 'more' : 'idle'
   })
 }

@@ -26,9 +26,12 @@ import { Database, type DatabaseAddress } from '../postgres/connection/database.
 import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
 import { PostgresGraphRuns } from '../postgres/graphs/graph-runs.ts'
 import { PostgresActivity } from '../postgres/history/activity.ts'
+import { PostgresExecutions } from '../postgres/history/executions.ts'
 import { PostgresFeed } from '../postgres/history/feed.ts'
-import { PostgresHistory } from '../postgres/history/history.ts'
+import { PostgresHistoryProcesses } from '../postgres/history/history-processes.ts'
 import { PostgresLogs } from '../postgres/history/logs.ts'
+import { PostgresRollups } from '../postgres/history/rollups.ts'
+import { PostgresSlotLedger } from '../postgres/history/slot-ledger.ts'
 import { PostgresJobVersions } from '../postgres/jobs/job-versions.ts'
 import { PostgresRequests, storesOn } from '../postgres/jobs/requests.ts'
 import { PostgresAttempts } from '../postgres/queue/attempts.ts'
@@ -43,6 +46,7 @@ import { version } from '../process/version.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
 import { ProcessReports } from '../telemetry/process-metrics.ts'
+import { startHistory } from './history.ts'
 import { createMetrics } from './metrics.ts'
 import {
   leaseLoop,
@@ -148,6 +152,16 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     resources.defer(() => withinShutdown(world, leavePartitions()))
     scheduler = await startScheduler(roleDeps, directDispatch)
   }
+  if (roles.includes('history') || roles.includes('scheduler')) {
+    const ports = {
+      rollups: new PostgresRollups(database),
+      logs: new PostgresLogs(database),
+      historyProcesses: new PostgresHistoryProcesses(database),
+    }
+    const options = { hasRole: roles.includes('history') }
+    const history = startHistory({ ids: world.ids, ...ports, startLoop }, options)
+    resources.defer(() => withinShutdown(world, history.leave()))
+  }
 
   let drainedByMs = 0
   if (roles.includes('api')) {
@@ -156,7 +170,10 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
     const app = await createApp({
       ...world,
       ...storesOn(database),
-      history: new PostgresHistory(database),
+      executions: new PostgresExecutions(database),
+      slotLedger: new PostgresSlotLedger(database),
+      rollups: new PostgresRollups(database),
+      historyProcesses: new PostgresHistoryProcesses(database),
       jobVersions: new PostgresJobVersions(database),
       activity: new PostgresActivity(database),
       plannedJobs: new PostgresPlannedJobs(database),
@@ -227,7 +244,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
 function openEvents(database: Database) {
   return {
     feed: new PostgresFeed(database),
-    history: new PostgresHistory(database),
+    executions: new PostgresExecutions(database),
     graphRuns: new PostgresGraphRuns(database),
     logs: new PostgresLogs(database),
   }

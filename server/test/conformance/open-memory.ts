@@ -1,4 +1,7 @@
 // The store in memory as the suites see it: its clock moves when a suite says so.
+import { RollupFold } from '../../src/history/fold-rollups.ts'
+import { StatsFold } from '../../src/history/fold-stats.ts'
+import { ROLLUP_SOURCES } from '../../src/ports/rollups.ts'
 import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
 import type { StoreBundle } from './stores.ts'
@@ -19,8 +22,17 @@ export function openMemory(): StoreBundle {
     },
     ageLeases: (ms) => world.advance(ms),
     ageHistory: (days) => world.advance(days * 86_400_000),
-    foldStats: async () => {},
-    foldRollups: async () => {},
+    async foldStats() {
+      const fold = new StatsFold(ports.rollups)
+      while ((await fold.step()) === 'more');
+    },
+    async foldRollups() {
+      for (const source of ROLLUP_SOURCES) {
+        const fold = new RollupFold(ports.rollups, source, { lagMs: 0 })
+        while ((await fold.step()) === 'more');
+      }
+      while ((await ports.rollups.foldDays()) === 'more');
+    },
     ageQueue: (ms) => world.advance(ms),
     ageSkips: () => world.advance(60_000),
     ageRequests: (ms) => world.advance(ms),

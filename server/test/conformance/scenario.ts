@@ -15,8 +15,9 @@ import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Attempts } from '../../src/ports/attempts.ts'
 import type { Control } from '../../src/ports/control.ts'
 import type { DeadLetters } from '../../src/ports/dead-letters.ts'
+import type { ExecutionQuery, Executions, ExecutionView } from '../../src/ports/executions.ts'
 import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
-import type { ExecutionQuery, ExecutionView, History } from '../../src/ports/history.ts'
+import type { HistoryProcesses } from '../../src/ports/history-processes.ts'
 import type { Ids } from '../../src/ports/ids.ts'
 import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
 import type { Leases } from '../../src/ports/leases.ts'
@@ -33,8 +34,10 @@ import type {
   Queue,
 } from '../../src/ports/queue.ts'
 import type { Requests } from '../../src/ports/requests.ts'
+import type { Rollups } from '../../src/ports/rollups.ts'
 import type { Routes } from '../../src/ports/routes.ts'
 import type { Secrets } from '../../src/ports/secrets.ts'
+import type { SlotLedger } from '../../src/ports/slot-ledger.ts'
 import type { FireAnswer, Slots, SlotToFire } from '../../src/ports/slots.ts'
 import type { Workers } from '../../src/ports/workers.ts'
 
@@ -50,7 +53,10 @@ export interface StorePorts {
   leases: Leases
   workers: Workers
   partitions: Partitions
-  history: History
+  executions: Executions
+  slotLedger: SlotLedger
+  rollups: Rollups
+  historyProcesses: HistoryProcesses
   deadLetters: DeadLetters
   control: Control
   operations: Operations
@@ -64,7 +70,7 @@ export interface StorePorts {
 export type Scenario = Awaited<ReturnType<typeof createScenario<StorePorts>>>
 
 export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) {
-  const { ids, jobs, slots, queue, history, leases } = bundle
+  const { ids, jobs, slots, queue, executions, slotLedger, leases } = bundle
   const now = await bundle.now()
   const base = now - (now % 1_000) - 600_000
 
@@ -282,7 +288,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
     ({ kind: 'awaiting', startedAt, deadline }) as const
 
   async function view(executionId: string, tenantId = defaultTenantId): Promise<ExecutionView> {
-    const found = await history.getExecution(tenantId, executionId)
+    const found = await executions.getExecution(tenantId, executionId)
     assert(found !== null, `there is no execution ${executionId}`)
     return found
   }
@@ -294,7 +300,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   /** The executions of a job, newest first. */
   async function list(job: NewJob, changes: Partial<ExecutionQuery> = {}) {
     const { tenantId, jobId } = job
-    const page = await history.listExecutions({ ...allExecutions, tenantId, jobId, ...changes })
+    const page = await executions.listExecutions({ ...allExecutions, tenantId, jobId, ...changes })
     assert(page !== null)
     return page
   }
@@ -302,7 +308,7 @@ export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) 
   /** Latest first, whatever version skipped them. */
   async function skipsOf({ tenantId, jobId }: NewJob) {
     const range = { from: at(-86_400), to: at(86_400), limit: 100 }
-    const skips = await history.listSkips({ tenantId, jobId, ...range })
+    const skips = await slotLedger.listSkips({ tenantId, jobId, ...range })
     return skips?.map(({ from, to, count, reason }) => ({ from, to, count, reason })) ?? null
   }
 

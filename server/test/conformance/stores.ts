@@ -2,6 +2,8 @@
 // time it is there and the helpers of `scenario.ts`; PostgreSQL's clock cannot be advanced, so tests look back.
 import type { TestContext } from 'node:test'
 import type pg from 'pg'
+import { RollupFold } from '../../src/history/fold-rollups.ts'
+import { StatsFold } from '../../src/history/fold-stats.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
@@ -12,6 +14,7 @@ import type { Calendars } from '../../src/ports/calendars.ts'
 import type { Feed } from '../../src/ports/feed.ts'
 import type { JobVersions } from '../../src/ports/job-versions.ts'
 import type { PlannedJobs } from '../../src/ports/planned-jobs.ts'
+import { ROLLUP_SOURCES } from '../../src/ports/rollups.ts'
 import type { Sessions } from '../../src/ports/sessions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
 import { PostgresApiKeys } from '../../src/postgres/access/api-keys.ts'
@@ -23,11 +26,12 @@ import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { PostgresActivity } from '../../src/postgres/history/activity.ts'
 import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
+import { PostgresExecutions } from '../../src/postgres/history/executions.ts'
 import { PostgresFeed } from '../../src/postgres/history/feed.ts'
-import { PostgresHistory } from '../../src/postgres/history/history.ts'
-import { StatsFold } from '../../src/postgres/history/job-stats.ts'
+import { PostgresHistoryProcesses } from '../../src/postgres/history/history-processes.ts'
 import { PostgresLogs } from '../../src/postgres/history/logs.ts'
-import { foldDays, RollupFold } from '../../src/postgres/history/rollups.ts'
+import { PostgresRollups } from '../../src/postgres/history/rollups.ts'
+import { PostgresSlotLedger } from '../../src/postgres/history/slot-ledger.ts'
 import { PostgresArtifacts } from '../../src/postgres/jobs/artifacts.ts'
 import { PostgresCalendars } from '../../src/postgres/jobs/calendars.ts'
 import { PostgresJobVersions } from '../../src/postgres/jobs/job-versions.ts'
@@ -63,7 +67,7 @@ export interface StoreBundle extends StorePorts {
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
   addTenant(weight: number): Promise<string>
-  /** Makes every worker's lease look as if its last beat were this much older. */
+  /** Makes the lease of every worker and of every process with the role `history` look as if its last beat were this much older. */
   ageLeases(ms: number): Promise<void>
   /** Makes all that was recorded look this many days older. */
   ageHistory(days: number): Promise<void>
@@ -116,6 +120,7 @@ export function bundlePostgres({
   client: pg.Client
 }): StoreBundle & { client: pg.Client } {
   const workers = new PostgresWorkers(database)
+  const rollups = new PostgresRollups(database)
   const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
   return {
     client,
@@ -130,7 +135,10 @@ export function bundlePostgres({
     leases: workers,
     workers,
     partitions: new PostgresPartitions(database),
-    history: new PostgresHistory(database),
+    executions: new PostgresExecutions(database),
+    slotLedger: new PostgresSlotLedger(database),
+    rollups,
+    historyProcesses: new PostgresHistoryProcesses(database),
     deadLetters: new PostgresDeadLetters(database),
     control: new PostgresControl(database),
     operations: new PostgresOperations(database),
@@ -161,7 +169,8 @@ export function bundlePostgres({
       return tenantId
     },
     async ageLeases(ms) {
-      await client.query(`UPDATE workers SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
+      for (const table of ['workers', 'history_processes'])
+        await client.query(`UPDATE ${table} SET beat_at = beat_at - $1 * interval '1 millisecond'`, [ms])
     },
     async ageHistory(days) {
       await ageAttempts(client, days * 1_440)
@@ -172,17 +181,17 @@ export function bundlePostgres({
       // A fold stays a minute behind the clock, and takes ten seconds of history at a time.
       await ageAttempts(client, 2)
       await client.query(`UPDATE stats_feed SET folded_to = clock_ms() - interval '10 minutes'`)
-      const fold = new StatsFold(database)
+      const fold = new StatsFold(rollups)
       while ((await fold.step()) === 'more');
     },
     async foldRollups() {
       // What was recorded in this millisecond is left to the next fold.
       await client.query('SELECT pg_sleep(0.002)')
-      for (const feed of ['tenant', 'job', 'skip'] as const) {
-        const fold = new RollupFold(database, feed, { lagMs: 0 })
+      for (const source of ROLLUP_SOURCES) {
+        const fold = new RollupFold(rollups, source, { lagMs: 0 })
         while ((await fold.step()) === 'more');
       }
-      while ((await foldDays(database)) === 'more');
+      while ((await rollups.foldDays()) === 'more');
     },
     async ageQueue(ms) {
       await client.query(`UPDATE batches SET enqueued_at = enqueued_at - $1 * interval '1 millisecond'`, [ms])

@@ -12,9 +12,12 @@ import { migrate } from '../../src/postgres/connection/migrate.ts'
 import { rowTypes } from '../../src/postgres/connection/rows.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { PostgresActivity } from '../../src/postgres/history/activity.ts'
+import { PostgresExecutions } from '../../src/postgres/history/executions.ts'
 import { PostgresFeed } from '../../src/postgres/history/feed.ts'
-import { PostgresHistory } from '../../src/postgres/history/history.ts'
+import { PostgresHistoryProcesses } from '../../src/postgres/history/history-processes.ts'
 import { PostgresLogs } from '../../src/postgres/history/logs.ts'
+import { PostgresRollups } from '../../src/postgres/history/rollups.ts'
+import { PostgresSlotLedger } from '../../src/postgres/history/slot-ledger.ts'
 import { PostgresJobVersions } from '../../src/postgres/jobs/job-versions.ts'
 import { PostgresRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
 import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
@@ -90,7 +93,10 @@ function openPorts(database: Database): Ports {
     leases: workers,
     workers,
     partitions: new PostgresPartitions(database),
-    history: new PostgresHistory(database),
+    executions: new PostgresExecutions(database),
+    slotLedger: new PostgresSlotLedger(database),
+    rollups: new PostgresRollups(database),
+    historyProcesses: new PostgresHistoryProcesses(database),
     feed: new PostgresFeed(database),
     jobVersions: new PostgresJobVersions(database),
     activity: new PostgresActivity(database),

@@ -84,7 +84,7 @@ function assertAllMet(): void {
     'control.cancel',
   )
   wanted.push('control.retry', 'deadLetters.redrive', 'operations.step', 'requests.run', 'partitions.take')
-  wanted.push('partitions.expel', 'history.listExecutions', 'history.getExecution', 'jobs.list')
+  wanted.push('partitions.expel', 'executions.listExecutions', 'executions.getExecution', 'jobs.list')
   for (const name of wanted) assert.ok((met.get(name) ?? 0) > 0, `never met: ${name}`)
 }
 

@@ -2,7 +2,7 @@
 // stage of a simulation does all that, and both stores must agree on it all the same.
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
-import type { ExecutionQuery } from '../../src/ports/history.ts'
+import type { ExecutionQuery } from '../../src/ports/executions.ts'
 import { Dice } from '../fuzz/dice.ts'
 import type { Simulation } from '../simulation/world.ts'
 
@@ -35,7 +35,8 @@ class Reader {
   }
 
   look(dice: Dice): void {
-    const { store, jobs, deadLetters, graphRuns, history, control, workers, queue } = this.#sim.tables
+    const { store, jobs, deadLetters, graphRuns, executions, slotLedger, control, workers, queue } =
+      this.#sim.tables
     const { tenantId, jobId } = dice.pick([...store.jobs.values()])
     const filter = { status: null, tag: null, q: dice.pick([null, 'quick', 'Later', '3']) }
     const range = { tenantId, jobId, ...this.#range() }
@@ -45,10 +46,10 @@ class Reader {
       () =>
         jobs.list({ tenantId, filter, before: null, offset: dice.below(3), limit: dice.between(1, pageMax) }),
       () => jobs.count(tenantId, filter),
-      () => history.listExecutions(this.#query(dice, { tenantId, jobId: dice.pick([null, jobId]) })),
+      () => executions.listExecutions(this.#query(dice, { tenantId, jobId: dice.pick([null, jobId]) })),
       () => control.findUnended(this.#query(dice, { tenantId, jobId: dice.pick([null, jobId]) })),
-      () => history.listSkips({ ...range, limit: pageMax, order: dice.pick(['asc', 'desc']) }),
-      () => history.underWay(tenantId, jobId),
+      () => slotLedger.listSkips({ ...range, limit: pageMax, order: dice.pick(['asc', 'desc']) }),
+      () => executions.underWay(tenantId, jobId),
       () => this.#getOne(dice),
       () => deadLetters.list({ tenantId, filter: anyLetter, before: null, limit: pageMax }),
       () => deadLetters.depth(),
@@ -83,10 +84,10 @@ class Reader {
   }
 
   #getOne(dice: Dice): unknown {
-    const { store, history } = this.#sim.tables
+    const { store, executions } = this.#sim.tables
     const live = [...store.live.values()]
     const one = live.length > 0 && dice.chance(0.5) ? dice.pick(live) : this.#ended(dice)
-    return one === null ? null : history.getExecution(one.tenantId, one.executionId)
+    return one === null ? null : executions.getExecution(one.tenantId, one.executionId)
   }
 
   #ended(dice: Dice): { tenantId: string; executionId: string } | null {

@@ -42,13 +42,17 @@ const elsewhere: Record<string, readonly string[]> = {
     'discardDeadLetter',
     'stopRedrives',
   ],
+  'says that a process is alive or gone, for liveness only: again changes nothing': [
+    'beatHistory',
+    'deleteHistory',
+  ],
   'creates under an idempotency key, as jobs are: races/once.test.ts': ['insertKey', 'insertTenant'],
   'part of a transaction that is carried out here with others of its statements': [
     'dropNotes',
     'moveRoots',
     'noteSuperseded',
   ],
-  'folds one day after the other in one transaction with its mark: postgres/history/history.test.ts': [
+  'folds one day after the other in one transaction with its mark: postgres/history/rollups.test.ts': [
     'foldStats',
   ],
   'folds what was recorded in one transaction with its mark: postgres/history/rollups.test.ts': [

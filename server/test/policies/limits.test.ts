@@ -1,7 +1,7 @@
 // concurrency_limit of a job, and concurrency_key shared by several.
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { ExecutionSummary } from '../../src/ports/history.ts'
+import type { ExecutionSummary } from '../../src/ports/executions.ts'
 import { openScene } from './scene.ts'
 
 const schedule = {

@@ -8,8 +8,9 @@ import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import type { LoopFailure } from '../../src/lib/loop.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
-import type { ExecutionSummary, SkipRange } from '../../src/ports/history.ts'
+import type { ExecutionSummary } from '../../src/ports/executions.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
+import type { SkipRange } from '../../src/ports/slot-ledger.ts'
 import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
 import { createScenario } from '../conformance/scenario.ts'
 import { Gate } from '../simulation/gate.ts'
@@ -106,21 +107,21 @@ export async function openScene() {
 }
 
 async function executionsOf(
-  { history }: ReturnType<typeof createMemoryStore>,
+  { executions }: ReturnType<typeof createMemoryStore>,
   { jobId }: NewJob,
 ): Promise<ExecutionSummary[]> {
   const none = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
   const all = { from: null, to: null, before: null, limit: 10_000 }
-  const page = await history.listExecutions({ tenantId: defaultTenantId, jobId, ...none, ...all })
+  const page = await executions.listExecutions({ tenantId: defaultTenantId, jobId, ...none, ...all })
   return page!.executions.toSorted((a, b) => a.slot - b.slot || (a.executionId < b.executionId ? -1 : 1))
 }
 
 async function skipsOf(
-  { history }: ReturnType<typeof createMemoryStore>,
+  { slotLedger }: ReturnType<typeof createMemoryStore>,
   { jobId }: NewJob,
 ): Promise<SkipRange[]> {
   const all = { from: epochMs(0), to: epochMs(Date.UTC(2100, 0)), limit: 1_000, order: 'asc' } as const
-  return (await history.listSkips({ tenantId: defaultTenantId, jobId, ...all }))!
+  return (await slotLedger.listSkips({ tenantId: defaultTenantId, jobId, ...all }))!
 }
 
 function lineOf({ kind, slot, status, startedAt, finishedAt }: ExecutionSummary): string {

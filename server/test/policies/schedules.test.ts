@@ -48,7 +48,7 @@ test('a one-second job that is paused for a month costs one range, which is list
   )
   const { tenantId, jobId } = job
   const window = { from: epochMs(0), to: epochMs(Date.UTC(2026, 0, 20, 12)) }
-  const ranges = await scene.tables.history.listSkips({ tenantId, jobId, ...window, limit: 10 })
+  const ranges = await scene.tables.slotLedger.listSkips({ tenantId, jobId, ...window, limit: 10 })
   const { slots, more } = listSlots(new SkipSchedules(jobId), ranges!, { window, limit: 3 })
   assert.deepEqual(
     slots.map(({ at, reason }) => `${reason} ${timeOf(at)}`),

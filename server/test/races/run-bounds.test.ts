@@ -134,7 +134,7 @@ test('what is blocked of a job is not walked through to see what is under way, a
   assert.equal(removedIn(rows[0]['QUERY PLAN'][0].Plan), 0)
 
   await s.trigger(g.jobOf('b'))
-  const { executions } = (await s.history.underWay(tenantId, jobId))!
+  const { executions } = (await s.executions.underWay(tenantId, jobId))!
   assert.equal(executions[0]!.kind, 'trigger')
 })
 

@@ -18,8 +18,11 @@ import type { Queries, Rows } from '../../src/postgres/connection/database.ts'
 import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
 import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
-import { PostgresHistory } from '../../src/postgres/history/history.ts'
+import { PostgresExecutions } from '../../src/postgres/history/executions.ts'
+import { PostgresHistoryProcesses } from '../../src/postgres/history/history-processes.ts'
 import { PostgresLogs } from '../../src/postgres/history/logs.ts'
+import { PostgresRollups } from '../../src/postgres/history/rollups.ts'
+import { PostgresSlotLedger } from '../../src/postgres/history/slot-ledger.ts'
 import { PostgresCalendars } from '../../src/postgres/jobs/calendars.ts'
 import { PostgresJobs } from '../../src/postgres/jobs/jobs.ts'
 import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
@@ -132,7 +135,10 @@ function sessionOn(database: HeldDatabase) {
     leases: workers,
     workers,
     partitions: new PostgresPartitions(database),
-    history: new PostgresHistory(database),
+    executions: new PostgresExecutions(database),
+    slotLedger: new PostgresSlotLedger(database),
+    rollups: new PostgresRollups(database),
+    historyProcesses: new PostgresHistoryProcesses(database),
     deadLetters: new PostgresDeadLetters(database),
     control: new PostgresControl(database),
     calendars: new PostgresCalendars(database),

@@ -10,7 +10,7 @@ import type {
   KeyOwner,
   NewApiKey,
 } from '../../src/ports/api-keys.ts'
-import { totalMax } from '../../src/ports/history.ts'
+import { totalMax } from '../../src/ports/executions.ts'
 import type { Tenants } from '../../src/ports/tenants.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'

@@ -9,10 +9,10 @@ import {
 import { rankOf, triggerPriority } from '../../src/domain/queue/rank.ts'
 import { routeOf } from '../../src/domain/queue/route.ts'
 import type { CancelOutcome, Control, RetryOrder, RetryOutcome } from '../../src/ports/control.ts'
-import type { ExecutionQuery } from '../../src/ports/history.ts'
+import type { ExecutionQuery } from '../../src/ports/executions.ts'
 import { cancelUnderWay, findUnderWay, type UnderWay } from './cancel.ts'
 import { summaryOfEntry, summaryOfLive } from './execution-summary.ts'
-import { MemoryHistory } from './history.ts'
+import { MemoryExecutions } from './executions.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import { settledOf } from './record-attempt.ts'
 import type { AttemptRow, LiveRow } from './rows.ts'
@@ -22,11 +22,11 @@ type Found = UnderWay | { place: 'ended'; row: AttemptRow }
 
 export class MemoryControl implements Control {
   readonly #store: MemoryStore
-  readonly #history: MemoryHistory
+  readonly #executions: MemoryExecutions
 
   constructor(store: MemoryStore) {
     this.#store = store
-    this.#history = new MemoryHistory(store)
+    this.#executions = new MemoryExecutions(store)
   }
 
   async cancel({
@@ -72,7 +72,7 @@ export class MemoryControl implements Control {
   }
 
   async findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }> {
-    return this.#history.findUnended(query)
+    return this.#executions.findUnended(query)
   }
 
   async retry(order: RetryOrder): Promise<RetryOutcome> {

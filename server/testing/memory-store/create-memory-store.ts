@@ -7,9 +7,10 @@ import { MemoryAttempts } from './attempts.ts'
 import { MemoryCalendars } from './calendars.ts'
 import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
+import { MemoryExecutions } from './executions.ts'
 import { MemoryFeed } from './feed.ts'
 import { MemoryGraphRuns } from './graph-runs.ts'
-import { MemoryHistory } from './history.ts'
+import { MemoryHistoryProcesses } from './history-processes.ts'
 import { MemoryJobVersions } from './job-versions.ts'
 import { MemoryJobs } from './jobs.ts'
 import { MemoryLogs } from './logs.ts'
@@ -19,10 +20,12 @@ import { MemoryPartitions } from './partitions.ts'
 import { MemoryPlannedJobs } from './planned-jobs.ts'
 import { MemoryQueue } from './queue.ts'
 import { MemoryRequests } from './requests.ts'
+import { MemoryRollups } from './rollups.ts'
 import { MemoryRoutes } from './routes.ts'
 import { MemoryRunSteps } from './run-steps.ts'
 import { MemorySecrets } from './secrets.ts'
 import { MemorySessions } from './sessions.ts'
+import { MemorySlotLedger } from './slot-ledger.ts'
 import { MemorySlots } from './slots.ts'
 import { MemoryStore } from './store.ts'
 import { MemoryTenants } from './tenants.ts'
@@ -61,7 +64,10 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     leases: workers,
     workers,
     partitions: new MemoryPartitions(store),
-    history: new MemoryHistory(store),
+    executions: new MemoryExecutions(store),
+    slotLedger: new MemorySlotLedger(store),
+    rollups: new MemoryRollups(store),
+    historyProcesses: new MemoryHistoryProcesses(store),
     feed: new MemoryFeed(store),
     jobVersions: new MemoryJobVersions(store),
     activity: new MemoryActivity(store),

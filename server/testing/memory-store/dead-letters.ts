@@ -16,7 +16,7 @@ import {
   type Redriven,
   type RedriveOrder,
 } from '../../src/ports/dead-letters.ts'
-import { totalMax } from '../../src/ports/history.ts'
+import { totalMax } from '../../src/ports/executions.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import type { DeadLetterRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'

@@ -5,7 +5,7 @@ import {
   statusOfLive,
   statusOfOutcome,
 } from '../../src/domain/queue/execution.ts'
-import type { AttemptView, ExecutionSummary, ExecutionView } from '../../src/ports/history.ts'
+import type { AttemptView, ExecutionSummary, ExecutionView } from '../../src/ports/executions.ts'
 import type { AttemptRow, BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 

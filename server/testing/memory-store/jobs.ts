@@ -22,7 +22,7 @@ import { routeOf } from '../../src/domain/queue/route.ts'
 import { listTriggers, triggersWaitingMax } from '../../src/domain/queue/trigger-batches.ts'
 import { dueAtOf } from '../../src/domain/schedule/jitter.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
-import { totalMax } from '../../src/ports/history.ts'
+import { totalMax } from '../../src/ports/executions.ts'
 import type {
   BackfillOrder,
   ChangeOutcome,

@@ -4,6 +4,8 @@ import type { LogEntry, LogPart, LogQuery, Logs } from '../../src/ports/logs.ts'
 import type { LogRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
+const dayMs = 86_400_000
+
 export class MemoryLogs implements Logs {
   readonly #store: MemoryStore
 
@@ -37,6 +39,17 @@ export class MemoryLogs implements Logs {
       )
       .filter((entry) => after === null || isBehind(entry, after))
       .slice(0, limit)
+  }
+
+  async prune(days: number, max: number): Promise<number> {
+    const before = this.#store.now() - days * dayMs
+    // The id of an execution begins with the millisecond it was made in.
+    const madeAt = (executionId: string) => Number.parseInt(executionId.replace('-', '').slice(0, 12), 16)
+    const old = [...this.#store.logs.keys()]
+      .filter((executionId) => madeAt(executionId) < before)
+      .slice(0, max)
+    for (const executionId of old) this.#store.logs.delete(executionId)
+    return old.length
   }
 
   #open({ tenantId, executionId, attempt }: LogPart): LogRow {

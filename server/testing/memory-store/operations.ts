@@ -8,7 +8,7 @@ import {
   operationsMax,
 } from '../../src/domain/jobs/operation.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
-import { totalMax } from '../../src/ports/history.ts'
+import { totalMax } from '../../src/ports/executions.ts'
 import type { Operations, OperationWork } from '../../src/ports/operations.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
 import { cancelUnderWay, isRunning } from './cancel.ts'

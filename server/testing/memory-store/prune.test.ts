@@ -13,8 +13,8 @@ async function setup() {
     ids: world.ids,
     now: async () => world.clock.databaseNow(),
   })
-  const { store, history } = ports
-  return { s, world, store, prune: () => history.prune(world.clock.databaseNow()) }
+  const { store, executions } = ports
+  return { s, world, store, prune: () => executions.prune(world.clock.databaseNow()) }
 }
 
 test('what is pruned is gone from history and still counted', async () => {
@@ -26,7 +26,7 @@ test('what is pruned is gone from history and still counted', async () => {
   prune()
   const kept = await s.fire(job, 1)
   await s.runAll()
-  assert.equal(await s.history.getExecution(job.tenantId, pruned), null)
+  assert.equal(await s.executions.getExecution(job.tenantId, pruned), null)
   assert.deepEqual(
     (await s.list(job)).executions.map(({ executionId }) => executionId),
     [kept],

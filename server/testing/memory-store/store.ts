@@ -71,6 +71,8 @@ export class MemoryStore {
   readonly calendars = new Map<string, CalendarRow>()
   /** What attempts said, by execution and the number of the attempt. */
   readonly logs = new Map<string, Map<number, LogRow>>()
+  /** By process with the role `history`: its last beat. */
+  readonly historyBeats = new Map<string, EpochMs>()
   /** By tenant; one that is not here has the key it began with. */
   readonly signingKeys = new Map<string, SigningKeyRow>()
   /** By tenant and key. */

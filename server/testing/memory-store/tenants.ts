@@ -6,7 +6,7 @@ import {
   type Tier,
   unlimitedTier,
 } from '../../src/domain/tenants/tenant.ts'
-import { totalMax } from '../../src/ports/history.ts'
+import { totalMax } from '../../src/ports/executions.ts'
 import type { NewTenant, TenantOutcome, TenantPage, Tenants } from '../../src/ports/tenants.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'

@@ -1,6 +1,6 @@
 // What of a job has not ended, in memory.
 import { type LiveState, statusOfLive } from '../../src/domain/queue/execution.ts'
-import { totalMax, type UnderWay, type UnendedExecution, underWayMax } from '../../src/ports/history.ts'
+import { totalMax, type UnderWay, type UnendedExecution, underWayMax } from '../../src/ports/executions.ts'
 import { summaryOfEntry } from './execution-summary.ts'
 import type { JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'

@@ -12,7 +12,10 @@ export interface Holder {
 
 const colours = 8
 
-export function holdersOf({ schedulers, partitions }: PartitionList): Map<string, Holder> {
+export function holdersOf({
+  schedulers,
+  partitions,
+}: Pick<PartitionList, 'partitions' | 'schedulers'>): Map<string, Holder> {
   const ids = new Set([
     ...schedulers.map(({ scheduler_id }) => scheduler_id),
     ...partitions.map(({ scheduler_id }) => scheduler_id).filter((id) => id !== null),

@@ -1,7 +1,7 @@
 // GET /api/v1/events: what happens in a tenant, as server-sent events. A browser reads it by fetch, which can send our header.
 import { EVENTS, EventsQuery } from '@carillon/contract/event.ts'
 import type { FastifyInstance } from 'fastify'
-import type { History } from '../../ports/history.ts'
+import type { Executions } from '../../ports/executions.ts'
 import type { Authenticate } from '../access/auth.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -11,10 +11,10 @@ import type { EventHub } from './event-hub.ts'
 export interface EventDeps {
   hub: EventHub
   authenticate: Authenticate
-  history: Pick<History, 'getExecution'>
+  executions: Pick<Executions, 'getExecution'>
 }
 
-export function eventRoutes(app: FastifyInstance, { hub, authenticate, history }: EventDeps): void {
+export function eventRoutes(app: FastifyInstance, { hub, authenticate, executions }: EventDeps): void {
   app.get<{ Querystring: EventsQuery }>(
     '/events',
     {
@@ -41,7 +41,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, history }
       if (!/\btext\/event-stream\b/.test(headers.accept ?? ''))
         throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
       const watch = query.watch?.toLowerCase() ?? null
-      if (watch !== null && (await history.getExecution(tenantId, watch)) === null)
+      if (watch !== null && (await executions.getExecution(tenantId, watch)) === null)
         throw executionNotFound(watch)
       hub.requireRoom(caller.keyId)
       reply.hijack()

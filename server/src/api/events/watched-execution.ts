@@ -1,14 +1,14 @@
 // One execution that a reader watches: itself when it has changed, and the lines of its log as they come, from the first on.
 import type { LogList } from '@carillon/contract/worker.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
+import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
-import type { ExecutionView, History } from '../../ports/history.ts'
 import type { LogEntry, Logs } from '../../ports/logs.ts'
 import { toExecution } from '../executions/execution-view.ts'
 import { formatEvent } from './event-stream.ts'
 
 export interface WatchDeps {
-  history: Pick<History, 'getExecution'>
+  executions: Pick<Executions, 'getExecution'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
   logs: Pick<Logs, 'read'>
 }
@@ -44,9 +44,9 @@ export class WatchedExecution {
 
   /** What is new, as events. */
   async look(): Promise<string[]> {
-    const { history, logs } = this.#deps
+    const { executions, logs } = this.#deps
     // First the execution, then its lines: what has ended by then has all of them written.
-    const execution = await history.getExecution(this.#tenantId, this.executionId)
+    const execution = await executions.getExecution(this.#tenantId, this.executionId)
     if (execution === null) {
       this.#done = true
       return []

@@ -9,7 +9,7 @@ import {
 } from '../../domain/queue/attempt.ts'
 import type { Outcome } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
-import type { AttemptView, ExecutionView } from '../../ports/history.ts'
+import type { AttemptView, ExecutionView } from '../../ports/executions.ts'
 import { refuseField } from '../http/problem.ts'
 
 export interface EndGiven {

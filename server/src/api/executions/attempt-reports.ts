@@ -13,7 +13,7 @@ import type { FastifyInstance } from 'fastify'
 import type { AttemptOfTenant } from '../../domain/queue/attempt-token.ts'
 import { type ExecutionStatus, statusOfOutcome } from '../../domain/queue/execution.ts'
 import type { Attempts, HeldAttempt } from '../../ports/attempts.ts'
-import type { ExecutionView, History } from '../../ports/history.ts'
+import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { Logs } from '../../ports/logs.ts'
 import { noParameters, problemResponses, tokenSecurity } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -26,7 +26,7 @@ import { noteRefused } from './rejected-results.ts'
 
 export interface AttemptReportDeps extends EndDeps {
   attempts: Attempts
-  history: Pick<History, 'getExecution'>
+  executions: Pick<Executions, 'getExecution'>
   logs: Pick<Logs, 'append'>
 }
 
@@ -196,10 +196,10 @@ async function refuseIfOver(deps: AttemptReportDeps, attemptOf: AttemptOfTenant)
 }
 
 async function findExecution(
-  { history }: AttemptReportDeps,
+  { executions }: AttemptReportDeps,
   { tenantId, executionId }: AttemptOfTenant,
 ): Promise<ExecutionView> {
-  const execution = await history.getExecution(tenantId, executionId)
+  const execution = await executions.getExecution(tenantId, executionId)
   if (execution === null) throw executionNotFound(executionId)
   return execution
 }

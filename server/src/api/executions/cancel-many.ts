@@ -2,7 +2,7 @@
 import { CancelManyRequest, Operation } from '@carillon/contract/operation.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../ports/clock.ts'
-import { totalMax } from '../../ports/history.ts'
+import { totalMax } from '../../ports/executions.ts'
 import type { Ids } from '../../ports/ids.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
 import { refuseField } from '../http/problem.ts'

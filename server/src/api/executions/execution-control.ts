@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import type { LaneChooser } from '../../domain/queue/lane.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/control.ts'
-import type { History } from '../../ports/history.ts'
+import type { Executions } from '../../ports/executions.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
@@ -21,7 +21,7 @@ export interface ExecutionControlDeps extends WriteDeps {
   ids: Ids
   lanes: LaneChooser
   jobs: Pick<Jobs, 'get'>
-  history: Pick<History, 'getExecution'>
+  executions: Pick<Executions, 'getExecution'>
 }
 
 const tags = ['executions']
@@ -113,11 +113,11 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
 }
 
 async function findMethod(
-  { jobs, history }: ExecutionControlDeps,
+  { jobs, executions }: ExecutionControlDeps,
   tenantId: string,
   executionId: string,
 ): Promise<string | null> {
-  const execution = await history.getExecution(tenantId, executionId)
+  const execution = await executions.getExecution(tenantId, executionId)
   if (execution === null) throw executionNotFound(executionId)
   return methodOf((await jobs.get(tenantId, execution.jobId))?.execution)
 }

@@ -5,8 +5,8 @@ import type { Execution as JobExecution } from '../../domain/jobs/job.ts'
 import { idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { DeadLetter } from '../../ports/dead-letters.ts'
+import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/executions.ts'
 import type { ParentResult } from '../../ports/graph-runs.ts'
-import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/history.ts'
 import { toParents } from './parent-view.ts'
 
 export function toExecutionItem(one: ExecutionSummary): ExecutionItem {

@@ -11,9 +11,10 @@ import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
+import { type ExecutionQuery, type Executions, totalMax } from '../../ports/executions.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
-import { type ExecutionQuery, type History, totalMax } from '../../ports/history.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import type { SlotLedger } from '../../ports/slot-ledger.ts'
 import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { limitOf, paginationOf, readIdCursor, readInstantCursor, writeCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
@@ -24,7 +25,8 @@ import { toExecution, toExecutionItem, toFoundExecution } from './execution-view
 
 export interface ExecutionDeps {
   clock: Clock
-  history: History
+  executions: Pick<Executions, 'listExecutions' | 'getExecution'>
+  slotLedger: Pick<SlotLedger, 'listSkips'>
   jobs: Pick<Jobs, 'get'>
   graphRuns: Pick<GraphRuns, 'parentsOf'>
 }
@@ -41,7 +43,7 @@ const tags = ['executions']
 const skipsMsDefault = 30 * dayMs
 
 export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
-  const { history, graphRuns } = deps
+  const { executions, graphRuns } = deps
 
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
@@ -87,7 +89,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       const { job_id: jobId, tag = null, q = null } = query
       const of = { tenantId, jobId: jobId?.toLowerCase() ?? null, tag, q }
       // Without a job there is no list that could be missing; with one that is not there, nothing is found.
-      const page = await history.listExecutions({ ...of, ...conditionsOf(query) })
+      const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
       return {
         executions: page?.executions.map(toFoundExecution) ?? [],
         pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
@@ -109,7 +111,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
     },
     async ({ tenantId, params }): Promise<Execution> => {
       const executionId = readExecutionId(params)
-      const found = await history.getExecution(tenantId, executionId)
+      const found = await executions.getExecution(tenantId, executionId)
       if (found === null) throw executionNotFound(executionId)
       if (found.runId === null) return toExecution(found, [])
       const parents = await graphRuns.parentsOf([executionId], found.runId)
@@ -127,10 +129,16 @@ async function hasSlots(
 }
 
 async function listExecutions(
-  { history }: ExecutionDeps,
+  { executions }: ExecutionDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
-  const page = await history.listExecutions({ tenantId, jobId, tag: null, q: null, ...conditionsOf(query) })
+  const page = await executions.listExecutions({
+    tenantId,
+    jobId,
+    tag: null,
+    q: null,
+    ...conditionsOf(query),
+  })
   if (page === null) return null
   return {
     executions: page.executions.map(toExecutionItem),
@@ -158,7 +166,7 @@ function totalOf(page: { total: number; capped: boolean; next: string | null } |
 }
 
 async function listSkipped(
-  { clock, history }: ExecutionDeps,
+  { clock, slotLedger }: ExecutionDeps,
   { tenantId, jobId, query }: JobQuery,
 ): Promise<ExecutionList | null> {
   for (const name of ['kind', 'error_type', 'dead_letter'] as const) {
@@ -172,9 +180,9 @@ async function listSkipped(
   const rest = { ...window, to: before === null ? to : (Math.min(to, before - 1) as EpochMs) }
   const key = { tenantId, jobId }
   const [all, ranges] = await Promise.all([
-    history.listSkips({ ...key, ...window, limit: totalMax + 1 }),
+    slotLedger.listSkips({ ...key, ...window, limit: totalMax + 1 }),
     // One slot and more for each slot of the page, and two that only reach over an end of the window.
-    history.listSkips({ ...key, ...rest, limit: limit + 3 }),
+    slotLedger.listSkips({ ...key, ...rest, limit: limit + 3 }),
   ])
   if (all === null || ranges === null) return null
   const schedules = new SkipSchedules(jobId)

@@ -3,18 +3,18 @@ import { LogListQuery, logPageDefault } from '@carillon/contract/log.ts'
 import { LogList } from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import type { ExecutionView, History } from '../../ports/history.ts'
+import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { LogEntry, LogQuery, Logs } from '../../ports/logs.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
 import { readNameCursor, writeCursor } from '../http/cursor.ts'
 import { executionNotFound, readExecutionId } from '../http/path-id.ts'
 
 export interface LogDeps {
-  history: Pick<History, 'getExecution'>
+  executions: Pick<Executions, 'getExecution'>
   logs: Pick<Logs, 'read'>
 }
 
-export function logRoutes(app: FastifyInstance, { history, logs }: LogDeps): void {
+export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): void {
   app.get<{ Params: { execution_id: string }; Querystring: LogListQuery }>(
     '/executions/:execution_id/logs',
     {
@@ -34,7 +34,7 @@ export function logRoutes(app: FastifyInstance, { history, logs }: LogDeps): voi
       const { attempt = null, limit = logPageDefault } = query
       const after = readPlace(query)
       // First the execution, then its lines: what has ended by then has all of them written.
-      const execution = await history.getExecution(tenantId, executionId)
+      const execution = await executions.getExecution(tenantId, executionId)
       if (execution === null) throw executionNotFound(executionId)
       const lines = await logs.read({ tenantId, executionId, attempt, after, limit })
       const isAll = lines.length < limit && hasEnded(execution, attempt)

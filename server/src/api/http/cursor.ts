@@ -1,7 +1,7 @@
 // Cursors: where the next page of a list begins. Opaque to clients, and checked like anything else they send. A
 // cursor says which list it belongs to: one of another list would silently begin at a wrong place.
 import { type Pagination, pagedItemsMax, pageLimitDefault } from '@carillon/contract/pagination.ts'
-import { totalMax } from '../../ports/history.ts'
+import { totalMax } from '../../ports/executions.ts'
 import { ApiError } from './api-error.ts'
 import { readId } from './path-id.ts'
 import { refuseField } from './problem.ts'

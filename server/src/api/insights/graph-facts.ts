@@ -12,11 +12,11 @@ import {
   type RunAgain,
 } from '../../domain/why/why-graph.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
+import type { ExecutionQuery, ExecutionSummary, Executions } from '../../ports/executions.ts'
 import type { GraphRuns, RunSummary } from '../../ports/graph-runs.ts'
-import type { ExecutionQuery, ExecutionSummary, History } from '../../ports/history.ts'
 
 export interface GraphFactsDeps {
-  history: Pick<History, 'listExecutions' | 'getExecution'>
+  executions: Pick<Executions, 'listExecutions' | 'getExecution'>
   graphRuns: Pick<GraphRuns, 'graphOf' | 'get' | 'list'>
 }
 
@@ -77,22 +77,22 @@ export function findAt(
 }
 
 async function findLast(
-  { history }: GraphFactsDeps,
+  { executions }: GraphFactsDeps,
   { tenantId, jobId }: JobView,
   bounds: Pick<ExecutionQuery, 'from' | 'to'>,
 ): Promise<ExecutionSummary | null> {
   const any = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
-  const page = await history.listExecutions({ tenantId, jobId, ...any, ...bounds, before: null, limit: 1 })
+  const page = await executions.listExecutions({ tenantId, jobId, ...any, ...bounds, before: null, limit: 1 })
   return page?.executions[0] ?? null
 }
 
 /** What an execution still waits for in its run; null: it is in none, or in none any more. */
 export async function findOpenRun(
-  { history, graphRuns }: GraphFactsDeps,
+  { executions, graphRuns }: GraphFactsDeps,
   { tenantId }: JobView,
   executionId: string,
 ): Promise<OpenRun | null> {
-  const runId = (await history.getExecution(tenantId, executionId))?.runId ?? null
+  const runId = (await executions.getExecution(tenantId, executionId))?.runId ?? null
   const run = runId === null ? null : await graphRuns.get(tenantId, runId)
   if (run === null) return null
   const place = run.plan.findIndex((node) => node.executionId === executionId)

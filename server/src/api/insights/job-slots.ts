@@ -11,7 +11,7 @@ import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/c
 import { readSpan } from '../http/date-range.ts'
 import { jobNotFound, readJobId } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
-import { type LedgerDeps, type LedgerSlot, SlotLedger } from './slot-ledger.ts'
+import { JobLedger, type LedgerDeps, type LedgerSlot } from './job-ledger.ts'
 
 export interface JobSlotDeps extends LedgerDeps {
   clock: Clock
@@ -43,7 +43,7 @@ export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
       const after = readInstantCursor('slots', query)
       const job = await deps.jobs.get(tenantId, jobId)
       if (job === null) throw jobNotFound(jobId)
-      const ledger = await SlotLedger.open(deps, job, now)
+      const ledger = await JobLedger.open(deps, job, now)
       const from = epochMs(Math.max(window.from, (after ?? -1) + 1))
       const page = await ledger.list({ window: { ...window, from }, limit, order: 'asc' })
       const total = await ledger.count(window, page.facts)

@@ -15,7 +15,7 @@ import { canRun } from '../../domain/why/why-worker.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { ExecutionView, History, UnderWay, UnendedExecution } from '../../ports/history.ts'
+import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
@@ -30,20 +30,17 @@ import {
   findRunAhead,
   type GraphFactsDeps,
 } from './graph-facts.ts'
-import { type LedgerDeps, type LedgerSlot, SlotLedger } from './slot-ledger.ts'
+import { JobLedger, type LedgerDeps, type LedgerSlot } from './job-ledger.ts'
 
 export interface JobWhyDeps extends LedgerDeps, GraphFactsDeps {
   clock: Clock
   jobs: Pick<Jobs, 'get'>
-  history: Pick<
-    History,
-    'listSlots' | 'listSkips' | 'countSlots' | 'getExecution' | 'listExecutions' | 'underWay'
-  >
+  executions: Pick<Executions, 'getExecution' | 'listExecutions' | 'underWay'>
   workers: Pick<Workers, 'list'>
 }
 
 interface Question {
-  ledger: SlotLedger
+  ledger: JobLedger
   at: EpochMs
   /** Somebody asks about an instant, be it this one. */
   isNamed: boolean
@@ -73,7 +70,7 @@ export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
       const at = query.at === undefined ? now : readAt(query.at)
       const job = await deps.jobs.get(tenantId, jobId)
       if (job === null) throw jobNotFound(jobId)
-      const ledger = await SlotLedger.open(deps, job, now)
+      const ledger = await JobLedger.open(deps, job, now)
       return toReply(jobId, at, await answerTo(deps, { ledger, at, isNamed: query.at !== undefined, now }))
     },
   )
@@ -108,7 +105,8 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
   const { ledger } = question
   const { job } = ledger
   const { slot, executionId, range } = found
-  const execution = executionId === null ? null : await deps.history.getExecution(job.tenantId, executionId)
+  const execution =
+    executionId === null ? null : await deps.executions.getExecution(job.tenantId, executionId)
   const waiting = await answerWaiting(deps, question, execution)
   if (waiting !== null) return waiting
   return whySlot({
@@ -128,7 +126,8 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
 async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs): Promise<Answer> {
   const { job } = question.ledger
   const found = await findAt(deps, job, second)
-  const execution = found === null ? null : await deps.history.getExecution(job.tenantId, found.executionId)
+  const execution =
+    found === null ? null : await deps.executions.getExecution(job.tenantId, found.executionId)
   if (execution === null) {
     const text = noTurnText(second, (await findGraph(deps, job))!)
     return { text, status: 'NO_SLOT', reason: 'dependency', slot: null, executionId: null }
@@ -155,15 +154,15 @@ async function answerWaiting(
 
 /** The execution of an earlier slot that was under way when this one came, or its graph run that was. */
 async function findBlocker(
-  { history, graphRuns }: JobWhyDeps,
-  ledger: SlotLedger,
+  { executions, slotLedger, graphRuns }: JobWhyDeps,
+  ledger: JobLedger,
   slot: EpochMs,
 ): Promise<string | null> {
   const { tenantId, jobId } = ledger.job
   const window = { from: epochMs(Math.max(0, slot - reachMs)), to: epochMs(slot - 1) }
   const query = { tenantId, jobId, ...window, limit: 1, order: 'desc', lateMs: ledger.lateMs() } as const
-  const executionId = (await history.listSlots(query))?.executions[0]?.executionId
-  const one = executionId === undefined ? null : await history.getExecution(tenantId, executionId)
+  const executionId = (await slotLedger.listSlots(query))?.executions[0]?.executionId
+  const one = executionId === undefined ? null : await executions.getExecution(tenantId, executionId)
   if (one === null) return null
   const isOver = one.finishedAt !== null && one.finishedAt <= slot && one.retryAt === null
   if (!isOver) return `the execution ${one.executionId}`
@@ -173,21 +172,21 @@ async function findBlocker(
 }
 
 /** The slot behind a range of misfires, if it was among those that were missed. */
-async function findInstead(deps: JobWhyDeps, ledger: SlotLedger, to: EpochMs): Promise<EpochMs | null> {
+async function findInstead(deps: JobWhyDeps, ledger: JobLedger, to: EpochMs): Promise<EpochMs | null> {
   const next = await findAfter(ledger, to)
   if (next === null || next.executionId === null) return null
-  const one = await deps.history.getExecution(ledger.job.tenantId, next.executionId)
+  const one = await deps.executions.getExecution(ledger.job.tenantId, next.executionId)
   const [first] = one?.attempts ?? []
   const madeAt = first?.enqueuedAt ?? one?.enqueuedAt ?? next.slot
   return madeAt - dueAtOf(ledger.job, next.slot) >= lateAfterMs ? next.slot : null
 }
 
-async function findBefore(ledger: SlotLedger, at: EpochMs): Promise<LedgerSlot | null> {
+async function findBefore(ledger: JobLedger, at: EpochMs): Promise<LedgerSlot | null> {
   const window = { from: epochMs(Math.max(0, at - reachMs)), to: epochMs(at - 1) }
   return (await ledger.list({ window, limit: 1, order: 'desc' })).slots[0] ?? null
 }
 
-async function findAfter(ledger: SlotLedger, at: EpochMs): Promise<LedgerSlot | null> {
+async function findAfter(ledger: JobLedger, at: EpochMs): Promise<LedgerSlot | null> {
   const window = { from: epochMs(at + 1), to: epochMs(at + reachMs) }
   return (await ledger.list({ window, limit: 1, order: 'asc' })).slots[0] ?? null
 }
@@ -200,7 +199,7 @@ async function factsOfNow(
 ): Promise<NowFacts> {
   const { job, schedule } = ledger
   const [underWay, graph, workers, last, after] = await Promise.all([
-    deps.history.underWay(job.tenantId, job.jobId),
+    deps.executions.underWay(job.tenantId, job.jobId),
     findGraph(deps, job),
     deps.workers.list({ tenantId: null }),
     findBefore(ledger, epochMs(now + 1)),
@@ -254,12 +253,12 @@ async function factsOfRuns(
 
 /** Whether an execution waits for no run, because it is part of an open run itself. */
 async function isInOpenRun(
-  { history }: JobWhyDeps,
+  { executions }: JobWhyDeps,
   { tenantId }: JobView,
   { kind, executionId }: UnendedExecution,
 ): Promise<boolean> {
   if (kind !== 'dependency' && kind !== 'retry') return false
-  const { runId = null } = (await history.getExecution(tenantId, executionId)) ?? {}
+  const { runId = null } = (await executions.getExecution(tenantId, executionId)) ?? {}
   return isOfOpenRun({ kind, runId })
 }
 

@@ -3,7 +3,7 @@
 import type { SkippedSlot } from '@carillon/contract/execution.ts'
 import { type CompiledSchedule, countSlots, nextSlot, previousSlot } from '../../domain/schedule/next-run.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import type { SkipRange, SlotOrder } from '../../ports/history.ts'
+import type { SkipRange, SlotOrder } from '../../ports/slot-ledger.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { scheduleOf } from '../jobs/job-view.ts'
 

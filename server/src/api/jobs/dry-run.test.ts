@@ -9,7 +9,7 @@ import { realRandom } from '../../lib/random.ts'
 import { DatabaseClock } from '../../lib/time/clock.ts'
 import { startClock } from '../../postgres/connection/clock-sync.ts'
 import { PostgresRunSteps } from '../../postgres/graphs/run-steps.ts'
-import { PostgresHistory } from '../../postgres/history/history.ts'
+import { PostgresRollups } from '../../postgres/history/rollups.ts'
 import { PostgresRequests, storesOn } from '../../postgres/jobs/requests.ts'
 import { executionsCancelled } from '../../telemetry/events.ts'
 
@@ -26,7 +26,7 @@ async function setup(t: TestContext) {
     clock,
     ids,
     ...storesOn(database),
-    history: new PostgresHistory(database),
+    rollups: new PostgresRollups(database),
     requests: new PostgresRequests(database),
   })
   const { call, woken } = parts

@@ -8,8 +8,8 @@ import type { Calendars } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { type CompiledSchedule, isExcluded, nextRun } from '../../domain/schedule/next-run.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import type { JobStats } from '../../ports/history.ts'
 import type { NewJob } from '../../ports/jobs.ts'
+import type { JobStats } from '../../ports/rollups.ts'
 
 /** Shown instead of the value of a header or a variable, and taken for it when a job is changed. */
 export const hiddenValue = '***'

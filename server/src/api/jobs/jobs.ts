@@ -4,8 +4,8 @@ import { CreatedJob, JobDetails, JobList, JobListQuery, JobRequest } from '@cari
 import type { FastifyInstance } from 'fastify'
 import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
-import type { History } from '../../ports/history.ts'
 import type { Jobs } from '../../ports/jobs.ts'
+import type { Rollups } from '../../ports/rollups.ts'
 import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { limitOf, offsetOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
 import { tagVersion } from '../http/if-match.ts'
@@ -20,14 +20,14 @@ import { calendarsOf } from './named-calendars.ts'
 export interface JobDeps extends CreateDeps, WriteDeps {
   clock: Clock
   jobs: Jobs
-  history: Pick<History, 'stats'>
+  rollups: Pick<Rollups, 'stats'>
   calendars: Pick<Calendars, 'resolve'>
 }
 
 const tags = ['jobs']
 
 export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
-  const { clock, jobs, history, calendars } = deps
+  const { clock, jobs, rollups, calendars } = deps
 
   app.post<{ Body: JobRequest }>(
     '/jobs',
@@ -107,7 +107,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
     },
     async ({ tenantId, params }, reply): Promise<JobDetails> => {
       const jobId = readJobId(params)
-      const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), history.stats(tenantId, jobId)])
+      const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), rollups.stats(tenantId, jobId)])
       if (job === null || stats === null) throw jobNotFound(jobId)
       tagVersion(reply, job.version)
       const held = await calendarsOf(calendars, [job])

@@ -12,8 +12,10 @@ test('operators see which scheduler holds which partition', async (t) => {
   await partitions.join(second)
   await partitions.take(first, [0, 2])
   await partitions.take(second, [63])
+  await memory.historyProcesses.beat(first)
   const list = (await call('GET', '/partitions')).json()
   assert.equal(list.partitions.length, 64)
+  assert.deepEqual(list.history_processes, [first])
   assert.deepEqual(list.partitions.slice(0, 3), [
     { partition_id: 0, scheduler_id: first },
     { partition_id: 1, scheduler_id: null },

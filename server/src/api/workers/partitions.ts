@@ -1,10 +1,17 @@
 // GET /api/v1/partitions: which scheduler fires which slice of all jobs.
 import { PartitionList } from '@carillon/contract/partition.ts'
 import type { FastifyInstance } from 'fastify'
+import { historyTermMs } from '../../domain/history/history-process.ts'
+import type { HistoryProcesses } from '../../ports/history-processes.ts'
 import type { Partitions, PartitionView } from '../../ports/partitions.ts'
 import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 
-export function partitionRoutes(app: FastifyInstance, deps: { partitions: Pick<Partitions, 'view'> }): void {
+export interface PartitionDeps {
+  partitions: Pick<Partitions, 'view'>
+  historyProcesses: Pick<HistoryProcesses, 'list'>
+}
+
+export function partitionRoutes(app: FastifyInstance, { partitions, historyProcesses }: PartitionDeps): void {
   app.get(
     '/partitions',
     {
@@ -12,21 +19,23 @@ export function partitionRoutes(app: FastifyInstance, deps: { partitions: Pick<P
       schema: {
         tags: ['operations'],
         security,
-        summary: 'The partitions, and which scheduler holds each',
+        summary: 'The partitions, which scheduler holds each, and the processes with the role history',
         querystring: noParameters,
         response: { 200: PartitionList, ...problemResponses },
       },
     },
-    async (): Promise<PartitionList> => toPartitionList(await deps.partitions.view()),
+    async (): Promise<PartitionList> =>
+      toPartitionList(await partitions.view(), await historyProcesses.list(historyTermMs)),
   )
 }
 
-function toPartitionList({ schedulers, holders }: PartitionView): PartitionList {
+function toPartitionList({ schedulers, holders }: PartitionView, historyProcesses: string[]): PartitionList {
   return {
     partitions: holders.map((schedulerId, i) => ({ partition_id: i, scheduler_id: schedulerId })),
     schedulers: schedulers.map(({ workerId: schedulerId }) => ({
       scheduler_id: schedulerId,
       partitions: holders.filter((holder) => holder === schedulerId).length,
     })),
+    history_processes: historyProcesses,
   }
 }

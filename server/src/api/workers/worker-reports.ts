@@ -11,7 +11,7 @@ import type { FastifyInstance } from 'fastify'
 import { firstLineOf } from '../../domain/history/log.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { Attempts, HeldAttempt } from '../../ports/attempts.ts'
-import type { History } from '../../ports/history.ts'
+import type { Executions } from '../../ports/executions.ts'
 import type { Leases } from '../../ports/leases.ts'
 import type { LogPart, Logs } from '../../ports/logs.ts'
 import type { Workers } from '../../ports/workers.ts'
@@ -30,7 +30,7 @@ export interface WorkerReportDeps extends EndDeps {
   leases: Pick<Leases, 'beat'>
   attempts: Attempts
   logs: Pick<Logs, 'append'>
-  history: Pick<History, 'getExecution'>
+  executions: Pick<Executions, 'getExecution'>
 }
 
 interface Mark {
@@ -134,7 +134,7 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
       })
       const ended = await endAttempts(deps, orders)
       const others = results.filter((one) => !held.has(one.execution_id.toLowerCase()))
-      const before = await findRecorded(deps.history, { tenantId, workerId }, others)
+      const before = await findRecorded(deps.executions, { tenantId, workerId }, others)
       await noteRefused(deps, before.late)
       const refused = [...ended.refused, ...before.refused]
       return {
@@ -194,7 +194,7 @@ async function requireReporter(
   } catch (error) {
     const workerId = readId(given)
     if (error instanceof ApiError && workerId !== null) {
-      const { late } = await findRecorded(deps.history, { tenantId, workerId }, results)
+      const { late } = await findRecorded(deps.executions, { tenantId, workerId }, results)
       await noteRefused(deps, late)
     }
     throw error
@@ -203,7 +203,7 @@ async function requireReporter(
 
 /** What is not held may have been recorded before, and the answer to that was lost. */
 async function findRecorded(
-  history: Pick<History, 'getExecution'>,
+  executions: Pick<Executions, 'getExecution'>,
   { tenantId, workerId }: { tenantId: string; workerId: string },
   marks: readonly (Mark & EndGiven)[],
 ): Promise<{ refused: string[]; cancelled: string[]; late: RejectedResult[] }> {
@@ -215,7 +215,7 @@ async function findRecorded(
     for (const one of waiting) {
       const { execution_id: given, attempt_number: attempt, fence, status } = one
       const executionId = given.toLowerCase()
-      const execution = status === 'released' ? null : await history.getExecution(tenantId, executionId)
+      const execution = status === 'released' ? null : await executions.getExecution(tenantId, executionId)
       const said = execution === null ? null : findSaid(execution, { ...one, attempt })
       if (said?.workerId !== workerId || !said.isSame) {
         refused.push(executionId)

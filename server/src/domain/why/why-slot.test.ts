@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { at, job, pause, pauseSaid } from '../../../test/why-job.ts'
-import type { ExecutionView } from '../../ports/history.ts'
+import type { ExecutionView } from '../../ports/executions.ts'
 import { type SlotFacts, whyNoSlot, whySlot } from './why-slot.ts'
 
 const execution: ExecutionView = {

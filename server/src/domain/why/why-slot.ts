@@ -2,7 +2,7 @@
 import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
-import type { ExecutionView } from '../../ports/history.ts'
+import type { ExecutionView } from '../../ports/executions.ts'
 import { bufferMax, type JobView } from '../jobs/job.ts'
 import type { Answer } from './why.ts'
 import { againText, type RunAgain, skipText } from './why-graph.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { at, job, pause, pauseSaid } from '../../../test/why-job.ts'
-import type { UnendedExecution } from '../../ports/history.ts'
+import type { UnendedExecution } from '../../ports/executions.ts'
 import type { JobView } from '../jobs/job.ts'
 import { suspectHost } from '../queue/route.ts'
 import { type NowFacts, whyNow } from './why.ts'

@@ -2,7 +2,7 @@
 // facts. What became of one slot is told in why-slot.ts.
 import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
-import type { UnderWay, UnendedExecution } from '../../ports/history.ts'
+import type { UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { JobView } from '../jobs/job.ts'
 import { suspectHost } from '../queue/route.ts'
 import { isAfterCompletion } from '../schedule/after-completion.ts'

@@ -12,7 +12,7 @@ import type {
   KeyOwner,
   NewApiKey,
 } from '../../ports/api-keys.ts'
-import { totalMax } from '../../ports/history.ts'
+import { totalMax } from '../../ports/executions.ts'
 import type { Transactions } from '../connection/database.ts'
 import * as statements from './api-keys.sql.ts'
 import { type TierRow, toTier } from './tenants.ts'

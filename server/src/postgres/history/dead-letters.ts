@@ -18,7 +18,7 @@ import {
   type Redriven,
   type RedriveOrder,
 } from '../../ports/dead-letters.ts'
-import { totalMax } from '../../ports/history.ts'
+import { totalMax } from '../../ports/executions.ts'
 import type { Transactions } from '../connection/database.ts'
 import { lockJobs } from '../jobs/jobs.sql.ts'
 import { insertRepeats } from '../queue/control.sql.ts'

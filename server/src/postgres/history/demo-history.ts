@@ -7,12 +7,9 @@ import type { ExecutionKind, Outcome } from '../../domain/queue/execution.ts'
 import type { ErrorType, RetryPolicy } from '../../domain/queue/retry.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import { realTimers } from '../../lib/time/timers.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './demo.sql.ts'
-import { foldStats } from './job-stats.sql.ts'
-import { RollupFold } from './rollups.ts'
 
 /** Milliseconds since the epoch throughout. */
 export interface PastAttempt {
@@ -103,7 +100,6 @@ const copyMaker = 'demo copy'
 const modelKey = 'tides'
 
 const rowsAtOnce = 2_000
-const busyMs = 20
 /** As long as the store keeps slots; see `days.ts`. */
 const slotDays = 2
 
@@ -190,19 +186,8 @@ export async function writeCopiedDay(database: Database, copied: CopiedDay): Pro
   return rows[0]!.count
 }
 
-/** What dashboards read is as far as the record; the loops of the server would come to it too, in their time. */
-export async function foldAll(database: Database): Promise<void> {
-  const folds = [new RollupFold(database, 'tenant'), new RollupFold(database, 'job')]
-  while (!(await isFolded(database))) {
-    // By the day: the loop takes small steps, because it works beside others.
-    const { count } = await database.query(foldStats, [dayMs])
-    const steps = await Promise.all(folds.map((fold) => fold.step()))
-    // The loops of the server have all of it in hand.
-    if (count === 0 && !steps.includes('more')) await realTimers.wait(busyMs)
-  }
-}
-
-async function isFolded(database: Database): Promise<boolean> {
+/** Whether the numbers of dashboards are as far as the record. */
+export async function isFolded(database: Database): Promise<boolean> {
   const { rows } = await database.query<{ folded: boolean }>(statements.selectFolded, [])
   return rows[0]!.folded
 }

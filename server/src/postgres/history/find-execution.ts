@@ -13,9 +13,9 @@ import {
 import type { ErrorType } from '../../domain/queue/retry.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { dayMs, hourMs } from '../../lib/time/units.ts'
-import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/history.ts'
+import type { AttemptView, ExecutionSummary, ExecutionView } from '../../ports/executions.ts'
 import type { Queries } from '../connection/database.ts'
-import * as statements from './history.sql.ts'
+import * as statements from './executions.sql.ts'
 
 /** How far the clock that made an id may have been from the database's. */
 const clockErrorMs = hourMs

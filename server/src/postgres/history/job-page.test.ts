@@ -4,8 +4,9 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
+import { RollupFold } from '../../history/fold-rollups.ts'
 import type { Queries } from '../connection/database.ts'
-import { foldDays, RollupFold } from './rollups.ts'
+import { PostgresRollups } from './rollups.ts'
 import { searchExecutions } from './search.ts'
 
 const historyDays = 3
@@ -55,12 +56,12 @@ async function setup(t: TestContext, version: PostgresVersion = 18) {
   }
   const refold = () => client.query(`SELECT refold_rollups(now() - interval '8 days')`)
   const foldHours = async () => {
-    const fold = new RollupFold(database, 'job')
+    const fold = new RollupFold(new PostgresRollups(database), 'job')
     while ((await fold.step()) === 'more');
   }
   const foldAll = async () => {
     await foldHours()
-    while ((await foldDays(database)) === 'more');
+    while ((await new PostgresRollups(database).foldDays()) === 'more');
   }
   return { client, database, asked, jobIdOf, list, refold, foldHours, foldAll }
 }
@@ -102,7 +103,7 @@ for (const version of POSTGRES_VERSIONS) {
     await check(s, 'nothing is folded')
     await s.foldHours()
     await check(s, 'hours are folded')
-    for (let steps = 1; (await foldDays(s.database)) === 'more'; steps++)
+    for (let steps = 1; (await new PostgresRollups(s.database).foldDays()) === 'more'; steps++)
       if (steps % 500 === 0) await check(s, `${steps} parts of hours are folded`)
     await check(s, 'all is folded')
     await s.client.query(record, ['busy', 40, '1 second', '3 days'])

@@ -2,7 +2,7 @@
 // the fold, the rest is counted here. The list itself does not rely on the fold: what was folded only tells how many days
 // are worth opening, and where these have not filled the page all are.
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
-import { type ExecutionQuery, totalMax } from '../../ports/history.ts'
+import { type ExecutionQuery, totalMax } from '../../ports/executions.ts'
 import type { Queries } from '../connection/database.ts'
 import * as statements from './job-page.sql.ts'
 import type { PageRow } from './search.ts'

@@ -1,13 +1,9 @@
 // Logs of attempts on PostgreSQL.
 import { keepLines, type LogLevel, type LogLine } from '../../domain/history/log.ts'
-import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { LogEntry, LogPart, LogQuery, Logs } from '../../ports/logs.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import * as statements from './logs.sql.ts'
-
-/** Rows at once; of one may be 256 KB. */
-const prunedMax = 1_000
 
 export class PostgresLogs implements Logs {
   readonly #database: Database
@@ -43,12 +39,11 @@ export class PostgresLogs implements Logs {
       number > from.attempt || (number === from.attempt && line > from.line)
     return entries.filter(isBehind).slice(0, limit)
   }
-}
 
-/** Forgets what no history reaches any more. */
-export async function pruneLogs(database: Database): Promise<'more' | 'idle'> {
-  const { count } = await database.query(statements.pruneLogs, [historyDaysMax, prunedMax])
-  return count === prunedMax ? 'more' : 'idle'
+  async prune(days: number, max: number): Promise<number> {
+    const { count } = await this.#database.query(statements.pruneLogs, [days, max])
+    return count
+  }
 }
 
 /** Each round has at most one part of an attempt. */

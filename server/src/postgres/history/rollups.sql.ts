@@ -1,8 +1,8 @@
-// The statements that fold the record of attempts into what dashboards read. The fold of a feed is one transaction: its
-// mark is locked and the end of what it takes is set by one statement, the others see all that was recorded up to there.
+// The statements that fold the record of attempts into the numbers of dashboards. The fold of a source is one transaction:
+// one statement locks its mark and sets the end of the span, the others see everything recorded up to that end.
 import { fragment, sql } from '../../lib/sql.ts'
 
-// Another process folds this feed: no row. $2 the most it folds at once, in milliseconds; $3 how far behind the clock. The
+// Another process folds this source: no row. $2 the most it folds at once, in milliseconds; $3 how far behind the clock. The
 // commit need not reach the disk: the mark and what was counted are lost together, and counted again.
 export const lockFeed = sql('lockFeed')`
   SELECT to_ms(f.folded_to) AS since, to_ms(least(f.folded_to + $2 * interval '1 millisecond', recorded_until($3))) AS until,

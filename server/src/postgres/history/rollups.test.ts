@@ -2,10 +2,15 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type pg from 'pg'
+import { testRollups } from '../../../test/conformance/history/rollups.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
 import { connect, POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
+import { RollupFold, type RollupFoldOptions } from '../../history/fold-rollups.ts'
 import type { Database } from '../connection/database.ts'
-import { foldDays, pruneRollups, RollupFold, type RollupOptions } from './rollups.ts'
+import { PostgresRollups } from './rollups.ts'
+
+testOnStores(testRollups)
 
 const job = '0192abcd-ef01-7000-8000-000000000001'
 
@@ -36,12 +41,12 @@ async function record(client: pg.Client, ago: string, count = 1, jobId = job): P
   )
 }
 
-async function foldAll(database: Database, options: RollupOptions = {}): Promise<void> {
-  for (const feed of ['tenant', 'job', 'skip'] as const) {
-    const fold = new RollupFold(database, feed, options)
+async function foldAll(database: Database, options: RollupFoldOptions = {}): Promise<void> {
+  for (const source of ['tenant', 'job', 'skip'] as const) {
+    const fold = new RollupFold(new PostgresRollups(database), source, options)
     while ((await fold.step()) === 'more');
   }
-  while ((await foldDays(database)) === 'more');
+  while ((await new PostgresRollups(database).foldDays()) === 'more');
 }
 
 async function sums(client: pg.Client): Promise<Record<string, number>> {
@@ -103,8 +108,8 @@ test('a process that dies within a fold has folded nothing', async (t) => {
   await client.query(`CREATE FUNCTION die() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
     PERFORM pg_terminate_backend(pg_backend_pid()); RETURN NEW; END $$`)
   await client.query('CREATE TRIGGER die BEFORE UPDATE ON rollup_feeds FOR EACH ROW EXECUTE FUNCTION die()')
-  for (const feed of ['tenant', 'job'] as const) {
-    const fold = new RollupFold(database, feed)
+  for (const source of ['tenant', 'job'] as const) {
+    const fold = new RollupFold(new PostgresRollups(database), source)
     await assert.rejects(async () => {
       while ((await fold.step()) === 'more');
     })
@@ -169,7 +174,7 @@ test('what is older than anybody asks for is forgotten', async (t) => {
   const age = async (days: number) => {
     for (const table of ['tenant_activity', 'job_activity', 'failure_groups'])
       await client.query(`UPDATE ${table} SET at = at - make_interval(days => $1)`, [days])
-    assert.equal(await pruneRollups(database), 'idle')
+    assert.equal(await new PostgresRollups(database).prune(), 'idle')
     return count()
   }
   const all = { minutes: 1, hours: 1, days: 1, jobHours: 1, jobDays: 1, groups: 1 }

@@ -3,11 +3,12 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { useDatabase } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
+import { RollupFold } from '../../history/fold-rollups.ts'
 import { epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
-import type { ExecutionQuery } from '../../ports/history.ts'
+import type { ExecutionQuery } from '../../ports/executions.ts'
 import type { Queries } from '../connection/database.ts'
-import { foldDays, RollupFold } from './rollups.ts'
+import { PostgresRollups } from './rollups.ts'
 import { countFailedOfTenant } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
 
@@ -170,11 +171,11 @@ test('nobody looks at ten thousand executions to say that there are more, once d
     assert.deepEqual((await ask({ kind: 'slot' })).asked, ['listOfJob', 'countOfJob'], when)
   }
   await check('before the fold', { job: ['countOfJob'], tenant: ['countOfTenant'] })
-  for (const feed of ['tenant', 'job'] as const) {
-    const fold = new RollupFold(database, feed)
+  for (const source of ['tenant', 'job'] as const) {
+    const fold = new RollupFold(new PostgresRollups(database), source)
     while ((await fold.step()) === 'more');
   }
-  while ((await foldDays(database)) === 'more');
+  while ((await new PostgresRollups(database).foldDays()) === 'more');
   await check('after the fold', { job: [], tenant: [] })
   assert.deepEqual((await ask({ status: 'SUCCEEDED' })).count, many)
 })

@@ -17,7 +17,7 @@ import {
   type ExecutionQuery,
   type ExecutionSummary,
   totalMax,
-} from '../../ports/history.ts'
+} from '../../ports/executions.ts'
 import type { Queries } from '../connection/database.ts'
 import { errorOf, skippedOf } from './find-execution.ts'
 import { listJobPage } from './job-page.ts'

@@ -1,13 +1,18 @@
 // The slots of a job that has 100,000 of them: found among the attempts once their rows are gone, and read by the page.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
+import { testSlotLedger } from '../../../test/conformance/history/slot-ledger.ts'
+import { testOnStores } from '../../../test/conformance/stores.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../../../test/database.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 import type { Sql } from '../../lib/sql.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
-import type { Lateness, SlotQuery } from '../../ports/history.ts'
-import { PostgresHistory } from './history.ts'
+import type { Lateness, SlotQuery } from '../../ports/slot-ledger.ts'
 import * as statements from './slot-ledger.sql.ts'
+import { PostgresSlotLedger } from './slot-ledger.ts'
+import { selectUnderWay } from './under-way.sql.ts'
+
+testOnStores(testSlotLedger)
 
 const jobId = '0192abcd-ef01-7000-8000-000000000001'
 const second = 1_000
@@ -49,17 +54,17 @@ async function setup(t: TestContext, age: 'young' | 'old', version?: PostgresVer
     )
   }
   await client.query('VACUUM ANALYZE')
-  const history = new PostgresHistory(database)
+  const slotLedger = new PostgresSlotLedger(database)
   const list = async (changes: Partial<SlotQuery & Lateness>) => {
     const query = { tenantId: defaultTenantId, jobId, from: at(0), to: at(slotsCount - 1), limit: 200 }
-    return (await history.listSlots({ ...query, order: 'asc', lateMs, ...changes }))!
+    return (await slotLedger.listSlots({ ...query, order: 'asc', lateMs, ...changes }))!
   }
-  return { client, history, list, at }
+  return { client, slotLedger, list, at }
 }
 
 for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: slots whose rows are gone are found among the attempts, each once`, async (t) => {
-    const { history, list, at } = await setup(t, 'old', version)
+    const { slotLedger, list, at } = await setup(t, 'old', version)
     for (const begin of [0, 50_000, slotsCount - 300]) {
       let from = at(begin)
       for (let page = 0; page < 2; page++) {
@@ -81,9 +86,9 @@ for (const version of POSTGRES_VERSIONS) {
       [at(70_000), at(69_999), at(69_998)],
     )
     const bounds = { tenantId: defaultTenantId, jobId, from: at(500), to: at(1_499), lateMs: 2_000_000 }
-    const few = await history.countSlots(bounds)
+    const few = await slotLedger.countSlots(bounds)
     assert.deepEqual([few!.executions, few!.capped], [1_000, false])
-    const many = await history.countSlots({ ...bounds, to: at(slotsCount) })
+    const many = await slotLedger.countSlots({ ...bounds, to: at(slotsCount) })
     assert.equal(many!.capped, true)
   })
 }
@@ -144,12 +149,7 @@ for (const age of ['young', 'old'] as const) {
       [defaultTenantId],
     )
     const others = [jobId, defaultTenantId, 20, 10_000, 20_000]
-    const underWay = await planOf(
-      client,
-      statements.selectUnderWay,
-      others,
-      'uuid, uuid, bigint, bigint, bigint',
-    )
+    const underWay = await planOf(client, selectUnderWay, others, 'uuid, uuid, bigint, bigint, bigint')
     assert.equal(rowsRead(underWay, 'live'), 0)
     const few = await planOf(client, statements.countSlots, values.with(2, at(50_100)))
     if (age === 'young') assert(rowsRead(few, 'slots') <= 110, `${rowsRead(few, 'slots')} rows counted`)

@@ -1,8 +1,7 @@
-// The slots of a job on PostgreSQL: executions of slots, ranges of skips, and what is under way.
+// The slots of a job on PostgreSQL: executions of slots, and ranges of skips.
 
 import type { StoredSchedule } from '../../domain/jobs/job.ts'
 import {
-  type ExecutionKind,
   type LiveState,
   type Outcome,
   type SkipReason,
@@ -11,44 +10,69 @@ import {
 } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { hourMs } from '../../lib/time/units.ts'
-import {
-  type Lateness,
-  type SkipRange,
-  type SlotBounds,
-  type SlotCount,
-  type SlotExecution,
-  type SlotPage,
-  type SlotQuery,
-  totalMax,
-  type UnderWay,
-  type UnendedExecution,
-  underWayMax,
-} from '../../ports/history.ts'
-import type { Queries } from '../connection/database.ts'
-import { selectRetention } from './history.sql.ts'
+import { totalMax } from '../../ports/executions.ts'
+import type {
+  Lateness,
+  SkipRange,
+  SlotBounds,
+  SlotCount,
+  SlotExecution,
+  SlotLedger,
+  SlotPage,
+  SlotQuery,
+} from '../../ports/slot-ledger.ts'
+import type { Database } from '../connection/database.ts'
+import { selectRetention } from './executions.sql.ts'
 import * as statements from './slot-ledger.sql.ts'
 
 /** Attempts that one page looks at: at most about 40 ms. */
 const recordedMax = 10_000
-const liveMax = 20_000
 
-export async function listSlots(queries: Queries, query: SlotQuery & Lateness): Promise<SlotPage | null> {
-  const { tenantId, jobId, from, to, limit, order } = query
-  const statement = order === 'asc' ? statements.listSlotsUp : statements.listSlotsDown
-  // Downwards those made long after come first; of a job of every second they would be all that is looked at.
-  const lateMs = order === 'asc' ? query.lateMs : Math.min(query.lateMs, hourMs)
-  const values = [jobId, from, to, limit, tenantId, recordedMax, lateMs]
-  const { rows } = await queries.query<SlotRow>(statement, values)
-  const first = rows[0]
-  if (first === undefined) return null
-  const found = first.execution_id === null ? [] : (rows as FoundSlot[])
-  const end = endOf(query, found, first.end_id)
-  const isKnown = (slot: EpochMs) => end === null || (order === 'asc' ? slot <= end : slot >= end)
-  return {
-    executions: found.filter(({ slot }) => isKnown(slot)).flatMap(toSlotExecution),
-    end,
-    recordedAt: first.recorded_at,
-    owed: owedOf(first),
+export class PostgresSlotLedger implements SlotLedger {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
+  }
+
+  async listSkips(query: SlotQuery): Promise<SkipRange[] | null> {
+    const { tenantId, jobId, from, to, limit, order } = query
+    const job = await this.#database.query(selectRetention, [tenantId, jobId])
+    if (job.count === 0) return null
+    const statement = order === 'asc' ? statements.listSkipsUp : statements.listSkipsDown
+    const { rows } = await this.#database.query<SkipRow>(statement, [jobId, from, to, limit])
+    return rows.map(toSkipRange)
+  }
+
+  async listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null> {
+    const { tenantId, jobId, from, to, limit, order } = query
+    const statement = order === 'asc' ? statements.listSlotsUp : statements.listSlotsDown
+    // Downwards those made long after come first; of a job of every second they would be all that is looked at.
+    const lateMs = order === 'asc' ? query.lateMs : Math.min(query.lateMs, hourMs)
+    const values = [jobId, from, to, limit, tenantId, recordedMax, lateMs]
+    const { rows } = await this.#database.query<SlotRow>(statement, values)
+    const first = rows[0]
+    if (first === undefined) return null
+    const found = first.execution_id === null ? [] : (rows as FoundSlot[])
+    const end = endOf(query, found, first.end_id)
+    const isKnown = (slot: EpochMs) => end === null || (order === 'asc' ? slot <= end : slot >= end)
+    return {
+      executions: found.filter(({ slot }) => isKnown(slot)).flatMap(toSlotExecution),
+      end,
+      recordedAt: first.recorded_at,
+      owed: owedOf(first),
+    }
+  }
+
+  async countSlots({ tenantId, jobId, from, to, lateMs }: SlotBounds & Lateness): Promise<SlotCount | null> {
+    const values = [jobId, from, to, totalMax + 1, tenantId, recordedMax + 1, lateMs]
+    const counted = await this.#database.query<CountRow>(statements.countSlots, values)
+    const count = counted.rows[0]
+    if (count === undefined) return null
+    const edges = await this.#database.query<SkipRow>(statements.selectSkipEdges, [jobId, from, to])
+    const { executions, skipped, seen } = count
+    const isCut = seen > recordedMax || executions > totalMax || skipped > totalMax
+    return { executions, skipped, capped: isCut, edges: edges.rows.map(toSkipRange) }
   }
 }
 
@@ -77,59 +101,6 @@ function toSlotExecution(row: FoundSlot): SlotExecution[] {
   return [{ slot, executionId, status }]
 }
 
-export async function countSlots(
-  queries: Queries,
-  { tenantId, jobId, from, to, lateMs }: SlotBounds & Lateness,
-): Promise<SlotCount | null> {
-  const values = [jobId, from, to, totalMax + 1, tenantId, recordedMax + 1, lateMs]
-  const counted = await queries.query<CountRow>(statements.countSlots, values)
-  const count = counted.rows[0]
-  if (count === undefined) return null
-  const edges = await queries.query<SkipRow>(statements.selectSkipEdges, [jobId, from, to])
-  const { executions, skipped, seen } = count
-  const isCut = seen > recordedMax || executions > totalMax || skipped > totalMax
-  return { executions, skipped, capped: isCut, edges: edges.rows.map(toSkipRange) }
-}
-
-export async function listSkips(queries: Queries, query: SlotQuery): Promise<SkipRange[] | null> {
-  const { tenantId, jobId, from, to, limit, order } = query
-  const job = await queries.query(selectRetention, [tenantId, jobId])
-  if (job.count === 0) return null
-  const statement = order === 'asc' ? statements.listSkipsUp : statements.listSkipsDown
-  const { rows } = await queries.query<SkipRow>(statement, [jobId, from, to, limit])
-  return rows.map(toSkipRange)
-}
-
-export async function selectUnderWay(
-  queries: Queries,
-  tenantId: string,
-  jobId: string,
-): Promise<UnderWay | null> {
-  const values = [jobId, tenantId, underWayMax, totalMax, liveMax]
-  const { rows } = await queries.query<UnderWayRow>(statements.selectUnderWay, values)
-  const first = rows[0]
-  if (first === undefined) return null
-  const found = first.execution_id === null ? [] : (rows as UnendedRow[])
-  return { executions: found.map(toUnended), letGo: first.let_go, owed: owedOf(first) }
-}
-
-function toUnended(row: UnendedRow): UnendedExecution {
-  const { concurrency_key: key, key_limit: limit, held } = row
-  return {
-    executionId: row.execution_id,
-    kind: row.kind,
-    slot: row.slot,
-    state: row.state,
-    status: statusOfLive(row.state, row.attempt, row.cancelled),
-    attempt: row.attempt,
-    enqueuedAt: row.enqueued_at,
-    startedAt: row.started_at,
-    retryAt: row.ready_at,
-    host: row.host,
-    concurrencyKey: key === null ? null : { key, limit: limit!, held },
-  }
-}
-
 function toSkipRange(row: SkipRow): SkipRange {
   return {
     from: row.from_slot,
@@ -142,11 +113,11 @@ function toSkipRange(row: SkipRow): SkipRange {
   }
 }
 
-function owedOf({ owed_from: from, owed_to: to }: OwedRow): { from: EpochMs; to: EpochMs } | null {
+export function owedOf({ owed_from: from, owed_to: to }: OwedRow): { from: EpochMs; to: EpochMs } | null {
   return from === null || to === null ? null : { from, to }
 }
 
-interface OwedRow {
+export interface OwedRow {
   owed_from: EpochMs | null
   owed_to: EpochMs | null
 }
@@ -184,26 +155,4 @@ interface SkipRow {
   version: number
   schedule: StoredSchedule
   anchor_at: EpochMs
-}
-
-interface UnderWayRow extends OwedRow {
-  let_go: number
-  /** Null: nothing is. */
-  execution_id: string | null
-}
-
-interface UnendedRow extends UnderWayRow {
-  execution_id: string
-  kind: ExecutionKind
-  slot: EpochMs
-  state: LiveState
-  attempt: number
-  cancelled: boolean
-  enqueued_at: EpochMs
-  started_at: EpochMs | null
-  ready_at: EpochMs | null
-  host: string | null
-  concurrency_key: string | null
-  key_limit: number | null
-  held: number
 }

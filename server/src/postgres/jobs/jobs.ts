@@ -7,7 +7,7 @@ import { GroupCommit } from '../../lib/group-commit.ts'
 import { lastId } from '../../lib/id.ts'
 import type { Sql } from '../../lib/sql.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
-import { totalMax } from '../../ports/history.ts'
+import { totalMax } from '../../ports/executions.ts'
 import type {
   BackfillOrder,
   JobPage,

@@ -11,7 +11,7 @@ import {
 import { lastId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
-import { totalMax } from '../../ports/history.ts'
+import { totalMax } from '../../ports/executions.ts'
 import type { Operations, OperationWork } from '../../ports/operations.ts'
 import { withPartitions, withToday } from '../connection/daily-partitions.ts'
 import { type Transactions, within } from '../connection/database.ts'

@@ -147,7 +147,7 @@ async function assertHistory({ s, rowsOf }: Filled): Promise<void> {
       )
     })
     const singles = [...rowsOf('live'), ...finals].filter(isOfJob).map((row) => row['execution_id']!)
-    const page = await s.history.listExecutions({ ...allExecutions, tenantId: tenantId!, jobId: jobId! })
+    const page = await s.executions.listExecutions({ ...allExecutions, tenantId: tenantId!, jobId: jobId! })
     assert.deepEqual(
       page!.executions.map(({ executionId }) => executionId).toSorted(),
       [...batched, ...singles].toSorted(),
@@ -155,7 +155,7 @@ async function assertHistory({ s, rowsOf }: Filled): Promise<void> {
     )
   }
   for (const row of finals) {
-    const view = await s.history.getExecution(row['tenant_id']!, row['execution_id']!)
+    const view = await s.executions.getExecution(row['tenant_id']!, row['execution_id']!)
     const attempts = rowsOf('attempts').filter((one) => one['execution_id'] === row['execution_id'])
     assert.deepEqual(
       [view!.status, view!.attempts.length, view!.deadLetter],

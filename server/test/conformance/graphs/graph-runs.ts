@@ -239,10 +239,10 @@ function testRules(name: string, setup: Setup): void {
     await g.finish(first, 'a')
     await g.finish(first, 'b')
     await g.finish(second, 'a', 'failed')
-    const before = await s.history.stats(tenantId, jobId)
+    const before = await s.rollups.stats(tenantId, jobId)
     assert.deepEqual([before?.succeeded, before?.failed, before?.lastStatus], [1, 0, 'SUCCEEDED'])
     await s.foldStats()
-    assert.deepEqual(await s.history.stats(tenantId, jobId), before)
+    assert.deepEqual(await s.rollups.stats(tenantId, jobId), before)
   })
 }
 

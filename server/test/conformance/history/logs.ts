@@ -3,8 +3,13 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { type LogLine, logBytesMax, logLineBytes, logLineLengthMax } from '../../../src/domain/history/log.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
+import { UuidV7 } from '../../../src/lib/id.ts'
+import { realRandom } from '../../../src/lib/random.ts'
+import { epochMs } from '../../../src/lib/time/epoch.ts'
 import type { LogEntry, LogPart, LogQuery } from '../../../src/ports/logs.ts'
 import type { StoreScenario } from '../stores.ts'
+
+const dayMs = 86_400_000
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
@@ -29,6 +34,7 @@ const placesOf = (entries: readonly LogEntry[]) =>
 export function testLogs(name: string, setup: Setup): void {
   testOrder(name, setup)
   testBounds(name, setup)
+  testPrune(name, setup)
 }
 
 function testOrder(name: string, setup: Setup): void {
@@ -155,5 +161,23 @@ function testBounds(name: string, setup: Setup): void {
     const { append, read } = await open(setup, t)
     await append(0, ['y'.repeat(logLineLengthMax + 5)])
     assert.equal((await read())[0]!.message, 'y'.repeat(logLineLengthMax))
+  })
+}
+
+function testPrune(name: string, setup: Setup): void {
+  test(`${name}: logs of executions that no history reaches any more are deleted, a bounded number at once`, async (t) => {
+    const { s, append, read } = await open(setup, t)
+    const now = await s.now()
+    const madeDaysAgo = (days: number) => new UuidV7(() => epochMs(now - days * dayMs), realRandom).next()
+    const old = [madeDaysAgo(31), madeDaysAgo(32), madeDaysAgo(33)]
+    const young = madeDaysAgo(29)
+    await append(0, ['now'])
+    for (const one of [...old, young]) await append(0, ['hello'], { executionId: one })
+    assert.deepEqual(
+      [await s.logs.prune(30, 2), await s.logs.prune(30, 2), await s.logs.prune(30, 2)],
+      [2, 1, 0],
+    )
+    for (const one of old) assert.deepEqual(await read({ executionId: one }), [])
+    assert.deepEqual([(await read()).length, (await read({ executionId: young })).length], [1, 1])
   })
 }

@@ -38,7 +38,7 @@ function testSlots(name: string, setup: Setup): void {
     await s.tick()
     await change(s, job, remove)
     const { tenantId, jobId, schedule, anchorAt } = job
-    const ranges = await s.history.listSkips({ tenantId, jobId, from: s.at(0), to: s.at(9_999), limit: 9 })
+    const ranges = await s.slotLedger.listSkips({ tenantId, jobId, from: s.at(0), to: s.at(9_999), limit: 9 })
     const first = ranges!.at(-1)!
     assert.deepEqual([first.version, first.schedule, first.anchorAt], [1, schedule, anchorAt])
     assert.deepEqual([first.from, first.count], [s.at(0), secondOf(s, first.to) + 1])
@@ -55,7 +55,7 @@ function testSlots(name: string, setup: Setup): void {
       assert.equal(await s.tryFire(job, second, item), 'overlap')
     }
     const { tenantId, jobId } = job
-    const ranges = await s.history.listSkips({ tenantId, jobId, from: s.at(0), to: s.at(9), limit: 9 })
+    const ranges = await s.slotLedger.listSkips({ tenantId, jobId, from: s.at(0), to: s.at(9), limit: 9 })
     assert.deepEqual(
       ranges!.map(({ from, to, count, version }) => [from, to, count, version]),
       [

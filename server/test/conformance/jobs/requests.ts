@@ -259,7 +259,7 @@ function testDryRuns(name: string, setup: Setup): void {
     assert.equal(outcome.kind, 'done')
     assert.deepEqual(await s.jobs.get(defaultTenantId, job.jobId), before)
     assert.equal(await count(s), 1)
-    assert.equal(await s.history.getExecution(defaultTenantId, executionId), null)
+    assert.equal(await s.executions.getExecution(defaultTenantId, executionId), null)
     assert.equal(await s.tryFire(job, 0), 'fired')
   })
 

@@ -42,7 +42,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
       assert.deepEqual(view.attempts, [])
       const listed = await s.list(job, { status: 'RUNNING' })
       assert.deepEqual([listed.total, listed.executions[0]!.executionId], [1, executionId])
-      const { executions } = (await s.history.underWay(defaultTenantId, job.jobId))!
+      const { executions } = (await s.executions.underWay(defaultTenantId, job.jobId))!
       assert.deepEqual(
         executions.map(({ state, status }) => [state, status]),
         [['awaiting', 'RUNNING']],

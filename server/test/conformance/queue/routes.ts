@@ -139,7 +139,7 @@ const WAYS: readonly {
 ]
 
 async function latestOf(s: StoreScenario, { jobId }: NewJob): Promise<string> {
-  const { executions } = (await s.history.listExecutions({ ...allExecutions, jobId }))!
+  const { executions } = (await s.executions.listExecutions({ ...allExecutions, jobId }))!
   return executions[0]!.executionId
 }
 

@@ -30,7 +30,7 @@ export async function ledgerOf(s: Scenario, job: NewJob): Promise<FateRun[]> {
   for (const { slot } of executions) put(slot, 'fired')
   const { tenantId, jobId } = job
   const whole = { from: s.at(-1_000), to: s.at(10_000), limit: 200 }
-  const skips = await s.history.listSkips({ tenantId, jobId, ...whole })
+  const skips = await s.slotLedger.listSkips({ tenantId, jobId, ...whole })
   for (const { from, to, count, reason, schedule, anchorAt } of skips!) {
     const slots = slotsOf({ schedule, anchorAt, jobId }, from, to)
     assert.deepEqual([slots.length, slots[0], slots.at(-1)], [count, from, to], `a range of ${reason}`)

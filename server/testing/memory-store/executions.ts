@@ -1,32 +1,26 @@
 // Executions under way and recorded, in memory.
 
-import type { SkippedRange } from '../../src/domain/jobs/job-change.ts'
-import { batchIdOf, statusOfOutcome } from '../../src/domain/queue/execution.ts'
+import { batchIdOf } from '../../src/domain/queue/execution.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import {
   type ExecutionPage,
   type ExecutionQuery,
   type ExecutionSummary,
+  type Executions,
   type ExecutionView,
-  type History,
-  type JobStats,
-  type SkipRange,
-  type SlotBounds,
-  type SlotCount,
-  type SlotPage,
-  type SlotQuery,
   totalMax,
   type UnderWay,
-} from '../../src/ports/history.ts'
+} from '../../src/ports/executions.ts'
 import { findInBatch } from './cancel.ts'
 import { attemptsOf, saidOf, summaryOfEntry, summaryOfFinal, summaryOfLive } from './execution-summary.ts'
 import { hasText } from './jobs.ts'
 import type { AttemptRow, BatchEntry, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
-import { owedOf, underWayOf } from './under-way.ts'
+import { summariesEnded, summariesUnderWay } from './summaries.ts'
+import { underWayOf } from './under-way.ts'
 
-export class MemoryHistory implements History {
+export class MemoryExecutions implements Executions {
   readonly #store: MemoryStore
 
   constructor(store: MemoryStore) {
@@ -39,7 +33,7 @@ export class MemoryHistory implements History {
     if (jobId !== null && job === null) return null
     const own = [...this.#store.jobs.values()].filter((one) => one.tenantId === tenantId)
     const jobs = new Map((job === null ? own : [job]).map((one) => [one.jobId, one]))
-    const all = [...this.#underWay(jobs), ...this.#ended(jobs)]
+    const all = [...summariesUnderWay(this.#store, jobs), ...summariesEnded(this.#store, jobs)]
       .filter((one) => this.#isWanted(one, jobs.get(one.jobId)!, query))
       .toSorted((a, b) => compareText(b.executionId, a.executionId))
     const behind = before === null ? all : all.filter(({ executionId }) => executionId < before)
@@ -58,7 +52,7 @@ export class MemoryHistory implements History {
     const own = [...this.#store.jobs.values()].filter((one) => one.tenantId === tenantId)
     const wanted = own.filter((one) => jobId === null || one.jobId === jobId)
     const jobs = new Map(wanted.map((one) => [one.jobId, one]))
-    const behind = this.#underWay(jobs)
+    const behind = summariesUnderWay(this.#store, jobs)
       .filter((one) => this.#isWanted(one, jobs.get(one.jobId)!, query))
       .map(({ executionId }) => executionId)
       .filter((executionId) => before === null || executionId < before)
@@ -86,63 +80,9 @@ export class MemoryHistory implements History {
     }
   }
 
-  async listSkips(query: SlotQuery): Promise<SkipRange[] | null> {
-    const job = this.#store.findJob(query.tenantId, query.jobId)
-    if (job === null) return null
-    const touching = job.skips.filter(({ from, to }) => from <= query.to && to >= query.from)
-    const ordered = query.order === 'asc' ? touching : touching.toReversed()
-    return ordered.slice(0, query.limit).map((range) => skipRangeOf(job, range))
-  }
-
-  async listSlots(query: SlotQuery): Promise<SlotPage | null> {
-    const { tenantId, jobId, limit, order } = query
-    const job = this.#store.findJob(tenantId, jobId)
-    if (job === null) return null
-    const found = this.#slotsOf(job, query)
-    const executions = (order === 'asc' ? found : found.toReversed()).slice(0, limit)
-    return {
-      executions: executions.map(({ slot, executionId, status }) => ({ slot, executionId, status })),
-      end: executions.length === limit ? executions.at(-1)!.slot : null,
-      recordedAt: job.latest?.slot ?? null,
-      owed: owedOf(job),
-    }
-  }
-
-  async countSlots(query: SlotBounds): Promise<SlotCount | null> {
-    const { tenantId, jobId, from, to } = query
-    const job = this.#store.findJob(tenantId, jobId)
-    if (job === null) return null
-    const executions = this.#slotsOf(job, query).length
-    const touching = job.skips.filter((range) => range.from <= to && range.to >= from)
-    const isWhole = (range: SkippedRange) => range.from >= from && range.to <= to
-    const skipped = touching.filter(isWhole).reduce((sum, { count }) => sum + count, 0)
-    const edges = touching.filter((range) => !isWhole(range)).map((range) => skipRangeOf(job, range))
-    return { executions, skipped, capped: executions > totalMax || skipped > totalMax, edges }
-  }
-
   async underWay(tenantId: string, jobId: string): Promise<UnderWay | null> {
     const job = this.#store.findJob(tenantId, jobId)
     return job === null ? null : underWayOf(this.#store, job)
-  }
-
-  async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
-    const job = this.#store.findJob(tenantId, jobId)
-    if (job === null) return null
-    // What was skipped did not run.
-    const finals = this.#finals(job).filter(({ outcome }) => outcome !== 'skipped')
-    const statuses = finals.map(({ outcome }) => statusOfOutcome(outcome))
-    const count = (wanted: string) => statuses.filter((status) => status === wanted).length
-    const counted = finals.filter(({ outcome }) => outcome !== 'cancelled')
-    const durations = counted.flatMap(({ durationMs }) => (durationMs === null ? [] : [durationMs]))
-    const sumMs = durations.reduce((sum, ms) => sum + ms, 0)
-    const [last] = finals.toSorted((a, b) => compareText(b.executionId, a.executionId))
-    return {
-      succeeded: count('SUCCEEDED'),
-      failed: count('FAILED'),
-      timedOut: count('TIMED_OUT'),
-      averageDurationMs: durations.length === 0 ? null : Math.round(sumMs / durations.length),
-      lastStatus: last === undefined ? null : statusOfOutcome(last.outcome),
-    }
   }
 
   /** Drops executions and graph runs that ended before an instant, and slots before it that no decision looks at any more. */
@@ -163,14 +103,6 @@ export class MemoryHistory implements History {
     }
   }
 
-  /** Executions of its slots, by slot. */
-  #slotsOf(job: JobRow, { from, to }: { from: EpochMs; to: EpochMs }): ExecutionSummary[] {
-    const jobs = new Map([[job.jobId, job]])
-    return [...this.#underWay(jobs), ...this.#ended(jobs)]
-      .filter(({ kind, slot }) => kind === 'slot' && slot >= from && slot <= to)
-      .toSorted((a, b) => a.slot - b.slot)
-  }
-
   #find(executionId: string): { summary: ExecutionSummary; row: LiveRow | AttemptRow | BatchEntry } | null {
     const live = this.#store.live.get(executionId)
     if (live !== undefined) return { summary: summaryOfLive(this.#store, live), row: live }
@@ -180,29 +112,6 @@ export class MemoryHistory implements History {
     const last = this.#store.log.of(executionId).at(-1)
     if (last === undefined || last.recordedAt < this.#store.retainedFrom()) return null
     return { summary: summaryOfFinal(this.#store, last), row: last }
-  }
-
-  #underWay(jobs: ReadonlyMap<string, JobRow>): ExecutionSummary[] {
-    const batched = [...this.#store.batches.values()].flatMap((batch) =>
-      batch.entries
-        .filter(({ jobId }) => jobs.has(jobId))
-        .map((entry) => summaryOfEntry(this.#store, batch, entry)),
-    )
-    const live = [...jobs.values()].flatMap((job) => [...job.live])
-    return [...batched, ...live.map((row) => summaryOfLive(this.#store, row))]
-  }
-
-  #ended(jobs: ReadonlyMap<string, JobRow>): ExecutionSummary[] {
-    return [...jobs.values()].flatMap((job) =>
-      this.#finals(job).map((row) => summaryOfFinal(this.#store, row)),
-    )
-  }
-
-  /** How its executions ended, as far as history is kept. */
-  #finals(job: JobRow): AttemptRow[] {
-    const from = this.#store.retainedFrom()
-    const finals = [...job.ended].map((executionId) => this.#store.log.of(executionId).at(-1)!)
-    return finals.filter(({ recordedAt }) => recordedAt >= from)
   }
 
   #isWanted(one: ExecutionSummary, job: JobRow, query: ExecutionQuery): boolean {
@@ -222,9 +131,4 @@ export class MemoryHistory implements History {
       (to === null || one.slot < to)
     )
   }
-}
-
-function skipRangeOf(job: JobRow, range: SkippedRange): SkipRange {
-  const { schedule, anchorAt } = job.versions.get(range.version)!
-  return { ...range, schedule, anchorAt }
 }

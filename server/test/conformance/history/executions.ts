@@ -1,12 +1,12 @@
-// What every implementation of the history port must do.
+// Conformance: executions in lists and by their ids, wherever they are stored.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { batchExecutionsMax, executionIdAt, idempotencyKeyOf } from '../../../src/domain/queue/execution.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
-import { totalMax } from '../../../src/ports/history.ts'
+import { totalMax } from '../../../src/ports/executions.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
 import { assertWithin, during } from '../queue/held.ts'
-import { allExecutions, allHeld, missed, type Scenario } from '../scenario.ts'
+import { allExecutions, allHeld, type Scenario } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 
 const idsOf = (page: { executions: { executionId: string }[] }) =>
@@ -21,11 +21,10 @@ async function run(s: Scenario, job: NewJob, second: number): Promise<string> {
   return executionId
 }
 
-export function testHistory(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
+export function testExecutions(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
   testList(name, setup)
   testStates(name, setup)
   testGet(name, setup)
-  testListSkips(name, setup)
 }
 
 function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
@@ -50,8 +49,8 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     const job = await s.createJob({ tenantId })
     assert.deepEqual(await s.list(job), nothing)
     const stranger = { ...allExecutions, jobId: job.jobId }
-    assert.equal(await s.history.listExecutions(stranger), null)
-    assert.equal(await s.history.listExecutions({ ...stranger, jobId: s.ids.next() }), null)
+    assert.equal(await s.executions.listExecutions(stranger), null)
+    assert.equal(await s.executions.listExecutions({ ...stranger, jobId: s.ids.next() }), null)
   })
 
   test(`${name}: executions are found by the time of their slot, the start included, the end not`, async (t) => {
@@ -142,7 +141,7 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.deepEqual(idsOf(await s.list(job)), [executionId])
     await s.ageHistory(2)
     assert.deepEqual(await s.list(job), nothing)
-    assert.equal(await s.history.getExecution(defaultTenantId, executionId), null)
+    assert.equal(await s.executions.getExecution(defaultTenantId, executionId), null)
   })
 }
 
@@ -280,7 +279,7 @@ function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     const executionIds = [await s.fire(job, 0), await s.trigger(job)]
     for (const _ of ['waiting', 'ended']) {
       for (const executionId of executionIds) {
-        assert.equal(await s.history.getExecution(defaultTenantId, executionId), null)
+        assert.equal(await s.executions.getExecution(defaultTenantId, executionId), null)
         assert.equal((await s.view(executionId, tenantId)).executionId, executionId)
       }
       await s.runAll()
@@ -292,45 +291,7 @@ function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>
   test(`${name}: an execution that is not there is not found, nor one beside it in its batch`, async (t) => {
     const s = await setup(t)
     const batchId = await s.fire(await s.createJob(), 0)
-    assert.equal(await s.history.getExecution(defaultTenantId, executionIdAt(batchId, 1)), null)
-    assert.equal(await s.history.getExecution(defaultTenantId, s.ids.next()), null)
-  })
-}
-
-function testListSkips(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: ranges of skips are found when they touch the time asked for, latest first`, async (t) => {
-    const s = await setup(t)
-    const job = await s.createJob({ overlapPolicy: 'ALLOW' })
-    for (const second of [10, 20, 30]) {
-      await s.fire(job, second, {
-        skipped: missed({ from: s.at(second - 5), to: s.at(second - 1), count: 5 }),
-      })
-    }
-    const range = (second: number) => ({
-      from: s.at(second - 5),
-      to: s.at(second - 1),
-      count: 5,
-      reason: 'misfire' as const,
-      version: 1,
-      schedule: job.schedule,
-      anchorAt: job.anchorAt,
-    })
-    const { tenantId, jobId } = job
-    const find = (from: number, to: number, limit = 9) =>
-      s.history.listSkips({ tenantId, jobId, from: s.at(from), to: s.at(to), limit })
-    assert.deepEqual(await find(0, 99), [range(30), range(20), range(10)])
-    assert.deepEqual(await find(9, 15), [range(20), range(10)])
-    assert.deepEqual(await find(16, 17), [range(20)])
-    assert.deepEqual(await find(10, 14), [])
-    assert.deepEqual(await find(0, 99, 2), [range(30), range(20)])
-  })
-
-  test(`${name}: nobody sees what another tenant's job skipped`, async (t) => {
-    const s = await setup(t)
-    const tenantId = await s.addTenant(1)
-    const { jobId } = await s.createJob({ tenantId })
-    const query = { jobId, from: s.at(0), to: s.at(9), limit: 9 }
-    assert.deepEqual(await s.history.listSkips({ tenantId, ...query }), [])
-    assert.equal(await s.history.listSkips({ tenantId: defaultTenantId, ...query }), null)
+    assert.equal(await s.executions.getExecution(defaultTenantId, executionIdAt(batchId, 1)), null)
+    assert.equal(await s.executions.getExecution(defaultTenantId, s.ids.next()), null)
   })
 }

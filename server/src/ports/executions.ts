@@ -1,33 +1,19 @@
-// Executions as the API reads them: those under way and those recorded, in one statement, so that an execution on
-// its way from one table to the next is seen once.
+// Executions as the API reads them: the active and the recorded ones, in one statement, so that an execution that moves
+// from one table to the other meanwhile is seen once.
 
 import type { NodeSkipReason } from '../domain/graphs/graph-run.ts'
-import type { ConcurrencyKey, Execution, StoredSchedule } from '../domain/jobs/job.ts'
-import type {
-  AttemptOutcome,
-  ExecutionKind,
-  ExecutionStatus,
-  LiveState,
-  SkipReason,
-} from '../domain/queue/execution.ts'
+import type { ConcurrencyKey, Execution } from '../domain/jobs/job.ts'
+import type { AttemptOutcome, ExecutionKind, ExecutionStatus, LiveState } from '../domain/queue/execution.ts'
 import type { ErrorType } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
-export interface History {
+export interface Executions {
   /** Newest first, one item per execution, behind `before`. Null: there is no such job (any more). */
   listExecutions(query: ExecutionQuery): Promise<ExecutionPage | null>
   /** One execution with all its attempts. */
   getExecution(tenantId: string, executionId: string): Promise<ExecutionView | null>
-  /** Ranges of skipped slots that touch [from, to], latest first unless said otherwise. Null: there is no such job. */
-  listSkips(query: SlotQuery): Promise<SkipRange[] | null>
-  /** Executions of slots in [from, to], latest first unless said otherwise. Null: there is no such job. */
-  listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null>
-  /** How many slots in [from, to] have a record. Null: there is no such job. */
-  countSlots(query: SlotBounds & Lateness): Promise<SlotCount | null>
-  /** What of the job has not ended. Null: there is no such job. */
+  /** The executions of a job that have not ended. Null: there is no such job. */
   underWay(tenantId: string, jobId: string): Promise<UnderWay | null>
-  /** How the job went, over the history that is kept. Null: there is no such job. */
-  stats(tenantId: string, jobId: string): Promise<JobStats | null>
 }
 
 /** Every condition that is not null holds. */
@@ -62,17 +48,6 @@ export interface ExecutionPage {
   /** Of the whole query. Capped: there are at least so many. */
   total: number
   capped: boolean
-}
-
-/** Executions that ended, those not counted that were cancelled. */
-export interface JobStats {
-  succeeded: number
-  failed: number
-  timedOut: number
-  /** Of the last attempt of each; null: none is known. */
-  averageDurationMs: number | null
-  /** Of the latest execution that ended, cancelled ones counted. */
-  lastStatus: ExecutionStatus | null
 }
 
 export interface ExecutionSummary {
@@ -137,64 +112,6 @@ export interface Progress {
   message: string | null
   /** When its attempt was last heard of. */
   at: EpochMs
-}
-
-export interface SkipRange {
-  from: EpochMs
-  to: EpochMs
-  count: number
-  reason: SkipReason
-  /** The schedule it was skipped under. */
-  version: number
-  schedule: StoredSchedule
-  anchorAt: EpochMs
-}
-
-/** Slots of one job; both ends included. */
-export interface SlotBounds {
-  tenantId: string
-  jobId: string
-  from: EpochMs
-  to: EpochMs
-}
-
-export type SlotOrder = 'asc' | 'desc'
-
-export interface SlotQuery extends SlotBounds {
-  limit: number
-  /** By slot. Default desc. */
-  order?: SlotOrder
-}
-
-export interface Lateness {
-  /** How long after its slot an execution may be made: how far to look for those of long ago. */
-  lateMs: number
-}
-
-export interface SlotPage {
-  executions: SlotExecution[]
-  /** In the order asked for, nothing is known of slots behind this instant; null: these are all. */
-  end: EpochMs | null
-  /** The latest slot that has a record; null: none, or none of the last days. */
-  recordedAt: EpochMs | null
-  /** Late slots that wait for their turn; those among them that have a record do not. */
-  owed: { from: EpochMs; to: EpochMs } | null
-}
-
-export interface SlotExecution {
-  slot: EpochMs
-  executionId: string
-  status: ExecutionStatus
-}
-
-/** Counting stops at `totalMax`, or when too many rows were looked at: then there are at least so many. */
-export interface SlotCount {
-  executions: number
-  /** In ranges that lie wholly between the two ends. */
-  skipped: number
-  capped: boolean
-  /** The ranges that reach over an end: how much of them lies between is for their schedule to say. */
-  edges: SkipRange[]
 }
 
 export interface UnderWay {

@@ -10,13 +10,13 @@ import { type SlotFacts, type SlotWindow, UnrecordedSlots } from '../../domain/s
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Calendars } from '../../ports/calendars.ts'
-import type { History, SkipRange, SlotExecution, SlotOrder, SlotPage } from '../../ports/history.ts'
+import type { SkipRange, SlotExecution, SlotLedger, SlotOrder, SlotPage } from '../../ports/slot-ledger.ts'
 import { scheduleOf } from '../jobs/job-view.ts'
 import { calendarsNamed } from '../jobs/named-calendars.ts'
 import { countSkipped, expandRanges, SkipSchedules } from './skipped-slots.ts'
 
 export interface LedgerDeps {
-  history: Pick<History, 'listSlots' | 'listSkips' | 'countSlots'>
+  slotLedger: Pick<SlotLedger, 'listSlots' | 'listSkips' | 'countSlots'>
   calendars: Pick<Calendars, 'resolve'>
 }
 
@@ -45,7 +45,7 @@ interface LedgerQuery {
   order: SlotOrder
 }
 
-export class SlotLedger {
+export class JobLedger {
   readonly #deps: LedgerDeps
   readonly job: JobView
   /** With its calendars; null: it cannot be read any more. */
@@ -65,9 +65,9 @@ export class SlotLedger {
   }
 
   /** The job is read before anything of it: what is recorded meanwhile is seen as recorded. */
-  static async open(deps: LedgerDeps, job: JobView, now: EpochMs): Promise<SlotLedger> {
+  static async open(deps: LedgerDeps, job: JobView, now: EpochMs): Promise<JobLedger> {
     const named = await calendarsNamed(deps.calendars, job.tenantId, job.schedule)
-    return new SlotLedger(deps, { job, calendars: { ...emptyCalendars([job.schedule]), ...named }, now })
+    return new JobLedger(deps, { job, calendars: { ...emptyCalendars([job.schedule]), ...named }, now })
   }
 
   async list({ window, limit, order }: LedgerQuery): Promise<LedgerPage> {
@@ -75,8 +75,8 @@ export class SlotLedger {
     const rangesMax = limit + 3
     const query = { ...this.#key(), ...window, order }
     const [page, ranges] = await Promise.all([
-      this.#deps.history.listSlots({ ...query, limit: limit + 1, lateMs: this.lateMs() }),
-      this.#deps.history.listSkips({ ...query, limit: rangesMax }),
+      this.#deps.slotLedger.listSlots({ ...query, limit: limit + 1, lateMs: this.lateMs() }),
+      this.#deps.slotLedger.listSkips({ ...query, limit: rangesMax }),
     ])
     if (page === null || ranges === null) throw new Error(`the job ${this.job.jobId} is gone`)
     const unrecorded = new UnrecordedSlots(this.#factsOf(page), window)
@@ -118,7 +118,7 @@ export class SlotLedger {
   }
 
   async #countRecorded(window: SlotWindow): Promise<{ total: number; capped: boolean }> {
-    const count = await this.#deps.history.countSlots({ ...this.#key(), ...window, lateMs: this.lateMs() })
+    const count = await this.#deps.slotLedger.countSlots({ ...this.#key(), ...window, lateMs: this.lateMs() })
     if (count === null) throw new Error(`the job ${this.job.jobId} is gone`)
     const { executions, skipped, edges, capped } = count
     return { total: executions + skipped + countSkipped(this.#schedules, edges, window), capped }

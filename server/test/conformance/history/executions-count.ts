@@ -40,7 +40,7 @@ async function endInEveryWay(s: StoreScenario, job: NewJob, second: number): Pro
   await s.finishLive(workerId, await s.claimLive(workerId), s.succeeded())
 }
 
-export function testHistoryCount(name: string, setup: Setup): void {
+export function testExecutionCount(name: string, setup: Setup): void {
   for (const when of ['before', 'after'] as const) {
     test(`${name}: executions of days that are over are counted ${when} the fold, however they ended`, async (t) => {
       const s = await setup(t)

@@ -1,14 +1,12 @@
-// What every implementation must tell about the slots of a job: their executions by slot, how many have a record, and
-// what is under way.
+// Conformance: the slots of a job, with their executions and ranges of skips, and how many of them have a record.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { batchExecutionsMax, executionIdAt } from '../../../src/domain/queue/execution.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
-import { type SlotQuery, totalMax, underWayMax } from '../../../src/ports/history.ts'
+import { totalMax } from '../../../src/ports/executions.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
-import { createAfter, stepRuns } from '../graphs/run-scene.ts'
-import { assertWithin, during } from '../queue/held.ts'
-import { allHeld, missed } from '../scenario.ts'
+import type { SlotQuery } from '../../../src/ports/slot-ledger.ts'
+import { missed } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -17,7 +15,7 @@ const lateMs = 3_600_000
 
 async function pageOf(s: StoreScenario, job: NewJob, changes: Partial<SlotQuery> = {}) {
   const { tenantId, jobId } = job
-  const page = await s.history.listSlots({
+  const page = await s.slotLedger.listSlots({
     ...{ tenantId, jobId, from: s.at(0), to: s.at(599), limit: 50, order: 'asc', lateMs },
     ...changes,
   })
@@ -26,16 +24,16 @@ async function pageOf(s: StoreScenario, job: NewJob, changes: Partial<SlotQuery>
 }
 
 async function countOf(s: StoreScenario, { tenantId, jobId }: NewJob, from: number, to: number) {
-  const count = await s.history.countSlots({ tenantId, jobId, from: s.at(from), to: s.at(to), lateMs })
+  const count = await s.slotLedger.countSlots({ tenantId, jobId, from: s.at(from), to: s.at(to), lateMs })
   assert(count !== null)
   const { edges, ...rest } = count
   return { ...rest, edges: edges.map((edge) => [edge.from, edge.to]) }
 }
 
-export function testHistorySlots(name: string, setup: Setup): void {
+export function testSlotLedger(name: string, setup: Setup): void {
   testList(name, setup)
   testCount(name, setup)
-  testUnderWay(name, setup)
+  testSkips(name, setup)
 }
 
 function testList(name: string, setup: Setup): void {
@@ -128,7 +126,7 @@ function testList(name: string, setup: Setup): void {
     const { tenantId, jobId } = job
     const find = async (from: number, to: number, limit = 9) => {
       const query = { tenantId, jobId, from: s.at(from), to: s.at(to), limit, order: 'asc' } as const
-      return (await s.history.listSkips(query))!.map((range) => (range.from - s.at(0)) / 1_000)
+      return (await s.slotLedger.listSkips(query))!.map((range) => (range.from - s.at(0)) / 1_000)
     }
     assert.deepEqual(await find(0, 99), [5, 15, 25])
     assert.deepEqual(await find(9, 15), [5, 15])
@@ -145,9 +143,8 @@ function testList(name: string, setup: Setup): void {
     assert.equal((await pageOf(s, job)).executions.length, 1)
     for (const jobId of [job.jobId, s.ids.next()]) {
       const bounds = { tenantId: defaultTenantId, jobId, from: s.at(0), to: s.at(9), lateMs }
-      assert.equal(await s.history.listSlots({ ...bounds, limit: 9 }), null)
-      assert.equal(await s.history.countSlots(bounds), null)
-      assert.equal(await s.history.underWay(defaultTenantId, jobId), null)
+      assert.equal(await s.slotLedger.listSlots({ ...bounds, limit: 9 }), null)
+      assert.equal(await s.slotLedger.countSlots(bounds), null)
     }
   })
 }
@@ -192,103 +189,40 @@ function testCount(name: string, setup: Setup): void {
   })
 }
 
-function testUnderWay(name: string, setup: Setup): void {
-  test(`${name}: what of a job has not ended is told, what runs first`, async (t) => {
-    const s = await setup(t)
-    const job = await s.createJob()
-    const none = { executions: [], letGo: 0, owed: null }
-    const underWay = async () => (await s.history.underWay(defaultTenantId, job.jobId))!
-    assert.deepEqual(await underWay(), none)
-    const executionId = await s.fire(job, 1)
-    const trigger = await s.trigger(job)
-    const [first, second, ...more] = (await underWay()).executions
-    assert.deepEqual(more, [])
-    const common = { startedAt: null, retryAt: null, host: null, concurrencyKey: null, attempt: 0 }
-    const slot = { kind: 'slot', slot: s.at(1), state: 'ready', status: 'PENDING' }
-    assert.deepEqual(first, { ...common, ...slot, executionId, enqueuedAt: first!.enqueuedAt })
-    assert.deepEqual([second!.executionId, second!.kind, second!.state], [trigger, 'trigger', 'waiting'])
-    const workerId = await s.addWorker()
-    const [batch, claimed] = await during(s, () => s.claimBatch(workerId))
-    assertWithin((await underWay()).executions[0]!.startedAt, claimed)
-    const states = async () =>
-      (await underWay()).executions.map(({ state, status, attempt }) => [state, status, attempt])
-    const waits = ['waiting', 'PENDING', 0]
-    assert.deepEqual(await states(), [['running', 'RUNNING', 1], waits])
-    await s.finishBatch(workerId, batch, s.running(s.at(300)))
-    assert.equal((await underWay()).executions[0]!.startedAt, s.at(300))
-    await s.control.cancel({ tenantId: defaultTenantId, executionId, message: 'no' })
-    assert.deepEqual(await states(), [['running', 'CANCELLING', 1], waits])
-    assert.equal((await underWay()).letGo, 1)
-    const live = { executionId, fence: 1, attempt: 1, ending: s.succeeded() }
-    const held = await s.queue.finishLive(workerId, [live])
-    assert.deepEqual(held, { ...allHeld, cancelled: [executionId] })
-    assert.deepEqual(await states(), [waits])
-  })
-
-  test(`${name}: a retry tells when it starts, and what is owed is told`, async (t) => {
-    const s = await setup(t)
-    const job = await s.createJob()
-    await s.fire(job, 1)
-    assert.equal(await s.tryFire(job, 2, { late: true, owedTo: s.at(4) }), 'deferred')
-    const workerId = await s.addWorker()
-    await s.finishBatch(workerId, await s.claimBatch(workerId), s.failedForNow())
-    const { executions, owed } = (await s.history.underWay(defaultTenantId, job.jobId))!
-    const [{ state, status, attempt, retryAt }] = executions as [(typeof executions)[number]]
-    assert.deepEqual([state, status, attempt, retryAt], ['retrying', 'RETRYING', 1, s.at(302)])
-    assert.deepEqual(owed, { from: s.at(2), to: s.at(4) })
-  })
-
-  test(`${name}: what waits for a key tells how many hold it`, async (t) => {
-    const s = await setup(t)
-    const concurrencyKey = { key: 'db', limit: 1 }
-    const [job, other] = [await s.createJob({ concurrencyKey }), await s.createJob({ concurrencyKey })]
-    assert.equal(await s.tryFire(other, 1), 'buffered')
-    assert.equal(await s.tryFire(job, 1), 'buffered')
-    const keyOf = async () =>
-      (await s.history.underWay(defaultTenantId, job.jobId))!.executions[0]!.concurrencyKey
-    assert.deepEqual(await keyOf(), { key: 'db', limit: 1, held: 0 })
-    await s.release(other)
-    assert.deepEqual(await keyOf(), { key: 'db', limit: 1, held: 1 })
-  })
-
-  test(`${name}: no more are told than fit, and all are counted`, async (t) => {
+function testSkips(name: string, setup: Setup): void {
+  test(`${name}: ranges of skips are found when they touch the time asked for, latest first`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
-    for (let second = 0; second < underWayMax + 2; second++) await s.fire(job, second)
-    await s.trigger(job)
-    const { executions, letGo } = (await s.history.underWay(defaultTenantId, job.jobId))!
-    assert.deepEqual([executions.length, letGo], [underWayMax, underWayMax + 3])
+    for (const second of [10, 20, 30]) {
+      await s.fire(job, second, {
+        skipped: missed({ from: s.at(second - 5), to: s.at(second - 1), count: 5 }),
+      })
+    }
+    const range = (second: number) => ({
+      from: s.at(second - 5),
+      to: s.at(second - 1),
+      count: 5,
+      reason: 'misfire' as const,
+      version: 1,
+      schedule: job.schedule,
+      anchorAt: job.anchorAt,
+    })
+    const { tenantId, jobId } = job
+    const find = (from: number, to: number, limit = 9) =>
+      s.slotLedger.listSkips({ tenantId, jobId, from: s.at(from), to: s.at(to), limit })
+    assert.deepEqual(await find(0, 99), [range(30), range(20), range(10)])
+    assert.deepEqual(await find(9, 15), [range(20), range(10)])
+    assert.deepEqual(await find(16, 17), [range(20)])
+    assert.deepEqual(await find(10, 14), [])
+    assert.deepEqual(await find(0, 99, 2), [range(30), range(20)])
   })
 
-  test(`${name}: what goes is told before however much waits for it`, async (t) => {
+  test(`${name}: nobody sees what another tenant's job skipped`, async (t) => {
     const s = await setup(t)
-    const job = await s.createJob()
-    const executionId = await s.fire(job, 0)
-    for (let count = 0; count < underWayMax + 2; count++) await s.trigger(job)
-    const { executions, letGo } = (await s.history.underWay(defaultTenantId, job.jobId))!
-    assert.deepEqual([executions.length, executions[0]!.executionId, letGo], [underWayMax, executionId, 1])
-  })
-
-  test(`${name}: what waits for others of its graph run is told last, and is not let go`, async (t) => {
-    const s = await setup(t)
-    const root = await s.createJob()
-    const job = await createAfter(s, [root])
-    await s.trigger(root)
-    await stepRuns(s)
-    const alone = [await s.trigger(job), await s.trigger(job)]
-    const { executions, letGo } = (await s.history.underWay(defaultTenantId, job.jobId))!
-    assert.deepEqual(
-      executions.map(({ kind, state, status }) => [kind, state, status]),
-      [
-        ['trigger', 'ready', 'PENDING'],
-        ['trigger', 'waiting', 'PENDING'],
-        ['dependency', 'blocked', 'WAITING_DEPENDENCIES'],
-      ],
-    )
-    assert.deepEqual(
-      executions.slice(0, 2).map(({ executionId }) => executionId),
-      alone,
-    )
-    assert.equal(letGo, 1)
+    const tenantId = await s.addTenant(1)
+    const { jobId } = await s.createJob({ tenantId })
+    const query = { jobId, from: s.at(0), to: s.at(9), limit: 9 }
+    assert.deepEqual(await s.slotLedger.listSkips({ tenantId, ...query }), [])
+    assert.equal(await s.slotLedger.listSkips({ tenantId: defaultTenantId, ...query }), null)
   })
 }

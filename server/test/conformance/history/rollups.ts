@@ -1,9 +1,12 @@
-// What every implementation must do when somebody asks how a job went.
+// Conformance: the numbers of a job, before and after they are folded, and each record counted once. A store that counts
+// from its records when it is read folds nothing: its steps say so, and it must give the same numbers.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { AttemptEnd } from '../../../src/domain/queue/attempt.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
+import { StatsFold } from '../../../src/history/fold-stats.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
+import { ROLLUP_SOURCES } from '../../../src/ports/rollups.ts'
 import type { StoreScenario } from '../stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
@@ -24,7 +27,7 @@ async function end(
 
 const broken = { type: 'HTTP_ERROR', message: 'the target answered 500' } as const
 
-export function testHistoryStats(name: string, setup: Setup): void {
+export function testRollups(name: string, setup: Setup): void {
   for (const when of ['at once', 'when it is folded'] as const) {
     test(`${name}: it is known ${when} how often a job went well and how long it took`, async (t) => {
       const s = await setup(t)
@@ -35,7 +38,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
       await end(s, job, 2, { outcome: 'failed', error: broken, durationMs: 300 })
       await end(s, job, 3, { outcome: 'timed_out', error: broken, durationMs: 1_000 })
       if (when === 'when it is folded') await s.foldStats()
-      assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), {
+      assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), {
         succeeded: 2,
         failed: 1,
         timedOut: 1,
@@ -43,7 +46,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
         lastStatus: 'TIMED_OUT',
       })
       await end(s, job, 4, { durationMs: 400 })
-      const stats = await s.history.stats(defaultTenantId, job.jobId)
+      const stats = await s.rollups.stats(defaultTenantId, job.jobId)
       assert.deepEqual([stats!.succeeded, stats!.averageDurationMs, stats!.lastStatus], [3, 400, 'SUCCEEDED'])
     })
 
@@ -55,7 +58,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
       await s.control.cancel({ tenantId: defaultTenantId, executionId, message: 'no' })
       if (when === 'when it is folded') await s.foldStats()
       const expected = { ...none, succeeded: 1, averageDurationMs: 100, lastStatus: 'CANCELLED' }
-      assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), expected)
+      assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)
     })
   }
 
@@ -66,12 +69,12 @@ export function testHistoryStats(name: string, setup: Setup): void {
     const workerId = await s.addWorker()
     const retryAt = s.at(302)
     await s.finishBatch(workerId, await s.claimBatch(workerId), s.failed({ retryAt, durationMs: 5_000 }))
-    assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), none)
+    assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), none)
     await s.maintenance.wake(1)
     await s.finishLive(workerId, await s.claimLive(workerId), s.succeeded({ durationMs: 10 }))
     await s.fire(job, 1)
     const expected = { ...none, succeeded: 1, averageDurationMs: 10, lastStatus: 'SUCCEEDED' }
-    assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), expected)
+    assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)
   })
 
   test(`${name}: an execution whose workers were lost failed, and took no time that is known`, async (t) => {
@@ -84,7 +87,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
       await s.maintenance.reclaim({ workerId, beats: 0 })
     }
     const expected = { ...none, failed: 1, lastStatus: 'FAILED' }
-    assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), expected)
+    assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)
   })
 
   test(`${name}: the last one is the youngest execution, not the one that ended last`, async (t) => {
@@ -95,7 +98,7 @@ export function testHistoryStats(name: string, setup: Setup): void {
     const older = await s.claimBatch(workerId)
     await end(s, job, 1, {})
     await s.finishBatch(workerId, older, s.failed())
-    assert.equal((await s.history.stats(defaultTenantId, job.jobId))!.lastStatus, 'SUCCEEDED')
+    assert.equal((await s.rollups.stats(defaultTenantId, job.jobId))!.lastStatus, 'SUCCEEDED')
   })
 
   test(`${name}: nothing counts that is no longer kept`, async (t) => {
@@ -103,15 +106,47 @@ export function testHistoryStats(name: string, setup: Setup): void {
     const job = await s.createJob()
     await end(s, job, 0, {})
     await s.ageHistory(366)
-    assert.deepEqual(await s.history.stats(defaultTenantId, job.jobId), none)
+    assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), none)
   })
 
   test(`${name}: nobody sees how the job of another tenant went`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const { jobId } = await s.createJob({ tenantId })
-    assert.equal(await s.history.stats(defaultTenantId, jobId), null)
-    assert.equal(await s.history.stats(defaultTenantId, s.ids.next()), null)
-    assert.deepEqual(await s.history.stats(tenantId, jobId), none)
+    assert.equal(await s.rollups.stats(defaultTenantId, jobId), null)
+    assert.equal(await s.rollups.stats(defaultTenantId, s.ids.next()), null)
+    assert.deepEqual(await s.rollups.stats(tenantId, jobId), none)
+  })
+
+  test(`${name}: an execution counts once, however often and by however many processes it is folded`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob()
+    await end(s, job, 0, { durationMs: 100 })
+    await end(s, job, 1, { outcome: 'failed', error: broken, durationMs: 300 })
+    await s.foldStats()
+    const steps = Array.from({ length: 3 }, () => new StatsFold(s.rollups).step())
+    assert.deepEqual(await Promise.all(steps), ['idle', 'idle', 'idle'])
+    const expected = { ...none, succeeded: 1, failed: 1, averageDurationMs: 200, lastStatus: 'FAILED' }
+    assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)
+  })
+
+  test(`${name}: pruning leaves the numbers of the history that is kept`, async (t) => {
+    const s = await setup(t)
+    const job = await s.createJob()
+    await end(s, job, 0, { durationMs: 100 })
+    await s.foldStats()
+    assert.equal(await s.rollups.prune(), 'idle')
+    const expected = { ...none, succeeded: 1, averageDurationMs: 100, lastStatus: 'SUCCEEDED' }
+    assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)
+  })
+
+  test(`${name}: a source that is folded up to the present has nothing more to fold`, async (t) => {
+    const s = await setup(t)
+    await end(s, await s.createJob(), 0, {})
+    await s.foldRollups()
+    for (const source of ROLLUP_SOURCES) {
+      const order = { spanMs: 60_000, leastMs: 60_000, idleMs: 0, lagMs: 0 }
+      assert.equal(await s.rollups.fold(source, order), null)
+    }
   })
 }

@@ -1,4 +1,4 @@
-// The statements of history: one execution, statistics. Lists are in search.sql.ts, slots in slot-ledger.sql.ts.
+// The statements on one execution. Lists are in search.sql.ts, slots in slot-ledger.sql.ts, statistics in job-stats.sql.ts.
 import { sql } from '../../lib/sql.ts'
 
 // $3: the execution's id tells when it was made, and nothing of it was recorded before.
@@ -43,34 +43,3 @@ export const selectVersion = sql('selectVersion')`
 export const selectRetention = sql('selectRetention')`
   SELECT r.history_days FROM jobs j JOIN tenants t ON t.tenant_id = j.tenant_id JOIN tiers r ON r.tier = t.tier
   WHERE j.tenant_id = $1 AND j.job_id = $2`
-
-// Folded days, and what was recorded since the fold. $2: the days that are kept. An execution that was made more than
-// an hour before the fold and ended since is counted by the next fold, seconds later.
-export const selectStats = sql('selectStats')`
-  WITH feed AS MATERIALIZED (SELECT folded_to FROM stats_feed), tail AS MATERIALIZED (
-    SELECT a.execution_id, a.outcome, a.duration_ms FROM attempts a
-    WHERE a.job_id = $1 AND a.final AND a.outcome <> 'skipped' AND a.recorded_at >= (SELECT folded_to FROM feed)
-      AND a.recorded_at >= now() - $2::int * interval '1 day' AND a.recorded_at < now() + interval '1 hour'
-      AND a.execution_id >= first_id((SELECT folded_to FROM feed) - interval '1 hour')
-  ), day AS MATERIALIZED (
-    SELECT * FROM job_days d WHERE d.job_id = $1 AND d.day > (clock_timestamp() AT TIME ZONE 'UTC')::date - $2::int
-  )
-  SELECT d.succeeded + t.succeeded AS succeeded, d.failed + t.failed AS failed, d.timed_out + t.timed_out AS timed_out,
-    d.timed + t.timed AS timed, (d.duration_ms + t.duration_ms)::float8 AS duration_ms, (
-      SELECT l.outcome FROM (
-        (SELECT execution_id, outcome FROM tail ORDER BY execution_id DESC LIMIT 1)
-        UNION ALL (SELECT last_execution_id, last_outcome FROM day ORDER BY last_execution_id DESC LIMIT 1)
-      ) l ORDER BY l.execution_id DESC LIMIT 1
-    ) AS last_outcome
-  FROM (
-    SELECT coalesce(sum(succeeded), 0) AS succeeded, coalesce(sum(failed), 0) AS failed,
-      coalesce(sum(timed_out), 0) AS timed_out, coalesce(sum(timed), 0) AS timed, coalesce(sum(duration_ms), 0) AS duration_ms
-    FROM day
-  ) d CROSS JOIN (
-    SELECT count(*) FILTER (WHERE outcome = 'succeeded') AS succeeded,
-      count(*) FILTER (WHERE outcome IN ('failed', 'lost')) AS failed,
-      count(*) FILTER (WHERE outcome = 'timed_out') AS timed_out,
-      count(duration_ms) FILTER (WHERE outcome <> 'cancelled') AS timed,
-      coalesce(sum(duration_ms) FILTER (WHERE outcome <> 'cancelled'), 0) AS duration_ms
-    FROM tail
-  ) t`

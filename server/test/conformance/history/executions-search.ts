@@ -4,7 +4,7 @@ import test, { type TestContext } from 'node:test'
 import { batchExecutionsMax, executionIdAt } from '../../../src/domain/queue/execution.ts'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
-import type { ExecutionQuery } from '../../../src/ports/history.ts'
+import type { ExecutionQuery } from '../../../src/ports/executions.ts'
 import { change, edit, remove } from '../jobs/changes.ts'
 import { allExecutions } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
@@ -12,7 +12,7 @@ import type { StoreScenario } from '../stores.ts'
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
 async function search(s: StoreScenario, changes: Partial<ExecutionQuery>) {
-  const page = await s.history.listExecutions({ ...allExecutions, ...changes })
+  const page = await s.executions.listExecutions({ ...allExecutions, ...changes })
   assert(page !== null)
   return page
 }
@@ -61,7 +61,7 @@ async function fill(s: StoreScenario) {
   }
 }
 
-export function testHistorySearch(name: string, setup: Setup): void {
+export function testExecutionSearch(name: string, setup: Setup): void {
   testFilters(name, setup)
   testPages(name, setup)
   testTenants(name, setup)

@@ -1,0 +1,49 @@
+// The loops that fold and prune history. A process with the role `history` runs them; a scheduler without it stands in
+// while no such process is alive. Daily partitions are made by maintenance, not here.
+import { foldDaysEveryMs, foldRollupsEveryMs, RollupFold } from '../history/fold-rollups.ts'
+import { foldStatsEveryMs, StatsFold } from '../history/fold-stats.ts'
+import { HistoryDuty, historyDutyEveryMs } from '../history/history-duty.ts'
+import { pruneHistory, pruneHistoryEveryMs } from '../history/prune-history.ts'
+import type { Step } from '../lib/loop.ts'
+import type { HistoryProcesses } from '../ports/history-processes.ts'
+import type { Ids } from '../ports/ids.ts'
+import type { Logs } from '../ports/logs.ts'
+import { ROLLUP_SOURCES, type Rollups } from '../ports/rollups.ts'
+import type { StartLoop } from './scheduler.ts'
+
+export interface HistoryDeps {
+  ids: Ids
+  rollups: Rollups
+  logs: Logs
+  historyProcesses: HistoryProcesses
+  startLoop: StartLoop
+}
+
+export interface RunningHistory {
+  /** Schedulers stand in at once, and not when the last beat is old. */
+  leave(): Promise<void>
+}
+
+/** `hasRole`: this process has the role `history`; otherwise it is a scheduler. */
+export function startHistory(deps: HistoryDeps, { hasRole }: { hasRole: boolean }): RunningHistory {
+  const { ids, rollups, logs, historyProcesses, startLoop } = deps
+  const duty = new HistoryDuty(historyProcesses, { processId: ids.next(), hasRole })
+  const name = hasRole ? 'hold history role' : 'watch history role'
+  const beats = startLoop(name, historyDutyEveryMs, () => duty.step())
+  const start = (loop: string, everyMs: number, step: Step) => startLoop(loop, everyMs, duty.guard(step))
+  const stats = new StatsFold(rollups)
+  start('fold statistics', foldStatsEveryMs, () => stats.step())
+  for (const source of ROLLUP_SOURCES) {
+    const fold = new RollupFold(rollups, source)
+    start(`fold rollups: ${source}`, foldRollupsEveryMs, () => fold.step())
+  }
+  start('fold rollups: day', foldDaysEveryMs, () => rollups.foldDays())
+  start('prune history', pruneHistoryEveryMs, () => pruneHistory({ rollups, logs }))
+  return {
+    async leave() {
+      // A beat after the goodbye would make us alive again.
+      await beats[Symbol.asyncDispose]()
+      await duty.leave()
+    },
+  }
+}
