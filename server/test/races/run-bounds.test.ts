@@ -186,16 +186,16 @@ interface Plan {
   'Actual Rows': number
   'Actual Loops': number
   'Rows Removed by Filter'?: number
-  PlannedJobs?: Plan[]
+  Plans?: Plan[]
 }
 
 /** Rows that were read and not wanted. */
-function removedIn({ 'Rows Removed by Filter': own = 0, PlannedJobs: below = [] }: Plan): number {
+function removedIn({ 'Rows Removed by Filter': own = 0, Plans: below = [] }: Plan): number {
   return below.reduce((sum, plan) => sum + removedIn(plan), own)
 }
 
 /** Rows that were read of tables. */
 function readIn(plan: Plan): number {
   const own = plan['Relation Name'] === undefined ? 0 : plan['Actual Rows'] * plan['Actual Loops']
-  return (plan.PlannedJobs ?? []).reduce((sum, below) => sum + readIn(below), own)
+  return (plan.Plans ?? []).reduce((sum, below) => sum + readIn(below), own)
 }

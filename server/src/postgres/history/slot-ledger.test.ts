@@ -107,14 +107,14 @@ interface Node {
   'Actual Rows': number
   'Actual Loops': number
   'Rows Removed by Filter'?: number
-  PlannedJobs?: Node[]
+  Plans?: Node[]
 }
 
 /** Rows that were read of a table, all its days together. */
 function rowsRead(node: Node, table: string): number {
   const isIt = node['Relation Name']?.replace(/_\d{8}$/, '') === table
   const rows = (node['Actual Rows'] + (node['Rows Removed by Filter'] ?? 0)) * node['Actual Loops']
-  return (node.PlannedJobs ?? []).reduce((sum, plan) => sum + rowsRead(plan, table), isIt ? rows : 0)
+  return (node.Plans ?? []).reduce((sum, plan) => sum + rowsRead(plan, table), isIt ? rows : 0)
 }
 
 async function planOf(

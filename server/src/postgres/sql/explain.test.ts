@@ -23,7 +23,7 @@ interface Node {
   'Relation Name'?: string
   'Index Cond'?: string
   'Index Name'?: string
-  PlannedJobs?: Node[]
+  Plans?: Node[]
 }
 
 /** Reads no more than the first rows, in the order of the index. */
@@ -38,7 +38,7 @@ function wholeReads(node: Node, bounded = false): string[] {
   // A bitmap names only its index, which begins with the name of its table.
   if (type === 'Bitmap Index Scan' && condition === undefined) return [`${node['Index Name']} by ${type}`]
   const below = type === 'Limit' || (bounded && bounding.includes(type))
-  const found = (node.PlannedJobs ?? []).flatMap((plan) => wholeReads(plan, below))
+  const found = (node.Plans ?? []).flatMap((plan) => wholeReads(plan, below))
   return whole && tables.includes(relation) ? [`${relation} by ${type}`, ...found] : found
 }
 
@@ -56,7 +56,7 @@ async function planOf(client: pg.Client, { statement, values, types }: HotStatem
   return rows[0]['QUERY PLAN'][0].Plan
 }
 
-/** PlannedJobs as the pool of the store does. */
+/** Plans as the pool of the store does. */
 async function adopt(database: Database, client: pg.Client): Promise<void> {
   const settings = sql('selectPlannerSettings')`
     SELECT name, setting FROM pg_settings WHERE name LIKE 'enable_%' OR name IN ('plan_cache_mode', 'jit', 'random_page_cost')`
