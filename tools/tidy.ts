@@ -28,6 +28,12 @@ const layers: Record<string, readonly string[]> = {
 /** Folders that put the program together: they may import everything. */
 const everything = new Set(['process', 'wiring'])
 
+/**
+ * The files of wiring/ that may import postgres/: the composition root, and the loops of the history until they have ports.
+ * The others take ports, so that the simulator runs the same wiring on the store in memory.
+ */
+const wiringOnPostgres = new Set(['server/src/wiring/server.ts'])
+
 /** Packages each layer or workspace may import besides `node:`. */
 const packages: Record<string, readonly string[]> = {
   'server/src/lib': ['undici'],
@@ -164,6 +170,8 @@ function judge(
       return isAllowed ? [] : [`${file.path}: ${specifier} leaves the workspace; import it by package name`]
     }
     const targetLayer = /^server\/src\/([^/]+)\//.exec(target)?.[1]
+    if (folder === 'wiring' && targetLayer === 'postgres' && !wiringOnPostgres.has(file.path))
+      return [`${file.path}: wiring/ takes ports; only server.ts may import postgres/`]
     if (layer === undefined || targetLayer === undefined) return []
     if (typeOnly && targetLayer === 'ports') return []
     return layers[layer]?.includes(targetLayer)

@@ -11,7 +11,7 @@ import type { Worker } from '../src/domain/queue/worker.ts'
 import type { Ending } from '../src/ports/queue.ts'
 import type { WakeupTopic } from '../src/ports/wakeup.ts'
 import { withoutDashboard } from '../src/process/dashboard-files.ts'
-import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../testing/memory-store/open-memory-store.ts'
 import { cleanUp } from './cleanup.ts'
 import { createVirtualWorld } from './virtual-world.ts'
 
@@ -42,7 +42,7 @@ export interface AppChanges extends Partial<AppDeps> {
 
 export async function setupApp(t: TestContext, { extend, ...changes }: AppChanges = {}) {
   const world = createVirtualWorld()
-  const memory = createMemoryStore(world.clock)
+  const memory = openMemoryStore(world.clock)
   const { workers } = memory
   /** The wake-ups that were sent. */
   const woken: WakeupTopic[] = []

@@ -9,7 +9,7 @@ import { CallSigner } from '../src/worker/call-signer.ts'
 import { Claimer } from '../src/worker/claim.ts'
 import { Definitions } from '../src/worker/definitions.ts'
 import { InFlight } from '../src/worker/in-flight.ts'
-import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../testing/memory-store/open-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld } from './virtual-world.ts'
 
@@ -18,7 +18,7 @@ export const herd = 'the lane of a herd'
 /** Answers to claims, and to releases of unknown claims, wait where a test holds them. */
 export async function setupClaimer({ capacity = 800 } = {}) {
   const world = createVirtualWorld()
-  const { store: _, ...ports } = createMemoryStore(world.clock)
+  const { store: _, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const s = await createScenario({ ...ports, ids: world.ids, now })
   const { queue } = ports

@@ -10,7 +10,7 @@ import { fillWindow, takeChanges } from '../src/scheduler/fill-window.ts'
 import { fireDue } from '../src/scheduler/fire-due.ts'
 import { LoadWindow } from '../src/scheduler/load-window.ts'
 import { OutageDetector } from '../src/scheduler/outage-detector.ts'
-import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../testing/memory-store/open-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld } from './virtual-world.ts'
 
@@ -20,7 +20,7 @@ type Fire = (real: Slots['fire'], slots: readonly SlotToFire[]) => Promise<FireA
 /** A scheduler that holds everything. `at(600)` of the scenario is now. */
 export async function setup() {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const scenario = await createScenario({
     ...ports,
     ids: world.ids,

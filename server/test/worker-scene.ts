@@ -8,7 +8,7 @@ import type { NewJob } from '../src/ports/jobs.ts'
 import type { FinishAnswer, Queue } from '../src/ports/queue.ts'
 import { type AttemptFinished, attemptFinished, attemptRefused } from '../src/telemetry/events.ts'
 import { Worker, type WorkerDeps, type WorkerOptions } from '../src/worker/worker.ts'
-import { createMemoryStore } from '../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../testing/memory-store/open-memory-store.ts'
 import { createScenario } from './conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from './virtual-world.ts'
 
@@ -28,7 +28,7 @@ export interface LocalRun {
 
 export async function setupWorker(t: TestContext) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   /** This many answers to finishing writes are lost, after their commit. */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { historyBeatMs, historyTermMs } from '../domain/history/history-process.ts'
 import { HistoryDuty } from './history-duty.ts'
 
 function setup() {
   const world = createVirtualWorld()
-  const { historyProcesses } = createMemoryStore(world.clock)
+  const { historyProcesses } = openMemoryStore(world.clock)
   const folded: string[] = []
   const join = (name: string, hasRole: boolean) => {
     const duty = new HistoryDuty(historyProcesses, { processId: world.ids.next(), hasRole })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { deleteJob } from '../domain/jobs/job-change.ts'
 import { LaneChooser } from '../domain/queue/lane.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
@@ -11,7 +11,7 @@ import { redriveDue } from './redrive-due.ts'
 
 async function setup() {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const ready: string[] = []

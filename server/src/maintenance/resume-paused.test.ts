@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { pauseJob } from '../domain/jobs/job-change.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
@@ -12,7 +12,7 @@ import { resumePaused } from './resume-paused.ts'
 
 async function setup() {
   const world = createVirtualWorld()
-  const { store: _, ...ports } = createMemoryStore(world.clock)
+  const { store: _, ...ports } = openMemoryStore(world.clock)
   const { jobs } = ports
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { createPair, stepRuns } from '../../test/conformance/graphs/run-scene.ts'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import type { NewOperation } from '../domain/jobs/operation.ts'
 import { LaneChooser } from '../domain/queue/lane.ts'
 import { Releaser } from './release-waiting.ts'
@@ -12,7 +12,7 @@ import { runOperation } from './run-operations.ts'
 /** Operations and releases, as a scheduler does them. */
 async function setup() {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const hints = { onChanged() {}, onReady() {}, onCancelled() {}, onPlanned() {} }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario, type Scenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { deleteJob } from '../domain/jobs/job-change.ts'
 import type {
   BackfillOptions,
@@ -34,7 +34,7 @@ const allExecutions: ExecutionFilter = {
 
 async function setup() {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const told: string[] = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import type { Dependency } from '../domain/graphs/graph.ts'
 import { noSchedule } from '../domain/jobs/job.ts'
 import { LaneChooser } from '../domain/queue/lane.ts'
@@ -16,7 +16,7 @@ const nothing: Stepped = { ready: 0, waiting: false, cancelled: false, over: [],
 
 async function setup(changes: Partial<Pick<RunSteps, 'findNoted' | 'step'>> = {}) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   /** Who was told, in order. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { ClaimedLive } from '../ports/queue.ts'
@@ -11,7 +11,7 @@ import { type AfterTimeOut, StoreUptime, timeOutOverdue } from './time-out.ts'
 
 async function setup(t: TestContext) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const told: AttemptFinished[] = []

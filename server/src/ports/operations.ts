@@ -24,6 +24,8 @@ export interface Operations {
   step(work: OperationWork): Promise<Operation | null>
   /** When the next one is due; null: none is under way. */
   nextAt(): Promise<EpochMs | null>
+  /** Deletes operations that ended `operationDaysKept` ago, at most so many. Returns how many. */
+  prune(limit: number): Promise<number>
 }
 
 /** The stores are those of the step's transaction. */

@@ -101,14 +101,14 @@ function optionsOf(
   if (assignment.kind === 'commands') {
     return {
       roles: ['worker'],
-      createAssignment: (deps) => assignCommands(deps, { groups, base: assignment.base }),
+      createAssignment: (deps) => assignCommands(config, deps, { groups, base: assignment.base }),
       // What is left is handed back now: it must be over before another worker begins it anew.
       onDrained: () => {
         groups.inHaste = true
       },
     }
   }
-  return { roles: ['worker'], createAssignment: (deps) => assignHandlers(deps, assignment) }
+  return { roles: ['worker'], createAssignment: () => assignHandlers(config, assignment) }
 }
 
 function sayAlive(): void {

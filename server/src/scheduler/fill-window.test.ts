@@ -3,7 +3,7 @@ import test from 'node:test'
 import { change, edit } from '../../test/conformance/jobs/changes.ts'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { partitionOf, partitionsCount } from '../domain/jobs/job.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { LoadRequest, Slots } from '../ports/slots.ts'
@@ -17,7 +17,7 @@ const allPartitions = Array.from({ length: partitionsCount }, (_, id) => id)
 /** A scheduler that holds everything and has loaded nothing. `at(600)` of the scenario is now. */
 async function setup() {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const dueQueue = new DueQueue()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { partitionsCount } from '../domain/jobs/job.ts'
 import type { Partitions } from '../ports/partitions.ts'
 import { clockLost, clockRegained, schedulerExpelled } from '../telemetry/events.ts'
@@ -11,7 +11,7 @@ function setup() {
   const world = createVirtualWorld()
   /** The uncertainty of the clocks, by scheduler. */
   const uncertainty = new Map<unknown, number>()
-  const { store, partitions } = createMemoryStore(world.clock)
+  const { store, partitions } = openMemoryStore(world.clock)
   function start(port: Partitions = partitions) {
     let held: readonly number[] = []
     const changes: number[] = []

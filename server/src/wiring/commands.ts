@@ -1,17 +1,17 @@
 // The worker of shell commands and bundles: what it runs, and by whom.
 import { join } from 'node:path'
-import { commandVariables } from '../config/read.ts'
-import { PostgresArtifacts } from '../postgres/jobs/artifacts.ts'
+import { type Config, commandVariables } from '../config/read.ts'
 import { createArtifactExecutor } from '../worker/executors/artifact.ts'
 import { BundleCache } from '../worker/executors/bundle-cache.ts'
 import type { Groups } from '../worker/executors/command-process.ts'
 import { GroupWatch } from '../worker/executors/group-watch.ts'
 import { createShellExecutor } from '../worker/executors/shell.ts'
-import type { RoleDeps } from './scheduler.ts'
+import type { RoleDeps } from './roles.ts'
 import type { WorkerAssignment } from './worker.ts'
 
 export function assignCommands(
-  { config, world, database }: RoleDeps,
+  config: Config,
+  { world, store: { artifacts } }: Pick<RoleDeps, 'world' | 'store'>,
   place: { groups: Groups; base: string },
 ): WorkerAssignment {
   const { clock, timers } = world
@@ -24,7 +24,7 @@ export function assignCommands(
     executors.artifact = createArtifactExecutor(
       {
         ...deps,
-        artifacts: new PostgresArtifacts(database),
+        artifacts,
         artifactsDir,
         bundles,
         watch: new GroupWatch(timers),

@@ -1,13 +1,13 @@
 // The worker of `--handlers FILE`: the jobs that the user's file exports, run in this process.
+import type { Config } from '../config/read.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
-import type { RoleDeps } from './scheduler.ts'
 import type { WorkerAssignment } from './worker.ts'
 
 /** As many as a worker of the SDK runs at once by default. */
 const handlersCapacity = 50
 
 export async function assignHandlers(
-  { config }: RoleDeps,
+  { labels }: Pick<Config, 'labels'>,
   { file, api }: { file: string; api: { url: string; key: string } | null },
 ): Promise<WorkerAssignment> {
   // Here and nowhere else: the file is the user's code, and no other process must run it.
@@ -19,7 +19,7 @@ export async function assignHandlers(
     capacity: handlersCapacity,
     tenantId: defaultTenantId,
     handlers: names,
-    labels: config.labels,
+    labels,
     executor,
   }
 }

@@ -1,15 +1,15 @@
 // The loops that fold and prune history. A process with the role `history` runs them; a scheduler without it stands in
 // while no such process is alive. Daily partitions are made by maintenance, not here.
-import { foldDaysEveryMs, foldRollupsEveryMs, RollupFold } from '../history/fold-rollups.ts'
-import { foldStatsEveryMs, StatsFold } from '../history/fold-stats.ts'
-import { HistoryDuty, historyDutyEveryMs } from '../history/history-duty.ts'
-import { pruneHistory, pruneHistoryEveryMs } from '../history/prune-history.ts'
+import { RollupFold } from '../history/fold-rollups.ts'
+import { StatsFold } from '../history/fold-stats.ts'
+import { HistoryDuty } from '../history/history-duty.ts'
+import { pruneHistory } from '../history/prune-history.ts'
 import type { Step } from '../lib/loop.ts'
 import type { HistoryProcesses } from '../ports/history-processes.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Logs } from '../ports/logs.ts'
 import { ROLLUP_SOURCES, type Rollups } from '../ports/rollups.ts'
-import type { StartLoop } from './scheduler.ts'
+import type { LoopName, StartLoop } from './loops.ts'
 
 export interface HistoryDeps {
   ids: Ids
@@ -29,16 +29,16 @@ export function startHistory(deps: HistoryDeps, { hasRole }: { hasRole: boolean 
   const { ids, rollups, logs, historyProcesses, startLoop } = deps
   const duty = new HistoryDuty(historyProcesses, { processId: ids.next(), hasRole })
   const name = hasRole ? 'hold history role' : 'watch history role'
-  const beats = startLoop(name, historyDutyEveryMs, () => duty.step())
-  const start = (loop: string, everyMs: number, step: Step) => startLoop(loop, everyMs, duty.guard(step))
+  const beats = startLoop(name, () => duty.step())
+  const start = (loop: LoopName, step: Step) => startLoop(loop, duty.guard(step))
   const stats = new StatsFold(rollups)
-  start('fold statistics', foldStatsEveryMs, () => stats.step())
+  start('fold statistics', () => stats.step())
   for (const source of ROLLUP_SOURCES) {
     const fold = new RollupFold(rollups, source)
-    start(`fold rollups: ${source}`, foldRollupsEveryMs, () => fold.step())
+    start(`fold rollups: ${source}`, () => fold.step())
   }
-  start('fold rollups: day', foldDaysEveryMs, () => rollups.foldDays())
-  start('prune history', pruneHistoryEveryMs, () => pruneHistory({ rollups, logs }))
+  start('fold rollups: day', () => rollups.foldDays())
+  start('prune history', () => pruneHistory({ rollups, logs }))
   return {
     async leave() {
       // A beat after the goodbye would make us alive again.

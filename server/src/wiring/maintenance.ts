@@ -1,24 +1,75 @@
-// What people asked for that takes its time, what comes due by itself, and what is to be forgotten. Every scheduler
-// runs these; whoever comes first does the work.
-
-import { operationDaysKept } from '../domain/jobs/operation.ts'
+// Maintenance, which every scheduler runs; the first one to come does the work. Lost workers, due retries, waiting
+// executions, graph runs, deadlines; operations and other work that takes its time; pruning.
 import { LaneChooser } from '../domain/queue/lane.ts'
-import { redriveDue, redriveDueEveryMs } from '../maintenance/redrive-due.ts'
-import { resumePaused, resumePausedEveryMs } from '../maintenance/resume-paused.ts'
-import { runOperation, runOperationsEveryMs } from '../maintenance/run-operations.ts'
-import { PostgresRunSteps } from '../postgres/graphs/run-steps.ts'
-import { PostgresOperations } from '../postgres/jobs/operations.ts'
-import { PostgresRequests, storesOn } from '../postgres/jobs/requests.ts'
-import type { RoleDeps } from './scheduler.ts'
+import { createLeaseWatch, reclaimLost } from '../maintenance/reclaim-lost.ts'
+import { redriveDue } from '../maintenance/redrive-due.ts'
+import { Releaser } from '../maintenance/release-waiting.ts'
+import { resumePaused } from '../maintenance/resume-paused.ts'
+import { runOperation } from '../maintenance/run-operations.ts'
+import { RunStepper } from '../maintenance/step-runs.ts'
+import { type AfterTimeOut, StoreUptime, timeOutOverdue } from '../maintenance/time-out.ts'
+import { wakeReady } from '../maintenance/wake-ready.ts'
+import type { RoleDeps } from './roles.ts'
 
-const pruneEveryMs = 60_000
+export interface MaintenanceDeps extends Pick<RoleDeps, 'world' | 'store' | 'wakeup' | 'startLoop'> {
+  isStopping: () => boolean
+}
+
 const prunedMax = 5_000
 
-export function startBackgroundWork({ world, database, wakeup, startLoop }: RoleDeps): void {
-  const { jobs, deadLetters } = storesOn(database)
-  const operations = new PostgresOperations(database)
-  const requests = new PostgresRequests(database)
-  const runSteps = new PostgresRunSteps(database)
+export function startMaintenance(deps: MaintenanceDeps): void {
+  startQueueMaintenance(deps)
+  startBackgroundWork(deps)
+}
+
+function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: MaintenanceDeps): void {
+  const { maintenance, runSteps } = store
+  const onReady = () => wakeup.send('queue')
+  const onCancelled = () => wakeup.send('cancels')
+  const lanes = new LaneChooser()
+  const watch = createLeaseWatch()
+  startLoop('reclaim lost workers', async () => {
+    // SDK workers may have only this process to beat to: one that goes on working decides who is dead.
+    if (isStopping()) return 'idle'
+    const reclaimed = await reclaimLost({ clock: world.clock, maintenance }, watch)
+    if (reclaimed > 0) {
+      onReady()
+      // Some of its executions may have ended: lost too often, or cancelled.
+      wakeup.send('waiting')
+    }
+    return 'idle'
+  })
+  startLoop('wake retries', () => wakeReady({ ...world, maintenance, onReady }))
+  const onPlanned = () => wakeup.send('changes')
+  const releaser = new Releaser({ ...world, lanes, maintenance, onReady, onCancelled, onPlanned })
+  startLoop('release waiting', async () => {
+    const more = await releaser.step()
+    // A released execution may be the root of a graph, a cancelled one may end a run.
+    if (more !== 'idle') runs.wake()
+    return more
+  })
+  const stepper = new RunStepper({
+    ...world,
+    lanes,
+    runSteps,
+    onReady,
+    onWaiting: () => wakeup.send('waiting'),
+    onCancelled,
+    // A backfill goes on when a run of it has ended.
+    onOver: () => wakeup.send('operations'),
+  })
+  const runs = startLoop('step graph runs', () => stepper.step())
+  const onTimedOut = ({ retries: hasRetries, running }: AfterTimeOut) => {
+    wakeup.send('waiting')
+    if (hasRetries) wakeup.send('retries')
+    if (running) wakeup.send('cancels')
+  }
+  const storeUptime = new StoreUptime()
+  startLoop('time out overdue', () => timeOutOverdue({ ...world, maintenance, onTimedOut }, storeUptime))
+}
+
+function startBackgroundWork({ world, store, wakeup, startLoop }: MaintenanceDeps): void {
+  const { jobs, deadLetters, operations, requests, runSteps, dailyPartitions } = store
   const lanes = new LaneChooser()
   const onChanged = () => wakeup.send('changes')
   const onReady = () => {
@@ -29,17 +80,18 @@ export function startBackgroundWork({ world, database, wakeup, startLoop }: Role
     wakeup.send('cancels')
     wakeup.send('waiting')
   }
-  const run = startLoop('run operations', runOperationsEveryMs, () =>
+  startLoop('run operations', () =>
     runOperation({ ...world, operations, lanes, onChanged, onReady, onCancelled }),
   )
-  wakeup.on('operations', () => run.wake())
-  startLoop('resume paused jobs', resumePausedEveryMs, () => resumePaused({ jobs, onChanged }))
-  startLoop('redrive dead letters', redriveDueEveryMs, () =>
-    redriveDue({ ...world, deadLetters, lanes, onReady }),
-  )
-  startLoop('prune the old', pruneEveryMs, async () => {
+  startLoop('resume paused jobs', () => resumePaused({ jobs, onChanged }))
+  startLoop('redrive dead letters', () => redriveDue({ ...world, deadLetters, lanes, onReady }))
+  startLoop('keep partitions', async () => {
+    await dailyPartitions.keep(world.clock.databaseNow())
+    return 'idle'
+  })
+  startLoop('prune', async () => {
     const answers = await requests.prune(prunedMax)
-    const ended = await operations.prune(operationDaysKept, prunedMax)
+    const ended = await operations.prune(prunedMax)
     const runs = await runSteps.prune(prunedMax)
     return [answers, ended, runs].includes(prunedMax) ? 'more' : 'idle'
   })

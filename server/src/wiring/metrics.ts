@@ -1,29 +1,22 @@
 // What /metrics asks of the store and of this process when somebody looks.
 import type { Clock } from '../ports/clock.ts'
-import type { Database } from '../postgres/connection/database.ts'
-import { PostgresDeadLetters } from '../postgres/history/dead-letters.ts'
-import { PostgresGauges } from '../postgres/queue/gauges.ts'
-import { PostgresWorkers } from '../postgres/queue/workers.ts'
-import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
+import type { StorePorts } from '../ports/store.ts'
 import { version } from '../process/version.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { ProcessReports } from '../telemetry/process-metrics.ts'
 
 export interface MetricsDeps {
   clock: Clock
-  database: Database
+  store: Pick<StorePorts, 'gauges' | 'workers' | 'deadLetters' | 'partitions'>
   /** Share of this process's worker that is in use; null without the worker role. */
   utilization: () => number | null
   /** Of the other processes. */
   reports: ProcessReports
 }
 
-export function createMetrics({ clock, database, utilization, reports }: MetricsDeps): Metrics {
+export function createMetrics({ clock, store, utilization, reports }: MetricsDeps): Metrics {
   const metrics = new Metrics(version, () => clock.monotonicMs(), reports)
-  const gauges = new PostgresGauges(database)
-  const workers = new PostgresWorkers(database)
-  const letters = new PostgresDeadLetters(database)
-  const partitions = new PostgresPartitions(database)
+  const { gauges, workers, deadLetters, partitions } = store
   const byBand = async (pick: (band: { depth: number; oldestSeconds: number }) => number) =>
     Object.fromEntries(Object.entries(await gauges.queue()).map(([band, values]) => [band, pick(values)]))
 
@@ -82,13 +75,13 @@ export function createMetrics({ clock, database, utilization, reports }: Metrics
   metrics.gauge(
     'carillon_dead_letters',
     'Dead letters; 10,001 stands for more.',
-    async () => (await letters.depth()).count,
+    async () => (await deadLetters.depth()).count,
   )
   metrics.gauge(
     'carillon_dead_letter_oldest_seconds',
     'Age of the oldest dead letter; 0 without any.',
     async () => {
-      const { oldestAt } = await letters.depth()
+      const { oldestAt } = await deadLetters.depth()
       return oldestAt === null ? 0 : (clock.databaseNow() - oldestAt) / 1_000
     },
   )

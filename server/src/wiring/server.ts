@@ -1,77 +1,32 @@
-// The table of contents: builds the objects of the chosen roles and starts their loops, in the order they need
-// each other; stops them in the reverse order.
-import type { FastifyInstance } from 'fastify'
-import { createApp } from '../api/app.ts'
-import type { Dashboard } from '../api/http/dashboard.ts'
+// The composition root: opens the pools of connections, builds the world, and starts the chosen roles on them in the
+// order they need each other; stops them in the reverse order.
 import { type Config, isLoopback } from '../config/read.ts'
 import { hashKey } from '../domain/access/api-key.ts'
 import { codeMs, formatSecret, sessionBytes } from '../domain/access/session.ts'
-import type { Role } from '../domain/role.ts'
-import { uncertaintyMsMax } from '../domain/scheduling/partition-share.ts'
 import { HttpClient } from '../lib/http/client.ts'
 import { createTargetGuard } from '../lib/http/target-guard.ts'
 import { UuidV7 } from '../lib/id.ts'
-import { Loop, type LoopFailure } from '../lib/loop.ts'
-import { OperatingError } from '../lib/operating-error.ts'
 import { realRandom } from '../lib/random.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import { DatabaseClock } from '../lib/time/clock.ts'
-import { withDeadline } from '../lib/time/deadline.ts'
 import { realTimers } from '../lib/time/timers.ts'
 import type { World } from '../ports/world.ts'
-import { PostgresSecrets } from '../postgres/access/secrets.ts'
-import { PostgresSessions } from '../postgres/access/sessions.ts'
-import { clockSyncMs, startClock, syncClock } from '../postgres/connection/clock-sync.ts'
+import { startClock, syncClock } from '../postgres/connection/clock-sync.ts'
 import { Database, type DatabaseAddress } from '../postgres/connection/database.ts'
 import { DatabaseWakeup } from '../postgres/connection/wakeup.ts'
-import { PostgresGraphRuns } from '../postgres/graphs/graph-runs.ts'
-import { PostgresActivity } from '../postgres/history/activity.ts'
-import { PostgresExecutions } from '../postgres/history/executions.ts'
-import { PostgresFeed } from '../postgres/history/feed.ts'
-import { PostgresHistoryProcesses } from '../postgres/history/history-processes.ts'
-import { PostgresLogs } from '../postgres/history/logs.ts'
-import { PostgresRollups } from '../postgres/history/rollups.ts'
-import { PostgresSlotLedger } from '../postgres/history/slot-ledger.ts'
-import { PostgresJobVersions } from '../postgres/jobs/job-versions.ts'
-import { PostgresRequests, storesOn } from '../postgres/jobs/requests.ts'
-import { PostgresAttempts } from '../postgres/queue/attempts.ts'
-import { PostgresMaintenance } from '../postgres/queue/maintenance.ts'
-import { PostgresQueue } from '../postgres/queue/queue.ts'
-import { PostgresRoutes } from '../postgres/queue/routes.ts'
-import { PostgresWorkers } from '../postgres/queue/workers.ts'
-import { PostgresPartitions } from '../postgres/scheduling/partitions.ts'
-import { PostgresPlannedJobs } from '../postgres/scheduling/planned-jobs.ts'
-import { withoutDashboard } from '../process/dashboard-files.ts'
-import { version } from '../process/version.ts'
+import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
-import { ProcessReports } from '../telemetry/process-metrics.ts'
-import { startHistory } from './history.ts'
-import { createMetrics } from './metrics.ts'
-import {
-  leaseLoop,
-  type RoleDeps,
-  type RunningScheduler,
-  type StartLoop,
-  startScheduler,
-} from './scheduler.ts'
-import { type RunningWorker, startWorker, type WorkerAssignment } from './worker.ts'
+import { type ApiOptions, startApi } from './api.ts'
+import { createLoopStarter } from './loops.ts'
+import { type RoleOptions, startRoles } from './roles.ts'
 
-export interface ServerOptions {
+export interface ServerOptions extends RoleOptions {
   config: Config
-  roles: readonly Role[]
   address: DatabaseAddress
   /** What the api role needs besides. */
-  api: {
-    operatorKey: string
-    /** Default: a page that says there is none. */
-    dashboard?: Dashboard
-    /** Of the further processes. Default: there are none. */
-    reports?: ProcessReports
-  }
-  /** What the worker role runs. Default: HTTP. */
-  createAssignment?: (deps: RoleDeps) => WorkerAssignment | Promise<WorkerAssignment>
-  /** The worker had its time; what still runs is handed back next. */
+  api: ApiOptions
+  /** The worker had its time; executions that still run are handed back next. */
   onDrained?: () => void
 }
 
@@ -88,14 +43,10 @@ export interface RunningServer {
   stop(drainMs?: number): Promise<void>
 }
 
-/** After the listening connection broke. */
-const listenAgainMs = 1_000
 /** A beat that takes longer has missed its purpose. */
 const leaseStatementMs = 2_000
 /** Live views have connections of their own, and give up early: they must hold up nothing. */
 const eventsOptions = { name: 'events', connectionsMax: 2, statementMs: 2_000 }
-/** Saying good-bye to a database that is away must not hold up the stop. */
-const shutdownMsMax = 500
 
 export async function startServer(options: ServerOptions): Promise<RunningServer> {
   const { config, roles, address } = options
@@ -119,104 +70,45 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const leaseDatabase = resources.use(new Database(world, leaseOptions))
   await retryUntilAvailable(world, () => startClock(leaseDatabase, clock))
 
-  const workers = new PostgresWorkers(database)
+  const store = openPostgresStore(database)
   const wakeup = resources.use(
     new DatabaseWakeup({ timers: world.timers, database, address }, world.ids.next()),
   )
-  const startLoop: StartLoop = (name, idleMs, step, options) => {
-    const onFailure = (failure: LoopFailure) => loopFailed.emit(failure)
-    return resources.use(new Loop(world, { ...options, name, idleMs, step, onFailure }))
-  }
-  // Beside the leases: who waits for a connection of the pool would not know the time meanwhile.
-  startLoop('sync clock', clockSyncMs, () => syncClock(leaseDatabase, clock), leaseLoop)
-  startLoop('listen for wake-ups', listenAgainMs, (signal) => wakeup.listen(signal))
+  const onFailure = loopFailed.emit
+  const startLoop = createLoopStarter({ world, wakeup, resources, onFailure })
+  // On the connection of the leases: while all of the pool is in use, the time must still be known.
+  startLoop('sync clock', () => syncClock(leaseDatabase, clock))
+  startLoop('listen for wake-ups', (signal) => wakeup.listen(signal))
 
   let url: string | null = null
   const publicUrl = () => config.publicUrl ?? (isLoopback(config.host) ? (url ?? ownUrlOf(config)) : null)
-  let stopping = false
-  const isStopping = () => stopping
-  let scheduler: RunningScheduler | null = null
-  const isBackpressured = () => scheduler?.isBackpressured() ?? false
-  const roleDeps: RoleDeps = {
-    ...{ config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isStopping, isBackpressured },
-  }
-  let worker: RunningWorker | null = null
-  if (roles.includes('worker')) {
-    resources.defer(() => withinShutdown(world, worker?.release() ?? Promise.resolve()))
-    worker = await startWorker(roleDeps, await options.createAssignment?.(roleDeps))
-  }
-  const directDispatch = worker?.directDispatch ?? null
-  const utilization = () => worker?.utilization() ?? null
-  const leavePartitions = () => scheduler?.leave() ?? Promise.resolve()
-  if (roles.includes('scheduler')) {
-    resources.defer(() => withinShutdown(world, leavePartitions()))
-    scheduler = await startScheduler(roleDeps, directDispatch)
-  }
-  if (roles.includes('history') || roles.includes('scheduler')) {
-    const ports = {
-      rollups: new PostgresRollups(database),
-      logs: new PostgresLogs(database),
-      historyProcesses: new PostgresHistoryProcesses(database),
-    }
-    const options = { hasRole: roles.includes('history') }
-    const history = startHistory({ ids: world.ids, ...ports, startLoop }, options)
-    resources.defer(() => withinShutdown(world, history.leave()))
-  }
-
+  const leaseStore = openPostgresStore(leaseDatabase)
+  const running = await startRoles(
+    { config, world, store, leaseStore, wakeup, startLoop, publicUrl, resources },
+    options,
+  )
   let drainedByMs = 0
   if (roles.includes('api')) {
-    const { reports = new ProcessReports() } = options.api
-    const metrics = resources.use(createMetrics({ clock, database, utilization, reports }))
-    const app = await createApp({
-      ...world,
-      ...storesOn(database),
-      executions: new PostgresExecutions(database),
-      slotLedger: new PostgresSlotLedger(database),
-      rollups: new PostgresRollups(database),
-      historyProcesses: new PostgresHistoryProcesses(database),
-      jobVersions: new PostgresJobVersions(database),
-      activity: new PostgresActivity(database),
-      plannedJobs: new PostgresPlannedJobs(database),
-      requests: new PostgresRequests(database, directDispatch),
-      partitions: new PostgresPartitions(database),
-      queue: new PostgresQueue(database),
-      attempts: new PostgresAttempts(database),
-      logs: new PostgresLogs(database),
-      routes: new PostgresRoutes(database),
-      secrets: new PostgresSecrets(database),
-      sessions: new PostgresSessions(database),
-      events: openEvents(resources.use(new Database(world, { ...eventsOptions, address }))),
-      leases: workers,
-      workers,
-      wakeup,
-      operatorKey: options.api.operatorKey,
-      publicUrl: config.publicUrl,
-      dashboard: options.api.dashboard ?? withoutDashboard('it was not asked for.'),
-      isStopping,
-      health: {
-        version,
-        roles,
-        checkReady: () => checkReady(world, { database, clock, roles, isStopping }),
-        metrics: { contentType: metrics.contentType, read: () => metrics.read() },
-      },
-    })
-    resources.defer(() => closeApp(world, app, Math.max(0, drainedByMs - clock.monotonicMs())))
-    url = await listen(app, config)
+    const eventStore = openPostgresStore(resources.use(new Database(world, { ...eventsOptions, address })))
+    const askDatabase = () => syncClock(database, clock)
+    const closeMs = () => Math.max(0, drainedByMs - clock.monotonicMs())
+    const deps = { config, roles, world, store, eventStore, wakeup, running, askDatabase, closeMs, resources }
+    url = await startApi(deps, options.api)
   }
 
   const started = resources.move()
   return {
     url,
-    utilization,
+    utilization: running.utilization,
     async makeCode() {
       if (url === null) return null
       const code = formatSecret(world.random.bytes(sessionBytes))
       const keyHash = hashKey(options.api.operatorKey)
-      await new PostgresSessions(database).addCode({ hash: hashKey(code), keyHash, forMs: codeMs })
+      await store.sessions.addCode({ hash: hashKey(code), keyHash, forMs: codeMs })
       return code
     },
     async reclaim(workerId) {
-      const maintenance = new PostgresMaintenance(database)
+      const { maintenance } = store
       const beat = (await maintenance.watch()).find((one) => one.workerId === workerId)
       const settled = beat === undefined ? 'alive' : await maintenance.reclaim(beat)
       if (settled === 'alive') return
@@ -226,27 +118,13 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
       wakeup.send('waiting')
     },
     async stop(drainMs = config.drainMs) {
-      if (stopping) return
-      stopping = true
+      if (running.isStopping()) return
       drainedByMs = clock.monotonicMs() + drainMs
-      // Others fire from now on what we held, however long our worker takes.
-      const left = withinShutdown(world, leavePartitions())
-      await worker?.drain(drainMs).catch(() => {})
-      options.onDrained?.()
-      await left
-      // Steps and connections end within moments, unless the database hangs; then we go without them.
-      const leftMs = Math.max(0, drainedByMs - clock.monotonicMs())
-      await withDeadline(world.timers, leftMs + 2 * shutdownMsMax, started.disposeAsync())
+      await running.stop(drainMs, () => {
+        options.onDrained?.()
+        return started.disposeAsync()
+      })
     },
-  }
-}
-
-function openEvents(database: Database) {
-  return {
-    feed: new PostgresFeed(database),
-    executions: new PostgresExecutions(database),
-    graphRuns: new PostgresGraphRuns(database),
-    logs: new PostgresLogs(database),
   }
 }
 
@@ -254,72 +132,4 @@ function openEvents(database: Database) {
 function ownUrlOf({ roles, host, port }: Config): string | null {
   if (!roles.includes('api') || port === 0) return null
   return `http://${host.includes(':') ? `[${host}]` : host}:${port}`
-}
-
-async function listen(app: FastifyInstance, { host, port }: Config): Promise<string> {
-  try {
-    return await app.listen({ host, port })
-  } catch (cause) {
-    const { code } = cause as NodeJS.ErrnoException
-    if (code === 'EADDRINUSE') {
-      const other = port === 65_535 ? 7420 : port + 1
-      throw new OperatingError(
-        `Port ${port} on ${host} is in use by another program. Choose another one: CARILLON_PORT=${other} npm start`,
-        { cause },
-      )
-    }
-    if (code === 'EACCES') {
-      throw new OperatingError(
-        `Port ${port} needs privileges we do not have. Set CARILLON_PORT above 1023.`,
-        { cause },
-      )
-    }
-    if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-      throw new OperatingError(`CARILLON_HOST: ${host} is not an address of this machine.`, { cause })
-    }
-    throw cause
-  }
-}
-
-// A client that never finishes its request must not hold up the stop.
-async function closeApp(world: World, app: FastifyInstance, drainMs: number): Promise<void> {
-  const closed = app.close()
-  if ((await withDeadline(world.timers, drainMs, closed)) === 'late') app.server.closeAllConnections()
-  await closed
-}
-
-const readyMsMax = 2_000
-
-interface ReadyDeps {
-  database: Database
-  clock: DatabaseClock
-  roles: readonly Role[]
-  isStopping: () => boolean
-}
-
-async function checkReady(world: World, deps: ReadyDeps): Promise<Record<string, string>> {
-  const { database, clock, roles, isStopping } = deps
-  if (isStopping()) return { server: 'stopping' }
-  const answered = syncClock(database, clock).then(
-    () => 'ok',
-    (error: Error) => error.message,
-  )
-  const state = await withDeadline(world.timers, readyMsMax, answered)
-  const checks = { database: state === 'late' ? `no answer within ${readyMsMax} ms` : state }
-  if (!roles.includes('scheduler')) return checks
-  const uncertaintyMs = clock.uncertaintyMs()
-  const isKnown = uncertaintyMs <= uncertaintyMsMax
-  return { ...checks, clock: isKnown ? 'ok' : `may be off by ${describeMs(uncertaintyMs)}` }
-}
-
-function describeMs(ms: number): string {
-  return Number.isFinite(ms) ? `${Math.ceil(ms)} ms` : 'any time: not measured of late'
-}
-
-async function withinShutdown(world: World, goodbye: Promise<unknown>): Promise<void> {
-  await withDeadline(
-    world.timers,
-    shutdownMsMax,
-    goodbye.catch(() => {}),
-  )
 }

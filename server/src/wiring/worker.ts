@@ -1,24 +1,14 @@
 // The worker role: its loops and how it stops.
 import { artifactRoute, shellRoute } from '../domain/queue/route.ts'
-import { workerBeatMs } from '../domain/queue/worker.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { LocalExecutor } from '../ports/executor.ts'
-import { PostgresSecrets } from '../postgres/access/secrets.ts'
-import { PostgresGraphRuns } from '../postgres/graphs/graph-runs.ts'
-import { PostgresLogs } from '../postgres/history/logs.ts'
-import { PostgresAttempts } from '../postgres/queue/attempts.ts'
-import { PostgresQueue } from '../postgres/queue/queue.ts'
-import { PostgresRoutes } from '../postgres/queue/routes.ts'
-import { PostgresWorkers } from '../postgres/queue/workers.ts'
+import type { Routes } from '../ports/routes.ts'
 import { version } from '../process/version.ts'
-import { sendUpdatesEveryMs } from '../worker/attempt-updates.ts'
-import { refreshKeysEveryMs } from '../worker/call-signer.ts'
-import { claimEveryMs } from '../worker/claim.ts'
 import { createRouteFinder } from '../worker/find-routes.ts'
 import type { LocalExecutors } from '../worker/run-local.ts'
-import { pollCancellationsEveryMs, Worker, type WorkerOptions } from '../worker/worker.ts'
-import { leaseLoop, type RoleDeps } from './scheduler.ts'
+import { Worker, type WorkerOptions } from '../worker/worker.ts'
+import type { RoleDeps } from './roles.ts'
 
 const httpCapacity = 2_000
 /**
@@ -26,13 +16,11 @@ const httpCapacity = 2_000
  * within 200 ms. [m] no-ops: 16,000 a second with 500, 32,000 with 2,000, no more with 4,000.
  */
 const handlersAheadMax = 2_000
-const expireBatchesIdleMs = 1_000
-const finishIdleMs = 1_000
 const drainLookMs = 10
 
 /** What a worker runs. Anything but HTTP may kill the process it runs in, so it has one of its own. */
 export type WorkerAssignment =
-  | { kind: 'http' }
+  | { kind: 'http'; capacity: number }
   | { kind: 'commands'; capacity: number; executors: Pick<LocalExecutors, 'shell' | 'artifact'> }
   | {
       kind: 'handlers'
@@ -45,8 +33,8 @@ export type WorkerAssignment =
     }
 
 export interface RunningWorker {
-  /** Takes nothing more; returns once all is done, or when the time is over. */
-  drain(withinMs: number): Promise<void>
+  /** Takes nothing more; returns once all is done, or when the time is over, and says which. */
+  drain(withinMs: number): Promise<'idle' | 'cut short'>
   /** Hands back what is left, and the lease. */
   release(): Promise<void>
   utilization(): number
@@ -54,22 +42,28 @@ export interface RunningWorker {
   directDispatch: DirectDispatch | null
 }
 
+export interface WorkerRoleDeps extends RoleDeps {
+  /** The scheduler of this process has more to fire than it can for a while. */
+  isBackpressured: () => boolean
+}
+
 export async function startWorker(
-  { config, world, database, leaseDatabase, wakeup, startLoop, publicUrl, isBackpressured }: RoleDeps,
-  held: WorkerAssignment = { kind: 'http' },
+  { config, world, store, leaseStore, wakeup, startLoop, publicUrl, isBackpressured }: WorkerRoleDeps,
+  held: WorkerAssignment = { kind: 'http', capacity: httpCapacity },
 ): Promise<RunningWorker> {
+  const { queue, graphRuns, attempts, logs, secrets, routes } = store
   const worker = new Worker(
     {
       ...world,
       version,
       publicUrl,
       isBackpressured,
-      queue: new PostgresQueue(database),
-      graphRuns: new PostgresGraphRuns(database),
-      attempts: new PostgresAttempts(database),
-      logs: new PostgresLogs(database),
-      secrets: new PostgresSecrets(database),
-      leases: new PostgresWorkers(leaseDatabase),
+      queue,
+      graphRuns,
+      attempts,
+      logs,
+      secrets,
+      leases: leaseStore.leases,
       executors: executorsOf(held),
       onEnded: () => finish.wake(),
       onClaimed: () => expireBatches.wake(),
@@ -81,30 +75,25 @@ export async function startWorker(
         if (handedBack) wakeup.send('queue')
       },
     },
-    { ...placeOf(held, new PostgresRoutes(database)), outageMs: config.outageMs },
+    { ...placeOf(held, routes), outageMs: config.outageMs },
   )
-  // Whoever sees us ready finds the worker registered.
+  // A server that says it is ready has registered its worker.
   await retryUntilAvailable(world, () => worker.lease.beat())
-  startLoop('hold worker lease', workerBeatMs, () => worker.lease.beat(), leaseLoop)
-  const finish = startLoop('finish executions', finishIdleMs, () => worker.finish())
-  const expireBatches = startLoop('expire batches', expireBatchesIdleMs, () => worker.expireBatches())
-  const claim = startLoop('claim executions', claimEveryMs, () => worker.claim())
-  const cancels = startLoop('poll cancellations', pollCancellationsEveryMs, () => worker.pollCancellations())
+  startLoop('hold worker lease', () => worker.lease.beat())
+  const finish = startLoop('finish executions', () => worker.finish())
+  const expireBatches = startLoop('expire batches', () => worker.expireBatches())
+  const claim = startLoop('claim executions', () => worker.claim())
+  startLoop('poll cancellations', () => worker.pollCancellations())
   if (held.kind === 'http') {
-    const keys = startLoop('refresh signing keys', refreshKeysEveryMs, () => worker.refreshKeys())
-    wakeup.on('keys', () => keys.wake())
-    const sharedLane = startLoop('claim shared lane', claimEveryMs, () => worker.claimSharedLane())
-    wakeup.on('shared', () => {
-      if (worker.isClaiming) sharedLane.wake()
-    })
-  } else startLoop('send attempt updates', sendUpdatesEveryMs, () => worker.sendUpdates())
-  wakeup.on('queue', () => claim.wake())
-  wakeup.on('cancels', () => cancels.wake())
+    startLoop('refresh signing keys', () => worker.refreshKeys())
+    startLoop('claim shared lane', () => worker.claimSharedLane(), { mayWake: () => worker.isClaiming })
+  } else startLoop('send attempt updates', () => worker.sendUpdates())
   return {
     async drain(withinMs) {
       const untilMs = world.clock.monotonicMs() + withinMs
       await worker.drain()
       while (!worker.isIdle && world.clock.monotonicMs() < untilMs) await world.timers.wait(drainLookMs)
+      return worker.isIdle ? 'idle' : 'cut short'
     },
     release: () => worker.release(),
     utilization: () => worker.inFlight.size / worker.inFlight.capacity,
@@ -117,9 +106,9 @@ function executorsOf(held: WorkerAssignment): LocalExecutors {
   return held.kind === 'commands' ? held.executors : { worker: held.executor }
 }
 
-function placeOf(held: WorkerAssignment, routes: PostgresRoutes): Omit<WorkerOptions, 'outageMs'> {
-  if (held.kind === 'http') return { labels: [], capacity: httpCapacity }
+function placeOf(held: WorkerAssignment, routes: Routes): Omit<WorkerOptions, 'outageMs'> {
   const { capacity } = held
+  if (held.kind === 'http') return { labels: [], capacity }
   if (held.kind === 'handlers') {
     const { tenantId, handlers, labels } = held
     return {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { Http, HttpOutcome } from '../ports/http.ts'
 import type { NewJob } from '../ports/jobs.ts'
@@ -19,7 +19,7 @@ interface Given extends Partial<WorkerOptions> {
 /** Workers on a store whose answers can get lost; a test says when a worker polls cancellations. */
 async function setup(t: TestContext) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const real = ports.queue

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { routeOf } from '../domain/queue/route.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { Claimed, ClaimOrder } from '../ports/queue.ts'
@@ -17,7 +17,7 @@ const execution = { type: 'worker', handler: 'h', labels: [], timeout_seconds: 3
 /** A worker that runs this many handlers at once, and batches of 100 executions. */
 async function setup({ runningMax, batches }: { runningMax: number; batches: number }) {
   const world = createVirtualWorld()
-  const { store: _, ...ports } = createMemoryStore(world.clock)
+  const { store: _, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const s = await createScenario({ ...ports, ids: world.ids, now })
   const orders: ClaimOrder[] = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, SeededRandom } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { serverRoute, suspectHost } from '../domain/queue/route.ts'
 import type { HttpOutcome } from '../ports/http.ts'
 import type { NewJob } from '../ports/jobs.ts'
@@ -18,7 +18,7 @@ const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: n
 /** A claimer whose calls end when a test says so; until then its executions stay in flight. */
 async function setup({ capacity = 800, mayStart = true, isIsolated = false, routes = [serverRoute] } = {}) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const real = ports.queue

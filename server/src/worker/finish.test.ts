@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import type { NewJob } from '../ports/jobs.ts'
 import type { Queue } from '../ports/queue.ts'
 import { attemptFinished, attemptRefused, historyWriteFailed } from '../telemetry/events.ts'
@@ -14,7 +14,7 @@ const methods: readonly Method[] = ['finishBatches', 'finishLive']
 /** A worker with its lease, on a store whose answers can get lost. */
 async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } = {}) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const real = ports.queue

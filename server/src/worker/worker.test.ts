@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld, type ScriptedAnswer } from '../../test/virtual-world.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { batchIdOf } from '../domain/queue/execution.ts'
 import { defaultTenantId } from '../domain/tenants/tenant.ts'
 import type { NewJob } from '../ports/jobs.ts'
@@ -14,7 +14,7 @@ const outageMs = 60_000
 /** Workers on one store. `run` calls the steps of their loops. */
 async function setup({ capacity = 800 } = {}) {
   const world = createVirtualWorld()
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
   const { queue } = ports

@@ -2,14 +2,14 @@
 import { RollupFold } from '../../src/history/fold-rollups.ts'
 import { StatsFold } from '../../src/history/fold-stats.ts'
 import { ROLLUP_SOURCES } from '../../src/ports/rollups.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
 import type { StoreBundle } from './stores.ts'
 
 export function openMemory(): StoreBundle {
   // Not on a whole second: as little as a real clock is.
   const world = createVirtualWorld({ startAt: Date.UTC(2026, 0, 1) + 123 })
-  const { store, ...ports } = createMemoryStore(world.clock)
+  const { store, ...ports } = openMemoryStore(world.clock)
   return {
     ...ports,
     ids: world.ids,

@@ -12,64 +12,23 @@ import type { Worker } from '../../src/domain/queue/worker.ts'
 import type { SkippedSlots } from '../../src/domain/scheduling/misfire.ts'
 import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
-import type { Attempts } from '../../src/ports/attempts.ts'
-import type { Control } from '../../src/ports/control.ts'
-import type { DeadLetters } from '../../src/ports/dead-letters.ts'
-import type { ExecutionQuery, Executions, ExecutionView } from '../../src/ports/executions.ts'
-import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
-import type { HistoryProcesses } from '../../src/ports/history-processes.ts'
+import type { ExecutionQuery, ExecutionView } from '../../src/ports/executions.ts'
 import type { Ids } from '../../src/ports/ids.ts'
-import type { Jobs, NewJob } from '../../src/ports/jobs.ts'
-import type { Leases } from '../../src/ports/leases.ts'
-import type { Logs } from '../../src/ports/logs.ts'
-import type { Maintenance, Released, ReleaseOrder } from '../../src/ports/maintenance.ts'
-import type { Operations } from '../../src/ports/operations.ts'
-import type { Partitions } from '../../src/ports/partitions.ts'
-import type {
-  Claimed,
-  ClaimedBatch,
-  ClaimedLive,
-  Ending,
-  FinishAnswer,
-  Queue,
-} from '../../src/ports/queue.ts'
-import type { Requests } from '../../src/ports/requests.ts'
-import type { Rollups } from '../../src/ports/rollups.ts'
-import type { Routes } from '../../src/ports/routes.ts'
-import type { Secrets } from '../../src/ports/secrets.ts'
-import type { SlotLedger } from '../../src/ports/slot-ledger.ts'
-import type { FireAnswer, Slots, SlotToFire } from '../../src/ports/slots.ts'
-import type { Workers } from '../../src/ports/workers.ts'
+import type { NewJob } from '../../src/ports/jobs.ts'
+import type { Released, ReleaseOrder } from '../../src/ports/maintenance.ts'
+import type { Claimed, ClaimedBatch, ClaimedLive, Ending, FinishAnswer } from '../../src/ports/queue.ts'
+import type { FireAnswer, SlotToFire } from '../../src/ports/slots.ts'
+import type { StorePorts } from '../../src/ports/store.ts'
 
-export interface StorePorts {
-  jobs: Jobs
-  slots: Slots
-  queue: Queue
-  attempts: Attempts
-  logs: Logs
-  routes: Routes
-  secrets: Secrets
-  maintenance: Maintenance
-  leases: Leases
-  workers: Workers
-  partitions: Partitions
-  executions: Executions
-  slotLedger: SlotLedger
-  rollups: Rollups
-  historyProcesses: HistoryProcesses
-  deadLetters: DeadLetters
-  control: Control
-  operations: Operations
-  requests: Requests
-  graphRuns: GraphRuns
-  runSteps: RunSteps
+/** A store, the ids of its caller and its clock. */
+export interface ScenarioStore extends StorePorts {
   ids: Ids
   now(): Promise<EpochMs>
 }
 
-export type Scenario = Awaited<ReturnType<typeof createScenario<StorePorts>>>
+export type Scenario = Awaited<ReturnType<typeof createScenario<ScenarioStore>>>
 
-export async function createScenario<Bundle extends StorePorts>(bundle: Bundle) {
+export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundle) {
   const { ids, jobs, slots, queue, executions, slotLedger, leases } = bundle
   const now = await bundle.now()
   const base = now - (now % 1_000) - 600_000

@@ -7,62 +7,16 @@ import { StatsFold } from '../../src/history/fold-stats.ts'
 import { UuidV7 } from '../../src/lib/id.ts'
 import { realRandom } from '../../src/lib/random.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
-import type { Activity } from '../../src/ports/activity.ts'
-import type { ApiKeys } from '../../src/ports/api-keys.ts'
-import type { Artifacts } from '../../src/ports/artifacts.ts'
-import type { Calendars } from '../../src/ports/calendars.ts'
-import type { Feed } from '../../src/ports/feed.ts'
-import type { JobVersions } from '../../src/ports/job-versions.ts'
-import type { PlannedJobs } from '../../src/ports/planned-jobs.ts'
 import { ROLLUP_SOURCES } from '../../src/ports/rollups.ts'
-import type { Sessions } from '../../src/ports/sessions.ts'
-import type { Tenants } from '../../src/ports/tenants.ts'
-import { PostgresApiKeys } from '../../src/postgres/access/api-keys.ts'
-import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
-import { PostgresSessions } from '../../src/postgres/access/sessions.ts'
-import { PostgresTenants } from '../../src/postgres/access/tenants.ts'
 import type { Database } from '../../src/postgres/connection/database.ts'
-import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { PostgresActivity } from '../../src/postgres/history/activity.ts'
-import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
-import { PostgresExecutions } from '../../src/postgres/history/executions.ts'
-import { PostgresFeed } from '../../src/postgres/history/feed.ts'
-import { PostgresHistoryProcesses } from '../../src/postgres/history/history-processes.ts'
-import { PostgresLogs } from '../../src/postgres/history/logs.ts'
-import { PostgresRollups } from '../../src/postgres/history/rollups.ts'
-import { PostgresSlotLedger } from '../../src/postgres/history/slot-ledger.ts'
-import { PostgresArtifacts } from '../../src/postgres/jobs/artifacts.ts'
-import { PostgresCalendars } from '../../src/postgres/jobs/calendars.ts'
-import { PostgresJobVersions } from '../../src/postgres/jobs/job-versions.ts'
-import { PostgresJobs } from '../../src/postgres/jobs/jobs.ts'
-import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
-import { PostgresRequests } from '../../src/postgres/jobs/requests.ts'
-import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
-import { PostgresControl } from '../../src/postgres/queue/control.ts'
-import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
-import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
-import { PostgresRoutes } from '../../src/postgres/queue/routes.ts'
-import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
-import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { PostgresPlannedJobs } from '../../src/postgres/scheduling/planned-jobs.ts'
-import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
+import { openPostgresStore } from '../../src/postgres/open-store.ts'
 import { POSTGRES_VERSIONS, type PostgresVersion } from '../database.ts'
 import { openKeptPool, useKeptDatabase } from '../kept-database.ts'
 import { openMemory } from './open-memory.ts'
-import { createScenario, type StorePorts } from './scenario.ts'
+import { createScenario, type ScenarioStore } from './scenario.ts'
 
 /** What the suites need besides the ports. */
-export interface StoreBundle extends StorePorts {
-  tenants: Tenants
-  apiKeys: ApiKeys
-  calendars: Calendars
-  artifacts: Artifacts
-  activity: Activity
-  plannedJobs: PlannedJobs
-  sessions: Sessions
-  feed: Feed
-  jobVersions: JobVersions
+export interface StoreBundle extends ScenarioStore {
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
   /** A tenant beside the default one, on a tier of its own. */
@@ -81,7 +35,7 @@ export interface StoreBundle extends StorePorts {
   ageSkips(): Promise<void>
   /** Makes the answers that are kept look this much older. */
   ageRequests(ms: number): Promise<void>
-  /** Makes the next steps of operations due this much sooner. */
+  /** Makes the next steps of operations due this much sooner, and their ends look this much older. */
   ageOperations(ms: number): Promise<void>
   /** Makes the deadlines of executions come this much sooner, and claims of batches look this much older. */
   ageDeadlines(ms: number): Promise<void>
@@ -119,41 +73,12 @@ export function bundlePostgres({
   database: Database
   client: pg.Client
 }): StoreBundle & { client: pg.Client } {
-  const workers = new PostgresWorkers(database)
-  const rollups = new PostgresRollups(database)
   const ids = new UuidV7(() => epochMs(Date.now()), realRandom)
+  const store = openPostgresStore(database)
+  const { rollups } = store
   return {
     client,
-    jobs: new PostgresJobs(database),
-    slots: new PostgresSlots(database),
-    queue: new PostgresQueue(database),
-    attempts: new PostgresAttempts(database),
-    logs: new PostgresLogs(database),
-    routes: new PostgresRoutes(database),
-    secrets: new PostgresSecrets(database),
-    maintenance: new PostgresMaintenance(database),
-    leases: workers,
-    workers,
-    partitions: new PostgresPartitions(database),
-    executions: new PostgresExecutions(database),
-    slotLedger: new PostgresSlotLedger(database),
-    rollups,
-    historyProcesses: new PostgresHistoryProcesses(database),
-    deadLetters: new PostgresDeadLetters(database),
-    control: new PostgresControl(database),
-    operations: new PostgresOperations(database),
-    requests: new PostgresRequests(database),
-    graphRuns: new PostgresGraphRuns(database),
-    runSteps: new PostgresRunSteps(database),
-    tenants: new PostgresTenants(database),
-    apiKeys: new PostgresApiKeys(database),
-    calendars: new PostgresCalendars(database),
-    artifacts: new PostgresArtifacts(database),
-    activity: new PostgresActivity(database),
-    plannedJobs: new PostgresPlannedJobs(database),
-    sessions: new PostgresSessions(database),
-    feed: new PostgresFeed(database),
-    jobVersions: new PostgresJobVersions(database),
+    ...store,
     ids,
     async now() {
       const { rows } = await client.query('SELECT to_ms(clock_ms()) AS now')
@@ -206,7 +131,8 @@ export function bundlePostgres({
       )
     },
     async ageOperations(ms) {
-      await client.query(`UPDATE operations SET next_at = next_at - $1 * interval '1 millisecond'`, [ms])
+      const older = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`
+      await client.query(`UPDATE operations SET ${older('next_at')}, ${older('finished_at')}`, [ms])
     },
     async ageDeadlines(ms) {
       const sooner = (column: string) => `${column} = ${column} - $1 * interval '1 millisecond'`

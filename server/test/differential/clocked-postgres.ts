@@ -5,29 +5,11 @@ import pg from 'pg'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { RunSteps } from '../../src/ports/graph-runs.ts'
-import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
-import { PostgresSessions } from '../../src/postgres/access/sessions.ts'
 import type { Database } from '../../src/postgres/connection/database.ts'
 import { migrate } from '../../src/postgres/connection/migrate.ts'
 import { rowTypes } from '../../src/postgres/connection/rows.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { PostgresActivity } from '../../src/postgres/history/activity.ts'
-import { PostgresExecutions } from '../../src/postgres/history/executions.ts'
-import { PostgresFeed } from '../../src/postgres/history/feed.ts'
-import { PostgresHistoryProcesses } from '../../src/postgres/history/history-processes.ts'
-import { PostgresLogs } from '../../src/postgres/history/logs.ts'
-import { PostgresRollups } from '../../src/postgres/history/rollups.ts'
-import { PostgresSlotLedger } from '../../src/postgres/history/slot-ledger.ts'
-import { PostgresJobVersions } from '../../src/postgres/jobs/job-versions.ts'
-import { PostgresRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
-import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
-import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
-import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
-import { PostgresRoutes } from '../../src/postgres/queue/routes.ts'
-import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
-import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { PostgresPlannedJobs } from '../../src/postgres/scheduling/planned-jobs.ts'
-import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
+import { openPostgresStore } from '../../src/postgres/open-store.ts'
 import { cleanUp } from '../cleanup.ts'
 import { createDatabase, openDatabase, type PostgresVersion } from '../database.ts'
 import type { Ports } from './history.ts'
@@ -73,35 +55,9 @@ export async function openClockedPostgres(
     await client.query(`INSERT INTO tenants (tenant_id, name, tier) VALUES ($1::uuid, $1, 'unlimited')`, [
       tenantId,
     ])
-  return { ports: openPorts(openDatabase(t, address)), client, setClock }
-}
-
-function openPorts(database: Database): Ports {
-  const workers = new PostgresWorkers(database)
-  return {
-    ...storesOn(database),
-    requests: new PostgresRequests(database),
-    slots: new PostgresSlots(database),
-    queue: new PostgresQueue(database),
-    attempts: new PostgresAttempts(database),
-    logs: new PostgresLogs(database),
-    routes: new PostgresRoutes(database),
-    secrets: new PostgresSecrets(database),
-    sessions: new PostgresSessions(database),
-    maintenance: new PostgresMaintenance(database),
-    runSteps: openRunSteps(database),
-    leases: workers,
-    workers,
-    partitions: new PostgresPartitions(database),
-    executions: new PostgresExecutions(database),
-    slotLedger: new PostgresSlotLedger(database),
-    rollups: new PostgresRollups(database),
-    historyProcesses: new PostgresHistoryProcesses(database),
-    feed: new PostgresFeed(database),
-    jobVersions: new PostgresJobVersions(database),
-    activity: new PostgresActivity(database),
-    plannedJobs: new PostgresPlannedJobs(database),
-  }
+  const database = openDatabase(t, address)
+  const ports = { ...openPostgresStore(database), runSteps: openRunSteps(database) }
+  return { ports, client, setClock }
 }
 
 /** Where its round through open runs is, each process knows for itself; here all servers of a history would share it. */

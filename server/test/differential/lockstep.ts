@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import type { PostgresVersion } from '../database.ts'
 import { openClockedPostgres } from './clocked-postgres.ts'
 import type { Operation } from './history.ts'
@@ -25,7 +25,7 @@ export async function runInLockstep(
 ): Promise<void> {
   let now: EpochMs = history[0]!.at
   const postgres = await openClockedPostgres(t, { version, startAt: now, tenantIds })
-  const { store, ...ports } = createMemoryStore({ databaseNow: () => now })
+  const { store, ...ports } = openMemoryStore({ databaseNow: () => now })
   const compareTables = async (after: string) => {
     const expected = readMemory(store)
     for (const [name, lines] of await readPostgres(postgres.client))

@@ -4,7 +4,7 @@ import test from 'node:test'
 import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { Operations } from '../../src/ports/operations.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { createVirtualWorld } from '../virtual-world.ts'
 import { openClockedPostgres } from './clocked-postgres.ts'
 
@@ -12,7 +12,7 @@ const now = epochMs(Date.UTC(2026, 2, 29))
 
 test('of two operations that are due at one moment both stores take the older one first', async (t) => {
   const postgres = await openClockedPostgres(t, { version: 18, startAt: now, tenantIds: [] })
-  const memory = createMemoryStore({ databaseNow: () => now })
+  const memory = openMemoryStore({ databaseNow: () => now })
   const { ids } = createVirtualWorld({ startAt: now })
   const [older, newer] = [ids.next(), ids.next()]
   for (const operations of [memory.operations, postgres.ports.operations as Operations]) {

@@ -5,42 +5,20 @@ import { realRandom } from '../../src/lib/random.ts'
 import type { Sql } from '../../src/lib/sql.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
+import type { StorePorts } from '../../src/ports/store.ts'
 import { Database, type Queries, type Rows } from '../../src/postgres/connection/database.ts'
-import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { PostgresLogs } from '../../src/postgres/history/logs.ts'
-import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
-import { PostgresRequests, storesOn } from '../../src/postgres/jobs/requests.ts'
-import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
-import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
-import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
-import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
-import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
-import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
+import { openPostgresStore } from '../../src/postgres/open-store.ts'
 import { cleanUp } from '../cleanup.ts'
 import type { TestAddress } from '../database.ts'
 
-export type Unheard = ReturnType<typeof openUnheard>
+export type Unheard = StorePorts
 
 /** `names`: gets those of the statements that were committed. */
-export function openUnheard(t: TestContext, address: TestAddress, names: Set<string>) {
+export function openUnheard(t: TestContext, address: TestAddress, names: Set<string>): StorePorts {
   const deps = { timers: realTimers, random: realRandom }
   const database = new UnheardDatabase(names, deps, { name: 'unheard', address, connectionsMax: 4 })
   cleanUp(t, () => database[Symbol.asyncDispose]())
-  return {
-    ...storesOn(database),
-    operations: new PostgresOperations(database),
-    slots: new PostgresSlots(database),
-    queue: new PostgresQueue(database),
-    attempts: new PostgresAttempts(database),
-    logs: new PostgresLogs(database),
-    maintenance: new PostgresMaintenance(database),
-    leases: new PostgresWorkers(database),
-    partitions: new PostgresPartitions(database),
-    requests: new PostgresRequests(database),
-    graphRuns: new PostgresGraphRuns(database),
-    runSteps: new PostgresRunSteps(database),
-  }
+  return openPostgresStore(database)
 }
 
 const writes = /\b(insert into|delete from|update (?!of\b|skip\b))/i

@@ -6,7 +6,7 @@ import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { GraphRuns, RunSteps } from '../../src/ports/graph-runs.ts'
 import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
 import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { createScenario, type Scenario } from '../conformance/scenario.ts'
 import { connect, createDatabase, type PostgresVersion } from '../database.ts'
 import { openSession } from '../races/sessions.ts'
@@ -46,7 +46,7 @@ export const nothingLeft: Left = { live: 0, notes: 0, roots: 0 }
 
 export async function openOnMemory(): Promise<GraphStore> {
   const world = createVirtualWorld({ startAt: Date.UTC(2026, 0, 1) + 123 })
-  const tables = createMemoryStore(world.clock)
+  const tables = openMemoryStore(world.clock)
   const { store, runSteps, graphRuns } = tables
   return {
     s: await createScenario({ ...tables, ids: world.ids, now: async () => world.clock.databaseNow() }),

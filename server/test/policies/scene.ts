@@ -11,7 +11,7 @@ import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { ExecutionSummary } from '../../src/ports/executions.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import type { SkipRange } from '../../src/ports/slot-ledger.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { createScenario } from '../conformance/scenario.ts'
 import { Gate } from '../simulation/gate.ts'
 import { type Caller, wrapPorts } from '../simulation/ports.ts'
@@ -31,7 +31,7 @@ export async function openScene() {
   let isAway = false
   const world = createVirtualWorld({ startAt })
   const { clock } = world
-  const tables = createMemoryStore(clock)
+  const tables = openMemoryStore(clock)
   const scenario = await createScenario({ ...tables, ids: world.ids, now: async () => clock.databaseNow() })
   const call: Caller = async (_, method, args) => {
     if (isAway) throw new Unavailable('the store')
@@ -107,7 +107,7 @@ export async function openScene() {
 }
 
 async function executionsOf(
-  { executions }: ReturnType<typeof createMemoryStore>,
+  { executions }: ReturnType<typeof openMemoryStore>,
   { jobId }: NewJob,
 ): Promise<ExecutionSummary[]> {
   const none = { status: null, kind: null, errorType: null, deadLetter: null, tag: null, q: null }
@@ -117,7 +117,7 @@ async function executionsOf(
 }
 
 async function skipsOf(
-  { slotLedger }: ReturnType<typeof createMemoryStore>,
+  { slotLedger }: ReturnType<typeof openMemoryStore>,
   { jobId }: NewJob,
 ): Promise<SkipRange[]> {
   const all = { from: epochMs(0), to: epochMs(Date.UTC(2100, 0)), limit: 1_000, order: 'asc' } as const

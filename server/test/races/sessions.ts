@@ -13,30 +13,10 @@ import type { Sql } from '../../src/lib/sql.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Released } from '../../src/ports/maintenance.ts'
-import { PostgresSecrets } from '../../src/postgres/access/secrets.ts'
 import type { Queries, Rows } from '../../src/postgres/connection/database.ts'
-import { PostgresGraphRuns } from '../../src/postgres/graphs/graph-runs.ts'
-import { PostgresRunSteps } from '../../src/postgres/graphs/run-steps.ts'
-import { PostgresDeadLetters } from '../../src/postgres/history/dead-letters.ts'
-import { PostgresExecutions } from '../../src/postgres/history/executions.ts'
-import { PostgresHistoryProcesses } from '../../src/postgres/history/history-processes.ts'
-import { PostgresLogs } from '../../src/postgres/history/logs.ts'
-import { PostgresRollups } from '../../src/postgres/history/rollups.ts'
-import { PostgresSlotLedger } from '../../src/postgres/history/slot-ledger.ts'
-import { PostgresCalendars } from '../../src/postgres/jobs/calendars.ts'
-import { PostgresJobs } from '../../src/postgres/jobs/jobs.ts'
-import { PostgresOperations } from '../../src/postgres/jobs/operations.ts'
-import { PostgresRequests } from '../../src/postgres/jobs/requests.ts'
-import { PostgresAttempts } from '../../src/postgres/queue/attempts.ts'
-import { PostgresControl } from '../../src/postgres/queue/control.ts'
-import { PostgresMaintenance } from '../../src/postgres/queue/maintenance.ts'
+import { openPostgresStore } from '../../src/postgres/open-store.ts'
 import { finishBatches, finishSucceeded } from '../../src/postgres/queue/queue.sql.ts'
-import { PostgresQueue } from '../../src/postgres/queue/queue.ts'
-import { PostgresRoutes } from '../../src/postgres/queue/routes.ts'
-import { PostgresWorkers } from '../../src/postgres/queue/workers.ts'
-import { PostgresPartitions } from '../../src/postgres/scheduling/partitions.ts'
 import { fireFast, fireSlots } from '../../src/postgres/scheduling/slots.sql.ts'
-import { PostgresSlots } from '../../src/postgres/scheduling/slots.ts'
 import { cleanUp } from '../cleanup.ts'
 import { createScenario } from '../conformance/scenario.ts'
 import type { PostgresVersion, TestAddress } from '../database.ts'
@@ -121,31 +101,9 @@ function openHeld(address: TestAddress, name = 'race'): HeldDatabase {
 }
 
 function sessionOn(database: HeldDatabase) {
-  const workers = new PostgresWorkers(database)
   return {
     database,
-    jobs: new PostgresJobs(database),
-    slots: new PostgresSlots(database),
-    queue: new PostgresQueue(database),
-    attempts: new PostgresAttempts(database),
-    logs: new PostgresLogs(database),
-    routes: new PostgresRoutes(database),
-    secrets: new PostgresSecrets(database),
-    maintenance: new PostgresMaintenance(database),
-    leases: workers,
-    workers,
-    partitions: new PostgresPartitions(database),
-    executions: new PostgresExecutions(database),
-    slotLedger: new PostgresSlotLedger(database),
-    rollups: new PostgresRollups(database),
-    historyProcesses: new PostgresHistoryProcesses(database),
-    deadLetters: new PostgresDeadLetters(database),
-    control: new PostgresControl(database),
-    calendars: new PostgresCalendars(database),
-    operations: new PostgresOperations(database),
-    requests: new PostgresRequests(database),
-    graphRuns: new PostgresGraphRuns(database),
-    runSteps: new PostgresRunSteps(database),
+    ...openPostgresStore(database),
     ids: new UuidV7(() => epochMs(Date.now()), realRandom),
     /** Holds the next transaction that comes to this statement, before it or with its work done and uncommitted. */
     holdBefore: (statement: Sql) => database.hold(statement, 'before'),

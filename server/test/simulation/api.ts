@@ -11,14 +11,14 @@ import type { HeldAttempt } from '../../src/ports/attempts.ts'
 import type { Clock } from '../../src/ports/clock.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
+import type { StorePorts } from '../../src/ports/store.ts'
 import type { Wakeup } from '../../src/ports/wakeup.ts'
-import type { PostgresPorts } from './ports.ts'
 
 export interface ApiDeps {
   clock: Clock
   random: Random
   wakeup: Wakeup
-  ports: Pick<PostgresPorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
+  ports: Pick<StorePorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
 }
 
 /** Whose attempt it is, as the target heard it. */

@@ -6,8 +6,9 @@ import { UuidV7 } from '../../src/lib/id.ts'
 import type { LoopFailure } from '../../src/lib/loop.ts'
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { Random } from '../../src/ports/random.ts'
+import type { StorePorts } from '../../src/ports/store.ts'
 import type { WakeupTopic } from '../../src/ports/wakeup.ts'
-import { createMemoryStore } from '../../testing/memory-store/create-memory-store.ts'
+import { openMemoryStore } from '../../testing/memory-store/open-memory-store.ts'
 import { createVirtualWorld, SeededRandom, type VirtualWorld } from '../virtual-world.ts'
 import { SimulatedApi } from './api.ts'
 import type { Word } from './async-targets.ts'
@@ -18,12 +19,12 @@ import type { GraphDeed } from './graph-deeds.ts'
 import type { GraphMember } from './graphs.ts'
 import { createLink, type LinkDeps, type Way } from './link.ts'
 import type { Order } from './orders.ts'
-import { type Caller, type PostgresPorts, wrapPorts } from './ports.ts'
+import { type Caller, wrapPorts } from './ports.ts'
 import { type ServerRole, SimulatedServer } from './server.ts'
 import { createClockQueries, type HostClock } from './server-clock.ts'
 import { type Running, Trouble } from './trouble.ts'
 
-export type Tables = ReturnType<typeof createMemoryStore>
+export type Tables = ReturnType<typeof openMemoryStore>
 
 export interface SimulationOptions {
   seed: number
@@ -39,7 +40,7 @@ export interface SimulationOptions {
   /** See `DrawnOptions`. Default 0. */
   driftMax?: number
   /** Puts itself between the servers and the store: a planted bug. */
-  tamper?: (tables: Tables) => PostgresPorts
+  tamper?: (tables: Tables) => StorePorts
   /** Whether to hash all that happens, for comparing two runs. Default false. */
   traced?: boolean
   /** Told of every store call as it is carried out or fails. */
@@ -91,7 +92,7 @@ export class Simulation {
   constructor(options: SimulationOptions) {
     this.options = options
     this.world = createVirtualWorld({ seed: this.seedOf('world'), startAt: options.startAt })
-    this.tables = createMemoryStore(this.world.clock)
+    this.tables = openMemoryStore(this.world.clock)
     this.#linkRandom = new SeededRandom(this.seedOf('link'))
     this.#hash = options.traced ? createHash('sha256') : null
     this.trouble = new Trouble(
@@ -202,7 +203,7 @@ export class Simulation {
     return new SimulatedApi({ clock, ports, random: this.randomOf('api decisions'), wakeup: { send } })
   }
 
-  #wrap(link: Caller): PostgresPorts {
+  #wrap(link: Caller): StorePorts {
     return wrapPorts(this.options.tamper?.(this.tables) ?? this.tables, link)
   }
 

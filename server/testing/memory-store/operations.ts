@@ -4,6 +4,7 @@ import {
   backfillCancelledMessage,
   type NewOperation,
   type Operation,
+  operationDaysKept,
   operationFailuresMax,
   operationsMax,
 } from '../../src/domain/jobs/operation.ts'
@@ -112,6 +113,18 @@ export class MemoryOperations implements Operations {
 
   async nextAt(): Promise<EpochMs | null> {
     return this.#first()?.nextAt ?? null
+  }
+
+  async prune(limit: number): Promise<number> {
+    const { operations } = this.#store
+    const before = this.#store.now() - operationDaysKept * 86_400_000
+    const old = [...operations.values()]
+      .map(({ operation }) => operation)
+      .filter(({ finishedAt }) => finishedAt !== null && finishedAt < before)
+      .toSorted((a, b) => a.finishedAt! - b.finishedAt!)
+      .slice(0, limit)
+    for (const { operationId } of old) operations.delete(operationId)
+    return old.length
   }
 
   #takeDue(): OperationRow | null {

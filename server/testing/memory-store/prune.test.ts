@@ -3,11 +3,11 @@ import test from 'node:test'
 import { createAfter, runOn, stepRuns } from '../../test/conformance/graphs/run-scene.ts'
 import { createScenario } from '../../test/conformance/scenario.ts'
 import { createVirtualWorld } from '../../test/virtual-world.ts'
-import { createMemoryStore } from './create-memory-store.ts'
+import { openMemoryStore } from './open-memory-store.ts'
 
 async function setup() {
   const world = createVirtualWorld()
-  const ports = createMemoryStore(world.clock)
+  const ports = openMemoryStore(world.clock)
   const s = await createScenario({
     ...ports,
     ids: world.ids,

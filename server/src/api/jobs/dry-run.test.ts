@@ -8,9 +8,7 @@ import { UuidV7 } from '../../lib/id.ts'
 import { realRandom } from '../../lib/random.ts'
 import { DatabaseClock } from '../../lib/time/clock.ts'
 import { startClock } from '../../postgres/connection/clock-sync.ts'
-import { PostgresRunSteps } from '../../postgres/graphs/run-steps.ts'
-import { PostgresRollups } from '../../postgres/history/rollups.ts'
-import { PostgresRequests, storesOn } from '../../postgres/jobs/requests.ts'
+import { openPostgresStore } from '../../postgres/open-store.ts'
 import { executionsCancelled } from '../../telemetry/events.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
@@ -22,12 +20,11 @@ async function setup(t: TestContext) {
   const clock = new DatabaseClock()
   await startClock(database, clock)
   const ids = new UuidV7(() => clock.databaseNow(), realRandom)
+  const store = openPostgresStore(database)
   const parts = await setupApp(t, {
     clock,
     ids,
-    ...storesOn(database),
-    rollups: new PostgresRollups(database),
-    requests: new PostgresRequests(database),
+    ...store,
   })
   const { call, woken } = parts
   const created = (await call('POST', '/jobs', request)).json()
@@ -49,7 +46,7 @@ async function setup(t: TestContext) {
     }
     return texts.join('\n')
   }
-  const runSteps = new PostgresRunSteps(database)
+  const { runSteps } = store
   const tools = { newExecutionId: () => ids.nextBatch(), laneOf: () => sharedLane }
   /** What was noted of runs is decided. */
   const step = async () => runSteps.step(await runSteps.findNoted(10, false), tools)

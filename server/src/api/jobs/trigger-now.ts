@@ -1,10 +1,21 @@
 // Triggers a job. Where the trigger is committed by itself, the worker beside us takes it with the commit: one transaction from
 // the request to the call, not two. What may still be undone, or answered for again, is claimed like everything else.
 import { sharedLane } from '../../domain/queue/lane.ts'
-import type { Reservation } from '../../ports/direct-dispatch.ts'
+import type { DirectDispatch, Reservation } from '../../ports/direct-dispatch.ts'
 import type { Jobs, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
 import type { Claimed } from '../../ports/queue.ts'
-import type { WriteStores } from '../../ports/requests.ts'
+import type { Requests, WriteStores } from '../../ports/requests.ts'
+
+/** Hands the worker of this process to each request without a key: its writes are committed as they are made. */
+export function withDirectDispatch(requests: Requests, direct: DirectDispatch | null): Pick<Requests, 'run'> {
+  if (direct === null) return requests
+  return {
+    run: (terms, work) =>
+      terms.once === null && !terms.dryRun
+        ? requests.run(terms, (stores) => work({ ...stores, direct }))
+        : requests.run(terms, work),
+  }
+}
 
 export async function triggerNow(
   { jobs, direct }: Pick<WriteStores, 'jobs' | 'direct'>,

@@ -9,7 +9,6 @@ import type { Queries } from './database.ts'
 const selectClock = sql('selectClock')`
   SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms`
 
-export const clockSyncMs = 5_000
 const syncAgainMs = 500
 const samplesAtStart = 5
 
@@ -17,11 +16,11 @@ export async function startClock(queries: Queries, clock: DatabaseClock): Promis
   for (let i = 0; i < samplesAtStart; i++) await syncClock(queries, clock)
 }
 
-/** Returns when to do it again. */
-export async function syncClock(queries: Queries, clock: DatabaseClock): Promise<number> {
+/** One sample: a step for a Loop, repeated soon while the estimate is not good. */
+export async function syncClock(queries: Queries, clock: DatabaseClock): Promise<'idle' | number> {
   const sentMs = clock.monotonicMs()
   const { rows } = await queries.query<{ ms: number }>(selectClock, [])
   const stepMs = clock.observe({ sentMs, receivedMs: clock.monotonicMs(), databaseMs: rows[0]!.ms })
   if (stepMs > 0) clockStepped.emit({ stepMs })
-  return clock.uncertaintyMs() > uncertaintyMsMax ? syncAgainMs : clockSyncMs
+  return clock.uncertaintyMs() > uncertaintyMsMax ? syncAgainMs : 'idle'
 }

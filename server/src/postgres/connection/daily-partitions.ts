@@ -3,6 +3,7 @@
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
+import type { DailyPartitions } from '../../ports/daily-partitions.ts'
 import * as statements from './daily-partitions.sql.ts'
 import type { Database, Transactions } from './database.ts'
 
@@ -12,31 +13,27 @@ const daysAhead = 14
 /** A cursor is at most a minute behind its slots, and an owed slot hours; the ledger of what was skipped is `skips`. */
 const slotsDaysKept = 3
 
-/** Makes the coming days and drops those that are over. Returns how many were made and dropped. */
-export async function keepPartitions(
-  database: Database,
-  now: EpochMs,
-): Promise<{ made: number; dropped: number }> {
-  let made = 0
-  for (const table of ['slots', 'attempts'] as const) {
-    for (let day = -1; day <= daysAhead; day++) {
-      const { rows } = await database.query<{ made: boolean }>(statements.makeDay, [
-        table,
-        dayText(now + day * dayMs),
-      ])
-      if (rows[0]!.made) made += 1
-    }
+export class PostgresDailyPartitions implements DailyPartitions {
+  readonly #database: Database
+
+  constructor(database: Database) {
+    this.#database = database
   }
-  const { rows } = await database.query<{ at: EpochMs | null }>(statements.oldestBatch, [])
-  const oldestBatchMs = rows[0]?.at ?? now
-  const slotsFrom = Math.min(now, oldestBatchMs) - slotsDaysKept * dayMs
-  const dropped =
-    (await dropDays(database, 'slots', slotsFrom)) +
-    (await dropDays(database, 'attempts', now - (historyDaysMax + 1) * dayMs))
-  return { made, dropped }
+
+  async keep(now: EpochMs): Promise<void> {
+    const database = this.#database
+    for (const table of ['slots', 'attempts'] as const) {
+      for (let day = -1; day <= daysAhead; day++)
+        await database.query(statements.makeDay, [table, dayText(now + day * dayMs)])
+    }
+    const { rows } = await database.query<{ at: EpochMs | null }>(statements.oldestBatch, [])
+    const oldestBatchMs = rows[0]?.at ?? now
+    await dropDays(database, 'slots', Math.min(now, oldestBatchMs) - slotsDaysKept * dayMs)
+    await dropDays(database, 'attempts', now - (historyDaysMax + 1) * dayMs)
+  }
 }
 
-async function dropDays(database: Database, table: DailyTable, fromMs: number): Promise<number> {
+async function dropDays(database: Database, table: DailyTable, fromMs: number): Promise<void> {
   const first = `${table}_${dayText(fromMs).replaceAll('-', '')}`
   const { rows } = await database.query<DayRow>(statements.selectDays, [table])
   const over = rows.filter(({ name }) => name < first)
@@ -47,7 +44,6 @@ async function dropDays(database: Database, table: DailyTable, fromMs: number): 
     if (state === 'detaching') await database.define(`ALTER TABLE ${table} DETACH PARTITION ${name} FINALIZE`)
     await database.define(`DROP TABLE ${name}`)
   }
-  return over.length
 }
 
 interface DayRow {

@@ -1,10 +1,9 @@
-// Wake-ups: at once within this process, and by a NOTIFY to the others. A NOTIFY is a hint in a transaction of its
-// own: the first at once, then at most one every few milliseconds for all topics, as one per row would serialise commits.
-// Any may be lost.
+// Wake-ups between processes by NOTIFY and LISTEN. A NOTIFY is a hint in a transaction of its own; any may be lost.
 import pg from 'pg'
 import { Unavailable } from '../../lib/unavailable.ts'
-import type { Timer, Timers } from '../../ports/timers.ts'
-import { WAKEUP_TOPICS, type Wakeup, type WakeupTopic } from '../../ports/wakeup.ts'
+import type { Timers } from '../../ports/timers.ts'
+import { WAKEUP_TOPICS, type WakeupTopic } from '../../ports/wakeup.ts'
+import { CoalescingWakeup } from './coalescing-wakeup.ts'
 import { addressOf, type Database, type DatabaseAddress, isConnectionError, isReadOnly } from './database.ts'
 import { notifyTopic } from './wakeup.sql.ts'
 
@@ -14,34 +13,20 @@ export interface WakeupDeps {
   address: DatabaseAddress
 }
 
-const coalesceMs = 50
 /** A connection that hears nothing may be dead, or lead to a server that nobody writes to any more. */
 const askEveryMs = 5_000
 const answerMsMax = 5_000
 
-export class DatabaseWakeup implements Wakeup, AsyncDisposable {
+export class DatabaseWakeup extends CoalescingWakeup implements AsyncDisposable {
   readonly #deps: WakeupDeps
-  readonly #listeners = new Map<WakeupTopic, (() => void)[]>()
   /** Tells our own notifications from those of others. */
   readonly #self: string
-  readonly #due = new Set<WakeupTopic>()
-  /** While it runs, what is due waits for its end. */
-  #timer: Timer | null = null
   #client: pg.Client | null = null
 
   constructor(deps: WakeupDeps, self: string) {
+    super(deps.timers, (topics) => this.#notify(topics))
     this.#deps = deps
     this.#self = self
-  }
-
-  on(topic: WakeupTopic, listener: () => void): void {
-    this.#listeners.set(topic, [...(this.#listeners.get(topic) ?? []), listener])
-  }
-
-  send(topic: WakeupTopic): void {
-    this.#wake(topic)
-    this.#due.add(topic)
-    if (this.#timer === null) this.#notify()
   }
 
   /** Listens until the connection breaks or the signal aborts. A step for a Loop. */
@@ -59,7 +44,7 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
     const ended = Promise.withResolvers<void>()
     client.on('error', (error) => ended.reject(error))
     client.on('end', () => ended.resolve())
-    client.on('notification', ({ payload }) => this.#hear(payload ?? ''))
+    client.on('notification', ({ payload }) => this.#hearOthers(payload ?? ''))
     const stop = () => void client.end().catch(() => {})
     signal.addEventListener('abort', stop)
     try {
@@ -69,7 +54,7 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
       await client.query('LISTEN carillon')
       this.#client = client
       // Whatever was sent while we did not listen.
-      for (const topic of WAKEUP_TOPICS) this.#wake(topic)
+      this.hear(WAKEUP_TOPICS)
       await Promise.race([ended.promise, this.#untilUseless(client, over.signal)])
       return 'idle'
     } catch (error) {
@@ -82,8 +67,8 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
     }
   }
 
-  async [Symbol.asyncDispose](): Promise<void> {
-    this.#timer?.cancel()
+  override async [Symbol.asyncDispose](): Promise<void> {
+    await super[Symbol.asyncDispose]()
     await this.#client?.end().catch(() => {})
   }
 
@@ -94,32 +79,19 @@ export class DatabaseWakeup implements Wakeup, AsyncDisposable {
     }
   }
 
-  #wake(topic: WakeupTopic): void {
-    for (const listener of this.#listeners.get(topic) ?? []) listener()
-  }
-
-  #hear(payload: string): void {
+  #hearOthers(payload: string): void {
     const [from, ...topics] = payload.split(' ')
-    if (from === this.#self) return
-    for (const topic of WAKEUP_TOPICS) if (topics.includes(topic)) this.#wake(topic)
+    if (from !== this.#self) this.hear(WAKEUP_TOPICS.filter((topic) => topics.includes(topic)))
   }
 
-  #notify(): void {
-    const values = [`${this.#self} ${[...this.#due].join(' ')}`]
-    this.#due.clear()
+  async #notify(topics: readonly WakeupTopic[]): Promise<void> {
+    const values = [`${this.#self} ${topics.join(' ')}`]
     const client = this.#client
-    const sent = client?.query({ ...notifyTopic, values }) ?? this.#deps.database.query(notifyTopic, values)
-    // A hint that cannot be sent is a hint lost; and who cannot send does not hear either.
-    const answered = sent.then(
-      () => {},
-      () => client?.end().catch(() => {}),
-    )
-    const gathered = Promise.withResolvers<void>()
-    this.#timer = this.#deps.timers.schedule(coalesceMs, gathered.resolve)
-    // One at a time: what comes meanwhile is sent together.
-    void Promise.all([answered, gathered.promise]).then(() => {
-      this.#timer = null
-      if (this.#due.size > 0) this.#notify()
-    })
+    try {
+      await (client?.query({ ...notifyTopic, values }) ?? this.#deps.database.query(notifyTopic, values))
+    } catch {
+      // A hint that cannot be sent is a hint lost; and who cannot send does not hear either.
+      await client?.end().catch(() => {})
+    }
   }
 }

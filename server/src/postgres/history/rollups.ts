@@ -2,7 +2,6 @@
 import { type Outcome, statusOfOutcome } from '../../domain/queue/execution.ts'
 import { historyDaysMax } from '../../domain/tenants/tenant.ts'
 import type { Sql } from '../../lib/sql.ts'
-import { dayMs } from '../../lib/time/units.ts'
 import type { Folded, FoldedStats, FoldOrder, JobStats, RollupSource, Rollups } from '../../ports/rollups.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { selectRetention } from './executions.sql.ts'

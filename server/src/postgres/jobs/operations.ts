@@ -5,6 +5,7 @@ import {
   type Operation,
   type OperationKind,
   type OperationStatus,
+  operationDaysKept,
   operationFailuresMax,
   operationsMax,
 } from '../../domain/jobs/operation.ts'
@@ -111,9 +112,8 @@ export class PostgresOperations implements Operations {
     }
   }
 
-  /** Those that ended so many days ago. Returns how many are gone. */
-  async prune(days: number, limit: number): Promise<number> {
-    const { count } = await this.#database.query(statements.pruneOperations, [days, limit])
+  async prune(limit: number): Promise<number> {
+    const { count } = await this.#database.query(statements.pruneOperations, [operationDaysKept, limit])
     return count
   }
 

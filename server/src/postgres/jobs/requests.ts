@@ -2,7 +2,6 @@
 // lock for as long as that lasts: who comes second is told so at once and holds no connection waiting.
 import { GroupCommit } from '../../lib/group-commit.ts'
 import { RestartTransaction } from '../../lib/unavailable.ts'
-import type { DirectDispatch } from '../../ports/direct-dispatch.ts'
 import type {
   Done,
   Once,
@@ -26,8 +25,8 @@ import { PostgresJobs } from './jobs.ts'
 import { PostgresOperations } from './operations.ts'
 import * as statements from './requests.sql.ts'
 
-/** The stores of a transaction that is under way, or of the database. `direct dispatch`: only of the database. */
-export function storesOn(database: Transactions, direct: DirectDispatch | null = null): WriteStores {
+/** The stores of a transaction that is under way, or of the database. */
+export function storesOn(database: Transactions): WriteStores {
   return {
     jobs: new PostgresJobs(database),
     control: new PostgresControl(database),
@@ -38,7 +37,6 @@ export function storesOn(database: Transactions, direct: DirectDispatch | null =
     calendars: new PostgresCalendars(database),
     artifacts: new PostgresArtifacts(database),
     graphRuns: new PostgresGraphRuns(database),
-    ...(direct && { direct }),
   }
 }
 
@@ -59,9 +57,9 @@ export class PostgresRequests implements Requests {
   readonly #stores: WriteStores
   readonly #gathered: GroupCommit<KeyedRun, RunOutcome<unknown>>
 
-  constructor(database: Database, direct: DirectDispatch | null = null) {
+  constructor(database: Database) {
     this.#database = database
-    this.#stores = storesOn(database, direct)
+    this.#stores = storesOn(database)
     this.#gathered = new GroupCommit((runs) => this.#runTogether(runs), groupLimits)
   }
 

@@ -1,28 +1,25 @@
 // Figures for metrics that only the database knows.
+import { type Gauges, overdueJobMs, PRIORITY_BANDS, type PriorityBand } from '../../ports/gauges.ts'
 import type { Database } from '../connection/database.ts'
 import * as statements from './gauges.sql.ts'
 
-const BANDS = ['p1-p3', 'p4-p7', 'p8-p10'] as const
-
-const overdueMs = 90_000
-
-export class PostgresGauges {
+export class PostgresGauges implements Gauges {
   readonly #database: Database
 
   constructor(database: Database) {
     this.#database = database
   }
 
-  /** By band of priority: executions that wait, and for how many seconds the oldest has. */
-  async queue(): Promise<Record<string, { depth: number; oldestSeconds: number }>> {
+  async queue(): ReturnType<Gauges['queue']> {
     const { rows } = await this.#database.query<DepthRow>(statements.selectQueueDepth, [])
-    const bands = Object.fromEntries(BANDS.map((band) => [band, { depth: 0, oldestSeconds: 0 }]))
+    const empty = PRIORITY_BANDS.map((band) => [band, { depth: 0, oldestSeconds: 0 }])
+    const bands: Awaited<ReturnType<Gauges['queue']>> = Object.fromEntries(empty)
     for (const { band, depth, oldest_seconds: oldestSeconds } of rows) bands[band] = { depth, oldestSeconds }
     return bands
   }
 
   async overdueJobs(): Promise<number> {
-    const { rows } = await this.#database.query<{ jobs: number }>(statements.countOverdue, [overdueMs])
+    const { rows } = await this.#database.query<{ jobs: number }>(statements.countOverdue, [overdueJobMs])
     return rows[0]!.jobs
   }
 
@@ -31,7 +28,6 @@ export class PostgresGauges {
     return rows[0]!.partitions
   }
 
-  /** For how many seconds the oldest open transaction has been; of other users only if we may see them. */
   async oldestTransaction(): Promise<number> {
     const { rows } = await this.#database.query<{ seconds: number }>(statements.selectOldestTransaction, [])
     return rows[0]!.seconds
@@ -44,7 +40,7 @@ export class PostgresGauges {
 }
 
 interface DepthRow {
-  band: string
+  band: PriorityBand
   depth: number
   oldest_seconds: number
 }

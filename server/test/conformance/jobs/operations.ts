@@ -4,6 +4,7 @@ import test, { type TestContext } from 'node:test'
 import {
   type NewOperation,
   type Operation,
+  operationDaysKept,
   operationFailuresMax,
   operationsMax,
 } from '../../../src/domain/jobs/operation.ts'
@@ -55,6 +56,32 @@ export function testOperations(name: string, setup: Setup): void {
 }
 
 function testReading(name: string, setup: Setup): void {
+  test(`${name}: operations are pruned a week after they ended, the oldest first`, async (t) => {
+    const s = await setup(t)
+    const hourMs = 3_600_000
+    const first = await create(s)
+    await s.operations.step(progress())
+    await s.ageOperations(hourMs)
+    const second = await create(s)
+    await s.operations.step(progress())
+    await s.ageOperations(operationDaysKept * 24 * hourMs - hourMs / 2)
+    const underWay = await create(s)
+    const ids = async () => {
+      const page = await s.operations.list({ tenantId: defaultTenantId, before: null, limit: 10 })
+      return page.operations.map(({ operationId }) => operationId).toSorted()
+    }
+    assert.equal(await s.operations.prune(10), 1)
+    assert.deepEqual(await ids(), [second, underWay].map(({ operationId }) => operationId).toSorted())
+    assert.equal(await s.operations.get(defaultTenantId, first.operationId), null)
+    await create(s)
+    await s.operations.step(progress())
+    await s.operations.step(progress())
+    await s.ageOperations(8 * 24 * hourMs)
+    assert.equal(await s.operations.prune(1), 1)
+    assert.equal(await s.operations.get(defaultTenantId, second.operationId), null, 'it ended first')
+    assert.equal((await ids()).length, 2)
+  })
+
   test(`${name}: an operation is read as it was created, and has not begun`, async (t) => {
     const s = await setup(t)
     const letters = {

@@ -1,5 +1,6 @@
 // Every stored port on one in-memory state, for simulation and for tests of the edge.
 import type { Clock } from '../../src/ports/clock.ts'
+import type { StorePorts } from '../../src/ports/store.ts'
 import { MemoryActivity } from './activity.ts'
 import { MemoryApiKeys } from './api-keys.ts'
 import { MemoryArtifacts } from './artifacts.ts'
@@ -9,6 +10,7 @@ import { MemoryControl } from './control.ts'
 import { MemoryDeadLetters } from './dead-letters.ts'
 import { MemoryExecutions } from './executions.ts'
 import { MemoryFeed } from './feed.ts'
+import { MemoryGauges } from './gauges.ts'
 import { MemoryGraphRuns } from './graph-runs.ts'
 import { MemoryHistoryProcesses } from './history-processes.ts'
 import { MemoryJobVersions } from './job-versions.ts'
@@ -31,7 +33,7 @@ import { MemoryStore } from './store.ts'
 import { MemoryTenants } from './tenants.ts'
 import { MemoryWorkers } from './workers.ts'
 
-export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
+export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
   const store = new MemoryStore(clock)
   const workers = new MemoryWorkers(store)
   const tenants = new MemoryTenants(store)
@@ -72,5 +74,8 @@ export function createMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     jobVersions: new MemoryJobVersions(store),
     activity: new MemoryActivity(store),
     plannedJobs: new MemoryPlannedJobs(store),
-  }
+    gauges: new MemoryGauges(store),
+    // Nothing is partitioned here.
+    dailyPartitions: { async keep() {} },
+  } satisfies StorePorts & { store: MemoryStore }
 }

@@ -1,0 +1,58 @@
+// Every stored port on one pool of connections. A server opens three: the main pool, the connection of its leases, and
+// the pool of live views.
+import type { StorePorts } from '../ports/store.ts'
+import { PostgresSecrets } from './access/secrets.ts'
+import { PostgresSessions } from './access/sessions.ts'
+import { PostgresDailyPartitions } from './connection/daily-partitions.ts'
+import type { Database } from './connection/database.ts'
+import { PostgresRunSteps } from './graphs/run-steps.ts'
+import { PostgresActivity } from './history/activity.ts'
+import { PostgresExecutions } from './history/executions.ts'
+import { PostgresFeed } from './history/feed.ts'
+import { PostgresHistoryProcesses } from './history/history-processes.ts'
+import { PostgresLogs } from './history/logs.ts'
+import { PostgresRollups } from './history/rollups.ts'
+import { PostgresSlotLedger } from './history/slot-ledger.ts'
+import { PostgresJobVersions } from './jobs/job-versions.ts'
+import { PostgresOperations } from './jobs/operations.ts'
+import { PostgresRequests, storesOn } from './jobs/requests.ts'
+import { PostgresAttempts } from './queue/attempts.ts'
+import { PostgresGauges } from './queue/gauges.ts'
+import { PostgresMaintenance } from './queue/maintenance.ts'
+import { PostgresQueue } from './queue/queue.ts'
+import { PostgresRoutes } from './queue/routes.ts'
+import { PostgresWorkers } from './queue/workers.ts'
+import { PostgresPartitions } from './scheduling/partitions.ts'
+import { PostgresPlannedJobs } from './scheduling/planned-jobs.ts'
+import { PostgresSlots } from './scheduling/slots.ts'
+
+export function openPostgresStore(database: Database): StorePorts {
+  const workers = new PostgresWorkers(database)
+  return {
+    ...storesOn(database),
+    jobVersions: new PostgresJobVersions(database),
+    operations: new PostgresOperations(database),
+    requests: new PostgresRequests(database),
+    slots: new PostgresSlots(database),
+    partitions: new PostgresPartitions(database),
+    plannedJobs: new PostgresPlannedJobs(database),
+    queue: new PostgresQueue(database),
+    attempts: new PostgresAttempts(database),
+    maintenance: new PostgresMaintenance(database),
+    routes: new PostgresRoutes(database),
+    leases: workers,
+    workers,
+    gauges: new PostgresGauges(database),
+    runSteps: new PostgresRunSteps(database),
+    executions: new PostgresExecutions(database),
+    slotLedger: new PostgresSlotLedger(database),
+    rollups: new PostgresRollups(database),
+    historyProcesses: new PostgresHistoryProcesses(database),
+    logs: new PostgresLogs(database),
+    activity: new PostgresActivity(database),
+    feed: new PostgresFeed(database),
+    dailyPartitions: new PostgresDailyPartitions(database),
+    sessions: new PostgresSessions(database),
+    secrets: new PostgresSecrets(database),
+  }
+}
