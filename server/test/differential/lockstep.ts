@@ -1,5 +1,6 @@
 // The same history into both stores, one operation after the other: they must say the same each time, and have the same
-// in their tables in the end and every so often before.
+// in their tables in the end and every so often before. Every move of an execution, a job or a graph run on the way must be
+// in the table of its kind.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
@@ -8,6 +9,7 @@ import type { PostgresVersion } from '../database.ts'
 import { openClockedPostgres } from './clocked-postgres.ts'
 import type { Operation } from './history.ts'
 import { lineOf } from './lines.ts'
+import { ObservedTransitions } from './observed-transitions.ts'
 import { carryOut } from './replay.ts'
 import { readMemory, readPostgres } from './tables.ts'
 
@@ -18,14 +20,16 @@ export interface LockstepOptions {
   tablesEvery: number
 }
 
+/** Returns the transitions that were seen. */
 export async function runInLockstep(
   t: TestContext,
   history: readonly Operation[],
   { version, tenantIds, tablesEvery }: LockstepOptions,
-): Promise<void> {
+): Promise<ReadonlySet<string>> {
   let now: EpochMs = history[0]!.at
   const postgres = await openClockedPostgres(t, { version, startAt: now, tenantIds })
   const { store, ...ports } = openMemoryStore({ databaseNow: () => now })
+  const observed = new ObservedTransitions(store, postgres.client)
   const compareTables = async (after: string) => {
     const expected = readMemory(store)
     for (const [name, lines] of await readPostgres(postgres.client))
@@ -38,9 +42,11 @@ export async function runInLockstep(
     const ours = await carryOut(ports, operation)
     const theirs = await carryOut(postgres.ports, operation)
     assert.deepEqual(theirs, ours, `${said}: PostgreSQL says otherwise`)
+    await observed.observe(operation, said)
     if (index % tablesEvery === tablesEvery - 1) await compareTables(said)
   }
   await compareTables('all of them')
+  return observed.seen
 }
 
 function compareRows(
