@@ -29,8 +29,6 @@ import {
   countHeldKeys,
   leaveForgotten,
   noteSuperseded,
-  reclaimBatches,
-  reclaimLive,
   releaseWaiting,
   selectNextRetry,
   selectOverdue,
@@ -42,12 +40,13 @@ import {
 import {
   claimSingles,
   claimWork,
-  findOwn,
   finishBatches,
   finishLive,
   selectCancelled,
   selectWaiting,
 } from '../src/postgres/queue/queue.sql.ts'
+import { reclaimBatches, reclaimLive } from '../src/postgres/queue/reclaim.sql.ts'
+import { findOwn } from '../src/postgres/queue/reconcile.sql.ts'
 import { selectWaitingRoutes } from '../src/postgres/queue/routes.sql.ts'
 import { loadCursors, loadNoted, takeNotes } from '../src/postgres/scheduling/slots.sql.ts'
 

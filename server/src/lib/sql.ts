@@ -26,6 +26,17 @@ export function fragment(text: TemplateStringsArray, ...parts: Fragment[]): Frag
   return new Fragment(join(text, parts))
 }
 
+/** Column names: words of lower-case letters, so that nothing of a caller gets into a statement. */
+export function columnNames(names: readonly string[]): Fragment {
+  for (const name of names) if (!/^[a-z_]+$/.test(name)) throw new TypeError(`${name} is no column name`)
+  return new Fragment(names.join(', '))
+}
+
+/** One under the other, with commas. */
+export function listed(parts: readonly Fragment[]): Fragment {
+  return new Fragment(parts.map(({ text }) => text).join(',\n    '))
+}
+
 function join(text: TemplateStringsArray, parts: readonly Fragment[]): string {
   return text.reduce((all, piece, index) => all + (parts[index - 1]?.text ?? '') + piece).trim()
 }

@@ -6,13 +6,9 @@ import { epochMs } from '../../src/lib/time/epoch.ts'
 import type { TimedOut } from '../../src/ports/maintenance.ts'
 import { noteBatched, noteLive, reportBatched, reportLive } from '../../src/postgres/queue/attempts.sql.ts'
 import { cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'
-import {
-  lockSilentWorker,
-  reclaimBatches,
-  reclaimLive,
-  timeOutLive,
-} from '../../src/postgres/queue/maintenance.sql.ts'
+import { timeOutLive } from '../../src/postgres/queue/maintenance.sql.ts'
 import { claimWork, finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { lockSilentWorker, reclaimBatches, reclaimLive } from '../../src/postgres/queue/reclaim.sql.ts'
 import { allTaken, holdLive, http } from '../conformance/queue/held.ts'
 import { notHeld } from '../conformance/scenario.ts'
 import { cancel, createAttempt, note, recordsOf, report, testRace } from './attempts-world.ts'

@@ -14,8 +14,9 @@ import {
   cancelLiveById,
   cancelLiveOfJobs,
 } from '../../src/postgres/queue/cancel.sql.ts'
-import { reclaimBatches, reclaimLive } from '../../src/postgres/queue/maintenance.sql.ts'
-import { finishBatches, finishLive, returnBatches, returnLive } from '../../src/postgres/queue/queue.sql.ts'
+import { finishBatches, finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { reclaimBatches, reclaimLive } from '../../src/postgres/queue/reclaim.sql.ts'
+import { returnBatches, returnLive } from '../../src/postgres/queue/reconcile.sql.ts'
 import { change } from '../conformance/jobs/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'

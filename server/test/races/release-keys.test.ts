@@ -5,13 +5,9 @@ import test from 'node:test'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { writeJob } from '../../src/postgres/jobs/change-job.sql.ts'
-import {
-  countHeldKeys,
-  lockKeys,
-  reclaimLive,
-  releaseWaiting,
-} from '../../src/postgres/queue/maintenance.sql.ts'
+import { countHeldKeys, lockKeys, releaseWaiting } from '../../src/postgres/queue/maintenance.sql.ts'
 import { finishLive } from '../../src/postgres/queue/queue.sql.ts'
+import { reclaimLive } from '../../src/postgres/queue/reclaim.sql.ts'
 import { change, edit } from '../conformance/jobs/changes.ts'
 import { allHeld } from '../conformance/scenario.ts'
 import { POSTGRES_VERSIONS } from '../database.ts'

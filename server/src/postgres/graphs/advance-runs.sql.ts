@@ -1,6 +1,7 @@
 // The statements that take locked runs further: what happened, what is locked besides, what comes of it.
 import { fragment, sql } from '../../lib/sql.ts'
-import { isLimited, isUnderWay, recordedSince } from '../sql/fragments.ts'
+import { isLimited, isUnderWay, rankOf, recordedSince } from '../sql/fragments.ts'
+import { columnsOf, insertAttempts } from '../sql/insert.ts'
 
 // $2: notes of each run, the oldest of it. What ended was recorded with its note: an hour around that is one day of history, or two. Of a root that has not ended its
 // version comes from its row.
@@ -64,7 +65,7 @@ export const letNodesGo = sql('letNodesGo')`
       WHERE o.execution_id = x.e LIMIT 1
     ) d
   )
-  UPDATE live l SET state = n.state, lane = n.l, enqueued_at = m.at, rank = m.at + n.priority * interval '60 seconds',
+  UPDATE live l SET state = n.state, lane = n.l, enqueued_at = m.at, rank = ${rankOf(fragment`m.at`, fragment`n.priority`)},
     concurrency_key = n.concurrency_key, key_limit = n.concurrency_key_limit
   FROM node n CROSS JOIN moment m
   WHERE l.execution_id = n.e AND l.execution_id = ANY (ARRAY(SELECT e FROM node))
@@ -79,11 +80,32 @@ export const skipNodes = sql('skipNodes')`
   ), gone AS (
     DELETE FROM live l WHERE l.execution_id = ANY (ARRAY(SELECT e FROM item)) RETURNING l.*
   ), recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, error_message, payload_override, idempotency_key, retry_of, run_id, skip_reason)
-    SELECT m.at, l.tenant_id, l.job_id, l.version, l.execution_id, 0, true, l.kind, 'skipped', l.slot, l.enqueued_at, m.at,
-      i.m, l.payload_override, l.idempotency_key, l.retry_of, l.run_id, i.r
-    FROM gone l JOIN item i ON i.e = l.execution_id CROSS JOIN moment m
+    ${insertAttempts(
+      {
+        ...columnsOf(
+          fragment`l`,
+          'tenant_id',
+          'job_id',
+          'version',
+          'execution_id',
+          'kind',
+          'slot',
+          'enqueued_at',
+        ),
+        ...columnsOf(fragment`l`, 'payload_override', 'idempotency_key', 'retry_of', 'run_id'),
+        recorded_at: fragment`m.at`,
+        attempt: fragment`0`,
+        final: fragment`true`,
+        outcome: fragment`'skipped'`,
+        finished_at: fragment`m.at`,
+        error_message: fragment`i.m`,
+        skip_reason: fragment`i.r`,
+      },
+      fragment`
+        FROM gone l
+        JOIN item i ON i.e = l.execution_id
+        CROSS JOIN moment m`,
+    )}
   )
   SELECT l.execution_id, l.kind, l.route, 0 AS attempt, l.enqueued_at, m.at AS recorded_at FROM gone l CROSS JOIN moment m`
 

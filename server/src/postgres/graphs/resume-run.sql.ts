@@ -1,6 +1,7 @@
 // The statements that resume a run of a graph.
 import { fragment, sql } from '../../lib/sql.ts'
 import { isUnderWay, recordedSince } from '../sql/fragments.ts'
+import { columnsOf, insertLive } from '../sql/insert.ts'
 
 /** In a statement after the lock. Busy: something of it is under way, and it allows no overlaps. */
 export const selectPresent = sql('selectPresent')`
@@ -35,15 +36,28 @@ export const selectEnds = sql('selectEnds')`
 
 // $2: nodes with new executions (e), of the present version (v); o: that which it repeats, with its key and payload.
 export const insertAgain = sql('insertAgain')`
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    payload_override, idempotency_key, retry_of, run_id)
-  SELECT x.e, x.j, x.v, g.tenant_id, x.kind, 'blocked', d.route, 'shared', d.priority, g.slot, m.at,
-    m.at + d.priority * interval '60 seconds', x.p::json, x.k, x.o, g.run_id
-  FROM (SELECT clock_ms() AS at) m CROSS JOIN (SELECT * FROM graph_runs g WHERE g.run_id = $1) g
-  CROSS JOIN json_to_recordset($2::json) AS x(e uuid, j uuid, v int, kind text, o uuid, p text, k text)
-  CROSS JOIN LATERAL (
-    SELECT v.route, v.priority FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1
-  ) d`
+  ${insertLive(
+    {
+      ...columnsOf(fragment`x`, 'kind'),
+      ...columnsOf(fragment`g`, 'tenant_id', 'slot', 'run_id'),
+      ...columnsOf(fragment`d`, 'route', 'priority'),
+      execution_id: fragment`x.e`,
+      job_id: fragment`x.j`,
+      version: fragment`x.v`,
+      state: fragment`'blocked'`,
+      lane: fragment`'shared'`,
+      enqueued_at: fragment`m.at`,
+      payload_override: fragment`x.p::json`,
+      idempotency_key: fragment`x.k`,
+      retry_of: fragment`x.o`,
+    },
+    fragment`
+      FROM (SELECT clock_ms() AS at) m CROSS JOIN (SELECT * FROM graph_runs g WHERE g.run_id = $1) g
+      CROSS JOIN json_to_recordset($2::json) AS x(e uuid, j uuid, v int, kind text, o uuid, p text, k text)
+      CROSS JOIN LATERAL (
+        SELECT v.route, v.priority FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1
+      ) d`,
+  )}`
 
 // $5: executions that others take the place of; $6: the roots (j) and their executions (e).
 export const reviveRun = sql('reviveRun')`

@@ -1,5 +1,6 @@
 // The statements that make runs of graphs, of what was noted of their roots.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
+import { columnsOf, insertLive } from '../sql/insert.ts'
 
 /** Who makes a run holds this lock until the commit; others leave it to them. */
 export const claimStarts = sql('claimStarts')`
@@ -96,13 +97,23 @@ export const insertRuns = sql('insertRuns')`
     FROM run r CROSS JOIN moment m
     ON CONFLICT DO NOTHING RETURNING run_id, tenant_id, slot
   ), placed AS (
-    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-      run_id)
-    SELECT x.e, x.j, x.v, g.tenant_id, 'dependency', 'blocked', d.route, 'shared', d.priority, g.slot, m.at,
-      m.at + d.priority * interval '60 seconds', g.run_id
-    FROM json_to_recordset($2::json) AS x(r uuid, j uuid, v int, e uuid) JOIN made g ON g.run_id = x.r CROSS JOIN moment m
-    CROSS JOIN LATERAL (
-      SELECT v.route, v.priority FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1
-    ) d
+    ${insertLive(
+      {
+        ...columnsOf(fragment`g`, 'tenant_id', 'slot', 'run_id'),
+        ...columnsOf(fragment`d`, 'route', 'priority'),
+        execution_id: fragment`x.e`,
+        job_id: fragment`x.j`,
+        version: fragment`x.v`,
+        kind: fragment`'dependency'`,
+        state: fragment`'blocked'`,
+        lane: fragment`'shared'`,
+        enqueued_at: fragment`m.at`,
+      },
+      fragment`
+        FROM json_to_recordset($2::json) AS x(r uuid, j uuid, v int, e uuid) JOIN made g ON g.run_id = x.r CROSS JOIN moment m
+        CROSS JOIN LATERAL (
+          SELECT v.route, v.priority FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1
+        ) d`,
+    )}
   )
   SELECT run_id FROM made`

@@ -22,6 +22,8 @@ import { totalMax } from '../../ports/executions.ts'
 import type { Transactions } from '../connection/database.ts'
 import { lockJobs } from '../jobs/jobs.sql.ts'
 import { insertRepeats } from '../queue/control.sql.ts'
+import { repeatItem } from '../queue/items.ts'
+import type { RowOf } from '../sql/item.ts'
 import * as statements from './dead-letters.sql.ts'
 
 export class PostgresDeadLetters implements DeadLetters {
@@ -93,7 +95,7 @@ export class PostgresDeadLetters implements DeadLetters {
           : []
       })
       if (redriven.length > 0) {
-        const values = [JSON.stringify(redriven.map(toItem)), triggerLevels, 'redrive']
+        const values = [repeatItem.encode(redriven.map(toItem)), triggerLevels, 'redrive']
         await queries.query(insertRepeats, values)
       }
       return {
@@ -141,17 +143,17 @@ function toItem(one: {
   executionId: string
   newExecutionId: string
   lane: string
-}): object {
+}): RowOf<typeof repeatItem> {
   const { letter, executionId, newExecutionId, lane } = one
   const { job_id: jobId, kind, slot, idempotency_key: key, payload } = letter
   return {
-    e: newExecutionId,
-    j: jobId,
-    l: lane,
-    s: slot,
-    k: key ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
-    o: executionId,
-    ...(payload !== null && { p: payload }),
+    executionId: newExecutionId,
+    jobId,
+    lane,
+    slotMs: slot,
+    payload,
+    idempotencyKey: key ?? idempotencyKeyOf(kind, { jobId, executionId, slot }),
+    retryOf: executionId,
   }
 }
 

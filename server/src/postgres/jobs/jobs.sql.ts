@@ -1,7 +1,8 @@
 // The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
 import { deadlineAfter } from '../sql/ending.ts'
-import { claimedSingle, isLimited, isRoot, isUnderWay } from '../sql/fragments.ts'
+import { claimedSingle, isLimited, isRoot, isUnderWay, rankOf } from '../sql/fragments.ts'
+import { columnsOf, insertLive } from '../sql/insert.ts'
 
 // Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
 // of it is written.
@@ -38,14 +39,29 @@ export const insertJobs = sql('insertJobs')`
     INSERT INTO slots (job_id, slot, execution_id) SELECT j, first_at, e FROM made WHERE e IS NOT NULL
   ), enqueued AS (
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
-    SELECT e, route, lane, priority, m.at, m.at + priority * interval '60 seconds', '{0}', ARRAY[j], '{1}', ARRAY[first::bigint]
+    SELECT e, route, lane, priority, m.at, ${rankOf(fragment`m.at`, fragment`priority`)}, '{0}', ARRAY[j], '{1}',
+      ARRAY[first::bigint]
     FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND NOT own
   ), alone AS (
-    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-      concurrency_key, key_limit)
-    SELECT e, j, 1, t, 'slot', CASE WHEN limited THEN 'waiting' ELSE 'ready' END, route, lane, priority, first_at, m.at,
-      m.at + priority * interval '60 seconds', ckey, cklimit
-    FROM made CROSS JOIN moment m WHERE e IS NOT NULL AND own
+    ${insertLive(
+      {
+        ...columnsOf(fragment`made`, 'route', 'lane', 'priority'),
+        execution_id: fragment`e`,
+        job_id: fragment`j`,
+        version: fragment`1`,
+        tenant_id: fragment`t`,
+        kind: fragment`'slot'`,
+        state: fragment`CASE WHEN limited THEN 'waiting' ELSE 'ready' END`,
+        slot: fragment`first_at`,
+        enqueued_at: fragment`m.at`,
+        concurrency_key: fragment`ckey`,
+        key_limit: fragment`cklimit`,
+      },
+      fragment`
+        FROM made
+        CROSS JOIN moment m
+        WHERE e IS NOT NULL AND own`,
+    )}
   )
   SELECT job_id FROM job`
 
@@ -167,34 +183,49 @@ export const insertTriggers = sql('insertTriggers')`
     ) AS up_to
     FROM (SELECT DISTINCT w, r FROM item WHERE w IS NOT NULL) x JOIN workers w ON w.worker_id = x.w
   ), made AS (
-    INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
-      rank, payload_override, concurrency_key, key_limit, run_id, worker_id, fence, attempt, started_at, deadline, silent_at,
-      total_deadline)
-    SELECT v.e, v.job_id, v.version, v.tenant_id, 'trigger', CASE WHEN w.worker_id IS NULL THEN v.state ELSE 'running' END,
-      v.route, v.l, v.level, date_trunc('second', v.at), v.at, v.rank, v.p::json, v.concurrency_key,
-      v.concurrency_key_limit, CASE WHEN v.is_root THEN v.e END, w.worker_id, num_nonnulls(w.worker_id),
-      num_nonnulls(w.worker_id), b.at, ${deadlineAfter(fragment`b.at`)},
-      b.at + v.heartbeat_timeout_seconds * interval '1 second', b.at + v.total_timeout_seconds * interval '1 second'
-    FROM (
-      SELECT x.e, x.l, x.p, x.w, x.r, d.*, m.at, m.at + d.level * interval '60 seconds' AS rank,
-        CASE WHEN d.limited OR d.overlap_policy <> 'ALLOW' AND (
-          row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
-          OR ${isUnderWay(fragment`x.j`, fragment`d.scattered`)}
-        ) THEN 'waiting' ELSE 'ready' END AS state
-      FROM (SELECT clock_ms() AS at) m CROSS JOIN item x CROSS JOIN LATERAL (
-        SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.route, c.scattered, v.concurrency_key,
-          v.concurrency_key_limit, v.timeout_seconds, v.heartbeat_timeout_seconds, v.total_timeout_seconds,
-          greatest(1, v.priority - $2::int) AS level, ${isLimited} AS limited, ${isRoot} AS is_root
-        FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
-        JOIN cursors c ON c.job_id = j.job_id
-        WHERE j.job_id = x.j LIMIT 1
-      ) d
-      -- The job may be locked for its own tenant, and be asked for by another one beside it.
-      WHERE x.j IN (SELECT unnest(current_setting('carillon.triggered')::uuid[])) AND x.t = d.tenant_id
-    ) v
-    LEFT JOIN direct w ON w.worker_id = v.w AND w.route = v.r AND v.route = v.r AND v.l = 'shared' AND v.state = 'ready'
-      AND NOT v.is_root AND v.rank < coalesce(w.up_to, 'infinity')
-    CROSS JOIN LATERAL (SELECT CASE WHEN w.worker_id IS NOT NULL THEN v.at END AS at) b
+    ${insertLive(
+      {
+        ...columnsOf(fragment`v`, 'job_id', 'version', 'tenant_id', 'route', 'rank', 'concurrency_key'),
+        execution_id: fragment`v.e`,
+        kind: fragment`'trigger'`,
+        state: fragment`CASE WHEN w.worker_id IS NULL THEN v.state ELSE 'running' END`,
+        lane: fragment`v.l`,
+        priority: fragment`v.level`,
+        slot: fragment`date_trunc('second', v.at)`,
+        enqueued_at: fragment`v.at`,
+        payload_override: fragment`v.p::json`,
+        key_limit: fragment`v.concurrency_key_limit`,
+        run_id: fragment`CASE WHEN v.is_root THEN v.e END`,
+        worker_id: fragment`w.worker_id`,
+        fence: fragment`num_nonnulls(w.worker_id)`,
+        attempt: fragment`num_nonnulls(w.worker_id)`,
+        started_at: fragment`b.at`,
+        deadline: deadlineAfter(fragment`b.at`),
+        silent_at: fragment`b.at + v.heartbeat_timeout_seconds * interval '1 second'`,
+        total_deadline: fragment`b.at + v.total_timeout_seconds * interval '1 second'`,
+      },
+      fragment`
+        FROM (
+          SELECT x.e, x.l, x.p, x.w, x.r, d.*, m.at, ${rankOf(fragment`m.at`, fragment`d.level`)} AS rank,
+            CASE WHEN d.limited OR d.overlap_policy <> 'ALLOW' AND (
+              row_number() OVER (PARTITION BY x.j ORDER BY x.n) > 1
+              OR ${isUnderWay(fragment`x.j`, fragment`d.scattered`)}
+            ) THEN 'waiting' ELSE 'ready' END AS state
+          FROM (SELECT clock_ms() AS at) m CROSS JOIN item x CROSS JOIN LATERAL (
+            SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.route, c.scattered, v.concurrency_key,
+              v.concurrency_key_limit, v.timeout_seconds, v.heartbeat_timeout_seconds, v.total_timeout_seconds,
+              greatest(1, v.priority - $2::int) AS level, ${isLimited} AS limited, ${isRoot} AS is_root
+            FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+            JOIN cursors c ON c.job_id = j.job_id
+            WHERE j.job_id = x.j LIMIT 1
+          ) d
+          -- The job may be locked for its own tenant, and be asked for by another one beside it.
+          WHERE x.j IN (SELECT unnest(current_setting('carillon.triggered')::uuid[])) AND x.t = d.tenant_id
+        ) v
+        LEFT JOIN direct w ON w.worker_id = v.w AND w.route = v.r AND v.route = v.r AND v.l = 'shared' AND v.state = 'ready'
+          AND NOT v.is_root AND v.rank < coalesce(w.up_to, 'infinity')
+        CROSS JOIN LATERAL (SELECT CASE WHEN w.worker_id IS NOT NULL THEN v.at END AS at) b`,
+    )}
     RETURNING l.*
   )
   SELECT l.enqueued_at, l.worker_id IS NOT NULL AS taken, ${claimedSingle}
@@ -217,7 +248,7 @@ export const beginTriggers = sql('beginTriggers')`
 // may hold them back, or somebody is here who does not know such batches; then they are rows of their own.
 export const insertTriggerBatches = sql('insertTriggerBatches')`
   INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, kind, positions, job_ids, versions, slots_ms, payloads)
-  SELECT x.b, d.route, $2, d.level, m.at, m.at + d.level * interval '60 seconds', 'trigger',
+  SELECT x.b, d.route, $2, d.level, m.at, ${rankOf(fragment`m.at`, fragment`d.level`)}, 'trigger',
     ARRAY(SELECT generate_series(0, x.n - 1)), array_fill(d.job_id, ARRAY[x.n]), array_fill(d.version, ARRAY[x.n]),
     array_fill(to_ms(date_trunc('second', m.at)), ARRAY[x.n]), x.p
   FROM (SELECT clock_ms() AS at) m
@@ -232,23 +263,32 @@ export const insertTriggerBatches = sql('insertTriggerBatches')`
   RETURNING enqueued_at`
 
 export const insertBackfill = sql('insertBackfill')`
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    operation_id, concurrency_key, key_limit, run_id)
-  SELECT x.e, d.job_id, d.version, d.tenant_id, 'backfill',
-    CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END,
-    d.route, x.l, d.priority, from_ms(x.s), m.at,
-    -- In the order in which they were given.
-    m.at + d.priority * interval '60 seconds' + x.n * interval '1 millisecond',
-    $3, d.concurrency_key, d.concurrency_key_limit, CASE WHEN d.is_root THEN x.e END
-  FROM (SELECT clock_ms() AS at) m
-  CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, s float8, l text)
-  CROSS JOIN LATERAL (
-    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
-      v.concurrency_key_limit, ${isLimited} AS limited, ${isRoot} AS is_root
-    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
-    JOIN cursors c ON c.job_id = j.job_id
-    WHERE j.job_id = $2 LIMIT 1
-  ) d`
+  ${insertLive(
+    {
+      ...columnsOf(fragment`d`, 'job_id', 'version', 'tenant_id', 'route', 'priority', 'concurrency_key'),
+      execution_id: fragment`x.e`,
+      kind: fragment`'backfill'`,
+      state: fragment`CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END`,
+      lane: fragment`x.l`,
+      slot: fragment`from_ms(x.s)`,
+      enqueued_at: fragment`m.at`,
+      // In the order in which they were given.
+      rank: fragment`${rankOf(fragment`m.at`, fragment`d.priority`)} + x.n * interval '1 millisecond'`,
+      operation_id: fragment`$3`,
+      key_limit: fragment`d.concurrency_key_limit`,
+      run_id: fragment`CASE WHEN d.is_root THEN x.e END`,
+    },
+    fragment`
+      FROM (SELECT clock_ms() AS at) m
+      CROSS JOIN json_to_recordset($1::json) AS x(n int, e uuid, s float8, l text)
+      CROSS JOIN LATERAL (
+        SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
+          v.concurrency_key_limit, ${isLimited} AS limited, ${isRoot} AS is_root
+        FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+        JOIN cursors c ON c.job_id = j.job_id
+        WHERE j.job_id = $2 LIMIT 1
+      ) d`,
+  )}`
 
 /** Of a root, one whose own execution has ended counts for as long as its run goes on. */
 export const countBackfill = sql('countBackfill')`

@@ -13,8 +13,10 @@ import type {
 } from '../../ports/attempts.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
+import type { WireOf } from '../sql/item.ts'
 import * as statements from './attempts.sql.ts'
-import { toEndingItem } from './ending-item.ts'
+import { type EndingWire, type MarkWire, toEndingItem } from './ending-item.ts'
+import { type noteItem, recordedItem } from './items.ts'
 
 export class PostgresAttempts implements Attempts {
   readonly #database: Transactions
@@ -76,10 +78,11 @@ async function end(
 
 async function findRecorded(queries: Queries, reports: readonly AttemptEnding[]): Promise<Set<string>> {
   if (reports.length === 0) return new Set()
-  const asked = reports.map(({ executionId: e, attempt: n, jobId: j, workerId: u, ending }) => {
-    return { e, n, j, u, ...(ending.kind === 'ended' && { o: ending.end.outcome }) }
-  })
-  const { rows } = await queries.query<IdRow>(statements.selectRecorded, [JSON.stringify(asked)])
+  const asked = reports.map(({ ending, ...mark }) => ({
+    ...mark,
+    outcome: ending.kind === 'ended' ? ending.end.outcome : null,
+  }))
+  const { rows } = await queries.query<IdRow>(statements.selectRecorded, [recordedItem.encode(asked)])
   return new Set(rows.map((row) => row.execution_id))
 }
 
@@ -115,7 +118,7 @@ function nameOf({ executionId, attempt, fence }: AttemptMark): string {
   return `${executionId} ${attempt} ${fence}`
 }
 
-function toReportItem({ ending, ...mark }: AttemptEnding): object {
+function toReportItem({ ending, ...mark }: AttemptEnding): MarkWire & EndingWire {
   return {
     ...toMarkItem(mark),
     ...toEndingItem(ending.kind === 'unstarted' ? { ...ending, host: null } : ending),
@@ -124,7 +127,7 @@ function toReportItem({ ending, ...mark }: AttemptEnding): object {
 
 function toNoteItems(notes: readonly AttemptUpdate[]): string {
   return JSON.stringify(
-    notes.map((one) => ({
+    notes.map((one): MarkWire & WireOf<typeof noteItem> => ({
       ...toMarkItem(one),
       alive: one.alive,
       s: one.startedAt,
@@ -136,7 +139,7 @@ function toNoteItems(notes: readonly AttemptUpdate[]): string {
   )
 }
 
-function toMarkItem({ executionId: e, attempt: n, fence: f, workerId: u }: AttemptMark): object {
+function toMarkItem({ executionId: e, attempt: n, fence: f, workerId: u }: AttemptMark): MarkWire {
   return u === null ? { e, n, f } : { e, n, f, u }
 }
 

@@ -2,6 +2,17 @@
 // same statement: an execution is in exactly one place. What runs is only flagged: it ends when its worker says how.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { cancelGrace, ownPayloads } from '../sql/ending.ts'
+import { columnsOf, insertAttempts } from '../sql/insert.ts'
+import { cancelItem } from './items.ts'
+
+/** The record of an execution that ends because somebody cancels it now. */
+const cancelledNow = {
+  recorded_at: fragment`m.at`,
+  finished_at: fragment`m.at`,
+  final: fragment`true`,
+  outcome: fragment`'cancelled'`,
+  error_type: fragment`'CANCELLED'`,
+}
 
 // $2: whether what runs is cancelled too.
 // num_nulls, not IS NULL: the planner would read the whole index of waiting batches for it.
@@ -9,22 +20,32 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
   name,
 )`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), batch AS MATERIALIZED (
-    SELECT * FROM batches b WHERE b.batch_id = ANY (ARRAY(${part.batches})) AND ($2 OR num_nulls(b.worker_id) = 1)
+    SELECT * FROM batches b
+    WHERE b.batch_id = ANY (ARRAY(${part.batches})) AND ($2 OR num_nulls(b.worker_id) = 1)
     ORDER BY b.batch_id FOR UPDATE
   ), place AS MATERIALIZED (
     SELECT b.batch_id, b.enqueued_at, b.kind, b.route, b.worker_id IS NOT NULL AS runs, u.*, ${part.goes} AS goes,
       ${part.message} AS message
-    FROM batch b CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
-      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, n)
+    FROM batch b
+    CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
+      WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, nth)
   ), rest AS MATERIALIZED (
-    SELECT batch_id, array_agg(place ORDER BY n) AS positions, array_agg(job_id ORDER BY n) AS job_ids,
-      array_agg(version ORDER BY n) AS versions, array_agg(slot_ms ORDER BY n) AS slots_ms
-    FROM place WHERE NOT goes AND NOT runs GROUP BY batch_id
+    SELECT batch_id,
+      array_agg(place ORDER BY nth) AS positions,
+      array_agg(job_id ORDER BY nth) AS job_ids,
+      array_agg(version ORDER BY nth) AS versions,
+      array_agg(slot_ms ORDER BY nth) AS slots_ms
+    FROM place
+    WHERE NOT goes AND NOT runs
+    GROUP BY batch_id
   ), flag AS MATERIALIZED (
-    SELECT batch_id, jsonb_object_agg(place, message) AS cancels FROM place WHERE goes AND runs GROUP BY batch_id
+    SELECT batch_id, jsonb_object_agg(place, message) AS cancels FROM place WHERE goes AND runs
+      GROUP BY batch_id
   ), kept AS (
-    UPDATE batches b SET positions = r.positions, job_ids = r.job_ids, versions = r.versions, slots_ms = r.slots_ms
-    FROM rest r WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM place WHERE goes))
+    UPDATE batches b SET positions = r.positions, job_ids = r.job_ids, versions = r.versions,
+      slots_ms = r.slots_ms
+    FROM rest r WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM place
+      WHERE goes))
   ), emptied AS (
     DELETE FROM batches b WHERE b.batch_id = ANY (ARRAY(
       SELECT batch_id FROM place WHERE goes AND NOT runs EXCEPT SELECT batch_id FROM rest))
@@ -33,12 +54,23 @@ const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; 
     UPDATE batches b SET cancels = f.cancels || coalesce(b.cancels, '{}')
     FROM flag f WHERE b.batch_id = f.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM flag))
   ), recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, error_type, error_message, payload_override)
-    SELECT m.at, j.tenant_id, p.job_id, p.version, execution_at(p.batch_id, p.place), 0, true, p.kind, 'cancelled',
-      from_ms(p.slot_ms), p.enqueued_at, m.at, 'CANCELLED', p.message, p.payload
-    FROM place p CROSS JOIN moment m JOIN jobs j ON j.job_id = p.job_id
-    WHERE p.goes AND NOT p.runs
+    ${insertAttempts(
+      {
+        ...columnsOf(fragment`p`, 'job_id', 'version', 'kind', 'enqueued_at'),
+        ...cancelledNow,
+        tenant_id: fragment`j.tenant_id`,
+        execution_id: fragment`execution_at(p.batch_id, p.place)`,
+        attempt: fragment`0`,
+        slot: fragment`from_ms(p.slot_ms)`,
+        error_message: fragment`p.message`,
+        payload_override: fragment`p.payload`,
+      },
+      fragment`
+        FROM place p
+        CROSS JOIN moment m
+        JOIN jobs j ON j.job_id = p.job_id
+        WHERE p.goes AND NOT p.runs`,
+    )}
   )
   SELECT execution_at(p.batch_id, p.place) AS execution_id, p.runs, p.kind, p.route, 0 AS attempt, p.enqueued_at,
     m.at AS recorded_at
@@ -51,14 +83,16 @@ export const cancelBatchedById = cancelBatched('cancelBatchedById', {
   message: fragment`$1::text`,
 })
 
-const jobs = fragment`json_to_recordset($1::json) AS t(j uuid, m text)`
+const jobs = fragment`
+  (SELECT ${cancelItem.named(fragment`x`)} FROM json_to_recordset($1::json) AS x(${cancelItem.columns})) t`
 
 /** $1 jobs, each with a message. */
 export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
   batches: fragment`
-    SELECT x.batch_id FROM ${jobs} CROSS JOIN LATERAL (SELECT y.batch_id FROM batches y WHERE y.job_ids @> ARRAY[t.j]) x`,
-  goes: fragment`u.job_id = ANY (ARRAY(SELECT t.j FROM ${jobs}))`,
-  message: fragment`(SELECT t.m FROM ${jobs} WHERE t.j = u.job_id LIMIT 1)`,
+    SELECT x.batch_id FROM ${jobs}
+    CROSS JOIN LATERAL (SELECT y.batch_id FROM batches y WHERE y.job_ids @> ARRAY[t.job_id]) x`,
+  goes: fragment`u.job_id = ANY (ARRAY(SELECT t.job_id FROM ${jobs}))`,
+  message: fragment`(SELECT t.message FROM ${jobs} WHERE t.job_id = u.job_id LIMIT 1)`,
 })
 
 /** Also what its target has taken and will say the end of. */
@@ -79,11 +113,26 @@ const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) 
     WHERE l.execution_id = ANY (ARRAY(
       SELECT execution_id FROM target WHERE ${runs} AND cancelled_at IS NULL))
   ), recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, error_type, error_message, payload_override, idempotency_key, retry_of, run_id)
-    SELECT m.at, l.tenant_id, l.job_id, l.version, l.execution_id, l.attempt, true, l.kind, 'cancelled', l.slot,
-      l.enqueued_at, m.at, 'CANCELLED', ${part.message}, l.payload_override, l.idempotency_key, l.retry_of, l.run_id
-    FROM gone l CROSS JOIN moment m
+    ${insertAttempts(
+      {
+        ...columnsOf(
+          fragment`l`,
+          'tenant_id',
+          'job_id',
+          'version',
+          'execution_id',
+          'attempt',
+          'kind',
+          'slot',
+        ),
+        ...columnsOf(fragment`l`, 'enqueued_at', 'payload_override', 'idempotency_key', 'retry_of', 'run_id'),
+        ...cancelledNow,
+        error_message: part.message,
+      },
+      fragment`
+        FROM gone l
+        CROSS JOIN moment m`,
+    )}
   )
   SELECT t.execution_id, t.${runs} AS runs, t.kind, t.route, t.attempt, t.enqueued_at, m.at AS recorded_at
   FROM target t CROSS JOIN moment m`
@@ -98,9 +147,9 @@ export const cancelLiveById = cancelLive('cancelLiveById', {
 /** $1 jobs, each with a message; of what waits all ($4), or these executions ($3). */
 export const cancelLiveOfJobs = cancelLive('cancelLiveOfJobs', {
   which: fragment`
-    l.job_id = ANY (ARRAY(SELECT t.j FROM ${jobs})) AND l.state <> 'blocked'
+    l.job_id = ANY (ARRAY(SELECT t.job_id FROM ${jobs})) AND l.state <> 'blocked'
     AND ($4 OR l.state <> 'waiting' OR l.execution_id = ANY ($3::uuid[]))`,
-  message: fragment`(SELECT t.m FROM ${jobs} WHERE t.j = l.job_id LIMIT 1)`,
+  message: fragment`(SELECT t.message FROM ${jobs} WHERE t.job_id = l.job_id LIMIT 1)`,
 })
 
 /** $1 a message; $3 a backfill. */
@@ -109,7 +158,8 @@ export const cancelLiveOfOperation = cancelLive('cancelLiveOfOperation', {
   message: fragment`$1::text`,
 })
 
-/** All that a release writes to ($1 executions, $2 jobs), in the order of ids, before it writes to some of it and then to others. */
+// In the order of ids, before a release writes to some of it and then to others.
+/** All that a release writes to: $1 executions, $2 jobs. */
 export const lockLive = sql('lockLive')`
   SELECT FROM live l WHERE l.execution_id = ANY ($1::uuid[]) OR (
     l.job_id = ANY ($2::uuid[]) AND l.state NOT IN ('waiting', 'blocked'))

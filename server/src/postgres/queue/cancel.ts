@@ -3,6 +3,7 @@
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import type { Queries } from '../connection/database.ts'
 import * as statements from './cancel.sql.ts'
+import { cancelItem } from './items.ts'
 import { type SettledRow, toSettled } from './settled-row.ts'
 
 export interface Cancelled extends SettledAttempt {
@@ -77,7 +78,7 @@ export async function cancelLiveOfJobs(
 }
 
 function toText(jobs: readonly CancelledJob[]): string {
-  return JSON.stringify(jobs.map(({ jobId: j, message: m }) => ({ j, m })))
+  return cancelItem.encode(jobs)
 }
 
 /** Of a backfill, what does not run. */

@@ -1,24 +1,36 @@
 // The statements that repeat executions: a retry, and redrives.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
 import { isLimited } from '../sql/fragments.ts'
+import { columnsOf, insertLive } from '../sql/insert.ts'
+import { repeatItem } from './items.ts'
 
 // Unless overlap is allowed it waits, and is let go once nothing of its job is live. $3: the kind.
 export const insertRepeats = sql('insertRepeats')`
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    payload_override, idempotency_key, retry_of, concurrency_key, key_limit)
-  SELECT x.e, d.job_id, d.version, d.tenant_id, $3,
-    CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END,
-    d.route, x.l, greatest(1, d.priority - $2::int), from_ms(x.s), m.at,
-    m.at + greatest(1, d.priority - $2::int) * interval '60 seconds', x.p::json, x.k, x.o,
-    d.concurrency_key, d.concurrency_key_limit
-  FROM (SELECT clock_ms() AS at) m
-  CROSS JOIN json_to_recordset($1::json) AS x(e uuid, j uuid, l text, s float8, p text, k text, o uuid)
-  CROSS JOIN LATERAL (
-    SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
-      v.concurrency_key_limit, ${isLimited} AS limited
-    FROM jobs j JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
-    WHERE j.job_id = x.j LIMIT 1
-  ) d
+  ${insertLive(
+    {
+      ...columnsOf(fragment`d`, 'job_id', 'version', 'tenant_id', 'route', 'concurrency_key'),
+      ...columnsOf(fragment`x`, 'execution_id', 'lane', 'idempotency_key', 'retry_of'),
+      kind: fragment`$3`,
+      state: fragment`CASE WHEN d.overlap_policy = 'ALLOW' AND NOT d.limited THEN 'ready' ELSE 'waiting' END`,
+      priority: fragment`greatest(1, d.priority - $2::int)`,
+      slot: fragment`from_ms(x.slot_ms)`,
+      enqueued_at: fragment`m.at`,
+      payload_override: fragment`x.payload::json`,
+      key_limit: fragment`d.concurrency_key_limit`,
+    },
+    fragment`
+      FROM (SELECT clock_ms() AS at) m
+      CROSS JOIN (
+        SELECT ${repeatItem.named(fragment`x`)} FROM json_to_recordset($1::json) AS x(${repeatItem.columns})
+      ) x
+      CROSS JOIN LATERAL (
+        SELECT j.job_id, j.version, j.tenant_id, v.overlap_policy, v.priority, v.route, v.concurrency_key,
+          v.concurrency_key_limit, ${isLimited} AS limited
+        FROM jobs j
+        JOIN job_versions v ON v.job_id = j.job_id AND v.version = j.version
+        WHERE j.job_id = x.job_id LIMIT 1
+      ) d`,
+  )}
   RETURNING enqueued_at`
 
 /** Of the ids those of the tenant that have not ended, in a batch or alone. */

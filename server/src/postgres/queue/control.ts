@@ -14,6 +14,7 @@ import { searchUnended } from '../history/search.ts'
 import { lockJobs } from '../jobs/jobs.sql.ts'
 import { cancelById, settledOf } from './cancel.ts'
 import * as statements from './control.sql.ts'
+import { repeatItem } from './items.ts'
 
 export class PostgresControl implements Control {
   readonly #database: Transactions
@@ -74,15 +75,15 @@ export class PostgresControl implements Control {
       if (locked.rows[0]?.status === 'DELETED') return { kind: 'job_deleted' }
       const payload = await takePayload(queries, order, original)
       const item = {
-        e: order.newExecutionId,
-        j: jobId,
-        l: order.lane,
-        s: slot,
-        o: executionId,
-        ...(isKeyKept(original) && { k: keyOf(original) }),
-        ...(payload !== null && { p: payload }),
+        executionId: order.newExecutionId,
+        jobId,
+        lane: order.lane,
+        slotMs: slot,
+        payload,
+        idempotencyKey: isKeyKept(original) ? keyOf(original) : null,
+        retryOf: executionId,
       }
-      const values = [JSON.stringify([item]), triggerLevels, 'retry']
+      const values = [repeatItem.encode([item]), triggerLevels, 'retry']
       const { rows } = await queries.query<{ enqueued_at: EpochMs }>(statements.insertRepeats, values)
       return { kind: 'retried', jobId, enqueuedAt: rows[0]!.enqueued_at, slot }
     })

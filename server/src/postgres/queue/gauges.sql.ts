@@ -3,7 +3,8 @@ import { sql } from '../../lib/sql.ts'
 
 export const selectQueueDepth = sql('selectQueueDepth')`
   SELECT CASE WHEN priority <= 3 THEN 'p1-p3' WHEN priority <= 7 THEN 'p4-p7' ELSE 'p8-p10' END AS band,
-    sum(size)::bigint AS depth, extract(epoch FROM clock_timestamp() - min(enqueued_at))::float8 AS oldest_seconds
+    sum(size)::bigint AS depth, extract(epoch
+      FROM clock_timestamp() - min(enqueued_at))::float8 AS oldest_seconds
   FROM (
     SELECT priority, cardinality(positions) AS size, enqueued_at FROM batches WHERE worker_id IS NULL
     UNION ALL
@@ -33,7 +34,8 @@ export const sumHistoryBytes = sql('sumHistoryBytes')`
 export const selectOldestTransaction = sql('selectOldestTransaction')`
   SELECT coalesce(max(extract(epoch FROM clock_timestamp() - since)), 0)::float8 AS seconds FROM (
     SELECT xact_start AS since FROM pg_stat_activity
-    WHERE datname = current_database() AND num_nonnulls(backend_xmin, backend_xid) > 0 AND pid <> pg_backend_pid()
+    WHERE datname = current_database() AND num_nonnulls(backend_xmin, backend_xid) > 0
+      AND pid <> pg_backend_pid()
     UNION ALL
     SELECT prepared FROM pg_prepared_xacts WHERE database = current_database()
   ) t`

@@ -11,8 +11,9 @@ import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../ports/maintenance.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database } from '../connection/database.ts'
-import { toEndingItem } from './ending-item.ts'
+import { type EndingWire, type MarkWire, toEndingItem } from './ending-item.ts'
 import * as statements from './maintenance.sql.ts'
+import * as reclaim from './reclaim.sql.ts'
 import { releaseJobs } from './release.ts'
 import { type SettledRow, toSettled } from './settled-row.ts'
 import { selectBeats } from './workers.sql.ts'
@@ -39,12 +40,12 @@ export class PostgresMaintenance implements Maintenance {
   reclaim({ workerId, beats }: Beat): Promise<SettledAttempt[] | 'alive'> {
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
-        const { count } = await queries.query(statements.lockSilentWorker, [workerId, beats])
+        const { count } = await queries.query(reclaim.lockSilentWorker, [workerId, beats])
         if (count === 0) return 'alive'
         const values = [workerId, workerLostMessage]
-        const batched = await queries.query<ReclaimedRow>(statements.reclaimBatches, values)
-        const live = await queries.query<ReclaimedRow>(statements.reclaimLive, [...values, lossesMax])
-        await queries.query(statements.deleteReclaimed, [workerId])
+        const batched = await queries.query<ReclaimedRow>(reclaim.reclaimBatches, values)
+        const live = await queries.query<ReclaimedRow>(reclaim.reclaimLive, [...values, lossesMax])
+        await queries.query(reclaim.deleteReclaimed, [workerId])
         return [...batched.rows, ...live.rows].map((row) => toSettled(row, row.outcome, row.final))
       }),
     )
@@ -86,7 +87,7 @@ export class PostgresMaintenance implements Maintenance {
 
   async timeOut(ends: readonly TimedOut[]): Promise<string[]> {
     if (ends.length === 0) return []
-    const items = ends.map(({ executionId: e, attempt: n, fence: f, end }) => {
+    const items = ends.map(({ executionId: e, attempt: n, fence: f, end }): MarkWire & EndingWire => {
       return { e, n, f, ...toEndingItem({ kind: 'ended', end }) }
     })
     const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>

@@ -1,16 +1,10 @@
 // The statements of the worker: what waits, claim, finish. Every write names the worker and the fence of its claim,
 // and takes what it records from the row it deletes or changes.
 import { fragment, sql } from '../../lib/sql.ts'
-import {
-  atRest,
-  deadlineAfter,
-  endingFields,
-  endLive,
-  endPlaces,
-  ownPayloads,
-  takePlaces,
-} from '../sql/ending.ts'
+import { deadlineAfter, endingItem, endLive, endPlaces, ownPayloads } from '../sql/ending.ts'
 import { claimedSingle } from '../sql/fragments.ts'
+import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
+import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
 // Distinct lanes and hosts of each route by skipping through the index: the cost follows their number, not that of what
 // waits.
@@ -19,19 +13,24 @@ export const selectWaiting = sql('selectWaiting')`
     SELECT r.route, (SELECT b.lane FROM batches b WHERE b.route = r.route AND b.worker_id IS NULL
       ORDER BY b.lane LIMIT 1) AS lane FROM unnest($1::text[]) AS r(route)
     UNION ALL
-    SELECT o.route, (SELECT b.lane FROM batches b WHERE b.route = o.route AND b.worker_id IS NULL AND b.lane > o.lane
+    SELECT o.route, (SELECT b.lane FROM batches b
+      WHERE b.route = o.route AND b.worker_id IS NULL AND b.lane > o.lane
       ORDER BY b.lane LIMIT 1) FROM batch_lane o WHERE o.lane IS NOT NULL
   ), live_lane AS (
-    SELECT r.route, (SELECT l.lane FROM live l WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NULL
+    SELECT r.route, (SELECT l.lane FROM live l
+      WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NULL
       ORDER BY l.lane LIMIT 1) AS lane FROM unnest($1::text[]) AS r(route)
     UNION ALL
-    SELECT o.route, (SELECT l.lane FROM live l WHERE l.route = o.route AND l.state = 'ready' AND l.host IS NULL
+    SELECT o.route, (SELECT l.lane FROM live l
+      WHERE l.route = o.route AND l.state = 'ready' AND l.host IS NULL
       AND l.lane > o.lane ORDER BY l.lane LIMIT 1) FROM live_lane o WHERE o.lane IS NOT NULL
   ), live_host AS (
-    SELECT r.route, (SELECT l.host FROM live l WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NOT NULL
+    SELECT r.route, (SELECT l.host FROM live l
+      WHERE l.route = r.route AND l.state = 'ready' AND l.host IS NOT NULL
       ORDER BY l.host LIMIT 1) AS host FROM unnest($1::text[]) AS r(route)
     UNION ALL
-    SELECT o.route, (SELECT l.host FROM live l WHERE l.route = o.route AND l.state = 'ready' AND l.host IS NOT NULL
+    SELECT o.route, (SELECT l.host FROM live l
+      WHERE l.route = o.route AND l.state = 'ready' AND l.host IS NOT NULL
       AND l.host > o.host ORDER BY l.host LIMIT 1) FROM live_host o WHERE o.host IS NOT NULL
   )
   (SELECT 'lane' AS what, n.lane AS name, coalesce(r.weight, 1) AS weight
@@ -45,7 +44,8 @@ export const selectWaiting = sql('selectWaiting')`
 /** Of a row (l) that worker $1 takes at a moment (m.at), of a version (v) of its job. */
 const claimedLive = fragment`
   state = 'running', worker_id = $1, fence = l.fence + 1, attempt = l.attempt + 1, started_at = m.at,
-  deadline = ${deadlineAfter(fragment`m.at`)}, silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
+  deadline = ${deadlineAfter(fragment`m.at`)},
+    silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
   total_deadline = coalesce(l.total_deadline, m.at + v.total_timeout_seconds * interval '1 second')`
 
 // What is taken comes from the locked rows themselves: re-read under this statement's snapshot, a batch that another
@@ -60,27 +60,32 @@ export const claimWork = sql('claimWork')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
   ), lane AS MATERIALIZED (
-    SELECT x.l AS lane, x.n FROM json_to_recordset($3::json) AS x(l text, n int) LEFT JOIN holder ON true
+    SELECT ${laneItem.named(fragment`x`)}
+    FROM json_to_recordset($3::json) AS x(${laneItem.columns})
+    LEFT JOIN holder ON true
   ), host AS MATERIALIZED (
-    SELECT x.h AS host, x.n FROM json_to_recordset($4::json) AS x(h text, n int) LEFT JOIN holder ON true
+    SELECT ${hostItem.named(fragment`x`)}
+    FROM json_to_recordset($4::json) AS x(${hostItem.columns})
+    LEFT JOIN holder ON true
   ), batch AS MATERIALIZED (
     SELECT c.* FROM lane CROSS JOIN unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
       SELECT b.*, cardinality(b.positions) AS size FROM batches b
       WHERE b.route = r.route AND b.lane = lane.lane AND b.worker_id IS NULL
-      ORDER BY b.rank LIMIT least($5, lane.n) FOR UPDATE SKIP LOCKED
+      ORDER BY b.rank LIMIT least($5, lane.count) FOR UPDATE SKIP LOCKED
     ) c
   ), single AS MATERIALIZED (
     SELECT c.* FROM lane CROSS JOIN unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
       SELECT l.execution_id, l.lane, l.rank FROM live l
       WHERE l.route = r.route AND l.lane = lane.lane AND l.state = 'ready' AND l.host IS NULL
-      ORDER BY l.rank LIMIT lane.n FOR UPDATE SKIP LOCKED
+      ORDER BY l.rank LIMIT lane.count FOR UPDATE SKIP LOCKED
     ) c
   ), for_host AS MATERIALIZED (
-    SELECT c.execution_id, host.n, row_number() OVER (PARTITION BY c.host ORDER BY c.rank, c.execution_id) AS nth
+    SELECT c.execution_id, host.count, row_number() OVER (PARTITION BY c.host
+      ORDER BY c.rank, c.execution_id) AS nth
     FROM host CROSS JOIN unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
       SELECT l.execution_id, l.host, l.rank FROM live l
       WHERE l.route = r.route AND l.host = host.host AND l.state = 'ready'
-      ORDER BY l.rank LIMIT host.n FOR UPDATE SKIP LOCKED
+      ORDER BY l.rank LIMIT host.count FOR UPDATE SKIP LOCKED
     ) c
   ), ordered AS MATERIALIZED (
     SELECT o.*, sum(o.size) OVER (PARTITION BY o.lane ORDER BY o.rank, o.id ROWS UNBOUNDED PRECEDING) AS upto
@@ -93,48 +98,67 @@ export const claimWork = sql('claimWork')`
   ), whole AS (
     UPDATE batches b SET worker_id = $1, fence = b.fence + 1, claimed_at = m.at FROM moment m
     WHERE b.batch_id = ANY (ARRAY(
-      SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE o.is_batch AND o.upto <= lane.n))
+      SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE o.is_batch AND o.upto <= lane.count))
     RETURNING b.*
   ), part AS MATERIALIZED (
-    SELECT b.*, (lane.n - (o.upto - o.size))::int AS take
+    SELECT b.*, (lane.count - (o.upto - o.size))::int AS take
     FROM ordered o JOIN lane USING (lane) JOIN batch b ON b.batch_id = o.id
-    WHERE o.is_batch AND o.upto > lane.n AND o.upto - o.size < lane.n AND ($6 OR o.upto = o.size)
+    WHERE o.is_batch AND o.upto > lane.count AND o.upto - o.size < lane.count AND ($6 OR o.upto = o.size)
   ), kept AS (
     UPDATE batches b SET positions = p.positions[p.take + 1:], job_ids = p.job_ids[p.take + 1:],
       versions = p.versions[p.take + 1:], slots_ms = p.slots_ms[p.take + 1:]
     FROM part p WHERE b.batch_id = p.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM part))
   ), moved AS (
-    INSERT INTO live AS l (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot,
-      enqueued_at, rank, worker_id, fence, attempt, started_at, deadline, payload_override)
-    SELECT execution_at(p.batch_id, u.place), u.job_id, u.version, j.tenant_id, p.kind, 'running', p.route, p.lane,
-      p.priority, from_ms(u.slot_ms), p.enqueued_at, p.rank, $1, 1, 1, m.at, ${deadlineAfter(fragment`m.at`)},
-      u.payload
-    FROM part p CROSS JOIN moment m CROSS JOIN LATERAL unnest(p.positions[:p.take], p.job_ids[:p.take],
-      p.versions[:p.take], p.slots_ms[:p.take], (${ownPayloads(fragment`p`)})[:p.take])
-      AS u(place, job_id, version, slot_ms, payload)
-    -- LIMIT keeps the planner, which takes the lists for far longer, from reading all jobs.
-    CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
-    LEFT JOIN LATERAL (
-      SELECT v.timeout_seconds FROM job_versions v WHERE v.job_id = u.job_id AND v.version = u.version LIMIT 1
-    ) v ON true
+    ${insertLive(
+      {
+        ...columnsOf(fragment`p`, 'kind', 'route', 'lane', 'priority', 'enqueued_at', 'rank'),
+        ...columnsOf(fragment`u`, 'job_id', 'version'),
+        execution_id: fragment`execution_at(p.batch_id, u.place)`,
+        tenant_id: fragment`j.tenant_id`,
+        state: fragment`'running'`,
+        slot: fragment`from_ms(u.slot_ms)`,
+        worker_id: fragment`$1`,
+        fence: fragment`1`,
+        attempt: fragment`1`,
+        started_at: fragment`m.at`,
+        deadline: deadlineAfter(fragment`m.at`),
+        payload_override: fragment`u.payload`,
+      },
+      fragment`
+        FROM part p
+        CROSS JOIN moment m
+        CROSS JOIN LATERAL unnest(p.positions[:p.take], p.job_ids[:p.take], p.versions[:p.take],
+          p.slots_ms[:p.take], (${ownPayloads(fragment`p`)})[:p.take]) AS u(place, job_id, version, slot_ms,
+            payload)
+        -- LIMIT keeps the planner, which takes the lists for far longer, from reading all jobs.
+        CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
+        LEFT JOIN LATERAL (
+          SELECT v.timeout_seconds FROM job_versions v
+            WHERE v.job_id = u.job_id AND v.version = u.version LIMIT 1
+        ) v ON true`,
+    )}
     RETURNING l.*
   ), claimed AS (
     UPDATE live l SET ${claimedLive}
     FROM moment m CROSS JOIN job_versions v
     WHERE v.job_id = l.job_id AND v.version = l.version AND l.execution_id = ANY (ARRAY(
-      SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE NOT o.is_batch AND o.upto <= lane.n
-      UNION ALL SELECT execution_id FROM for_host WHERE nth <= n))
+      SELECT o.id FROM ordered o JOIN lane USING (lane) WHERE NOT o.is_batch AND o.upto <= lane.count
+      UNION ALL SELECT execution_id FROM for_host WHERE nth <= count))
     RETURNING l.*
   )
   SELECT batch_id AS id, fence, lane, priority, to_ms(enqueued_at) AS enqueued_ms, to_ms(rank) AS rank_ms,
-    positions::text, job_ids::text, versions::text, slots_ms::text, NULL::uuid AS job_id, NULL::int AS version,
+    positions::text, job_ids::text, versions::text, slots_ms::text, NULL::uuid AS job_id,
+      NULL::int AS version,
     kind, NULL::bigint AS slot_ms, NULL::int AS attempt, NULL::int AS losses, NULL::text AS payload_override,
-    NULL::text AS idempotency_key, NULL::text AS checkpoint, NULL::bigint AS total_deadline_ms, false AS suspect,
+    NULL::text AS idempotency_key, NULL::text AS checkpoint, NULL::bigint AS total_deadline_ms,
+      false AS suspect,
     NULL::uuid AS run_id, payloads::text
   FROM whole
   UNION ALL
-  SELECT execution_id, fence, lane, priority, to_ms(enqueued_at), to_ms(rank), NULL, NULL, NULL, NULL, job_id, version,
-    kind, to_ms(slot), attempt, losses, payload_override::text, idempotency_key, checkpoint::text, to_ms(total_deadline),
+  SELECT execution_id, fence, lane, priority, to_ms(enqueued_at), to_ms(rank), NULL, NULL, NULL, NULL,
+    job_id, version,
+    kind, to_ms(slot), attempt, losses, payload_override::text, idempotency_key, checkpoint::text,
+      to_ms(total_deadline),
     coalesce(host = 'suspect', false), run_id, NULL
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
 
@@ -144,7 +168,8 @@ export const claimWork = sql('claimWork')`
 export const claimSingles = sql('claimSingles')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), ready AS MATERIALIZED (
     SELECT r.route FROM unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
-      SELECT FROM live l WHERE l.route = r.route AND l.lane = $3 AND l.state = 'ready' AND l.host IS NULL LIMIT 1
+      SELECT FROM live l WHERE l.route = r.route AND l.lane = $3 AND l.state = 'ready'
+        AND l.host IS NULL LIMIT 1
     ) l
   ), holder AS MATERIALIZED (
     -- Only when there is something: a lock is a write, which waits for the disk.
@@ -153,7 +178,8 @@ export const claimSingles = sql('claimSingles')`
     SELECT r.route FROM ready r LEFT JOIN holder ON true
   ), batch AS MATERIALIZED (
     SELECT min(c.rank) AS rank FROM unnest($2::text[]) AS r(route) CROSS JOIN LATERAL (
-      SELECT b.rank FROM batches b WHERE b.route = r.route AND b.lane = $3 AND b.worker_id IS NULL ORDER BY b.rank LIMIT 1
+      SELECT b.rank FROM batches b WHERE b.route = r.route AND b.lane = $3 AND b.worker_id IS NULL
+        ORDER BY b.rank LIMIT 1
     ) c
   ), single AS MATERIALIZED (
     SELECT c.* FROM asked r CROSS JOIN LATERAL (
@@ -171,8 +197,13 @@ export const claimSingles = sql('claimSingles')`
 
 export const selectDefinitions = sql('selectDefinitions')`
   SELECT v.job_id, v.version, v.tenant_id, v.name, v.execution, v.retry_policy, v.priority, v.jitter_seconds
-  FROM json_to_recordset($1::json) AS x(j uuid, v int)
-  CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = x.j AND v.version = x.v LIMIT 1) v`
+  FROM (
+    SELECT ${definitionItem.named(fragment`x`)}
+      FROM json_to_recordset($1::json) AS x(${definitionItem.columns})
+  ) x
+  CROSS JOIN LATERAL (
+    SELECT * FROM job_versions v WHERE v.job_id = x.job_id AND v.version = x.version LIMIT 1
+  ) v`
 
 // Most batches end as a whole, with nothing to say but that all has succeeded. Of such ones the reports are arrays, one after
 // the other ($4 where those of a batch begin, $5 where they end), in the order in which the batch has its places: that it is
@@ -181,124 +212,110 @@ export const selectDefinitions = sql('selectDefinitions')`
 // A lane of its own is the tenant's id. $6 places, $7 when each began, $8 when it ended, $9 ms, $10 HTTP status, $11 previews.
 export const finishSucceeded = sql('finishSucceeded')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
-    SELECT * FROM unnest($2::uuid[], $3::int[], $4::int[], $5::int[]) AS x(b, f, lo, hi)
+    SELECT * FROM unnest($2::uuid[], $3::int[], $4::int[], $5::int[]) AS x(batch_id, fence, first, last)
   ), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
   ), locked AS MATERIALIZED (
-    SELECT b.batch_id FROM holder w CROSS JOIN batches b
-    WHERE w.worker_id = $1 AND b.batch_id = ANY ($2::uuid[]) ORDER BY b.batch_id FOR UPDATE OF b
+    SELECT b.batch_id FROM holder w
+    CROSS JOIN batches b
+    WHERE w.worker_id = $1 AND b.batch_id = ANY ($2::uuid[])
+    ORDER BY b.batch_id FOR UPDATE OF b
   ), gone AS (
     DELETE FROM batches b USING locked k, report x
-    WHERE b.batch_id = k.batch_id AND k.batch_id = x.b AND (b.worker_id = $1) IS TRUE AND b.fence = x.f
-      AND b.cancels IS NULL AND b.positions = ($6::smallint[])[x.lo:x.hi]
-    RETURNING b.*, x.lo, x.hi
+    WHERE b.batch_id = k.batch_id AND k.batch_id = x.batch_id AND (b.worker_id = $1) IS TRUE
+      AND b.fence = x.fence
+      AND b.cancels IS NULL AND b.positions = ($6::smallint[])[x.first:x.last]
+    RETURNING b.*, x.first, x.last
   ), recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, preview, dead_letter, payload_override)
-    SELECT m.at, coalesce(g.tenant_id, (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id)), u.job_id, u.version,
-      (g.stem || substr(to_hex(256 + u.place), 2))::uuid, 1, true, g.kind, 'succeeded', from_ms(u.slot_ms), g.enqueued_at,
-      from_ms(u.s), from_ms(u.z), u.d, $1, u.h, u.w, false, u.payload
-    FROM (
-      SELECT *, CASE WHEN lane <> 'shared' THEN lane::uuid END AS tenant_id, left(batch_id::text, 34) AS stem FROM gone
-    ) g
-    CROSS JOIN moment m CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms,
-      ($7::bigint[])[g.lo:g.hi], ($8::bigint[])[g.lo:g.hi], ($9::int[])[g.lo:g.hi], ($10::smallint[])[g.lo:g.hi],
-      ($11::text[])[g.lo:g.hi], ${ownPayloads(fragment`g`)}) AS u(place, job_id, version, slot_ms, s, z, d, h, w, payload)
+    ${insertAttempts(
+      {
+        ...columnsOf(fragment`u`, 'job_id', 'version', 'duration_ms', 'http_status', 'preview'),
+        ...columnsOf(fragment`g`, 'kind', 'enqueued_at'),
+        recorded_at: fragment`m.at`,
+        tenant_id: fragment`
+          coalesce(g.tenant_id, (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id))`,
+        execution_id: fragment`(g.stem || substr(to_hex(256 + u.place), 2))::uuid`,
+        attempt: fragment`1`,
+        final: fragment`true`,
+        outcome: fragment`'succeeded'`,
+        slot: fragment`from_ms(u.slot_ms)`,
+        started_at: fragment`from_ms(u.started_ms)`,
+        finished_at: fragment`from_ms(u.finished_ms)`,
+        worker_id: fragment`$1`,
+        dead_letter: fragment`false`,
+        payload_override: fragment`u.payload`,
+      },
+      fragment`
+        FROM (
+          SELECT *, CASE WHEN lane <> 'shared'
+            THEN lane::uuid END AS tenant_id, left(batch_id::text, 34) AS stem
+          FROM gone
+        ) g
+        CROSS JOIN moment m
+        CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms,
+          ($7::bigint[])[g.first:g.last], ($8::bigint[])[g.first:g.last], ($9::int[])[g.first:g.last],
+          ($10::smallint[])[g.first:g.last], ($11::text[])[g.first:g.last], ${ownPayloads(fragment`g`)})
+          AS u(place, job_id, version, slot_ms, started_ms, finished_ms, duration_ms, http_status, preview,
+            payload)`,
+    )}
   )
-  SELECT x.b AS batch_id FROM report x WHERE x.b NOT IN (SELECT g.batch_id FROM gone g)`
+  SELECT x.batch_id FROM report x WHERE x.batch_id NOT IN (SELECT g.batch_id FROM gone g)`
 
 // First the lock on the worker, as reclaim does: the rows inserted below need it, and taken after the batches it would
 // deadlock. Positions that were reported (n in all of a batch) and are not in it any more have left it before.
 export const finishBatches = sql('finishBatches')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
-    SELECT x.b, x.f, x.n, x.r FROM json_to_recordset($2::json) AS x(b uuid, f int, n int, r json)
+    SELECT ${finishedBatchItem.named(fragment`x`)}
+    FROM json_to_recordset($2::json) AS x(${finishedBatchItem.columns})
   ), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
   ), locked AS MATERIALIZED (
     -- By a list of ids, not by a join: a plan made while the table was young would read all of it, and what an old
     -- snapshot keeps from being cleared away as well ([m] 90 ms beside 60,000 batches that are gone, now 1 ms).
-    SELECT b.batch_id FROM holder w CROSS JOIN batches b
-    WHERE w.worker_id = $1 AND b.batch_id = ANY (ARRAY(SELECT x.b FROM report x)) ORDER BY b.batch_id FOR UPDATE OF b
+    SELECT b.batch_id FROM holder w
+    CROSS JOIN batches b
+    WHERE w.worker_id = $1 AND b.batch_id = ANY (ARRAY(SELECT x.batch_id FROM report x))
+    ORDER BY b.batch_id FOR UPDATE OF b
   ), gone AS (
     DELETE FROM batches b USING locked k, report x
     -- IS TRUE keeps the planner from the index of what a worker holds: there is all that it ever held, then.
-    WHERE b.batch_id = k.batch_id AND k.batch_id = x.b AND (b.worker_id = $1) IS TRUE AND b.fence = x.f
-    RETURNING b.*, x.r AS endings, x.n AS size
+    WHERE b.batch_id = k.batch_id AND k.batch_id = x.batch_id AND (b.worker_id = $1) IS TRUE
+      AND b.fence = x.fence
+    RETURNING b.*, x.endings, x.size
   ), held AS MATERIALIZED (
-    SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.worker_id, execution_at(g.batch_id, u.place) AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, g.cancels ->> u.place::text AS cancel, g.kind,
-      u.payload, e.*
+    SELECT g.route, g.lane, g.priority, g.enqueued_at, g.rank, g.worker_id,
+      execution_at(g.batch_id, u.place) AS execution_id, u.job_id, u.version, from_ms(u.slot_ms) AS slot,
+        j.tenant_id,
+      g.cancels ->> u.place::text AS cancel, g.kind, u.payload, e.p AS reported_place,
+      ${endingItem.named(fragment`e`)}
     FROM gone g
     CROSS JOIN LATERAL unnest(g.positions, g.job_ids, g.versions, g.slots_ms, ${ownPayloads(fragment`g`)})
       AS u(place, job_id, version, slot_ms, payload)
     JOIN jobs j ON j.job_id = u.job_id
-    LEFT JOIN LATERAL json_to_recordset(g.endings) AS e(p int, ${endingFields}) ON e.p = u.place
+    LEFT JOIN LATERAL json_to_recordset(g.endings) AS e(p int, ${endingItem.columns}) ON e.p = u.place
   ), ${endPlaces}
-  SELECT x.b AS id, 'missing' AS what FROM report x WHERE NOT EXISTS (SELECT FROM gone g WHERE g.batch_id = x.b)
+  SELECT x.batch_id AS id, 'missing' AS what FROM report x
+  WHERE NOT EXISTS (SELECT FROM gone g WHERE g.batch_id = x.batch_id)
   UNION ALL
   SELECT h.execution_id, 'cancelled' FROM held h
-  WHERE h.cancel IS NOT NULL AND (h.k IN ('running', 'awaiting')) IS NOT TRUE
+  WHERE h.cancel IS NOT NULL AND (h.ending IN ('running', 'awaiting')) IS NOT TRUE
   UNION ALL
   -- Counted first, so that the reports are not read twice when nothing has left.
-  SELECT execution_at(g.batch_id, e.p), 'left' FROM gone g CROSS JOIN LATERAL json_to_recordset(g.endings) AS e(p int)
-  WHERE (SELECT count(h.p) FROM held h) < (SELECT sum(y.size) FROM gone y) AND e.p <> ALL (g.positions)`
+  SELECT execution_at(g.batch_id, e.p), 'left' FROM gone g
+  CROSS JOIN LATERAL json_to_recordset(g.endings) AS e(p int)
+  WHERE (SELECT count(h.reported_place) FROM held h) < (SELECT sum(y.size)
+    FROM gone y) AND e.p <> ALL (g.positions)`
 
 // $2 the worker. IS TRUE keeps the planner from the index of what a worker holds, which is the longer way to a row.
 export const finishLive = endLive(
   'finishLive',
-  fragment`(l.worker_id = $2) IS TRUE AND l.fence = x.f AND l.state = 'running'`,
+  fragment`(l.worker_id = $2) IS TRUE AND l.fence = x.fence AND l.state = 'running'`,
 )
 
 /** Flagged in the hands of a worker. */
 export const selectCancelled = sql('selectCancelled')`
   SELECT execution_id FROM live WHERE worker_id = $1 AND cancelled_at IS NOT NULL
   UNION ALL
-  SELECT execution_at(b.batch_id, c.place::int) FROM batches b CROSS JOIN LATERAL jsonb_object_keys(b.cancels) AS c(place)
+  SELECT execution_at(b.batch_id, c.place::int) FROM batches b
+  CROSS JOIN LATERAL jsonb_object_keys(b.cancels) AS c(place)
   WHERE b.worker_id = $1 AND b.cancels IS NOT NULL`
-
-// A row that the reclaim wrote is not ours; that an execution awaits its end is what we said of it. Two days: longer than
-// any outage of which a worker keeps its results.
-export const findOwn = sql('findOwn')`
-  SELECT x.e AS execution_id, coalesce((
-      SELECT 'recorded' FROM attempts a WHERE a.job_id = x.j AND a.execution_id = x.e AND a.attempt = x.n
-        AND a.worker_id = $1 AND a.outcome <> 'lost' AND a.recorded_at > now() - interval '2 days' LIMIT 1
-    ), (
-      SELECT CASE WHEN l.worker_id = $1 THEN 'held' ELSE 'recorded' END FROM live l
-      WHERE l.execution_id = x.e AND (l.worker_id = $1 OR (l.caller_id = $1 AND l.attempt = x.n)) LIMIT 1
-    )) AS state
-  FROM json_to_recordset($2::json) AS x(e uuid, n int, j uuid)`
-
-// $2: executions that it knows; a batch of which it knows some stays, with these. What somebody has cancelled meanwhile is
-// not handed back: it ends here, and was not started as far as anybody says.
-export const returnBatches = sql('returnBatches')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
-    SELECT x.*, b.fence AS f, b.worker_id AS u FROM batches b CROSS JOIN LATERAL (
-      SELECT execution_at(b.batch_id, place) AS e, 1 AS n, b.batch_id AS b, place AS p FROM unnest(b.positions) AS y(place)
-    ) x
-    WHERE b.worker_id = $1 AND x.e NOT IN (SELECT y FROM unnest($2::uuid[]) AS y)
-  ), ${takePlaces(fragment`b.worker_id = $1`)}, recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, worker_id, error_type, error_message, payload_override)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, true, h.kind, 'cancelled', h.slot, h.enqueued_at,
-      m.at, $1, 'CANCELLED', h.cancel, h.payload
-    FROM held h CROSS JOIN moment m WHERE h.cancel IS NOT NULL
-  )
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    fence, payload_override)
-  SELECT execution_id, job_id, version, tenant_id, kind, 'ready', route, lane, priority, slot, enqueued_at, rank, 1, payload
-  FROM held WHERE cancel IS NULL`
-
-export const returnLive = sql('returnLive')`
-  WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), held AS MATERIALIZED (
-    SELECT * FROM live WHERE worker_id = $1 AND execution_id <> ALL ($2::uuid[]) ORDER BY execution_id FOR UPDATE
-  ), recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, finished_at, worker_id, error_type, error_message, payload_override, idempotency_key, retry_of, run_id)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, h.attempt, true, h.kind, 'cancelled', h.slot,
-      h.enqueued_at, m.at, $1, 'CANCELLED', h.cancel_message, h.payload_override, h.idempotency_key, h.retry_of, h.run_id
-    FROM held h CROSS JOIN moment m WHERE h.cancelled_at IS NOT NULL
-  ), ended AS (
-    DELETE FROM live l USING held h WHERE l.execution_id = h.execution_id AND h.cancelled_at IS NOT NULL
-  )
-  UPDATE live l SET state = 'ready', attempt = l.attempt - 1, ${atRest}
-  FROM held h WHERE l.execution_id = h.execution_id AND h.cancelled_at IS NULL`

@@ -17,6 +17,7 @@ import type {
 import { arrayLiteral, textArrayLiteral } from '../connection/array-literal.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database } from '../connection/database.ts'
+import type { WireOf } from '../sql/item.ts'
 import {
   type ClaimRow,
   type DefinitionRow,
@@ -26,8 +27,10 @@ import {
   toClaimedSingle,
   toDefinition,
 } from './claim-rows.ts'
-import { toEndingItem } from './ending-item.ts'
+import { type EndingWire, type MarkWire, toEndingItem } from './ending-item.ts'
+import { attemptItem, definitionItem, type finishedBatchItem, hostItem, laneItem } from './items.ts'
 import * as statements from './queue.sql.ts'
+import * as reconcile from './reconcile.sql.ts'
 
 export class PostgresQueue implements Queue {
   readonly #database: Database
@@ -52,8 +55,8 @@ export class PostgresQueue implements Queue {
     const { rows } = await this.#database.query<ClaimRow>(statements.claimWork, [
       workerId,
       routes,
-      JSON.stringify(lanes.map(({ lane, count }) => ({ l: lane, n: count }))),
-      JSON.stringify(hosts.map(({ host, count }) => ({ h: host, n: count }))),
+      laneItem.encode(lanes),
+      hostItem.encode(hosts),
       batchesMax,
       divides,
     ])
@@ -77,8 +80,9 @@ export class PostgresQueue implements Queue {
 
   async definitions(keys: readonly DefinitionKey[]): Promise<Definition[]> {
     if (keys.length === 0) return []
-    const asked = JSON.stringify(keys.map(({ jobId, version }) => ({ j: jobId, v: version })))
-    const { rows } = await this.#database.query<DefinitionRow>(statements.selectDefinitions, [asked])
+    const { rows } = await this.#database.query<DefinitionRow>(statements.selectDefinitions, [
+      definitionItem.encode(keys),
+    ])
     return rows.map(toDefinition)
   }
 
@@ -87,12 +91,14 @@ export class PostgresQueue implements Queue {
     const left = new Set(await this.#finishSucceeded(workerId, succeeded))
     const others = batches.filter((one) => left.has(one.batchId) || !succeeded.includes(one))
     if (others.length === 0) return toAnswer([])
-    const report = others.map(({ batchId, fence, endings }) => ({
-      b: batchId,
-      f: fence,
-      n: endings.length,
-      r: endings.map(({ position, ending }) => ({ p: position, ...toEndingItem(ending) })),
-    }))
+    const report = others.map(
+      ({ batchId, fence, endings }): WireOf<typeof finishedBatchItem> => ({
+        b: batchId,
+        f: fence,
+        n: endings.length,
+        r: endings.map(({ position, ending }) => ({ p: position, ...toEndingItem(ending) })),
+      }),
+    )
     const values = [workerId, JSON.stringify(report)]
     const { rows } = await withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.query<FinishRow>(statements.finishBatches, values),
@@ -135,7 +141,7 @@ export class PostgresQueue implements Queue {
 
   async finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer> {
     if (ends.length === 0) return toAnswer([])
-    const report = ends.map(({ executionId, fence, ending }) => ({
+    const report = ends.map(({ executionId, fence, ending }): MarkWire & EndingWire => ({
       e: executionId,
       f: fence,
       ...toEndingItem(ending),
@@ -155,12 +161,10 @@ export class PostgresQueue implements Queue {
   }
 
   async findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]> {
-    const asked = attempts.map(({ executionId, attempt, jobId }) => ({
-      e: executionId,
-      n: attempt,
-      j: jobId,
-    }))
-    const { rows } = await this.#database.query<OwnRow>(statements.findOwn, [workerId, JSON.stringify(asked)])
+    const { rows } = await this.#database.query<OwnRow>(reconcile.findOwn, [
+      workerId,
+      attemptItem.encode(attempts),
+    ])
     return rows.flatMap(({ execution_id: executionId, state }) =>
       state === null ? [] : [{ executionId, state }],
     )
@@ -169,8 +173,8 @@ export class PostgresQueue implements Queue {
   async releaseUnknown(workerId: string, known: readonly string[]): Promise<number> {
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
-        const batches = await queries.query(statements.returnBatches, [workerId, known])
-        const live = await queries.query(statements.returnLive, [workerId, known])
+        const batches = await queries.query(reconcile.returnBatches, [workerId, known])
+        const live = await queries.query(reconcile.returnLive, [workerId, known])
         return batches.count + live.count
       }),
     )

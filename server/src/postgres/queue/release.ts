@@ -15,8 +15,10 @@ import { elementsOf } from '../connection/array-literal.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Database, Queries } from '../connection/database.ts'
 import { lockCursors } from '../scheduling/slots.sql.ts'
+import type { RowOf } from '../sql/item.ts'
 import { lockLive } from './cancel.sql.ts'
 import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
+import { supersededItem, keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem } from './items.ts'
 import * as statements from './maintenance.sql.ts'
 
 type Decide = (job: WaitingJob, keys: KeyCounts) => ReleaseOrder
@@ -56,20 +58,20 @@ function firstRank({ waiting }: WaitingJob): number {
 
 /** A key that another process decides about right now counts as full. */
 async function lockKeys(queries: Queries, jobs: readonly WaitingJob[]): Promise<KeyCounts> {
-  const wanted = new Map<string, { t: string; k: string }>()
+  const wanted = new Map<string, { tenantId: string; key: string }>()
   for (const { tenantId, waiting } of jobs) {
     for (const { concurrencyKey } of waiting) {
       if (concurrencyKey === null) continue
-      wanted.set(nameOfKey(tenantId, concurrencyKey.key), { t: tenantId, k: concurrencyKey.key })
+      wanted.set(nameOfKey(tenantId, concurrencyKey.key), { tenantId, key: concurrencyKey.key })
     }
   }
   if (wanted.size === 0) return new KeyCounts()
   const held = new Map<string, number>(wanted.keys().map((name) => [name, Number.POSITIVE_INFINITY]))
-  const { rows } = await queries.query<KeyRow>(statements.lockKeys, [JSON.stringify([...wanted.values()])])
-  const ours = rows.map(({ tenant_id: t, key: k }) => ({ t, k }))
+  const { rows } = await queries.query<KeyRow>(statements.lockKeys, [keyItem.encode(wanted.values())])
+  const ours = rows.map(({ tenant_id: tenantId, key }) => ({ tenantId, key }))
   // A statement of its own: it sees what was let go before we had the locks.
   const counted = await queries.query<KeyRow & { held: number }>(statements.countHeldKeys, [
-    JSON.stringify(ours),
+    keyItem.encode(ours),
   ])
   for (const row of counted.rows) held.set(nameOfKey(row.tenant_id, row.key), row.held)
   return new KeyCounts(held)
@@ -90,11 +92,16 @@ async function write(queries: Queries, decided: readonly Decided[]): Promise<Rel
   const cancelled = await cancelSuperseded(queries, decided, go)
   let ready = 0
   if (go.length + runs.length + skips.length + owes.length + plans.length > 0) {
-    const lists = [runs, skips, owes, plans].map((list) => JSON.stringify(list))
-    const { rows } = await queries.query<{ ready: number }>(statements.releaseWaiting, [go, ...lists])
+    const { rows } = await queries.query<{ ready: number }>(statements.releaseWaiting, [
+      go,
+      owedSlotItem.encode(runs),
+      skipItem.encode(skips),
+      owedItem.encode(owes),
+      nextSlotItem.encode(plans),
+    ])
     ready = rows[0]!.ready
   }
-  const waits = runs.some(({ st }) => st === 'waiting')
+  const waits = runs.some(({ state }) => state === 'waiting')
   const ended = cancelled.some(({ wasUnderWay, runs: isRunning }) => wasUnderWay && !isRunning)
   return {
     ready,
@@ -113,10 +120,10 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
   const waiting = plans.flatMap((plan) => plan.waiting)
   // Before anything of them ends: what waits would not be told from what was let go.
   const rooted = whole.filter(({ job }) => job.runsUnderWay > 0)
-  const notes = rooted.map(({ job, bySlot }) => {
-    return { j: job.jobId, t: job.tenantId, m: supersededMessage(bySlot) }
+  const notes = rooted.map(({ job: { jobId, tenantId }, bySlot }) => {
+    return { jobId, tenantId, message: supersededMessage(bySlot) }
   })
-  if (notes.length > 0) await queries.query(statements.noteSuperseded, [JSON.stringify(notes)])
+  if (notes.length > 0) await queries.query(statements.noteSuperseded, [supersededItem.encode(notes)])
   const batched = await cancelBatchedOfJobs(queries, jobs)
   await queries.query(lockLive, [[...go, ...waiting], jobs.map(({ jobId }) => jobId)])
   const live = await cancelLiveOfJobs(queries, jobs, { running: true, waiting })
@@ -128,36 +135,33 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
   return [...batched, ...live].map((one) => ({ ...one, wasUnderWay: !older.has(one.executionId) }))
 }
 
-function runsOf({ job, order: { owed, executions } }: Decided) {
+function runsOf({ job: { jobId, version }, order: { owed, executions } }: Decided) {
   if (owed === null) return []
-  return owed.slots.map((slot, index) => {
-    const { executionId: e, lane: l, priority: p, runId } = executions[index]!
-    const run = { j: job.jobId, v: job.version, s: slot, e, l, p, st: owed.state }
-    return runId === null ? run : { ...run, ru: runId }
-  })
+  const { state } = owed
+  return owed.slots.map((slotMs, index) => ({ jobId, version, slotMs, state, ...executions[index]! }))
 }
 
-function skipsOf({ job: { jobId: j }, order: { owed } }: Decided) {
-  return (owed?.skips ?? []).map(({ from: f, to: t, count: c, reason: r, version: v }) => ({
-    j,
-    f,
-    t,
-    c,
-    r,
-    v,
+function skipsOf({ job: { jobId }, order: { owed } }: Decided) {
+  return (owed?.skips ?? []).map(({ from, to, ...rest }) => ({
+    ...{ jobId, fromSlotMs: from, toSlotMs: to },
+    ...rest,
   }))
 }
 
-function owesOf({ job: { jobId: j }, order: { owed } }: Decided) {
+function owesOf({ job: { jobId }, order: { owed } }: Decided) {
   if (owed === null) return []
-  return [owed.left === null ? { j } : { j, f: owed.left.from, n: owed.left.nextAt }]
+  return [{ jobId, fromSlotMs: owed.left?.from ?? null, nextMs: owed.left?.nextAt ?? null }]
 }
 
 /** The next slot; or, of a job that owed the one it awaits, the execution that it awaits now. */
-function plansOf({ job: { jobId: j, awaits }, order: { next, owed, executions } }: Decided): object[] {
+function plansOf({
+  job: { jobId, awaits },
+  order: { next, owed, executions },
+}: Decided): RowOf<typeof nextSlotItem>[] {
   if (awaits === null) return []
-  if (next !== null) return [{ j, s: next.slotAt, d: next.dueAt }]
-  return owed !== null && owed.slots.length > 0 ? [{ j, e: executions[0]!.executionId }] : []
+  if (next !== null) return [{ jobId, slotMs: next.slotAt, dueMs: next.dueAt, executionId: null }]
+  if (owed === null || owed.slots.length === 0) return []
+  return [{ jobId, slotMs: null, dueMs: null, executionId: executions[0]!.executionId }]
 }
 
 interface KeyRow {

@@ -4,16 +4,19 @@ import { sql } from '../../lib/sql.ts'
 // Distinct routes of each prefix, by skipping through the three indexes of what can be claimed: the cost follows their
 // number, not that of what waits. Routes are compared by their bytes, so those of one prefix lie together.
 export const selectWaitingRoutes = sql('selectWaitingRoutes')`
-  WITH RECURSIVE prefix AS MATERIALIZED (SELECT DISTINCT p COLLATE "C" AS p FROM unnest($1::text[]) AS x(p)), found AS (
+  WITH RECURSIVE prefix AS MATERIALIZED (SELECT DISTINCT p COLLATE "C" AS p
+    FROM unnest($1::text[]) AS x(p)), found AS (
     SELECT p.p, 0 AS nth, least(
       (SELECT b.route FROM batches b WHERE b.route >= p.p AND b.worker_id IS NULL ORDER BY b.route LIMIT 1),
-      (SELECT l.route FROM live l WHERE l.route >= p.p AND l.state = 'ready' AND l.host IS NULL ORDER BY l.route LIMIT 1),
+      (SELECT l.route FROM live l WHERE l.route >= p.p AND l.state = 'ready' AND l.host IS NULL
+        ORDER BY l.route LIMIT 1),
       (SELECT l.route FROM live l WHERE l.route >= p.p AND l.state = 'ready' AND l.host IS NOT NULL
         ORDER BY l.route LIMIT 1)) AS route
     FROM prefix p
     UNION ALL
     SELECT o.p, o.nth + 1, least(
-      (SELECT b.route FROM batches b WHERE b.route > o.route AND b.worker_id IS NULL ORDER BY b.route LIMIT 1),
+      (SELECT b.route FROM batches b WHERE b.route > o.route AND b.worker_id IS NULL
+        ORDER BY b.route LIMIT 1),
       (SELECT l.route FROM live l WHERE l.route > o.route AND l.state = 'ready' AND l.host IS NULL
         ORDER BY l.route LIMIT 1),
       (SELECT l.route FROM live l WHERE l.route > o.route AND l.state = 'ready' AND l.host IS NOT NULL

@@ -19,11 +19,13 @@ export const selectBeats = sql('selectBeats')`
 
 // $1: after how many milliseconds without a beat it is dead.
 const columns = fragment`
-  worker_id, tenant_id, host, version, labels, executors, handlers, capacity, current_load, registered_at, beat_at,
+  worker_id, tenant_id, host, version, labels, executors, handlers, capacity, current_load, registered_at,
+    beat_at,
   CASE WHEN beat_at < clock_timestamp() - $1 * interval '1 millisecond' THEN 'DEAD' ELSE status END AS status`
 
 export const selectWorkers = sql('selectWorkers')`
-  SELECT ${columns} FROM workers WHERE $3::uuid IS NULL OR tenant_id = $3 ORDER BY registered_at, worker_id LIMIT $2`
+  SELECT ${columns} FROM workers WHERE $3::uuid IS NULL OR tenant_id = $3
+    ORDER BY registered_at, worker_id LIMIT $2`
 
 export const selectWorker = sql('selectWorker')`
   SELECT ${columns} FROM workers WHERE tenant_id = $2 AND worker_id = $3`

@@ -1,7 +1,15 @@
 // The statements of the scheduler: load cursors, take changes, fire slots. A slot fires once because its row in
 // `slots` is unique.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
-import { calendarsOfVersion, isLimited } from '../sql/fragments.ts'
+import {
+  calendarsOfVersion,
+  isBatched,
+  isLimited,
+  isUnderWay,
+  jobsUnderWay,
+  rankOf,
+} from '../sql/fragments.ts'
+import { columnsOf, insertLive } from '../sql/insert.ts'
 
 const plannedBy = fragment`
   v.tenant_id, v.schedule, v.anchor_at, v.priority, v.overlap_policy, v.misfire_policy, v.misfire_window_seconds,
@@ -110,9 +118,7 @@ export const fireFast = sql('fireFast')`
     FROM unnest($1::uuid[], $2::int[], $3::bigint[], $4::bigint[], $5::uuid[], $6::smallint[], $7::int[], $8::boolean[],
       $9::boolean[], $10::bigint[], $11::bigint[], $12::bigint[]) WITH ORDINALITY AS u(j, v, s, d, e, o, b, al, mv, ms, md, ra, n)
   ), busy AS MATERIALIZED (
-    SELECT l.job_id FROM live l WHERE l.job_id = ANY ($1::uuid[]) AND l.state <> 'blocked'
-    UNION ALL SELECT k.job_id FROM catchups k WHERE k.job_id = ANY ($1::uuid[])
-    UNION ALL SELECT r.job_id FROM run_roots r WHERE r.job_id = ANY ($1::uuid[])
+    ${jobsUnderWay(fragment`$1::uuid[]`)}
   ), free AS MATERIALIZED (
     SELECT i.* FROM item i CROSS JOIN moment m JOIN cursors c ON c.job_id = i.j
     LEFT JOIN LATERAL (
@@ -124,13 +130,13 @@ export const fireFast = sql('fireFast')`
     WHERE i.j NOT IN (SELECT unnest(current_setting('carillon.unlocked')::uuid[]))
       AND c.version = i.v AND c.status = 'ACTIVE' AND c.graph_id IS NULL AND NOT c.depends
       AND from_ms(i.d) <= m.at AND i.slot > coalesce(c.decided_to, '-infinity') AND i.slot > coalesce(last.slot, '-infinity')
-      AND (i.al OR NOT (c.scattered OR i.j IN (SELECT b.job_id FROM busy b) OR coalesce((
-        SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1), false)))
+      AND (i.al OR NOT (i.j IN (SELECT b.job_id FROM busy b)
+        OR ${isBatched(fragment`i.j`, fragment`c.scattered`, fragment`last.execution_id`)}))
   ), recorded AS (
     INSERT INTO slots (job_id, slot, execution_id) SELECT j, slot, e FROM free
   ), enqueued AS (
     INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
-    SELECT x.id, x.route, x.lane, x.priority, m.at, m.at + x.priority * interval '60 seconds', f.positions, f.job_ids,
+    SELECT x.id, x.route, x.lane, x.priority, m.at, ${rankOf(fragment`m.at`, fragment`x.priority`)}, f.positions, f.job_ids,
       f.versions, f.slots_ms
     FROM (
       SELECT b, array_agg(o) AS positions, array_agg(j) AS job_ids, array_agg(v) AS versions, array_agg(s) AS slots_ms
@@ -184,13 +190,7 @@ export const fireSlots = sql('fireSlots')`
         WHEN i.al AND i.li IS NOT TRUE THEN 'fired'
         WHEN i.la IS TRUE AND (
           SELECT true FROM slots s WHERE s.job_id = i.j AND s.slot = i.slot AND ${isRecent(fragment`$2`)} LIMIT 1) THEN 'already_recorded'
-        WHEN i.al IS NOT TRUE AND coalesce(
-          (SELECT true FROM live l WHERE l.job_id = i.j AND l.state <> 'blocked' LIMIT 1),
-          (SELECT true FROM batches b WHERE b.batch_id = batch_of(last.execution_id) AND i.j = ANY (b.job_ids) LIMIT 1),
-          CASE WHEN c.scattered THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[i.j] LIMIT 1) END,
-          (SELECT true FROM catchups k WHERE k.job_id = i.j LIMIT 1),
-          (SELECT true FROM run_roots u WHERE u.job_id = i.j LIMIT 1)
-        ) THEN CASE
+        WHEN i.al IS NOT TRUE AND ${isUnderWay(fragment`i.j`, fragment`c.scattered`, fragment`last.execution_id`)} THEN CASE
           WHEN i.la THEN 'deferred'
           WHEN i.bm IS NOT NULL AND (SELECT count(*) FROM (
             SELECT FROM live w WHERE w.job_id = i.j AND w.state = 'waiting' AND w.kind = 'slot' LIMIT i.bm) w) < i.bm
@@ -221,7 +221,7 @@ export const fireSlots = sql('fireSlots')`
     FROM judged g LEFT JOIN inserted n ON n.job_id = g.j AND n.slot = g.slot
   ), enqueued AS (
     INSERT INTO batches AS b (batch_id, route, lane, priority, enqueued_at, rank, positions, job_ids, versions, slots_ms)
-    SELECT f.b, f.r, f.l, f.p, m.at, m.at + f.p * interval '60 seconds', array_agg(f.o ORDER BY f.o),
+    SELECT f.b, f.r, f.l, f.p, m.at, ${rankOf(fragment`m.at`, fragment`f.p`)}, array_agg(f.o ORDER BY f.o),
       array_agg(f.j ORDER BY f.o), array_agg(f.v ORDER BY f.o), array_agg(f.s::bigint ORDER BY f.o)
     FROM settled f CROSS JOIN moment m WHERE f.outcome = 'fired' AND f.ro IS NOT TRUE GROUP BY f.b, f.r, f.l, f.p, m.at
     -- What was plain of the batch is in it already, by this transaction. One of another has no fence to take, which fails.
@@ -231,15 +231,31 @@ export const fireSlots = sql('fireSlots')`
   ), unusual AS MATERIALIZED (
     SELECT * FROM settled WHERE outcome <> 'fired' OR ro OR mv OR num_nonnulls(sk, ow) > 0
   ), alone AS (
-    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-      concurrency_key, key_limit, run_id)
-    SELECT f.e, f.j, f.v, d.tenant_id, 'slot', CASE f.outcome WHEN 'fired' THEN 'ready' ELSE 'waiting' END, f.r, f.l, f.p, f.slot, m.at, m.at + f.p * interval '60 seconds',
-      d.concurrency_key, d.concurrency_key_limit, f.ru
-    FROM unusual f CROSS JOIN moment m CROSS JOIN LATERAL (
-      SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
-      WHERE v.job_id = f.j AND v.version = f.v LIMIT 1
-    ) d
-    WHERE f.outcome = 'buffered' OR (f.outcome = 'fired' AND f.ro)
+    ${insertLive(
+      {
+        ...columnsOf(fragment`d`, 'tenant_id', 'concurrency_key'),
+        execution_id: fragment`f.e`,
+        job_id: fragment`f.j`,
+        version: fragment`f.v`,
+        kind: fragment`'slot'`,
+        state: fragment`CASE f.outcome WHEN 'fired' THEN 'ready' ELSE 'waiting' END`,
+        route: fragment`f.r`,
+        lane: fragment`f.l`,
+        priority: fragment`f.p`,
+        slot: fragment`f.slot`,
+        enqueued_at: fragment`m.at`,
+        key_limit: fragment`d.concurrency_key_limit`,
+        run_id: fragment`f.ru`,
+      },
+      fragment`
+        FROM unusual f
+        CROSS JOIN moment m
+        CROSS JOIN LATERAL (
+          SELECT v.tenant_id, v.concurrency_key, v.concurrency_key_limit FROM job_versions v
+          WHERE v.job_id = f.j AND v.version = f.v LIMIT 1
+        ) d
+        WHERE f.outcome = 'buffered' OR (f.outcome = 'fired' AND f.ro)`,
+    )}
   ), by_itself AS MATERIALIZED (
     -- Skipped by itself, not as the end of a range that came with it.
     SELECT * FROM unusual WHERE outcome = 'overlap' OR (outcome = 'exclusion' AND sk IS NULL)

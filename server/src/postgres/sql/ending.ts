@@ -1,6 +1,8 @@
 // How attempts end in the database: statements of several files, made from the same pieces, so that an end is the same
-// whoever says it: our worker, an SDK worker, a target that was called, maintenance.
+// whoever reports it: our worker, an SDK worker, a target that was called, maintenance.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
+import { columnsOf, type DeadLetterColumns, insertAttempts, insertDeadLetters, insertLive } from './insert.ts'
+import { defineItem } from './item.ts'
 
 /**
  * The payloads of the places of a batch, as an argument of the unnest of its places: taken apart once. There is one for each
@@ -15,9 +17,30 @@ export const ownPayloads = (batch: Fragment): Fragment => fragment`
       JOIN unnest(${batch}.positions) AS p(place) ON e.n = p.place + 1 ORDER BY p.place
     ) END`
 
-/** What is said of one execution: see `toEndingItem`. */
-export const endingFields = fragment`
-  k text, o text, s float8, z float8, d int, h int, t text, m text, w text, a float8, x text, c text, g float8`
+/** How an attempt goes on or ends: see `toEndingItem`. `ending`: ended, running, awaiting or unstarted. */
+export const endingItem = defineItem({
+  ending: ['k', 'text'],
+  outcome: ['o', 'text'],
+  startedMs: ['s', 'float8'],
+  finishedMs: ['z', 'float8'],
+  durationMs: ['d', 'int'],
+  httpStatus: ['h', 'int'],
+  errorType: ['t', 'text'],
+  errorMessage: ['m', 'text'],
+  preview: ['w', 'text'],
+  retryMs: ['a', 'float8'],
+  deadReason: ['x', 'text'],
+  hostThen: ['c', 'text'],
+  deadlineMs: ['g', 'float8'],
+})
+
+/** The attempt that a report means. `workerId`: null, whoever holds it. */
+export const markItem = defineItem({
+  executionId: ['e', 'uuid'],
+  attempt: ['n', 'int'],
+  fence: ['f', 'int'],
+  workerId: ['u', 'uuid'],
+})
 
 /** A cancelled attempt has this long to stop. */
 export const cancelGrace = fragment`interval '30 seconds'`
@@ -31,155 +54,302 @@ export const atRest = fragment`
   worker_id = NULL, caller_id = NULL, started_at = NULL, deadline = NULL, silent_at = NULL, heard_at = NULL,
   progress = NULL, progress_text = NULL`
 
-// Of places in claimed batches (held), first attempts. One of which nothing was said (k) goes back to the queue
+const stays = fragment`h.ending IN ('running', 'awaiting')`
+
+/** What an execution is, under the names of its columns, of a row (h) that is held. */
+export const identityOfHeld = columnsOf(
+  fragment`h`,
+  ...(['tenant_id', 'job_id', 'version', 'execution_id', 'kind', 'slot', 'enqueued_at'] as const),
+)
+/** Where a place of a batch (h) stood in the queue. */
+export const queuedOfHeld = columnsOf(fragment`h`, 'route', 'lane', 'priority', 'rank')
+/** What a row of `live` (h) has besides, and its records keep. */
+export const originOfHeld = columnsOf(
+  fragment`h`,
+  ...(['payload_override', 'idempotency_key', 'retry_of', 'run_id'] as const),
+)
+
+/** An error of a dead letter: `said` has its type, message and HTTP status. */
+export const errorOf = (attempt: Fragment, at: Fragment, said: Fragment): Fragment => fragment`
+  json_build_object('attempt', ${attempt}, 'at', ${at}, ${said})`
+
+const errorOfHeld = (attempt: Fragment): Fragment =>
+  errorOf(
+    attempt,
+    fragment`h.finished_ms`,
+    fragment`'type', h.error_type, 'message', h.error_message, 'httpStatus', h.http_status`,
+  )
+
+/** The errors of all attempts on record of an execution (h), and this last one, which is not. */
+const errorsWith = (last: Fragment): Fragment => fragment`(
+  SELECT json_agg(y.error ORDER BY y.attempt, y.last) FROM (
+    SELECT a.attempt, false AS last, ${errorOf(
+      fragment`a.attempt`,
+      fragment`to_ms(coalesce(a.finished_at, a.recorded_at))`,
+      fragment`'type', a.error_type, 'message', a.error_message, 'httpStatus', a.http_status`,
+    )} AS error
+    FROM attempts a
+    WHERE a.job_id = h.job_id AND a.execution_id = h.execution_id
+    UNION ALL
+    SELECT h.attempt, true, ${last}
+  ) y)`
+
+/** The dead letters of executions that are held (h) and died. One that was redriven once waits for a person. */
+const writeLetters = (
+  letter: Pick<DeadLetterColumns, 'reason' | 'attempts' | 'errors'> &
+    Partial<Pick<DeadLetterColumns, 'idempotency_key' | 'run_id'>>,
+  { payload, died }: { payload: Fragment; died: Fragment },
+): Fragment =>
+  insertDeadLetters(
+    {
+      ...columnsOf(fragment`h`, 'execution_id', 'tenant_id', 'job_id', 'kind', 'slot'),
+      ...letter,
+      job_name: fragment`v.name`,
+      died_at: fragment`m.at`,
+      payload: fragment`coalesce(${payload}, v.execution -> 'payload')`,
+      redrive_at: fragment`
+        CASE WHEN h.kind <> 'redrive'
+          THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END`,
+    },
+    fragment`
+      FROM held h
+      CROSS JOIN moment m
+      JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
+      WHERE ${died}`,
+  )
+
+/** The dead letters of rows of `live`. `last`: the error of the last attempt, which is not on record yet. */
+export const lettersOfLive = ({
+  reason,
+  last,
+  died,
+}: Record<'reason' | 'last' | 'died', Fragment>): Fragment =>
+  writeLetters(
+    {
+      reason,
+      attempts: fragment`h.attempt`,
+      errors: errorsWith(last),
+      ...columnsOf(fragment`h`, 'idempotency_key', 'run_id'),
+    },
+    { payload: fragment`h.payload_override`, died },
+  )
+
+const isDead = fragment`h.dead_reason IS NOT NULL AND h.cancel IS NULL`
+
+/** The record of an attempt that is held (h), as it was reported. Somebody's cancel goes before any report. */
+const reportedEnd = {
+  ...identityOfHeld,
+  ...columnsOf(fragment`h`, 'worker_id', 'http_status', 'preview'),
+  recorded_at: fragment`m.at`,
+  final: fragment`h.retry_ms IS NULL OR h.cancel IS NOT NULL`,
+  outcome: fragment`CASE WHEN h.cancel IS NULL THEN h.outcome ELSE 'cancelled' END`,
+  finished_at: fragment`coalesce(from_ms(h.finished_ms), m.at)`,
+  error_type: fragment`CASE WHEN h.cancel IS NULL THEN h.error_type ELSE 'CANCELLED' END`,
+  error_message: fragment`coalesce(h.cancel, h.error_message)`,
+  dead_letter: isDead,
+}
+
+// Of places in claimed batches (held), first attempts. One of which nothing was said (ending) goes back to the queue
 // as unstarted: nothing vanishes with its batch. Under fence 1 also then, so that a late word of this claim is refused.
 export const endPlaces = fragment`
   recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,
-      dead_letter, payload_override)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.execution_id, 1, h.a IS NULL OR h.cancel IS NOT NULL, h.kind,
-      CASE WHEN h.cancel IS NULL THEN h.o ELSE 'cancelled' END, h.slot, h.enqueued_at, from_ms(h.s),
-      coalesce(from_ms(h.z), m.at), h.d, h.worker_id, h.h, CASE WHEN h.cancel IS NULL THEN h.t ELSE 'CANCELLED' END,
-      coalesce(h.cancel, h.m), h.w, h.x IS NOT NULL AND h.cancel IS NULL, h.payload
-    FROM held h CROSS JOIN moment m
-    WHERE h.k = 'ended' OR (h.cancel IS NOT NULL AND (h.k IN ('running', 'awaiting')) IS NOT TRUE)
+    ${insertAttempts(
+      {
+        ...reportedEnd,
+        attempt: fragment`1`,
+        started_at: fragment`from_ms(h.started_ms)`,
+        duration_ms: fragment`h.duration_ms`,
+        payload_override: fragment`h.payload`,
+      },
+      fragment`
+        FROM held h
+        CROSS JOIN moment m
+        WHERE h.ending = 'ended' OR (h.cancel IS NOT NULL AND (${stays}) IS NOT TRUE)`,
+    )}
   ), stayed AS (
-    INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at,
-      rank, ready_at, worker_id, caller_id, fence, attempt, losses, host, started_at, deadline, cancelled_at,
-      cancel_message, payload_override)
-    SELECT h.execution_id, h.job_id, h.version, h.tenant_id, h.kind,
-      CASE h.k WHEN 'ended' THEN 'retrying' WHEN 'running' THEN 'running' WHEN 'awaiting' THEN 'awaiting' ELSE 'ready' END,
-      h.route, h.lane, h.priority, h.slot, h.enqueued_at, h.rank, from_ms(h.a),
-      CASE h.k WHEN 'running' THEN h.worker_id END, CASE h.k WHEN 'awaiting' THEN h.worker_id END, 1,
-      CASE WHEN h.k IN ('ended', 'running', 'awaiting') THEN 1 ELSE 0 END, CASE h.o WHEN 'lost' THEN 1 ELSE 0 END, h.c,
-      CASE WHEN h.k IN ('running', 'awaiting') THEN from_ms(h.s) END,
-      CASE WHEN h.k IN ('running', 'awaiting')
-        THEN least(from_ms(h.g), CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END) END,
-      CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, h.payload
-    FROM held h CROSS JOIN moment m
-    WHERE CASE WHEN h.cancel IS NULL THEN h.k IS DISTINCT FROM 'ended' OR h.a IS NOT NULL
-      ELSE h.k IN ('running', 'awaiting') END
+    ${insertLive(
+      {
+        ...identityOfHeld,
+        ...queuedOfHeld,
+        state: fragment`
+          CASE h.ending
+            WHEN 'ended' THEN 'retrying'
+            WHEN 'running' THEN 'running'
+            WHEN 'awaiting' THEN 'awaiting'
+            ELSE 'ready' END`,
+        ready_at: fragment`from_ms(h.retry_ms)`,
+        worker_id: fragment`CASE h.ending WHEN 'running' THEN h.worker_id END`,
+        caller_id: fragment`CASE h.ending WHEN 'awaiting' THEN h.worker_id END`,
+        fence: fragment`1`,
+        attempt: fragment`CASE WHEN h.ending IN ('ended', 'running', 'awaiting') THEN 1 ELSE 0 END`,
+        losses: fragment`CASE h.outcome WHEN 'lost' THEN 1 ELSE 0 END`,
+        host: fragment`h.host_then`,
+        started_at: fragment`CASE WHEN ${stays} THEN from_ms(h.started_ms) END`,
+        deadline: fragment`
+          CASE WHEN ${stays} THEN
+            least(from_ms(h.deadline_ms), CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END) END`,
+        cancelled_at: fragment`CASE WHEN h.cancel IS NOT NULL THEN m.at END`,
+        cancel_message: fragment`h.cancel`,
+        payload_override: fragment`h.payload`,
+      },
+      fragment`
+        FROM held h
+        CROSS JOIN moment m
+        WHERE CASE WHEN h.cancel IS NULL THEN h.ending IS DISTINCT FROM 'ended' OR h.retry_ms IS NOT NULL
+          ELSE ${stays} END`,
+    )}
   ), died AS (
-    INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload, kind,
-      slot, redrive_at)
-    SELECT h.execution_id, h.tenant_id, h.job_id, v.name, h.x, m.at, 1,
-      json_build_array(json_build_object('attempt', 1, 'at', h.z, 'type', h.t, 'message', h.m, 'httpStatus', h.h)),
-      coalesce(h.payload, v.execution -> 'payload'), h.kind, h.slot,
-      m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second'
-    FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
-    WHERE h.x IS NOT NULL AND h.cancel IS NULL
+    ${writeLetters(
+      {
+        reason: fragment`h.dead_reason`,
+        attempts: fragment`1`,
+        errors: fragment`json_build_array(${errorOfHeld(fragment`1`)})`,
+      },
+      { payload: fragment`h.payload`, died: isDead },
+    )}
   )`
 
-// Places that reports (report: e execution, n attempt, f fence, u worker or null, b batch, p place) name are taken out of
-// their batches; the others stay in them, in order and with their flags. `which`: the batches (b) that may be touched.
-export const takePlaces = (which: Fragment): Fragment => fragment`
+// Places that reports (report: execution_id, attempt, fence, worker_id or null, batch_id, place) name are taken out of
+// their batches; the others stay in them, in order and with their flags. `which`: the batches (b) that may be touched;
+// `said`: what else the reports (r) have, each with a comma behind it.
+export const takePlaces = (which: Fragment, said: Fragment = fragment``): Fragment => fragment`
   batch AS MATERIALIZED (
-    SELECT * FROM batches b WHERE b.batch_id = ANY (ARRAY(SELECT DISTINCT r.b FROM report r)) AND ${which}
+    SELECT * FROM batches b
+    WHERE b.batch_id = ANY (ARRAY(SELECT DISTINCT r.batch_id FROM report r)) AND ${which}
     ORDER BY b.batch_id FOR UPDATE
   ), place AS MATERIALIZED (
-    SELECT b.batch_id, b.fence, b.worker_id, 1 AS attempt, u.* FROM batch b
+    SELECT b.batch_id, b.fence, b.worker_id, 1 AS attempt, u.*
+    FROM batch b
     CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms, ${ownPayloads(fragment`b`)})
       WITH ORDINALITY AS u(place, job_id, version, slot_ms, payload, nth)
   ), held AS MATERIALIZED (
-    SELECT b.batch_id, b.route, b.lane, b.priority, b.enqueued_at, b.rank, b.worker_id, b.claimed_at, r.e AS execution_id,
-      u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id, b.cancels ->> r.p::text AS cancel, b.kind,
-      u.payload, r.*
+    SELECT ${said} b.batch_id, b.route, b.lane, b.priority, b.enqueued_at, b.rank, b.worker_id, b.claimed_at,
+      r.execution_id, r.place, u.job_id, u.version, from_ms(u.slot_ms) AS slot, j.tenant_id,
+      b.cancels ->> r.place::text AS cancel, b.kind, u.payload
     FROM place u
     -- All by equality of columns: the planner hashes them then, and would compare each with each otherwise.
-    JOIN report r ON r.b = u.batch_id AND r.p = u.place AND r.f = u.fence AND r.n = u.attempt
-      AND (r.u IS NULL OR r.u = u.worker_id)
+    JOIN report r ON r.batch_id = u.batch_id AND r.place = u.place AND r.fence = u.fence
+      AND r.attempt = u.attempt
+      AND (r.worker_id IS NULL OR r.worker_id = u.worker_id)
     JOIN batch b ON b.batch_id = u.batch_id
     CROSS JOIN LATERAL (SELECT j.tenant_id FROM jobs j WHERE j.job_id = u.job_id LIMIT 1) j
   ), rest AS MATERIALIZED (
-    SELECT u.batch_id, array_agg(u.place ORDER BY u.nth) AS positions, array_agg(u.job_id ORDER BY u.nth) AS job_ids,
-      array_agg(u.version ORDER BY u.nth) AS versions, array_agg(u.slot_ms ORDER BY u.nth) AS slots_ms
+    SELECT u.batch_id,
+      array_agg(u.place ORDER BY u.nth) AS positions,
+      array_agg(u.job_id ORDER BY u.nth) AS job_ids,
+      array_agg(u.version ORDER BY u.nth) AS versions,
+      array_agg(u.slot_ms ORDER BY u.nth) AS slots_ms
     FROM place u
-    WHERE (u.batch_id, u.place) NOT IN (SELECT h.batch_id, h.p FROM held h) GROUP BY u.batch_id
+    WHERE (u.batch_id, u.place) NOT IN (SELECT h.batch_id, h.place FROM held h)
+    GROUP BY u.batch_id
   ), kept AS (
-    UPDATE batches b SET positions = r.positions, job_ids = r.job_ids, versions = r.versions, slots_ms = r.slots_ms,
-      cancels = nullif(b.cancels - ARRAY(SELECT h.p::text FROM held h WHERE h.batch_id = b.batch_id), '{}')
-    FROM rest r WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM held))
+    UPDATE batches b
+    SET positions = r.positions, job_ids = r.job_ids, versions = r.versions, slots_ms = r.slots_ms,
+      cancels = nullif(
+        b.cancels - ARRAY(SELECT h.place::text FROM held h WHERE h.batch_id = b.batch_id), '{}')
+    FROM rest r
+    WHERE b.batch_id = r.batch_id AND b.batch_id = ANY (ARRAY(SELECT batch_id FROM held))
   ), emptied AS (
-    DELETE FROM batches b WHERE b.batch_id = ANY (ARRAY(
-      SELECT batch_id FROM held EXCEPT SELECT batch_id FROM rest))
+    DELETE FROM batches b
+    WHERE b.batch_id = ANY (ARRAY(SELECT batch_id FROM held EXCEPT SELECT batch_id FROM rest))
   )`
 
 /** Places that were taken out of their batches run on as rows, with what was noted of each; `start`: of its time. */
-export const leaveRunning = (start: Fragment): Fragment => fragment`
-  INSERT INTO live (execution_id, job_id, version, tenant_id, kind, state, route, lane, priority, slot, enqueued_at, rank,
-    worker_id, fence, attempt, started_at, deadline, cancelled_at, cancel_message, heard_at, progress, progress_text,
-    checkpoint, payload_override)
-  SELECT h.execution_id, h.job_id, h.version, h.tenant_id, h.kind, 'running', h.route, h.lane, h.priority, h.slot,
-    h.enqueued_at, h.rank, h.worker_id, 1, 1, coalesce(from_ms(h.s), h.claimed_at),
-    least(${deadlineAfter(start)},
-      CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END),
-    CASE WHEN h.cancel IS NOT NULL THEN m.at END, h.cancel, CASE WHEN h.is_said THEN m.at END, h.progress, h.said,
-    h.checkpoint::json, h.payload
-  FROM held h CROSS JOIN moment m LEFT JOIN LATERAL (
-    SELECT v.timeout_seconds FROM job_versions v WHERE v.job_id = h.job_id AND v.version = h.version LIMIT 1
-  ) v ON true`
+export const leaveRunning = (start: Fragment): Fragment =>
+  insertLive(
+    {
+      ...identityOfHeld,
+      ...queuedOfHeld,
+      ...columnsOf(fragment`h`, 'worker_id', 'progress', 'progress_text'),
+      state: fragment`'running'`,
+      fence: fragment`1`,
+      attempt: fragment`1`,
+      started_at: fragment`coalesce(from_ms(h.started_ms), h.claimed_at)`,
+      deadline: fragment`
+        least(${deadlineAfter(start)}, CASE WHEN h.cancel IS NOT NULL THEN m.at + ${cancelGrace} END)`,
+      cancelled_at: fragment`CASE WHEN h.cancel IS NOT NULL THEN m.at END`,
+      cancel_message: fragment`h.cancel`,
+      heard_at: fragment`CASE WHEN h.is_said THEN m.at END`,
+      checkpoint: fragment`h.checkpoint::json`,
+      payload_override: fragment`h.payload`,
+    },
+    fragment`
+      FROM held h
+      CROSS JOIN moment m
+      LEFT JOIN LATERAL (
+        SELECT v.timeout_seconds FROM job_versions v
+          WHERE v.job_id = h.job_id AND v.version = h.version LIMIT 1
+      ) v ON true`,
+  )
+
+const isStopped = fragment`(h.cancel IS NOT NULL AND h.ending <> 'awaiting')`
 
 // Of rows of live. $1: what is said of each; `which`: the rows (l) of which it may be said, by what is said (x). What waits
 // or is between attempts ends here only when its time is over: then no attempt of it is told to have started.
 export const endLive = (name: string, which: Fragment): Sql => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
-    SELECT x.* FROM json_to_recordset($1::json) AS x(e uuid, n int, f int, u uuid, ${endingFields})
+    SELECT ${markItem.named(fragment`x`)}, ${endingItem.named(fragment`x`)}
+    FROM json_to_recordset($1::json) AS x(${markItem.columns}, ${endingItem.columns})
   ), held AS MATERIALIZED (
-    SELECT l.*, x.* FROM (SELECT * FROM report ORDER BY e) x
+    SELECT l.*, x.execution_id, ${endingItem.of(fragment`x`)}
+    FROM (SELECT * FROM report ORDER BY execution_id) x
     -- One by one, by its id and in order, whatever the planner believes of the table: it would read all of it and compare
     -- each row with each report ([m] 1,000 ends beside 12,000 rows: 2 s).
     CROSS JOIN LATERAL (
       SELECT l.job_id, l.version, l.tenant_id, l.kind, l.slot, l.enqueued_at, l.attempt, l.payload_override,
         l.idempotency_key, l.retry_of, l.run_id, l.cancel_message AS cancel,
         coalesce(l.worker_id, l.caller_id) AS worker_id, l.state IN ('running', 'awaiting') AS runs
-      FROM live l WHERE l.execution_id = x.e AND ${which} LIMIT 1 FOR UPDATE
+      FROM live l
+      WHERE l.execution_id = x.execution_id AND ${which}
+      LIMIT 1 FOR UPDATE
     ) l
   ), recorded AS (
-    INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
-      enqueued_at, started_at, finished_at, duration_ms, worker_id, http_status, error_type, error_message, preview,
-      dead_letter, payload_override, idempotency_key, retry_of, run_id)
-    SELECT m.at, h.tenant_id, h.job_id, h.version, h.e, h.attempt, h.a IS NULL OR h.cancel IS NOT NULL, h.kind,
-      CASE WHEN h.cancel IS NULL THEN h.o ELSE 'cancelled' END, h.slot, h.enqueued_at, CASE WHEN h.runs THEN from_ms(h.s) END,
-      coalesce(from_ms(h.z), m.at), CASE WHEN h.runs THEN h.d END, h.worker_id, h.h,
-      CASE WHEN h.cancel IS NULL THEN h.t ELSE 'CANCELLED' END, coalesce(h.cancel, h.m), h.w,
-      h.x IS NOT NULL AND h.cancel IS NULL, h.payload_override, h.idempotency_key, h.retry_of, h.run_id
-    FROM held h CROSS JOIN moment m WHERE h.k = 'ended' OR (h.cancel IS NOT NULL AND h.k <> 'awaiting')
+    ${insertAttempts(
+      {
+        ...reportedEnd,
+        ...originOfHeld,
+        attempt: fragment`h.attempt`,
+        started_at: fragment`CASE WHEN h.runs THEN from_ms(h.started_ms) END`,
+        duration_ms: fragment`CASE WHEN h.runs THEN h.duration_ms END`,
+      },
+      fragment`
+        FROM held h
+        CROSS JOIN moment m
+        WHERE h.ending = 'ended' OR ${isStopped}`,
+    )}
   ), ended AS (
     DELETE FROM live l USING held h
-    WHERE l.execution_id = h.e AND ((h.cancel IS NOT NULL AND h.k <> 'awaiting') OR (h.k = 'ended' AND h.a IS NULL))
+    WHERE l.execution_id = h.execution_id AND (${isStopped} OR (h.ending = 'ended' AND h.retry_ms IS NULL))
   ), awaiting AS (
-    UPDATE live l SET state = 'awaiting', worker_id = NULL, caller_id = h.worker_id, started_at = from_ms(h.s),
-      deadline = least(from_ms(h.g), l.cancelled_at + ${cancelGrace}),
-      silent_at = (SELECT m.at + v.heartbeat_timeout_seconds * interval '1 second' FROM job_versions v
+    UPDATE live l
+    SET state = 'awaiting', worker_id = NULL, caller_id = h.worker_id, started_at = from_ms(h.started_ms),
+      deadline = least(from_ms(h.deadline_ms), l.cancelled_at + ${cancelGrace}),
+      silent_at = (
+        SELECT m.at + v.heartbeat_timeout_seconds * interval '1 second' FROM job_versions v
         WHERE v.job_id = l.job_id AND v.version = l.version LIMIT 1)
-    FROM held h CROSS JOIN moment m WHERE l.execution_id = h.e AND h.k = 'awaiting'
+    FROM held h
+    CROSS JOIN moment m
+    WHERE l.execution_id = h.execution_id AND h.ending = 'awaiting'
   ), stayed AS (
     -- One that may have killed its worker stays apart from others until an attempt of it has ended.
-    UPDATE live l SET state = CASE h.k WHEN 'ended' THEN 'retrying' ELSE 'ready' END, ready_at = from_ms(h.a),
-      attempt = CASE h.k WHEN 'ended' THEN l.attempt ELSE l.attempt - 1 END,
-      losses = CASE h.o WHEN 'lost' THEN l.losses + 1 ELSE l.losses END,
-      host = CASE WHEN h.k = 'unstarted' AND l.host = 'suspect' THEN l.host ELSE h.c END, ${atRest}
+    UPDATE live l
+    SET state = CASE h.ending WHEN 'ended' THEN 'retrying' ELSE 'ready' END,
+      ready_at = from_ms(h.retry_ms),
+      attempt = CASE h.ending WHEN 'ended' THEN l.attempt ELSE l.attempt - 1 END,
+      losses = CASE h.outcome WHEN 'lost' THEN l.losses + 1 ELSE l.losses END,
+      host = CASE WHEN h.ending = 'unstarted' AND l.host = 'suspect' THEN l.host ELSE h.host_then END,
+      ${atRest}
     FROM held h
-    WHERE l.execution_id = h.e AND h.cancel IS NULL AND (h.k = 'unstarted' OR (h.k = 'ended' AND h.a IS NOT NULL))
+    WHERE l.execution_id = h.execution_id AND h.cancel IS NULL
+      AND (h.ending = 'unstarted' OR (h.ending = 'ended' AND h.retry_ms IS NOT NULL))
   ), died AS (
-    INSERT INTO dead_letters (execution_id, tenant_id, job_id, job_name, reason, died_at, attempts, errors, payload,
-      idempotency_key, kind, slot, redrive_at, run_id)
-    SELECT h.e, h.tenant_id, h.job_id, v.name, h.x, m.at, h.attempt, (
-        SELECT json_agg(y.error ORDER BY y.attempt, y.last) FROM (
-          SELECT a.attempt, false AS last, json_build_object('attempt', a.attempt,
-            'at', to_ms(coalesce(a.finished_at, a.recorded_at)), 'type', a.error_type, 'message', a.error_message,
-            'httpStatus', a.http_status) AS error
-          FROM attempts a WHERE a.job_id = h.job_id AND a.execution_id = h.e
-          UNION ALL
-          SELECT h.attempt, true, json_build_object('attempt', h.attempt, 'at', h.z, 'type', h.t, 'message', h.m,
-            'httpStatus', h.h)
-        ) y),
-      coalesce(h.payload_override, v.execution -> 'payload'), h.idempotency_key, h.kind, h.slot,
-      CASE WHEN h.kind <> 'redrive'
-        THEN m.at + (v.retry_policy ->> 'auto_redrive_after_seconds')::int * interval '1 second' END, h.run_id
-    FROM held h CROSS JOIN moment m JOIN job_versions v ON v.job_id = h.job_id AND v.version = h.version
-    WHERE h.x IS NOT NULL AND h.cancel IS NULL
+    ${lettersOfLive({
+      reason: fragment`h.dead_reason`,
+      last: errorOfHeld(fragment`h.attempt`),
+      died: isDead,
+    })}
   )
-  SELECT x.e AS id, 'missing' AS what FROM report x WHERE NOT EXISTS (SELECT FROM held h WHERE h.e = x.e)
-  UNION ALL SELECT h.e, 'cancelled' FROM held h WHERE h.cancel IS NOT NULL AND h.k <> 'awaiting'`
+  SELECT x.execution_id AS id, 'missing' AS what FROM report x
+  WHERE NOT EXISTS (SELECT FROM held h WHERE h.execution_id = x.execution_id)
+  UNION ALL
+  SELECT h.execution_id, 'cancelled' FROM held h WHERE ${isStopped}`

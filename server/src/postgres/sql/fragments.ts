@@ -8,29 +8,53 @@ export const isLimited = fragment`
 /** Whether the job of a cursor (c) starts runs of its graph. */
 export const isRoot = fragment`(c.graph_id IS NOT NULL AND NOT c.depends)`
 
+/** The sort key within a lane: a level of priority is worth a minute of waiting. `rankOf` of the domain is the same. */
+export const rankOf = (at: Fragment, priority: Fragment): Fragment => fragment`
+  ${at} + ${priority} * interval '60 seconds'`
+
+/** Whether an execution of a job is in the batch of this execution. */
+const isInBatchOf = (job: Fragment, executionId: Fragment): Fragment => fragment`
+  (SELECT true FROM batches b WHERE b.batch_id = batch_of(${executionId})
+    AND ${job} = ANY (b.job_ids) LIMIT 1)`
+
+/** The execution of the latest slot of a job. */
+const latestOf = (job: Fragment): Fragment => fragment`(
+  -- No slot that lies ahead is recorded: the days to come are not even opened ([m] a trigger: 0.5 ms less).
+  SELECT s.execution_id FROM slots s WHERE s.job_id = ${job} AND s.slot < now() + interval '1 hour'
+  ORDER BY s.slot DESC LIMIT 1)`
+
 /**
- * Whether anything of a job is under way, waits to go, or is owed. What waits for others of a run (blocked) is not; a run of
- * which it is a root is. Scattered: as its cursor says.
+ * The overlap rule: whether anything of a job is under way, waits to go, or is owed. What waits for others of a run (blocked)
+ * is not; a run of which it is a root is. `scattered`: as its cursor says; `latest`: the execution of its latest slot, if
+ * the statement has it. Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
  */
-export const isUnderWay = (job: Fragment, scattered: Fragment): Fragment => fragment`
+export const isUnderWay = (job: Fragment, scattered: Fragment, latest = latestOf(job)): Fragment => fragment`
   coalesce(
     (SELECT true FROM live l WHERE l.job_id = ${job} AND l.state <> 'blocked' LIMIT 1),
     (SELECT true FROM catchups k WHERE k.job_id = ${job} LIMIT 1),
-    (SELECT true FROM batches b WHERE b.batch_id = batch_of((
-      -- No slot that lies ahead is recorded: the days to come are not even opened ([m] a trigger: 0.5 ms less).
-      SELECT s.execution_id FROM slots s WHERE s.job_id = ${job} AND s.slot < now() + interval '1 hour'
-      ORDER BY s.slot DESC LIMIT 1))
-      AND ${job} = ANY (b.job_ids) LIMIT 1),
+    ${isInBatchOf(job, latest)},
     CASE WHEN ${scattered} THEN (SELECT true FROM batches b WHERE b.job_ids @> ARRAY[${job}] LIMIT 1) END,
     (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1),
     false)`
 
+/** The overlap rule for many jobs at once: those of the array of which something is under way outside of batches. */
+export const jobsUnderWay = (jobs: Fragment): Fragment => fragment`
+  SELECT l.job_id FROM live l WHERE l.job_id = ANY (${jobs}) AND l.state <> 'blocked'
+  UNION ALL SELECT k.job_id FROM catchups k WHERE k.job_id = ANY (${jobs})
+  UNION ALL SELECT r.job_id FROM run_roots r WHERE r.job_id = ANY (${jobs})`
+
+/** What `jobsUnderWay` leaves: a job that may have something in batches other than its latest slot's counts as under way. */
+export const isBatched = (job: Fragment, scattered: Fragment, latest: Fragment): Fragment => fragment`
+  (${scattered} OR coalesce(${isInBatchOf(job, latest)}, false))`
+
 /** A row of `live` (l) that a worker has just taken, with its version (v): all that is needed to run it. See `SingleRow`. */
 export const claimedSingle = fragment`
-  l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms, to_ms(l.rank) AS rank_ms,
+  l.execution_id AS id, l.fence, l.lane, l.priority, to_ms(l.enqueued_at) AS enqueued_ms,
+    to_ms(l.rank) AS rank_ms,
   NULL AS positions, l.job_id, l.version, l.kind, to_ms(l.slot) AS slot_ms, l.attempt, l.losses,
   CASE WHEN l.worker_id IS NOT NULL THEN l.payload_override::text END AS payload_override, l.idempotency_key,
-  l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms, coalesce(l.host = 'suspect', false) AS suspect, l.run_id,
+  l.checkpoint::text, to_ms(l.total_deadline) AS total_deadline_ms, coalesce(l.host = 'suspect',
+    false) AS suspect, l.run_id,
   v.tenant_id, v.name, v.execution, v.retry_policy, v.priority AS job_priority, v.jitter_seconds`
 
 /** Nothing of an execution was recorded before it was made, which its id tells; an hour for clocks that differ. */

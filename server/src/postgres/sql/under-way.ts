@@ -2,10 +2,12 @@
 import { type Fragment, fragment } from '../../lib/sql.ts'
 
 export const batchedStatus = fragment`
-  CASE WHEN b.worker_id IS NULL THEN 'PENDING' WHEN b.cancels ? u.place::text THEN 'CANCELLING' ELSE 'RUNNING' END AS status`
+  CASE WHEN b.worker_id IS NULL THEN 'PENDING' WHEN b.cancels ? u.place::text THEN 'CANCELLING'
+    ELSE 'RUNNING' END AS status`
 
 export const places = fragment`
-  CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version, slot_ms)`
+  CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version,
+    slot_ms)`
 
 // Of a job in batches, newest first. $1 job, $2 before; `batches`: those that may have some of it. A job may have a million that
 // wait, a hundred to a batch: in this order a LIMIT looks at no more than it takes.
@@ -16,7 +18,8 @@ export const enqueuedOfJob = (batches: Fragment): Fragment => fragment`
 export const batchesOfJob = fragment`(SELECT * FROM batches WHERE job_ids @> ARRAY[$1::uuid]) o`
 
 export const statusOfLive = fragment`
-  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state IN ('running', 'awaiting') THEN 'RUNNING'
+  CASE WHEN l.cancelled_at IS NOT NULL THEN 'CANCELLING' WHEN l.state IN ('running', 'awaiting')
+    THEN 'RUNNING'
     WHEN l.state = 'blocked' THEN 'WAITING_DEPENDENCIES'
     WHEN l.state = 'retrying' OR l.attempt > 0 THEN 'RETRYING' ELSE 'PENDING' END`
 
