@@ -35,11 +35,11 @@ const spread: Load = {
   goalP99Ms: 250,
 }
 const tag = 'due'
-/** From the registration to the first slot, at least: what is new is noted once a second. */
+/** Minimum time from registration to the first slot: schedulers pick up new jobs once a second. */
 const leadMs = 3_000
 /** In the first seconds code is compiled and connections are opened. */
 const warmUpMs = 5_000
-/** What is late at the end is waited for. */
+/** Maximum wait at the end for late executions. */
 const overMsMax = 120_000
 
 interface Result {
@@ -77,7 +77,7 @@ async function measureLoad(load: Load, seconds: number): Promise<Result> {
   await using dataDir = await makeDataDir()
   await using _carillon = await startCarillon(dataDir.path)
   await using target = await startTimedTarget()
-  // Awaited here: what is in use would be stopped before.
+  // Awaited here: otherwise the server and the target would be stopped while still in use.
   return await withDatabase(dataDir.path, async (client) => {
     const everyMs = everyS * 1_000
     const firstMs = Math.ceil((Date.now() + leadMs) / 1_000) * 1_000

@@ -10,7 +10,7 @@ import type { BenchOptions } from './main.ts'
 import { figure, say, table } from './output.ts'
 import { type Lateness, latenessOf, monotonicMs, startTimedTarget, type TimedTarget } from './timed-target.ts'
 
-/** Half of what `http` is to sustain on two cores. */
+/** Half of the rate that `http` is to sustain on two cores. */
 const steadyPerS = 5_000
 /** About ten a second, and not in step with the full seconds at which the steady load comes. */
 const triggerEveryMs = 97
@@ -101,7 +101,7 @@ async function measureWindow(
   }
 }
 
-/** Each at its time, whatever became of the one before. */
+/** Sends each trigger at its own time, regardless of the outcome of the one before. */
 async function sendAll(
   pool: Pool,
   carillon: Carillon,

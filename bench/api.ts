@@ -18,7 +18,10 @@ const due = 1_000
 const queriesPerS = 500
 const steadyPerS = 1_000
 const settleMs = 8_000
-/** Of what is due beside the queries. Fewer than all is a figure; so few are no load. */
+/**
+ * Minimum share of due executions that arrive while the queries run. Fewer than all is a result; fewer than this is no
+ * load.
+ */
 const arrivedMin = 0.1
 
 interface Asked {
@@ -84,7 +87,7 @@ function keyed(index: number): Call {
   return { ...creation(index), headers: { 'idempotency-key': randomUUID() } }
 }
 
-/** Each once and for a second: for those who know the figures of former days. */
+/** Measures each read once, for one second, so that the figures can be compared with earlier ones. */
 async function measureReads(carillon: Carillon, report: Report, { busyJobId }: Recorded): Promise<void> {
   const reads: [string, string, string][] = [
     ['list of jobs', 'jobs', '/jobs'],
@@ -159,7 +162,7 @@ class Report {
     figure({ bench: 'api', metric: `${metric}_p99`, value: p99!.median, unit: 'ms' })
   }
 
-  /** What ran meanwhile; their times are how late they were called. */
+  /** Executions that ran meanwhile; their times are the lateness of their calls. */
   addExecutions({ perS, p50, p99 }: Pick<Timing, 'perS' | 'p50' | 'p99'>): void {
     this.#rows.push({
       what: 'executions meanwhile, lateness of their calls',

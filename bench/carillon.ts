@@ -10,7 +10,7 @@ export interface Carillon extends AsyncDisposable {
   url: string
   /** The operator key. */
   key: string
-  /** What it has said to people. */
+  /** Everything it has printed for people. */
   stdout: () => string
   /** From the start of the process to the first 200 of /readyz. */
   readyMs: number
@@ -25,7 +25,7 @@ export async function makeDataDir(): Promise<AsyncDisposable & { path: string }>
   }
 }
 
-/** `env`: settings beside those of the place. */
+/** `env`: settings in addition to the data directory and the port. */
 export async function startCarillon(
   dataDir: string,
   port = 17_420,

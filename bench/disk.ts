@@ -1,4 +1,4 @@
-// A measurement that fills the disk harms whoever shares it: asked before it begins.
+// Checks free disk space before a measurement starts: one that fills the disk harms every other user of that disk.
 import { statfs } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 

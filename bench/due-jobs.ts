@@ -1,5 +1,5 @@
-// Jobs that are due at known instants, written into the database in one go with the policies a job has by default, and
-// what became of their slots. Through the API half a million would take minutes.
+// Writes jobs that are due at known instants into the database in one go, with the default policies of a job, and reads
+// the fate of their slots. Through the API half a million would take minutes.
 import { executionDefaults } from '@carillon/contract/constants.ts'
 import { retryDefaults } from '@carillon/contract/retry-policy.ts'
 import type pg from 'pg'
@@ -44,7 +44,7 @@ export async function registerDue(client: pg.Client, jobs: DueJobs): Promise<voi
   await client.query(registerStatement, [tag, count, tenantId, firstMs, ...definition, jitterSeconds])
 }
 
-// What is due within the minute that schedulers look ahead is noted for them, as when it is created over the API.
+// Jobs due within the minute that schedulers load ahead are announced to them, as when they are created over the API.
 const registerStatement = `
   WITH made AS MATERIALIZED (
     SELECT (lpad(to_hex(to_ms(now()) - $2::int + n), 12, '0') || '7' || left(md5($1::text || n), 19))::uuid AS id, n,

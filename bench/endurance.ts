@@ -1,6 +1,6 @@
-// npm run bench -- endurance [--minutes N]: a steady load for half an hour, in whose middle third somebody holds a
-// transaction open, so that PostgreSQL cannot clear away what is dead. What is measured at the end is set beside what was
-// measured in the beginning: throughput, lateness, dead rows, tables and memory are to be as they were.
+// npm run bench -- endurance [--minutes N]: a steady load for half an hour. During its middle third a transaction is
+// held open, so that PostgreSQL cannot remove dead rows. The measurements at the end are compared with the ones at the
+// beginning: throughput, lateness, dead rows, tables and memory should be unchanged.
 import type pg from 'pg'
 import { makeDataDir, startCarillon } from './carillon.ts'
 import { requireDisk } from './disk.ts'
@@ -14,9 +14,9 @@ import { type Arrival, percentile, startTarget, type Target } from './target.ts'
 const due = 1_000
 const minutesDefault = 30
 const warmUpMs = 15_000
-/** What was due in a step and came later than this is missing in it. */
+/** An execution that was due in a step and arrives later than this counts as missing. */
 const lateMsMax = 5_000
-/** What this part of the time is compared with. */
+/** The goal for this part of the run, compared with the beginning. */
 const goal = 'within 10 %'
 
 interface Step {
@@ -103,7 +103,7 @@ class Arrivals {
     this.#fromMs = fromMs
   }
 
-  /** The next so many seconds, and until what is late in them has come. */
+  /** Measures the next `seconds` seconds, and waits until their late executions have arrived. */
   async step(seconds: number): Promise<Pick<Step, 'perS' | 'p50' | 'p99' | 'missing'>> {
     const toMs = this.#fromMs + seconds * 1_000
     while (Date.now() < toMs + lateMsMax) {

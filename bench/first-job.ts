@@ -1,5 +1,5 @@
-// npm run bench -- first-job: what a newcomer does in the first minutes, with its times: a job every second, a trigger,
-// a target that is away, dead letter, redrive, and the commands that `npm start` prints.
+// npm run bench -- first-job: the first minutes of a newcomer, timed: a job every second, a trigger, a target that is
+// away, dead letter, redrive, and the commands that `npm start` prints.
 import { execFile } from 'node:child_process'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'

@@ -1,12 +1,12 @@
-// npm run bench -- graph [--quick]: what a node of a graph costs against a plain execution. Windows of each kind take turns
-// on one server. Each starts with a slot, calls a target that answers at once, and has about as many executions.
+// npm run bench -- graph [--quick]: the cost of a graph node compared with a plain execution. Windows of each kind take
+// turns on one server. Each starts with a slot, calls a target that answers at once, and has about as many executions.
 import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
 import { wait } from './load.ts'
 import { figure, table } from './output.ts'
 import { measureTree } from './process-tree.ts'
 import { type Arrival, startTarget, type Target } from './target.ts'
 
-/** Nodes of one fan: one before, one behind, and so many between them. */
+/** Nodes in the middle of a fan, which also has one node before and one behind them. */
 const fanWidth = 100
 const chainLength = 100
 const requestsAtOnce = 16
@@ -18,7 +18,7 @@ interface Kind {
   name: string
   metric: string
   executions: number
-  /** Jobs whose slot starts the window. */
+  /** Jobs that start the window with their slot. */
   roots: readonly string[]
 }
 
@@ -161,7 +161,7 @@ async function measureWindow(
   return { perS: (executions / spanMs) * 1_000, cpuUs: (cpuSeconds * 1e6) / executions, spanMs }
 }
 
-/** What ended is on record, and runs are over. */
+/** Waits until ended executions are on record and graph runs are over. */
 async function untilOver(carillon: Carillon): Promise<void> {
   const open = '/graph-runs?status=RUNNING&limit=1'
   while ((await send<{ graph_runs: object[] }>(carillon, 'GET', open)).graph_runs.length > 0) await wait(20)

@@ -1,4 +1,4 @@
-// What `bench handlers` runs by `carillon start --handlers`.
+// The handler that `bench handlers` runs with `carillon start --handlers`.
 import { defineJob } from '../sdk/src/define-job.ts'
 
 export const noop = defineJob({ key: 'noop', run() {} })

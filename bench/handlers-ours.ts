@@ -22,7 +22,10 @@ export type Handler = 'noop' | 'noop-sdk'
 export interface Ours extends AsyncDisposable {
   /** All jobs of the handler are due at once: from that instant until the last of them is on record. */
   roundOfSlots(handler: Handler): Promise<Round>
-  /** Of one job that allows overlaps, by requests for a thousand each: from the first request until the last is on record. */
+  /**
+   * Executions of a single job that allows overlaps, a thousand per request: from the first request until the last is
+   * on record.
+   */
   roundOfMany(handler: Handler): Promise<Round>
   /** Each is triggered by a request of its own: from the first request until the last is on record. */
   roundOfTriggers(handler: Handler): Promise<Round>
@@ -165,7 +168,7 @@ async function startSdkWorker({ url, key }: Server): Promise<AsyncDisposable & {
   }
 }
 
-/** Jobs of one handler with default policies, none of them due for months. */
+/** Registers jobs for a handler with default policies, none of them due for months. */
 async function registerHandlerJobs(client: pg.Client, handler: Handler, jobs: number): Promise<void> {
   await client.query(
     `WITH made AS MATERIALIZED (
@@ -266,8 +269,9 @@ async function untilOver(client: pg.Client, sinceMs: number, isGoingOn = isOpen)
 }
 
 /**
- * Until what dashboards read of the tenant knows of it too: that comes seconds later, is part of what an execution costs, and
- * would otherwise fall into the time of the next who is measured. (That of single jobs comes minutes later, a part at a time.)
+ * Waits until the tenant rollups that dashboards read include the round: they are folded seconds later, are part of the
+ * cost of an execution, and would otherwise fall into the time of the next contestant. (Rollups of single jobs are
+ * folded minutes later, a part at a time.)
  */
 async function untilFolded(client: pg.Client): Promise<void> {
   const { rows } = await client.query<{ now: Date }>('SELECT clock_timestamp() AS now')
@@ -299,14 +303,14 @@ async function checkHistory(client: pg.Client, sinceMs: number, jobs: number): P
 async function isUnderWay(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query({
     name: 'is under way',
-    // By the index, the newest first: the table is full of what has gone.
+    // By the index, newest first: the table is full of deleted rows.
     text: `SELECT coalesce((SELECT true FROM batches ORDER BY batch_id DESC LIMIT 1),
       (SELECT true FROM live ORDER BY execution_id DESC LIMIT 1), false) AS is_under_way`,
   })
   return rows[0].is_under_way
 }
 
-/** What waits or runs comes first: it is there most of the time, and the quickest to find. */
+/** Checks waiting and running executions first: they exist most of the time and are the quickest to find. */
 async function isOpen(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query({
     name: 'is open',

@@ -1,13 +1,8 @@
-// npm run bench -- handlers [--quick]: in-process work that does nothing, from enqueueing to its end on record, ours beside
-// BullMQ, graphile-worker and pg-boss. Goal: three times the fastest of them, with history kept.
-//
-// A peer's job is a row that somebody enqueues; ours is a definition, and what is enqueued are executions of it. Our
-// equivalent of their call for many is `POST /jobs/{id}/triggers`: a thousand executions of a job a request, each with a
-// payload, over HTTP; the job allows overlaps, because a queue does. Beside it what a scheduler is for: as many jobs whose
-// slot has come, with default policies. That counts from this instant and has all that a slot costs in it: cursor, unique
-// slot, overlap lookup, batch, claim, handler, the attempt in history. The jobs are registered beforehand and have run
-// before, as those of a cron have. Executions that are asked for one by one, by a request each, are a line of their own:
-// nobody enqueues theirs so.
+// npm run bench -- handlers [--quick]: no-op in-process work from enqueue to recorded end, ours beside BullMQ,
+// graphile-worker and pg-boss. Goal: three times the fastest of them, with history kept. Our equivalent of their bulk
+// call is `POST /jobs/{id}/triggers`: a thousand executions per request of a job that allows overlaps, each with a
+// payload. Slots of jobs registered beforehand, with default policies, count from their instant and include every cost,
+// from cursor to history. Single triggers are a line of their own: nobody enqueues to a peer that way.
 import { makeDataDir } from './carillon.ts'
 import { requireDisk } from './disk.ts'
 import { type Ours, type Round, startOurs } from './handlers-ours.ts'
@@ -20,10 +15,10 @@ import { connectTo } from './register.ts'
 import { describeSpread, interleave, type Spread, spreadOf, windowsMin } from './windows.ts'
 
 const goal = 3
-/** Jobs whose slots come at once, a round: each is registered beforehand. */
+/** Jobs per round with slots that come at once: each is registered beforehand. */
 const slotsOf = { whole: 20_000, quick: 10_000 }
 
-/** One of those that are compared. */
+/** One contestant of the comparison. */
 interface Line {
   name: string
   metric: string
@@ -42,7 +37,7 @@ const redisKinds: Record<RedisDurability, { name: string; durable: string }> = {
 
 export async function run({ quick }: { quick: boolean }): Promise<void> {
   await requireDisk(4)
-  // Rounds of about a second or more: the first moments of one are not what anybody sustains.
+  // Rounds of about a second or more: the first moments of a round do not show a sustained rate.
   const jobs = quick ? 30_000 : 100_000
   await using resources = new AsyncDisposableStack()
   const dataDir = resources.use(await makeDataDir())
@@ -106,7 +101,7 @@ async function bullmqLines(
       metric: kind === 'memory' ? 'bullmq_per_s' : `bullmq_${kind}_per_s`,
       history: 'ended jobs, in memory',
       durable: redisKinds[kind].durable,
-      // The fastest one, though nobody who needs durability runs it so.
+      // The fastest variant, though nobody runs it that way when durability matters.
       ...(kind === 'memory' && { against: 'bullmq' }),
       round: () => peer.round(jobs),
     })

@@ -1,6 +1,6 @@
-// npm run bench -- herd [--quick]: half a million jobs of one tenant due at one instant, beside the steady jobs of a quiet
-// tenant: how long until all are enqueued durably, until all have run and are on record, and how late the quiet tenant's
-// jobs start meanwhile, against how late they started before.
+// npm run bench -- herd [--quick]: half a million jobs of a single tenant due at one instant, beside the steady jobs of
+// a quiet tenant: how long until all are enqueued durably, until all have run and are on record, and how late the quiet
+// tenant's jobs start meanwhile, compared with how late they started before.
 import type pg from 'pg'
 import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
 import { requireDisk } from './disk.ts'
@@ -106,7 +106,7 @@ async function registerHerd(
   const at = new Date(dueMs)
   const cron = `${at.getUTCSeconds()} ${at.getUTCMinutes()} ${at.getUTCHours()} * * *`
   await registerDue(client, { tag: 'herd', count: jobs, cron, firstMs: dueMs, url: `${url}/counted` })
-  // Otherwise the database would do it in the middle of what is measured.
+  // Otherwise the database would vacuum in the middle of the measurement.
   await client.query('VACUUM ANALYZE jobs, job_versions, cursors')
   await client.query('CHECKPOINT')
   const tookS = (performance.now() - startedMs) / 1_000
@@ -144,9 +144,9 @@ async function watchHerd(
 }
 
 /**
- * Whether any job of the herd has not fired. Its cursor moves with the commit that enqueues it, so that whoever sees all
- * of them moved knows that all are enqueued durably. To look at all takes a second or more of the very cores that are measured:
- * as long as one of a thousand is left that were picked before, nobody does.
+ * Whether any job of the herd has not fired. The cursor of a job moves with the commit that enqueues it, so once all
+ * cursors have moved, all jobs are enqueued durably. Checking all of them takes a second or more of the very cores
+ * being measured, so it waits until every job of a sample of a thousand, picked beforehand, has fired.
  */
 class Unfired {
   readonly #client: pg.Client

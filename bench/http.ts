@@ -1,6 +1,6 @@
-// npm run bench -- http [--quick]: cron jobs due every second, real callbacks to a target on this machine, history on. How
-// many a second are sustained with a p99 of the lateness below a second, by as many server processes as `npm start` takes and
-// by another number of them; what they cost, by process; and beside it the limit: bare undici calls to the same target,
+// npm run bench -- http [--quick]: cron jobs due every second, real callbacks to a target on this machine, history on.
+// How many a second are sustained with a p99 lateness below a second, by as many server processes as `npm start` uses
+// and by another number of them; their cost, by process; and beside it the limit: bare undici calls to the same target,
 // window by window.
 import { availableParallelism } from 'node:os'
 import { measureBare } from './bare.ts'
@@ -29,10 +29,10 @@ const quickSize: Size = { firstRate: 6_000, step: 2_000, lookStep: 4_000, lookS:
 const wholeSize: Size = { firstRate: 8_000, step: 1_000, lookStep: 2_000, lookS: 8, proofS: 60, windowS: 10 }
 const goalPerS = 10_000
 const goalOfBare = 0.6
-/** What is paused or resumed is so at once, but code is compiled and plans are made in the first seconds. */
+/** Pausing and resuming take effect at once, but code is compiled and plans are made in the first seconds. */
 const settleMs = 3_000
 const rateMax = 20_000
-/** How late what was sustained comes at most, and the bare calls leave free before the next window. */
+/** Maximum lateness of a sustained load; also the time that the bare calls leave free before the next window. */
 const lateMs = 1_000
 
 export async function run({ quick }: BenchOptions): Promise<void> {
@@ -41,7 +41,7 @@ export async function run({ quick }: BenchOptions): Promise<void> {
   // On two cores it takes one.
   const other = availableParallelism() >= 4 ? '1' : '2'
   const all = await measureServer({}, size, await withServer({}, size, findRate), true)
-  // What it takes is found on the way down.
+  // The rate that this number of processes sustains is found on the way down.
   const others = await measureServer({ CARILLON_PROCESSES: other }, size, all.perS, false)
   table([row('as npm start takes', all), row(other, others)])
   say(`goal: ${goalPerS.toLocaleString('en')} a second sustained, and ${goalOfBare} of the bare undici loop`)
@@ -83,8 +83,8 @@ interface Sustained {
 }
 
 /**
- * The highest rate from this one downwards that is proven, each on a server that was never asked for more: one that was has what
- * it could not do still before it.
+ * The highest proven rate from this one downwards, each on a server that was never asked for more: a server that was
+ * overloaded still has its backlog to work off.
  */
 async function measureServer(
   env: Record<string, string>,
@@ -138,8 +138,8 @@ function isGood({ p99, missing, early }: LoadResult): boolean {
 }
 
 /**
- * Jobs that are due every second of one window and not in the next, so that nobody has to switch anything: the bare calls
- * have the time between.
+ * Jobs that are due in every second of a window and not in the next one, so that nothing has to be switched: the bare
+ * calls use the time between.
  */
 async function compare(steps: Steps, { windowS }: Size): Promise<Pick<Sustained, 'windows' | 'bare'>> {
   const { carillon, target, rate } = steps

@@ -1,5 +1,5 @@
-// npm run bench -- idle [--quick]: what the whole process tree, PostgreSQL included, costs while nothing is due: with
-// no job, and with 100,000 registered ones. Goals: below 2 % and below 3 % of one core.
+// npm run bench -- idle [--quick]: the cost of the whole process tree, PostgreSQL included, while nothing is due: with
+// no job, and with 100,000 registered ones. Goals: below 2 % and below 3 % of a core.
 import { makeDataDir, startCarillon } from './carillon.ts'
 import { wait } from './load.ts'
 import { figure, table } from './output.ts'

@@ -1,4 +1,4 @@
-// Jobs due every second on a target of their own, and what of them arrived when.
+// Jobs due every second on a target of their own, and a record of which calls arrived when.
 import { Pool } from 'undici'
 import type { Carillon } from './carillon.ts'
 import { type Arrival, percentile, type Target } from './target.ts'
@@ -10,7 +10,7 @@ export interface LoadResult {
   p99: number
   max: number
   early: number
-  /** Slots of the measured time that never came, and those that came twice. */
+  /** Slots of the measured time that never came, and slots that came twice. */
   missing: number
   doubled: number
 }
@@ -73,7 +73,7 @@ export async function switchJobs(
   throw new Error(`${action} of ${tag} took longer than ${operationMsMax} ms`)
 }
 
-/** Measures whole seconds; what is late at their end is waited for. */
+/** Measures whole seconds, then waits for late executions. */
 export async function measure(target: Target, jobs: number, seconds: number): Promise<LoadResult> {
   await target.take()
   const fromMs = (Math.floor(Date.now() / 1_000) + 2) * 1_000

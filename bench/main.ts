@@ -1,5 +1,5 @@
-// npm run bench -- [NAME] [--quick] [--json]: measurements against servers of their own. Without a name all of them, one
-// after the other, each in a process of its own; what takes very long runs by name only.
+// npm run bench -- [NAME] [--quick] [--json]: measurements against servers of their own. Without a name all of them,
+// one after the other, each in a process of its own; very long ones run by name only.
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { parseArgs } from 'node:util'
@@ -12,7 +12,7 @@ const inWhole = ['idle', 'graph']
 const byName = ['client', 'endurance', 'first-job', 'screens', 'sdk', 'store']
 
 export interface BenchOptions {
-  /** Shorter and smaller: what it says is rougher. */
+  /** Shorter and smaller, with rougher results. */
   quick: boolean
   /** The largest sizes too. */
   full: boolean
@@ -55,7 +55,7 @@ function readArguments(): { name: string | undefined; options: BenchOptions } {
   }
 }
 
-/** What fails is told at the end: the others are worth knowing all the same. */
+/** Failures are reported at the end: the results of the other benches are worth having all the same. */
 async function runAll(): Promise<void> {
   const failed: string[] = []
   const names = options.quick ? inAll.filter((name) => !inWhole.includes(name)) : inAll

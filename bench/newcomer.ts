@@ -1,6 +1,6 @@
-// npm run newcomer [-- NPM_MAJOR …]: what a stranger does with a clean clone, as root in a 0700 directory and as an
-// ordinary user, under npm 10, 11 and 12: npm ci, npm start, and every way to end it. Needs root and Linux: it
-// makes a user for the time it runs. Prints how long each start took; fails on the first thing that is not so.
+// npm run newcomer [-- NPM_MAJOR …]: the steps of a stranger with a clean clone, as root in a 0700 directory and as an
+// ordinary user, under npm 10, 11 and 12: npm ci, npm start, and every way to end it. Needs root and Linux: it creates
+// a user while it runs. Prints how long each start took; fails on the first deviation.
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'

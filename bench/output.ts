@@ -1,5 +1,5 @@
-// What a measurement says: tables for people, and with --json one line for each figure on stdout, where nothing else goes
-// then.
+// Output of a measurement: tables for people, and with --json one line per figure on stdout, where nothing else is
+// written then.
 import { Console } from 'node:console'
 
 export interface Figure {

@@ -10,7 +10,7 @@ export interface Use {
 }
 
 export interface TreeUse extends Use {
-  /** What of it is PostgreSQL; the rest is ours. */
+  /** The share of PostgreSQL; the rest is ours. */
   postgres: Use
 }
 
@@ -43,7 +43,7 @@ function toProcess(stat: string): Process {
   return {
     parent: fields[1]!,
     isPostgres: stat.slice(stat.indexOf('(') + 1, nameEnd) === 'postgres',
-    // utime, stime, and those of children that have ended: short-lived ones count too.
+    // utime and stime, also of ended children: short-lived ones count too.
     ticks: fields[11]! + fields[12]! + fields[13]! + fields[14]!,
     pages: fields[21]!,
   }

@@ -13,7 +13,7 @@ export interface RedisServer extends AsyncDisposable {
   pid: number
 }
 
-/** When what it was told is on disk: never, about a second later, or before it answers. */
+/** When a write is on disk: never, about a second later, or before Redis answers. */
 export type RedisDurability = 'memory' | 'everysec' | 'always'
 
 const readyMsMax = 10_000

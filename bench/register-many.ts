@@ -4,7 +4,7 @@ import type pg from 'pg'
 import { say } from './output.ts'
 
 const jobsAtOnce = 50_000
-/** What rows refer to is written with them: to look it up for each of them would take most of the time. */
+/** Rows are written together with the rows they refer to: a lookup for each reference would take most of the time. */
 const trustRows = 'SET session_replication_role = replica'
 const checkRows = 'SET session_replication_role = DEFAULT'
 /** How often people hear how far it is. */

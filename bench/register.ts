@@ -4,7 +4,7 @@ import pg from 'pg'
 
 export async function connectTo(dataDir: string): Promise<pg.Client> {
   const client = new pg.Client({ host: join(dataDir, 'pg'), user: 'postgres', database: 'carillon' })
-  // When what it is used for fails the server stops first: that error is the one to be seen.
+  // When a measurement fails, the server stops first: the error of the measurement is the one to show.
   client.on('error', () => {})
   await client.connect()
   return client

@@ -19,8 +19,8 @@ export interface Timing {
 }
 
 /**
- * `at` requests under way all the time, or with `perS` one begun at fixed times whatever the answers do; the time of an
- * answer then counts from when its request was due.
+ * Keeps `at` requests in flight all the time, or with `perS` starts one at fixed times regardless of the answers; the
+ * time of an answer then counts from when its request was due.
  */
 export async function measureCalls(
   { url, key }: Carillon,

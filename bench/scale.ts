@@ -1,7 +1,7 @@
-// npm run bench -- scale [--quick] [--full]: what registered jobs cost that are not due. Servers with 10 thousand, 100
-// thousand, 1 million and (--full) 10 million jobs, of which the same 100 are due every second; the others run once a year
-// and none of them meanwhile. Starts are measured one at a time and in turn; then all servers run at once, so that what the
-// machine does beside it meets all of them alike, and their CPU and memory are compared.
+// npm run bench -- scale [--quick] [--full]: the cost of registered jobs that are not due. Servers with 10 thousand,
+// 100 thousand, 1 million and (--full) 10 million jobs, of which the same 100 are due every second; the others run once
+// a year and none of them meanwhile. Starts are measured one at a time and in turn; then all servers run at once, so
+// that other load on the machine affects all of them alike, and their CPU and memory are compared.
 import { type Carillon, makeDataDir, startCarillon } from './carillon.ts'
 import { requireDisk } from './disk.ts'
 import { createJobs, type LoadResult, measure, wait } from './load.ts'
@@ -19,7 +19,7 @@ const firstPort = 17_420
 /** Code is compiled, caches are warm and memory has found its level. */
 const settleMs = { quick: 8_000, whole: 30_000 }
 const firstCallMsMax = 60_000
-/** Of what is due: a machine that stands still for a second makes a job skip a slot. */
+/** Minimum share of due executions that arrive: a machine that stalls for a second makes a job skip a slot. */
 const arrivedMin = 0.95
 
 interface Place {

@@ -1,7 +1,7 @@
-// Hunts for the dearest single input, in a fresh process so that nothing is warm: every zone cold, hostile texts,
-// random texts, the longest everything. The bound is 5 ms for one input.
-// The same inputs run in nine fresh processes and the least time of each counts: that keeps first-time costs
-// and drops what the machine's other work added. `node bench/schedule-hunt.ts [SEED]` runs it alone.
+// Hunts for the most expensive single input, in a fresh process so that nothing is warm: every zone cold, hostile
+// texts, random texts, the longest everything. The bound is 5 ms for one input. The same inputs run in nine fresh
+// processes and the least time of each counts: that keeps first-time costs and drops the noise of other work on the
+// machine. `node bench/schedule-hunt.ts [SEED]` runs it alone.
 import { spawnSync } from 'node:child_process'
 import { compileSchedule } from '@carillon/server/domain/schedule/compile-schedule.ts'
 import { countSlots, nextSlot, previousSlot } from '@carillon/server/domain/schedule/next-run.ts'

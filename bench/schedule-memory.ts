@@ -1,4 +1,4 @@
-// What a million compiled schedules weigh: a million different ones, then a million jobs that share a thousand
+// Memory of a million compiled schedules: a million different ones, then a million jobs that share a thousand
 // expressions, which must share a thousand compiled forms.
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'

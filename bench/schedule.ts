@@ -50,7 +50,7 @@ const parsed = patterns.flatMap(({ expression, zones }) => zones.map((zone) => p
 print('parse (uncached) + next-run', parsed, 'ns')
 judge()
 measureMemory()
-// A process of its own: there nothing has been compiled, cached or warmed by what was measured above.
+// A process of its own, where nothing has been compiled, cached or warmed by the measurements above.
 spawnSync(process.execPath, [new URL('schedule-hunt.ts', import.meta.url).pathname], { stdio: 'inherit' })
 if (sink === 42) console.log(sink)
 

@@ -54,7 +54,7 @@ export async function run({ quick }: { quick: boolean }): Promise<void> {
     const askedMs = performance.now()
     let bytes = await get(path)
     const first = performance.now() - askedMs
-    // Each connection of the server plans a statement once; the first call has shown what that takes.
+    // Each connection of the server plans a statement once; the first call has shown the cost of that.
     await Promise.all(Array.from({ length: connections }, () => get(path)))
     for (let i = 0; i < callsEach; i++) {
       const sentMs = performance.now()
@@ -116,7 +116,7 @@ async function start(
 type Read = <T>(path: string) => Promise<T>
 type Page<Name extends string, Item> = Record<Name, Item[]> & { pagination: { next_cursor: string | null } }
 
-/** What the screens ask for, with every filter they have. */
+/** The requests of the dashboard screens, with every filter they have. */
 async function listScreens(read: Read): Promise<Screen[]> {
   const now = Date.now()
   const at = (agoMs: number) => encodeURIComponent(new Date(now - agoMs).toISOString())

@@ -1,6 +1,6 @@
-// npm run bench -- store [--quick]: what the store alone costs an execution, call by call: CPU of PostgreSQL and of the
-// process that asks it. Jobs due every second that fire, are claimed and finish, through the very ports that schedulers and
-// workers use; no target is called. For who changes a statement and wants to know within half a minute what it did.
+// npm run bench -- store [--quick]: the cost of the store alone per execution, call by call: CPU of PostgreSQL and of
+// the calling process. Jobs due every second fire, are claimed and finish, through the very ports that schedulers and
+// workers use; no target is called. Shows the effect of a changed statement within half a minute.
 import { batchExecutionsMax, executionIdAt } from '@carillon/server/domain/queue/execution.ts'
 import { serverRoute } from '@carillon/server/domain/queue/route.ts'
 import { UuidV7 } from '@carillon/server/lib/id.ts'
@@ -172,7 +172,7 @@ class StoreBench {
     const { user, system } = process.cpuUsage(own)
     cost.ms += performance.now() - startedMs
     cost.ownUs += user + system
-    // What PostgreSQL uses is counted in hundredths of a second: small next to a round, and it evens out.
+    // CPU time of PostgreSQL is counted in hundredths of a second: small next to a round, and it evens out.
     await wait(5)
     cost.postgresUs += (this.#postgresSeconds() - postgres) * 1e6
     costs.set(name, cost)

@@ -1,4 +1,4 @@
-// The receiver that costs little, and what came in, call by call.
+// The low-cost receiver, with a record of the received calls one by one.
 import { startTimedTarget } from './timed-target.ts'
 
 export interface Arrival {
@@ -10,7 +10,7 @@ export interface Arrival {
 export interface Target extends AsyncDisposable {
   url: string
   pid: number
-  /** What came since the last time. */
+  /** Calls received since the last `take`. */
   take(): Promise<Arrival[]>
 }
 

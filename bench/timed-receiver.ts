@@ -1,5 +1,5 @@
-// A callback target in a process of its own that costs little: it reads of a request only what is asked for, and answers
-// at once. Of calls to `/counted…` it keeps the number, of all others when each came, for which slot and which execution.
+// A low-cost callback target in a process of its own: it reads only the needed parts of a request, and answers at once.
+// It only counts calls to `/counted…`; of all others it keeps the time, the slot and the execution.
 import { createServer, type Socket } from 'node:net'
 import type { TakenCalls } from './timed-target.ts'
 
@@ -26,7 +26,7 @@ process.on('message', () => {
 })
 process.on('disconnect', () => process.exit(0))
 
-/** Answers what is whole, and returns what is not. */
+/** Answers complete requests, and returns the bytes of an incomplete one. */
 function readRequests(socket: Socket, bytes: Buffer): Buffer {
   let left = bytes
   while (left.length > 0) {

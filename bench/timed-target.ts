@@ -1,4 +1,4 @@
-// Starts the receiver that costs little, and reads what came in when it is asked to: not while it is called.
+// Starts the low-cost receiver, and reads its received calls on request only: not while it is being called.
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ export interface TakenCalls {
 export interface TimedTarget extends AsyncDisposable {
   url: string
   pid: number
-  /** What came since the last time. */
+  /** Calls received since the last `take`. */
   take(): Promise<TakenCalls>
 }
 

@@ -1,5 +1,5 @@
-// Things that are compared are measured in turn, window after window: what the machine does beside it then meets all of
-// them alike. The result is the median, and how far the windows lie apart is said with it.
+// Contestants are measured in turn, window after window, so that other load on the machine affects all of them alike.
+// The result is the median, reported with the spread of the windows.
 
 export interface Contestant {
   name: string
@@ -22,7 +22,7 @@ export async function interleave(
 ): Promise<Map<string, Spread>> {
   const measured = new Map(contestants.map(({ name }) => [name, [] as number[]]))
   for (let turn = 0; turn < windows; turn++) {
-    // Who comes first changes, so that nobody is always measured after the same one.
+    // The order rotates, so that no contestant is always measured after the same one.
     const order = [
       ...contestants.slice(turn % contestants.length),
       ...contestants.slice(0, turn % contestants.length),

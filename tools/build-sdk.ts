@@ -1,5 +1,6 @@
-// npm run build:sdk: makes of sdk/ what strangers install: JavaScript for Node 20 and later, types that need nothing else,
-// examples, and a tarball. In the repository the SDK runs from source; only what leaves it is compiled.
+// npm run build:sdk: makes the package that users install from sdk/: JavaScript for Node 20 and later, types that need
+// nothing else, examples, and a tarball. In the repository the SDK runs from source; only the published package is
+// compiled.
 import { execFileSync } from 'node:child_process'
 import { globSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'
@@ -15,8 +16,8 @@ await rm(out, { recursive: true, force: true })
 await mkdir(lib, { recursive: true })
 compile(['-p', 'sdk/tsconfig.build.json', '--outDir', lib])
 await rename(join(lib, 'sdk/examples'), join(out, 'examples'))
-// The types that users see are those of the SDK; what it is built on stays inside. Of the contract it needs types, and the
-// lists of constants.ts, which import nothing.
+// Users see only the types of the SDK; the types of the code beneath it stay internal. From the contract the SDK needs
+// types, and the lists of constants.ts, which import nothing.
 for (const file of globSync('{lib/server,examples}/**/*.d.ts', { cwd: out })) await rm(join(out, file))
 for (const file of globSync('lib/contract/**/*.{js,d.ts}', { cwd: out })) {
   if (!/\/constants\.(js|d\.ts)$/.test(file)) await rm(join(out, file))

@@ -1,5 +1,5 @@
-// A node:test reporter whose only output is the line CI reads: `N passed, N failed`. What did not run to its
-// end (cancelled, skipped, todo) counts as failed.
+// A node:test reporter that prints only the line CI reads: `N passed, N failed`. A test that did not run to its end
+// (cancelled, skipped, todo) counts as failed.
 
 interface TestEvent {
   type: string

@@ -1,6 +1,6 @@
-// npm run pack:carillon -- FOLDER: makes the package that strangers install, `carillon`: command, server, SDK, contract and the
-// built dashboard as one, in JavaScript, because Node runs no TypeScript under node_modules. Types are blanked out, so lines
-// and columns of an error are those of the source. In the repository everything runs from source.
+// npm run pack:carillon -- FOLDER: makes the package that users install, `carillon`: command, server, SDK, contract and
+// the built dashboard as one, in JavaScript, because Node runs no TypeScript under node_modules. Types are blanked out,
+// so lines and columns of an error match the source. In the repository everything runs from source.
 import { execFileSync } from 'node:child_process'
 import { existsSync, globSync } from 'node:fs'
 import { cp, mkdir, mkdtemp, readFile, rename, rm, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
-// `npm run test:browser`: the dashboard in a real Chromium over real servers. It takes the Chromium of the PATH.
-// `-- FILE…` runs only these; `--screenshots` only makes those of docs/images anew; `--soak [MINUTES]` only looks at
-// a tab that is left open, for 10 minutes unless told.
+// `npm run test:browser`: the dashboard in a real Chromium over real servers. It takes the Chromium of the PATH. `--
+// FILE…` runs only these; `--screenshots` only makes the images of docs/images anew; `--soak [MINUTES]` only watches a
+// tab that is left open, for 10 minutes by default.
 import { spawnSync } from 'node:child_process'
 import { accessSync, constants } from 'node:fs'
 import { delimiter, join } from 'node:path'

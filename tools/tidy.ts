@@ -1,5 +1,5 @@
-// Style as a test: what a reviewer would miss and a newcomer would trip over. Every rule below is a function
-// from the repository's files to complaints; a complaint names the file and what to do instead.
+// Style as a test: problems that a reviewer would miss and a newcomer would trip over. Every rule below is a function
+// from the repository's files to complaints; a complaint names the file and the remedy.
 import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join, normalize, relative } from 'node:path'
@@ -68,7 +68,10 @@ const packages: Record<string, readonly string[]> = {
   ],
 }
 
-/** Where a file may reach into another workspace by path, because the SDK is compiled with what it needs of the server. */
+/**
+ * Where a file may reach into another workspace by path, because the SDK is compiled with the parts of the server it
+ * needs.
+ */
 const crossings: { from: RegExp; to: RegExp }[] = [
   // The test kit runs on the server's own schedule engine and retry rules.
   { from: /^sdk\/src\/test-kit/, to: /^server\/src\/(domain|lib)\// },
@@ -245,7 +248,7 @@ function checkShape(): string[] {
   })
 }
 
-// A lock file with addresses pins everybody to the registry of whoever wrote it.
+// A lock file with addresses pins everybody to the registry of its author.
 function checkDependencyOrigins(): string[] {
   const lock = readFileSync(join(root, 'package-lock.json'), 'utf8')
   const found = /"resolved": "https?:/.test(lock) ? ['package-lock.json: carries download addresses'] : []

@@ -1,20 +1,21 @@
-// A peer that is measured beside us: what its enqueuing process, its working process and the measurement itself ask of
-// it. Each peer is a file here that exports one, in the fastest configuration that its documentation gives.
+// The interface of a peer that is measured beside us, for its enqueuing process, its working process and the
+// measurement itself. Each peer is a file here that exports one, in the fastest configuration that its documentation
+// gives.
 
 export interface Peer {
   /** Whether something of an ended job can still be read. */
   keepsEnded: boolean
-  /** Makes what both of its processes need. `place`: the address of its database or Redis. */
+  /** Creates everything that both of its processes need. `place`: the address of its database or Redis. */
   prepare(place: string): Promise<void>
   createQueue(place: string): Promise<PeerQueue>
-  /** Runs what is enqueued; `onRun` is called for every job that it has run. */
+  /** Runs enqueued jobs; `onRun` is called for every job that it has run. */
   startWorker(place: string, onRun: () => void): Promise<AsyncDisposable>
 }
 
 export interface PeerQueue extends AsyncDisposable {
   /** By the fastest call that it has for many jobs. */
   enqueue(jobs: number): Promise<void>
-  /** Jobs that wait, run, or whose end is not on record. */
+  /** Jobs that wait, run, or have ended without a record of it yet. */
   countOpen(): Promise<number>
   /** Ended jobs that are kept. */
   countKept(): Promise<number>

@@ -117,7 +117,7 @@ jobs:
   })
 
   await t.test(
-    'prune deletes what the tag or the prefix covers and the files do not name, and nothing else',
+    'prune deletes only jobs that the tag or the prefix covers and the files do not name',
     async () => {
       const plain = { schedule: '@daily', execution: echo }
       await apply([
@@ -126,7 +126,7 @@ jobs:
         { key: 'app-three', name: 'three', ...plain },
         { key: 'other', name: 'other', tags: ['app-like'], ...plain },
       ])
-      // Without a key it was not made by apply, whatever its tags.
+      // A job without a key was not made by apply, regardless of its tags.
       await server.json([
         ...words('jobs create --name keyless --schedule @daily --tag app --callback-url'),
         `${server.url}/echo`,
@@ -148,7 +148,7 @@ jobs:
     },
   )
 
-  await t.test('what cannot be is refused before anything is done', async () => {
+  await t.test('apply refuses impossible documents before it changes anything', async () => {
     const job = (change: object) => ({ key: 'x', name: 'x', execution: echo, ...change })
     const cases = [
       [job({ key: undefined, schedule: '@daily' }), 2, /has no key/],
@@ -192,7 +192,7 @@ jobs:
     assert.equal((await get('a')).depends_on[0]!.job_id, (await get('b')).job_id)
   })
 
-  await t.test('what is exported and applied again changes nothing, whatever the jobs are', async () => {
+  await t.test('exporting jobs of every kind and applying them again changes nothing', async () => {
     await apply([
       {
         key: 'r-interval',

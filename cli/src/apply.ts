@@ -92,7 +92,10 @@ async function carryOut(
   }
 }
 
-/** What may be done at once; each stage after the one before. Deletes come one by one, those that depend on others first. */
+/**
+ * Steps in stages: the steps of a stage may run at once, each stage after the one before. Deletes come one by one,
+ * dependent jobs first.
+ */
 function stagesOf(work: readonly PlannedStep[]): PlannedStep[][] {
   const depths = new Map<string, number>()
   const stages: PlannedStep[][] = [work.filter(({ kind }) => kind === 'calendar')]
@@ -123,7 +126,7 @@ async function carryOutStep(
     return
   }
   const request = toRequest(document, (parent) => ids.get(parent) ?? null) as unknown as JobRequest
-  // Whatever has come between the plan and now is not overwritten.
+  // A change made between the plan and now is not overwritten.
   const bound = action === 'create' ? ({ ifNoneMatch: '*' } as const) : { ifMatch: version! }
   const { job_id } = await client.jobs.putByKey(key, request, bound)
   ids.set(key, job_id)

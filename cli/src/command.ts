@@ -1,8 +1,8 @@
-// What a command is: one entry of the table in commands.ts. Help, completion, "did you mean" and the list in docs/cli.md
-// are all made from it.
+// The type of a command: one entry of the table in commands.ts. Help, completion, "did you mean" and the list in
+// docs/cli.md are all made from it.
 import type { Context } from './context.ts'
 
-/** What stands in the place of a value, so that a shell can complete it. */
+/** The kind of value that is expected, so that a shell can complete it. */
 export type Completes = 'job' | 'file'
 
 export interface OptionSpec {
@@ -81,7 +81,7 @@ const help: OptionSpecs = { help: { kind: 'flag', short: 'h', about: 'this text'
 /** Options that stand before the command, too. */
 export const globalOptions: OptionSpecs = { ...connection, ...json, ...help }
 
-/** Its own options and those that it has in common with others. */
+/** The command's own options and the shared ones. */
 export function optionsOf(command: Command): OptionSpecs {
   return {
     ...command.options,

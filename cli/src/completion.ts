@@ -1,5 +1,5 @@
-// `carillon completion SHELL`: a script for the shell, which asks `carillon __complete` at each Tab. So what can be
-// completed comes from the table of commands, and names of jobs from the server.
+// `carillon completion SHELL`: a script for the shell, which asks `carillon __complete` at each Tab. So completions
+// come from the table of commands, and names of jobs from the server.
 
 import type { Command, Completes, OptionSpec } from './command.ts'
 import { isOwnOption, optionsOf } from './command.ts'
@@ -59,7 +59,7 @@ export async function printCompletion({ args, out }: Context): Promise<undefined
   return
 }
 
-/** Words that may come next, each with what it is; `:files` leaves it to the shell. */
+/** Words that may come next, each with a description; `:files` leaves it to the shell. */
 export async function complete(context: Context, commands: readonly Command[]): Promise<undefined> {
   const words = context.args
   const found = await suggest(words, commands, (kind) => namesOf(kind, context))

@@ -13,7 +13,7 @@ export interface Connection {
   client: Client
   /** For many calls one after the other: it waits when a limit is reached. */
   patient: Client
-  /** What `Authorization` and `X-Tenant-ID` are, for calls by `fetch`. */
+  /** Values of `Authorization` and `X-Tenant-ID`, for calls by `fetch`. */
   headers: Readonly<Record<string, string>>
 }
 

@@ -1,4 +1,4 @@
-// What a command gets: its arguments and options, where to write, and a connection when it asks for one.
+// The context of a command: its arguments and options, where to write, and a connection when it asks for one.
 import type { Command } from './command.ts'
 import { type Connection, connect } from './connection.ts'
 import type { Io } from './io.ts'

@@ -1,4 +1,4 @@
-// `carillon dead-letters list|redrive`: what failed for good, and running it again.
+// `carillon dead-letters list|redrive`: lists executions that failed for good, and runs them again.
 import type { DeadLetter, DeadLetterListQuery, RedriveRequest } from '@carillon/contract/dead-letter.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'

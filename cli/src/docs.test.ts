@@ -25,7 +25,7 @@ test('docs/cli.md has every exit code, and no other', () => {
   assert.deepEqual(listed, Object.values(EXIT))
 })
 
-test('docs/cli.md tells of every command what its JSON is', () => {
+test('docs/cli.md describes the JSON of every command', () => {
   const section = docs.slice(docs.indexOf('## JSON'), docs.indexOf('## Exit codes'))
   const withoutJson = ['start', 'completion']
   for (const { path } of shown.filter((command) => !withoutJson.includes(command.path[0]!))) {

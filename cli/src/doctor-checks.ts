@@ -1,4 +1,4 @@
-// What the doctor looks at, one after the other. None of it changes anything: rights are tried by dry runs.
+// The checks of the doctor, one after the other. None of them changes anything: rights are tried by dry runs.
 import { stat, statfs } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { PartitionList } from '@carillon/contract/partition.ts'
@@ -15,7 +15,7 @@ export interface Check {
   name: string
   state: CheckState
   detail: string
-  /** What to do; null: nothing. */
+  /** The recommended action; null: nothing to do. */
   advice: string | null
 }
 

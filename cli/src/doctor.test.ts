@@ -57,7 +57,7 @@ test('carillon doctor and completion', async (t) => {
     assert.match(err, /\d+ ok, 0 to look at, 0 wrong/)
   })
 
-  await t.test('what is wrong is said with what to do, and ends with exit code 9', async () => {
+  await t.test('each problem is reported with advice, and the doctor ends with exit code 9', async () => {
     const wrong = await examine('--key', 'crl_wrong')
     assert.equal(wrong.code, 9)
     assert.equal(wrong.of('key')!.state, 'fail')
@@ -70,7 +70,7 @@ test('carillon doctor and completion', async (t) => {
     await chmod(keyFile, 0o600)
   })
 
-  await t.test('a key is asked what it may do, and nothing is changed by that', async () => {
+  await t.test('the doctor finds the scopes of a key without changing anything', async () => {
     const client = createClient({ url: server.url, key: server.key })
     const { key } = await client.apiKeys.create({ name: 'reader', scopes: ['read', 'operate'] })
     const { of, code } = await examine('--key', key!)

@@ -1,4 +1,4 @@
-// `carillon doctor`: looks at everything that commonly goes wrong, and says what to do about each.
+// `carillon doctor`: checks everything that commonly goes wrong, and gives advice on each problem.
 
 import type { Context } from './context.ts'
 import { type Check, type CheckState, examine } from './doctor-checks.ts'

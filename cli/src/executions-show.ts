@@ -12,7 +12,7 @@ import { statusCell } from './tone.ts'
 
 type Found = ExecutionItem & { job_name: string; job_id: string }
 
-/** `withJob`: also whose they are. */
+/** `withJob`: also shows the job of each execution. */
 export function executionColumns(withJob: boolean): Column[] {
   return [
     { title: 'EXECUTION ID' },
@@ -82,7 +82,7 @@ const skippedColumns: readonly Column[] = [
   { title: 'EXECUTION ID', wideOnly: true },
 ]
 
-/** Slots that have no execution, and executions whose turn never came: of one job, as the API has it. */
+/** Slots that have no execution, and executions that never got their turn: for a single job, as the API lists them. */
 async function listSkipped(context: Context): Promise<undefined> {
   const { out, values, signal } = context
   const { client } = await context.connect()

@@ -33,7 +33,7 @@ test('carillon executions and dead-letters', async (t) => {
     const { writeFile } = await import('node:fs/promises')
     let isFree = false
     const onOut = (all: string) => {
-      // Only what was followed tells that the first line came before the end.
+      // Only a followed log shows that the first line came before the end.
       if (!all.includes('one') || isFree) return
       isFree = true
       void writeFile(flag, '')
@@ -102,7 +102,7 @@ test('carillon executions and dead-letters', async (t) => {
     assert.equal((await list('--job fails --kind retry')).length, 1)
   })
 
-  await t.test('what runs is cancelled by id, what waits by a filter', async () => {
+  await t.test('a running execution is cancelled by id, and waiting ones by a filter', async () => {
     await create(
       '--name slow --job-key slow --schedule @yearly',
       '--callback-url',

@@ -1,4 +1,4 @@
-// Exit codes by cause, and what is said when something went wrong. docs/cli.md has the same table; a test compares.
+// Exit codes by cause, and the messages for failures. docs/cli.md has the same table; a test compares them.
 import { CarillonError } from '@carillon/sdk'
 
 export const EXIT = {
@@ -7,13 +7,13 @@ export const EXIT = {
   unexpected: 1,
   usage: 2,
   notFound: 3,
-  /** The server took offence at what was sent. */
+  /** The server refused the content of the request. */
   refused: 4,
   auth: 5,
   conflict: 6,
   unreachable: 7,
   serverError: 8,
-  /** What was waited for or looked at ended badly. */
+  /** The awaited or inspected execution or check ended badly. */
   failed: 9,
   interrupted: 130,
 } as const
@@ -22,7 +22,7 @@ export type ExitCode = (typeof EXIT)[keyof typeof EXIT]
 /** Ends the command with this code and these words. */
 export class CliError extends Error {
   readonly exitCode: ExitCode
-  /** Further lines: what to do. */
+  /** Further lines: advice. */
   readonly hints: readonly string[]
 
   constructor(exitCode: ExitCode, message: string, hints: readonly string[] = []) {
@@ -32,7 +32,7 @@ export class CliError extends Error {
   }
 }
 
-/** The same in a form for programs: what `--json` prints under `error`. */
+/** A failure in a form for programs: `--json` prints it under `error`. */
 export interface Failure {
   code: string
   message: string
@@ -68,7 +68,7 @@ export function describeFailure(error: unknown): Failure {
   return { code: nameOf(exitCode), message, help: null, ...plain }
 }
 
-/** What is said on stderr. */
+/** The message for stderr. */
 export function writeFailure(error: unknown): string {
   if (error instanceof CliError) return [`carillon: ${error.message}`, ...error.hints].join('\n')
   if (error instanceof CarillonError) {

@@ -5,7 +5,7 @@ import { CliError, EXIT } from './exit-code.ts'
 
 export type Filter = Record<string, string>
 
-/** `names`: what may be filtered by, each with the field of the API. */
+/** `names`: the allowed filters, each with its field in the API. */
 export function readFilter(given: readonly string[], names: Readonly<Record<string, string>>): Filter {
   const filter: Filter = {}
   // A comma parts conditions, unless it stands in a value.

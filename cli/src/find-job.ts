@@ -57,7 +57,7 @@ export async function jobWords(client: Client, countMax: number, signal?: AbortS
   return words
 }
 
-/** What it is called by in words to people: the key if it has one. */
+/** The name of a job in messages to people: its key if it has one. */
 export function wordOf({ key, name }: Pick<Job, 'key' | 'name'>): string {
   return key ?? name
 }

@@ -10,7 +10,7 @@ import { wait } from './wait.ts'
 export interface Bulk {
   /** "Pause", "Redrive". */
   verb: string
-  /** "jobs", "dead letters": what is counted. */
+  /** The noun for the counted items: "jobs", "dead letters". */
   things: string
   /** Which: "with tag=reporting". */
   which: string

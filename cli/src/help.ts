@@ -29,7 +29,7 @@ variables: docs/config.md.
 `
 }
 
-/** Of one command, or of all that begin with this word. */
+/** Help for a single command, or for all commands that begin with this word. */
 export function writeGroupHelp(group: string, commands: readonly Command[]): string {
   const members = commands.filter(({ path, hidden }) => path[0] === group && hidden !== true)
   const lines = members.map((command) => row(`carillon ${usageOf(command)}`, command.about))

@@ -1,4 +1,4 @@
-// The streams and the environment that a command runs in: those of the process, or of a test.
+// The streams and the environment that a command runs in: from the process, or from a test.
 import type { Writable } from 'node:stream'
 
 export type TerminalOut = Writable & { isTTY?: boolean; columns?: number; rows?: number }

@@ -1,5 +1,5 @@
-// A job as it stands in a file: only what somebody decided, not its defaults nor what the server adds. What `export` writes
-// and `edit` opens; sent as it is, it makes the same job.
+// A job as it stands in a file: only explicit choices, without defaults and without fields that the server adds.
+// `export` writes this form and `edit` opens it; sent as it is, it makes the same job.
 import { executionDefaults } from '@carillon/contract/constants.ts'
 import { type Job, jobDefaults } from '@carillon/contract/job.ts'
 import { retryDefaults } from '@carillon/contract/retry-policy.ts'
@@ -54,7 +54,7 @@ function unlike(part: Document, defaults: Document): Document {
   return Object.fromEntries(Object.entries(part).filter(([name, value]) => value !== defaults[name]))
 }
 
-// A payload of null or {} is one: only what stands at the top and in lists of names counts as empty.
+// A payload of null or {} is a payload: only empty fields at the top level and empty lists of names are dropped.
 function withoutEmpty(document: Document): Document {
   const isEmpty = (value: unknown) =>
     value === null ||

@@ -89,7 +89,7 @@ export const jobFlags = {
 
 type Part = Record<string, unknown>
 
-/** What was given, as a part of a job: a request when it is all there is, a merge patch otherwise. */
+/** The given options as a part of a job: a request when they are all there is, a merge patch otherwise. */
 export async function readJobFlags({ values, io }: Context, client: () => Promise<Client>): Promise<Part> {
   const job: Part = {}
   const put = (target: Part, field: string, value: unknown) => {
@@ -131,7 +131,7 @@ async function readSchedule(values: Values): Promise<unknown> {
   if (/^\d{4}-\d\d-\d\dT[^/]*$/.test(schedule))
     return { type: 'ONE_TIME', scheduled_time: schedule, ...inZone }
   if (zone === undefined) return schedule
-  // The API takes a zone only beside a part of a schedule, not beside a text: we say what the text means there.
+  // The API takes a zone only with a schedule object, not with a text: the text is compiled here, in that zone.
   const { compileSchedule } = await import('@carillon/server/domain/schedule/compile-schedule.ts')
   const { epochMs } = await import('@carillon/server/lib/time/epoch.ts')
   const answer = compileSchedule(schedule, { createdAt: epochMs(Date.now()), timezone: zone })

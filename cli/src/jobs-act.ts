@@ -17,7 +17,7 @@ const filterNames = { tag: 'tag', status: 'status', search: 'q', q: 'q' }
 const verbs = { pause: 'Pause', resume: 'Resume', delete: 'Delete', trigger: 'Trigger' } as const
 type Action = keyof typeof verbs
 
-/** What the action takes besides its jobs. */
+/** Parameters of the action besides its jobs. */
 interface Request {
   reason?: string
   until?: string

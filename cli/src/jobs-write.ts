@@ -54,7 +54,7 @@ export async function editJob(context: Context): Promise<undefined> {
   const { client } = await context.connect()
   const job = await findJob(client, args[0]!)
   if (values.given(Object.keys(jobFlags)).length > 0) {
-    // Options say what shall be, whatever it is now.
+    // Options state the wanted values, regardless of the current ones.
     const patch = await readJobFlags(context, async () => client)
     return change(context, client, job, patch, '*')
   }
@@ -65,7 +65,7 @@ export async function editJob(context: Context): Promise<undefined> {
   const edited = await openEditor(job, before, context)
   try {
     const { jobs } = await readDocuments(edited.file, context.io)
-    // Whoever edits a text has seen one version.
+    // An edit in an editor is based on one version, so only that version is changed.
     await change(context, client, job, mergePatch(before, jobs[0]!.job), job.version)
   } catch (error) {
     context.out.say(`What you wrote is kept in ${edited.file}`)

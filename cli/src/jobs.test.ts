@@ -24,7 +24,7 @@ test('carillon jobs', async (t) => {
     assert.match(err, /carillon jobs create --name hello/)
   })
 
-  await t.test('a job is created by options, and is what they say', async () => {
+  await t.test('a job created by options has the values of the options', async () => {
     const { code, out } = await server.call([
       ...words(
         'jobs create --job-key nightly --zone Europe/Berlin --retries 5 --retry-delay 2s --tag a --tag b',
@@ -56,7 +56,7 @@ test('carillon jobs', async (t) => {
     assert.equal((await server.call(['jobs', 'get', '01941f29-7c00-7000-8000-000000000000'])).code, 3)
   })
 
-  await t.test('two jobs of one name are told apart by id or key', async () => {
+  await t.test('two jobs with the same name are told apart by id or key', async () => {
     for (const key of ['twin-1', 'twin-2'])
       await server.json([...words(`jobs create --name twin --job-key ${key} --schedule @yearly`), ...target])
     const { code, err } = await server.call(['jobs', 'pause', 'twin'])
@@ -95,7 +95,7 @@ test('carillon jobs', async (t) => {
     await server.json(words('jobs delete later --yes'))
   })
 
-  await t.test('what is wrong with a job is told by its field, with exit code 4', async () => {
+  await t.test('an invalid job is refused with exit code 4 and the name of the wrong field', async () => {
     const wrong = await server.call([
       ...words('jobs create --name x --schedule @daily --priority 99'),
       ...target,
@@ -117,7 +117,7 @@ test('carillon jobs', async (t) => {
     assert.equal((await server.call([...words('jobs create --schedule @daily'), ...target])).code, 2)
   })
 
-  await t.test('edit by options changes what they name and nothing else', async () => {
+  await t.test('edit by options changes the named fields and nothing else', async () => {
     const { code, out, err } = await server.call([
       'jobs',
       'edit',
@@ -139,7 +139,7 @@ test('carillon jobs', async (t) => {
     assert.equal((await get('nightly')).priority, 4)
   })
 
-  await t.test('edit opens the job in the editor and sends what was changed there', async () => {
+  await t.test('edit opens the job in the editor and sends the changes made there', async () => {
     const editor = join(dir, 'editor.sh')
     await writeFile(editor, '#!/bin/sh\nsed -i "s/Nightly report/Nightly summary/; /^priority/d" "$1"\n', {
       mode: 0o755,
@@ -184,7 +184,7 @@ test('carillon jobs', async (t) => {
     assert.match(all.err, /--count goes with jobs that are named/)
   })
 
-  await t.test('waiting for what fails ends with exit code 9', async () => {
+  await t.test('waiting for an execution that fails ends with exit code 9', async () => {
     const flaky = ['--callback-url', `${server.url}/echo?status=500`, '--retries', '0', '--schedule', 'now']
     const { code, out } = await server.call([...words('jobs create --name fails --wait --json'), ...flaky])
     assert.equal(code, 9)

@@ -18,13 +18,13 @@ async function carillon(...args: string[]): Promise<{ code: number; stdout: stri
   )
 }
 
-/** The Node of the machine, whatever its version; ours when it has none. */
+/** The Node of the machine, in any version; ours when it has none. */
 function machineNode(): string {
   const dirs = process.env['PATH']!.split(delimiter).filter((dir) => !dir.includes('node_modules'))
   return dirs.map((dir) => join(dir, 'node')).find(existsSync) ?? process.execPath
 }
 
-test('help tells what there is to do', async () => {
+test('help lists the main commands and the docs', async () => {
   for (const args of [[], ['--help'], ['-h'], ['help']]) {
     const { code, stdout } = await carillon(...args)
     assert.equal(code, 0)
@@ -72,7 +72,7 @@ test('the command runs under the Node of the machine, by its path in node_module
   assert.match(stdout, /^\d+\.\d+\.\d+\n$/)
 })
 
-test('status says whether a server is ready and who works, and fails when nobody answers', async (t) => {
+test('status reports readiness and the workers, and fails when no server answers', async (t) => {
   const nobody = await carillon('status', '--url', 'http://127.0.0.1:1')
   assert.equal(nobody.code, 7)
   assert.match(nobody.stderr, /No answer from http:\/\/127\.0\.0\.1:1: /)

@@ -4,7 +4,7 @@ import { run } from './run.ts'
 const interrupt = new AbortController()
 const { stdin, stdout, stderr, env, argv } = process
 
-// Whoever reads us may stop reading: `carillon jobs list | head`.
+// The reader of our output may stop reading: `carillon jobs list | head`.
 stdout.on('error', (error: NodeJS.ErrnoException) => {
   if (error.code !== 'EPIPE') throw error
   process.exit(0)

@@ -8,7 +8,7 @@ import { readText } from './payload.ts'
 
 export interface Placed {
   job: Document
-  /** File and place, for what is said about it. */
+  /** File and position, for messages about the job. */
   where: string
 }
 

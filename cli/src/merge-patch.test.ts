@@ -4,7 +4,7 @@ import { changesBetween, mergePatch } from './merge-patch.ts'
 
 const before = { name: 'a', tags: ['x'], schedule: { cron: '0 2 * * *', zone: 'UTC' }, priority: 3 }
 
-test('a merge patch names what differs, and null for what is gone', () => {
+test('a merge patch names the fields that differ, and has null for removed ones', () => {
   const after = { name: 'a', tags: ['x', 'y'], schedule: { cron: '0 3 * * *' } }
   assert.deepEqual(mergePatch(before, after), {
     tags: ['x', 'y'],
@@ -14,7 +14,7 @@ test('a merge patch names what differs, and null for what is gone', () => {
   assert.equal(mergePatch(before, structuredClone(before)), null)
 })
 
-test('changes are listed by path, with what was and what will be', () => {
+test('changes are listed by path, with the old and the new value', () => {
   const after = { name: 'b', tags: ['x'], schedule: { cron: '0 2 * * *', zone: 'UTC', start: 1 } }
   assert.deepEqual(changesBetween(before, after), [
     { path: 'name', from: 'a', to: 'b' },

@@ -1,4 +1,4 @@
-// What turns one document into another: as a JSON merge patch for the server, and as lines for people.
+// The difference between two documents: as a JSON merge patch for the server, and as lines for people.
 import { isDeepStrictEqual } from 'node:util'
 
 type Plain = Record<string, unknown>

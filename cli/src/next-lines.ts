@@ -1,5 +1,5 @@
-// JSON lines in, JSON lines out, in order. A bad line gets an error line and the next one is read; a line that is
-// too long is thrown away as it arrives, so memory does not depend on what is sent.
+// JSON lines in, JSON lines out, in order. A bad line gets an error line and the next one is read; a line that is too
+// long is thrown away as it arrives, so memory does not depend on the input.
 import { once } from 'node:events'
 import { compileSchedule } from '@carillon/server/domain/schedule/compile-schedule.ts'
 import { readInstant } from '@carillon/server/domain/schedule/instant.ts'

@@ -26,7 +26,7 @@ test('carillon next prints the sentence, the rule and a table with notes', async
   assert.match(out, /Follows the wall clock/)
 })
 
-test('carillon next understands English and says what it became', async () => {
+test('carillon next understands English and shows the resulting schedule', async () => {
   const { code, out } = await run(['weekdays at 9 in London', '--from', '2026-07-01T00:00:00Z', '--json'])
   assert.equal(code, 0)
   const reply = JSON.parse(out)

@@ -56,7 +56,7 @@ export class Output {
     this.#io.stderr.write(`${this.paintTalk(cleanLines(text), tone)}\n`)
   }
 
-  /** What was done: a line on stdout, or the document in JSON. */
+  /** Reports a completed action: a line on stdout, or the document in JSON. */
   tell(text: string, value: unknown): void {
     if (this.json) this.writeJson(value)
     else this.write(`${cleanLines(text)}\n`)
@@ -71,7 +71,7 @@ export class Output {
     return writeTable(columns, rows, this.look)
   }
 
-  /** Names and values below each other; those that are null are left out. */
+  /** Names and values below each other; null values are left out. */
   fields(pairs: readonly (readonly [string, Cell | null])[]): string {
     const given = pairs.filter((pair): pair is readonly [string, Cell] => pair[1] !== null && pair[1] !== '')
     const width = Math.max(0, ...given.map(([name]) => name.length))

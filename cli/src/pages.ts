@@ -1,4 +1,4 @@
-// Pages of a list put together, up to what was asked for.
+// Joins pages of a list, up to the requested limit.
 import type { Pagination } from '@carillon/contract/pagination.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import type { Values } from './parse.ts'
@@ -19,7 +19,7 @@ export function readLimit(values: Values): number {
   return limit
 }
 
-/** The pagination is that of the whole: `next_cursor` leads to what comes after it. */
+/** The pagination covers all the pages read: `next_cursor` leads to the items after them. */
 export async function readPages<Item>(
   limit: number,
   first: string | undefined,
@@ -42,7 +42,7 @@ export async function readPages<Item>(
   }
 }
 
-/** What a person is told below a list that goes on. */
+/** The hint for people below a list that goes on. */
 export function moreOf(
   shown: number,
   { total, total_capped: capped, next_cursor: next }: Pagination,

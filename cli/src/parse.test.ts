@@ -35,7 +35,7 @@ function refusal(args: string[], command = list): string {
   assert.fail(`${args} was taken`)
 }
 
-test('options are read by their kind, in whatever order they come', () => {
+test('options are read by their kind, in any order', () => {
   const values = parse('--tag', 'a', '-n', '5', '--tag=b', '--status', 'timed-out', '--tz', 'UTC', '--all')
   assert.deepEqual(values.list('tag'), ['a', 'b'])
   assert.equal(values.number('limit'), 5)
@@ -54,7 +54,7 @@ test('--watch takes seconds or nothing, and does not take a name for seconds', (
   assert.deepEqual([args, values.flag('watch')], [['nightly'], true])
 })
 
-test('what is wrong is named, and what was meant', () => {
+test('a refusal names the wrong option or value and the one that was probably meant', () => {
   assert.match(
     refusal(['--tagg', 'x']),
     /no option --tagg. Did you mean --tag\?\nTry carillon jobs list --help/,

@@ -1,5 +1,5 @@
-// From the words of a command line to a command, its arguments and its options. Built on node:util parseArgs, which says
-// where each word belongs; what is right is judged here, so that a refusal can name what was meant.
+// From the words of a command line to a command, its arguments and its options. Built on node:util parseArgs, which
+// says where each word belongs; validity is checked here, so that a refusal can suggest the intended word.
 import { parseArgs } from 'node:util'
 import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { type Command, globalOptions, type OptionSpec, type OptionSpecs, optionsOf } from './command.ts'
@@ -46,13 +46,13 @@ export class Values {
     return Array.isArray(value) ? value : []
   }
 
-  /** The names of those that were given, of these. */
+  /** The subset of `names` that was given. */
   given(names: Iterable<string>): string[] {
     return [...names].filter((name) => this.has(name))
   }
 }
 
-/** The words of the command, wherever options stand between them, and what is left. */
+/** The words of the command, wherever options stand between them, and the remaining arguments. */
 export function splitCommand(argv: readonly string[]): { words: string[]; rest: string[]; index: number[] } {
   const words: string[] = []
   const index: number[] = []

@@ -1,4 +1,4 @@
-// A payload on the command line: JSON, `@FILE`, `-` for standard input; what is no JSON is a text.
+// A payload on the command line: JSON, `@FILE`, `-` for standard input; anything that is not JSON is a text.
 import { readFile } from 'node:fs/promises'
 import { CliError, EXIT } from './exit-code.ts'
 import { type Io, readStdin } from './io.ts'
@@ -9,7 +9,7 @@ export async function readPayload(given: string, io: Pick<Io, 'stdin'>): Promise
   try {
     return JSON.parse(text)
   } catch (error) {
-    // Whoever began an object meant one.
+    // A text that begins like an object was meant as one.
     if (!isFile && given !== '-' && !/^\s*[[{"]/.test(text)) return text
     throw new CliError(EXIT.usage, `the payload is not valid JSON: ${(error as Error).message}`)
   }

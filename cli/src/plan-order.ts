@@ -1,4 +1,4 @@
-// Jobs in an order in which each comes after those that it runs after.
+// Orders jobs so that each comes after the jobs that it depends on.
 import { CliError, EXIT } from './exit-code.ts'
 import type { Document } from './job-document.ts'
 import type { Placed } from './manifest.ts'

@@ -1,4 +1,4 @@
-// A plan in lines: what would be made, changed and deleted, and how.
+// A plan in lines: the objects that would be created, changed and deleted, and how.
 import type { Change } from './merge-patch.ts'
 import type { Output } from './output.ts'
 import type { Plan, PlannedStep } from './plan.ts'

@@ -1,5 +1,5 @@
-// What must be done so that the server has the jobs of the files. The server itself says what each file means, by a dry
-// run: nothing here knows the defaults or the forms of a schedule.
+// The steps needed so that the server has the jobs of the files. The server itself interprets each file, by a dry run:
+// nothing here knows the defaults or the forms of a schedule.
 import type { Calendar } from '@carillon/contract/calendar.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import { CarillonError, type Client } from '@carillon/sdk'
@@ -30,7 +30,9 @@ export interface Plan {
   ids: Map<string, string>
 }
 
-/** What may be deleted: jobs with a key that have the tag, or whose key begins so; both when both are given. */
+/**
+ * The jobs that may be deleted: jobs with a key that have the tag, or a key with the prefix; both when both are given.
+ */
 export interface PruneScope {
   tag?: string
   prefix?: string
@@ -153,7 +155,10 @@ async function planJob(
   return { ...step, ...known, action: 'change', changes }
 }
 
-/** What the server would make of it. What it names that is only to be made is stood in for; `stoodIn` has those fields. */
+/**
+ * The job that the server would make of the document. References to objects that are still to be created are
+ * substituted; `stoodIn` lists the affected fields.
+ */
 async function dryRun(
   document: Document,
   { present }: World,
@@ -215,7 +220,7 @@ export function calendarDocument({ description, entries }: Calendar): Document {
   return { ...(description === null ? {} : { description }), entries }
 }
 
-/** Jobs that the files do not name, of those that they manage; those that run after others first. */
+/** Managed jobs that the files do not name; dependent jobs first. */
 function planDeletes(
   { present, wanted }: World,
   prune: PruneScope | null,

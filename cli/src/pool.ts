@@ -1,4 +1,4 @@
-// Many things at once, but not all; answers in the order of what was asked. The first that fails ends it.
+// Works on many items at once, up to a limit; answers come in the order of the items. The first failure ends it.
 
 export async function inPool<Item, Answer>(
   items: readonly Item[],

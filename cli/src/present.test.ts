@@ -16,7 +16,7 @@ const command: Command = {
   load: async () => async () => 0,
 }
 
-/** Reads what the list gives, one after the other, and is interrupted after the last. */
+/** Watches the steps one after the other, and is interrupted after the last. */
 async function watch(
   steps: (() => string)[],
   size: { columns: number; rows: number },
@@ -56,14 +56,14 @@ test('a server that went away while somebody looks on is waited for', async () =
   assert(out.endsWith('\u001b[?25h'))
 })
 
-test('what fails at the first look ends it', async () => {
+test('a failure of the first read ends the watch', async () => {
   const refused = () => {
     throw new ConnectionError('No answer from there')
   }
   await watch([refused], { columns: 80, rows: 24 }, 'ConnectionError')
 })
 
-test('what is longer or wider than the terminal is cut, so that it can be redrawn in place', async () => {
+test('text longer or wider than the terminal is cut, so that it can be redrawn in place', async () => {
   const text = `${'x'.repeat(100)}\n`.repeat(30)
   const out = await watch([() => text], { columns: 40, rows: 10 })
   const frame = stripVTControlCharacters(out.split('\u001b[H')[2]!)

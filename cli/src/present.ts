@@ -8,10 +8,10 @@ import { cut, widthOf } from './text.ts'
 import { wait } from './wait.ts'
 
 export interface Shown {
-  /** What `--json` prints. */
+  /** The value that `--json` prints. */
   json: unknown
   text: () => string
-  /** For people, after it: what to do next, how many more there are. */
+  /** For people, after the text: next steps, how many more there are. */
   say?: readonly string[]
 }
 
@@ -45,12 +45,12 @@ async function watch({ out, io, signal }: Context, read: () => Promise<Shown>, w
         shown = await read()
         trouble = ''
       } catch (error) {
-        // Whoever looks on wants to see it come back.
+        // A person watching wants to see the server come back.
         if (shown === null || !(error instanceof ConnectionError)) throw error
         trouble = `\n! ${error.message}; trying again\n`
       }
       const { json, text } = shown
-      // A line of JSON for each look: what a program reads one by one.
+      // A line of JSON for each poll, so that a program can read them one by one.
       if (out.json) out.write(trouble === '' ? `${JSON.stringify(json)}\n` : '')
       else if (redraws)
         out.write(home + fitScreen(text() + trouble, io.stdout.columns ?? 80, io.stdout.rows ?? 24))
@@ -62,7 +62,7 @@ async function watch({ out, io, signal }: Context, read: () => Promise<Shown>, w
   }
 }
 
-/** Each line clears what stood behind it, the last one what stood below. */
+/** Each line clears the old text behind it, and the last one the old text below. */
 function fitScreen(text: string, columns: number, rows: number): string {
   const lines = text
     .trimEnd()

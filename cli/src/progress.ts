@@ -6,7 +6,7 @@ import { writeDuration } from './times.ts'
 
 const barWidth = 24
 const drawEveryMs = 100
-/** What is done before this needs no bar. */
+/** An operation that ends sooner than this needs no bar. */
 const patienceMs = 500
 /** Before this the time left is a guess that jumps. */
 const guessAfterMs = 1_000

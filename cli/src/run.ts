@@ -1,4 +1,5 @@
-// One call of the command: finds what was meant, runs it, and turns whatever goes wrong into words and an exit code.
+// One call of the command: finds the intended command, runs it, and turns every failure into a message and an exit
+// code.
 import { version } from '@carillon/server/process/version.ts'
 import { commands } from './commands.ts'
 import { createContext } from './context.ts'

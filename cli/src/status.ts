@@ -1,4 +1,4 @@
-// `carillon status`: is it ready, who works. Needs no key for the first half.
+// `carillon status`: readiness of the server, and its workers. Needs no key for the first half.
 import { createClient } from '@carillon/sdk'
 import { readAddress } from './connection.ts'
 import type { Context } from './context.ts'
@@ -21,7 +21,7 @@ export async function showStatus(context: Context): Promise<number | undefined> 
   const { url, key } = await readAddress(values, io)
   let isReady = false
   await present(context, async () => {
-    // Whoever asks how it is wants to hear now that it is away.
+    // No retries: a status request should report at once that the server is away.
     const client = createClient({ url, retries: 0, ...(key === null ? {} : { key }) })
     const { status, version, roles, checks } = await client.ready({ signal })
     isReady = status === 'ready'

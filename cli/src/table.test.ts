@@ -43,7 +43,7 @@ test('a pipe gets every column between tabs, exact, without a head', () => {
   assert.equal(text, '1\tshort\t120000\t\n2\ta much longer name of a job\t3s\tHTTP 503\n')
 })
 
-test('what others wrote cannot move the cursor, break a row or hide', () => {
+test('text from other people cannot move the cursor, break a row or hide', () => {
   const hostile = 'a\u001b[2Jb\tc\nd\u202ee\u009bf'
   assert.equal(clean(hostile), 'a\\x1b[2Jb\\tc\\nd\\u{202e}e\\x9bf')
   for (const terminal of [true, false]) {

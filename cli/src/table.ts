@@ -15,7 +15,7 @@ export interface Column {
   screenOnly?: boolean
 }
 
-/** `exact` is what `--wide` and programs get, where it differs: an instant instead of "2m ago". */
+/** `exact` is the form for `--wide` and programs, where it differs: an instant instead of "2m ago". */
 export type Cell = string | { text: string; exact?: string; tone?: Tone }
 
 export interface Look {
@@ -58,7 +58,7 @@ export function writeTable(
   return [head, ...cells.map(line)].map((one) => `${one}\n`).join('')
 }
 
-/** All but those for `--wide`, and but the last spare ones while the others are short of room. */
+/** All columns except the ones for `--wide`, and without the last spare ones while the others are short of room. */
 function chooseColumns(columns: readonly Column[], natural: readonly number[], look: Look): number[] {
   const all = columns.map((_, i) => i)
   if (look.wide) return all
@@ -92,7 +92,7 @@ function narrow(widths: number[], shown: readonly number[], columns: readonly Co
   }
 }
 
-// No head: `cut -f1` and `while read` get what they came for. docs/cli.md lists the columns.
+// No head: `cut -f1` and `while read` get data only. docs/cli.md lists the columns.
 function writeTabs(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
   const kept = columns.map((_, i) => i).filter((i) => columns[i]!.screenOnly !== true)
   return rows

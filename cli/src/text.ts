@@ -1,5 +1,5 @@
-// Text as a terminal takes it: how wide it is, cut to a width, and free of what would move the cursor. Names and messages
-// come from others: an escape sequence in one must not reach the terminal of whoever looks at it.
+// Text for a terminal: how wide it is, cut to a width, and free of sequences that would move the cursor. Names and
+// messages come from others: an escape sequence in one must not reach the terminal of a person viewing it.
 
 const segmenter = new Intl.Segmenter()
 /** Hangul, CJK, fullwidth forms; emoji are found by their property. */
@@ -18,7 +18,7 @@ export function widthOf(text: string): number {
   return width
 }
 
-/** At most so many columns, with an ellipsis for what is left out. */
+/** At most so many columns, with an ellipsis for the omitted part. */
 export function cut(text: string, widthMax: number): string {
   if (widthOf(text) <= widthMax) return text
   let kept = ''
@@ -39,7 +39,7 @@ export function pad(text: string, width: number, align: 'left' | 'right' = 'left
 const control = /[\p{Cc}\p{Cf}\p{Co}\p{Cs}\u2028\u2029]/gu
 const named: Readonly<Record<string, string>> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
-/** On one line, with what does not show written out. */
+/** On one line, with invisible characters written out. */
 export function clean(text: string): string {
   return text.replace(control, (sign) => {
     // A joiner makes one emoji of several.

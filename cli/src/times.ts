@@ -67,7 +67,7 @@ export function readSeconds(option: string, text: string): number {
   return ms / 1_000
 }
 
-/** A span counts from now: back for what is past, on for what is to come. A day or an instant is sent as it is. */
+/** A span counts from now: back for the past, forward for the future. A day or an instant is sent as it is. */
 export function readInstant(option: string, text: string, direction: 'past' | 'future'): string {
   const ms = readSpanMs(text)
   if (ms !== null) {

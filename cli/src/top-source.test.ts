@@ -101,7 +101,7 @@ test('a stream is not lost to the garbage collector while the newest executions 
   const collectGarbage = runInNewContext('gc') as () => void
   const { api, events } = await open(t, ({ path }) => {
     if (!path.startsWith('/api/v1/events')) {
-      // Twice with a turn between: what undici does to a body whose Response is gone happens in a turn of its own.
+      // Twice with a turn between: undici handles the body of a collected Response in a turn of its own.
       collectGarbage()
       setImmediate(collectGarbage)
       return { body: { executions: [item(1, 'RUNNING')], pagination } }
@@ -113,7 +113,7 @@ test('a stream is not lost to the garbage collector while the newest executions 
   assert.equal(api.asked.filter(({ path }) => path.startsWith('/api/v1/events')).length, 1)
 })
 
-test('a server without a stream is asked again and again, and what is new between two answers is counted', async (t) => {
+test('a server without a stream is polled, and the changes between two answers are counted', async (t) => {
   let asks = 0
   const { events } = await open(t, ({ path }) => {
     if (path.startsWith('/api/v1/events')) return { status: 404, body: problem(404, 'ROUTE_NOT_FOUND') }

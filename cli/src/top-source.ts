@@ -1,4 +1,4 @@
-// What `carillon top` shows, second by second: from the server's event stream, or by asking when there is none.
+// The data of `carillon top`, second by second: from the server's event stream, or by polling when there is none.
 import type { FailureList } from '@carillon/contract/failure.ts'
 import type { Client } from '@carillon/sdk'
 import type { Connection } from './connection.ts'
@@ -59,7 +59,7 @@ export async function* readTop(connection: Connection, signal: AbortSignal): Asy
     if (answer === 'none') break
     if (answer !== 'away') {
       yield { kind: 'source', source: 'stream' }
-      // The stream tells what happens from now on; a screen should not begin empty.
+      // The stream only has events from now on; a screen should not begin empty.
       if (!hasBegun) yield { kind: 'executions', items: await readNewest(connection.client, signal) }
       hasBegun = true
       try {
@@ -151,7 +151,7 @@ function toSeen(item: StreamExecution): Seen {
   }
 }
 
-/** The newest executions, again and again: what was not there before has started, what had not ended before has ended. */
+/** Polls the newest executions: one that was not there before has started, one that had not ended before has ended. */
 async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEvent> {
   let known: Map<string, string> | null = null
   let lastMs = Date.now()
@@ -185,7 +185,7 @@ async function* poll(client: Client, signal: AbortSignal): AsyncGenerator<TopEve
   }
 }
 
-/** What failed within the last hour, most first; null: this server does not tell. */
+/** Failures within the last hour, most frequent first; null: this server does not report them. */
 export async function readFailures(
   { url, headers }: Connection,
   signal: AbortSignal,

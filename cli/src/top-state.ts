@@ -1,4 +1,4 @@
-// What is known while `carillon top` looks on. Bounded: it may look on for days.
+// The data that `carillon top` has collected while it runs. Bounded: it may run for days.
 import type { Failing, Pulse, Seen, TopEvent } from './top-source.ts'
 
 export interface TopState {
@@ -68,7 +68,7 @@ function takeFailure({ failing }: TopState, { jobId, jobName, errorType, status,
   }
 }
 
-/** A second, of what was seen lately. */
+/** The rate per second over the latest pulses. */
 export function rateOf(state: TopState, field: 'started' | 'succeeded' | 'failed', pulseCount = 10): number {
   const pulses = state.pulses.slice(-pulseCount)
   const seconds = pulses.reduce((sum, pulse) => sum + pulse.seconds, 0)

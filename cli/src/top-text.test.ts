@@ -46,7 +46,7 @@ function busyState() {
   return state
 }
 
-test('the screen fills exactly the terminal, whatever its size', () => {
+test('the screen fills the terminal exactly, at any size', () => {
   for (const [width, height] of [
     [80, 24],
     [40, 10],
@@ -63,7 +63,7 @@ test('the screen fills exactly the terminal, whatever its size', () => {
   }
 })
 
-test('it tells throughput, what runs, what fails and what waits', () => {
+test('the screen shows throughput and the running, failing and waiting executions', () => {
   const text = writeTop(busyState(), look).join('\n')
   assert.match(text, /^carillon top {2}http:\/\/127\.0\.0\.1:7420 .*live, 200ms old {2}\d\d:\d\d:\d\d UTC/)
   assert.match(text, /running 7 {3}waiting 2 {3}workers 2 \(7 of 4000\) {3}dead letters 3/)
@@ -82,7 +82,7 @@ test('an execution that ended is not shown as running', () => {
   assert.equal(state.ended.length, 1)
 })
 
-test('what it remembers is bounded', () => {
+test('the collected data is bounded', () => {
   const state = createTopState()
   for (let i = 0; i < 5_000; i++) {
     take(state, { kind: 'executions', items: [seen(i, { status: 'FAILED', jobId: `j${i}` })] })

@@ -1,4 +1,4 @@
-// The screen of `carillon top`, from what is known: lines that fit the terminal, at 80 by 24 as well.
+// The screen of `carillon top`, from the collected data: lines that fit the terminal, at 80 by 24 as well.
 import { clean, cut, pad, widthOf } from './text.ts'
 import { writeAgo, writeDuration } from './times.ts'
 import { type Paint, statusCell, type Tone } from './tone.ts'
@@ -84,7 +84,7 @@ function writeRate(rate: number): string {
   return rate >= 100 || rate === 0 ? String(Math.round(rate)) : rate.toFixed(1)
 }
 
-/** The newest at the right; the highest of what is shown is the full height. */
+/** The newest value at the right; the highest value shown has the full height. */
 function sparkline(
   pulses: readonly Pulse[],
   field: 'started' | 'succeeded' | 'failed',

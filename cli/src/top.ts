@@ -1,4 +1,4 @@
-// `carillon top`: what happens right now, redrawn in place every second. Leaves the terminal as it was.
+// `carillon top`: the present activity, redrawn in place every second. Leaves the terminal as it was.
 import type { Connection } from './connection.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
@@ -57,7 +57,7 @@ async function follow(state: TopState, connection: Connection, signal: AbortSign
   for await (const event of readTop(connection, signal)) take(state, event)
 }
 
-/** What no event tells. A key may lack the right to some of it. */
+/** Polls the figures that no event carries. A key may lack the right to some of them. */
 async function askSlowly(state: TopState, connection: Connection, signal: AbortSignal): Promise<void> {
   const { client } = connection
   for (;;) {

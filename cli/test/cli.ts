@@ -1,4 +1,4 @@
-// The command in this process: what it prints and how it ends, with a terminal or without.
+// The command in this process: its output and how it ends, with a terminal or without.
 import { Readable, Writable } from 'node:stream'
 import type { TestContext } from 'node:test'
 import { makeDataDir } from '../../server/test/data-dir.ts'
@@ -16,7 +16,7 @@ export interface Call {
   /** A keyboard, instead of text. */
   keys?: object
   signal?: AbortSignal
-  /** Sees what is written to stdout, as it comes. */
+  /** Receives the output on stdout, as it comes. */
   onOut?: (all: string) => void
 }
 

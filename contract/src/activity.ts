@@ -1,9 +1,9 @@
-// How many executions ended, and how, in each minute, hour or day: what charts and the year of a job are drawn from.
+// How many executions ended, and how, in each minute, hour or day: the data for charts and the year of a job.
 import Type from 'typebox'
 import { instant, uuidGiven } from './shapes.ts'
 
 export const ACTIVITY_STEPS = ['minute', 'hour', 'day'] as const
-/** Buckets of one answer, at most. */
+/** Maximum buckets in an answer. */
 export const activityBucketsMax = 1_500
 /** How far an answer reaches, by step: `to` less `from`, in hours. */
 export const activityHoursMax = { minute: 24, hour: 1_440, day: 9_600 } as const

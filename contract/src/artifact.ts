@@ -5,7 +5,7 @@ import { instant } from './shapes.ts'
 
 export const artifactIdPattern = '^[a-z0-9._-]{1,128}$'
 export const checksumPattern = '^[0-9a-fA-F]{64}$'
-/** What a bundle may come as: a .tar.gz in any case. */
+/** Content types that a bundle may have: it is a .tar.gz in any case. */
 export const BUNDLE_TYPES = ['application/gzip', 'application/octet-stream'] as const
 
 const strict = { additionalProperties: false } as const

@@ -1,4 +1,4 @@
-// Every error a client can get: its status and what to do about it. docs/errors.md is held equal by a test.
+// Every error a client can get: its status and the advice on it. docs/errors.md is held equal by a test.
 
 export const ERRORS = {
   MALFORMED_REQUEST: {

@@ -1,4 +1,4 @@
-// GET /events: what happens, as it happens. One stream for all that a dashboard shows; each event is JSON.
+// GET /events: events as they happen. One stream for all that a dashboard shows; each event is JSON.
 import Type from 'typebox'
 import { EXECUTION_STATUSES, JOB_STATUSES, OPERATION_STATUSES, RUN_STATUSES } from './constants.ts'
 import { Execution } from './execution.ts'
@@ -83,7 +83,7 @@ const runItem = Type.Object(
   strict,
 )
 
-/** What each event carries, by its name. */
+/** The data of each event, by its name. */
 export const EVENTS = {
   hello,
   pulse,

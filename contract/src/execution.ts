@@ -35,7 +35,7 @@ const conditions = {
   ),
 }
 
-/** Of one job. */
+/** Query for the executions of a single job. */
 export const ExecutionListQuery = Type.Object({ ...conditions, ...pageParameters }, strict)
 export type ExecutionListQuery = Type.Static<typeof ExecutionListQuery>
 

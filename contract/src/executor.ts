@@ -1,6 +1,6 @@
-// What a job calls: over HTTP, a handler in a worker, a command, a function of an artifact. One flat object for all of
-// them, so that an error names the field and a serialiser need not try alternatives; which fields go together is the
-// server's to say.
+// The target of a job: an HTTP URL, a handler in a worker, a command, a function of an artifact. One flat object for
+// all of them, so that an error names the field and a serialiser need not try alternatives; the server decides which
+// fields go together.
 import Type from 'typebox'
 import { artifactIdPattern } from './artifact.ts'
 import { EXECUTORS, executionDefaults, METHODS } from './constants.ts'

@@ -1,4 +1,4 @@
-// GET /failures: what fails, grouped, the most frequent first.
+// GET /failures: failures, grouped, the most frequent first.
 import Type from 'typebox'
 import { ERROR_TYPES } from './constants.ts'
 import { instant, integerOrNull } from './shapes.ts'

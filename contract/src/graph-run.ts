@@ -12,7 +12,7 @@ import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
 
 /** Why an execution of a run was skipped. */
-/** Why a node has no execution: slot: it is a root whose slot was skipped; absent: it is outside, and never ran. */
+/** Why a node has no execution: slot: it is a root and its slot was skipped; absent: it is outside, and never ran. */
 const skipReasons = [...NODE_SKIP_REASONS, 'slot', 'absent'] as const
 type SkipReason = (typeof skipReasons)[number]
 
@@ -33,7 +33,7 @@ export const DependencyGiven = Type.Object(
 )
 export const Dependency = Type.Object({ job_id: id('The job that it runs after.'), on: rule }, strict)
 
-/** What an execution ran after, as it finds it. */
+/** A parent of an execution, as the execution sees it. */
 export const Parent = Type.Object(
   {
     job_id: id('The job that it ran after.'),

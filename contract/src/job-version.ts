@@ -1,4 +1,4 @@
-// The versions of a job: what it was before each change.
+// The versions of a job: its definition before each change.
 import Type from 'typebox'
 import { Job, JobScheduleGiven } from './job.ts'
 import { Pagination, pageParameters } from './pagination.ts'
@@ -6,7 +6,7 @@ import { instantOrNull, textOrNull } from './shapes.ts'
 
 const strict = { additionalProperties: false } as const
 
-// What belongs to the job and not to a version of it, or tells of the present, is left out.
+// Fields that belong to the job and not to a version of it, or describe the present, are left out.
 const {
   job_id: _id,
   key: _key,

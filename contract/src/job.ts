@@ -1,5 +1,5 @@
-// Jobs: what is sent to create and change one, what comes back, and lists. Fields of the specification that are not
-// built are not here: the server refuses them by name, so that none is ignored.
+// Jobs: the requests that create and change one, the replies, and lists. Fields of the specification that are not built
+// are not here: the server refuses them by name, so that none is ignored.
 import Type from 'typebox'
 import {
   EXECUTION_STATUSES,
@@ -19,7 +19,7 @@ import { instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts 
 export const payloadBytesMax = 256 * 1024
 export const jobKeyPattern = '^[a-z0-9._-]{1,128}$'
 
-/** What a field is when it is left out. */
+/** Defaults of omitted fields. */
 export const jobDefaults = {
   ...executionDefaults,
   ...retryDefaults,
@@ -90,7 +90,7 @@ const metadata = texts({
   description: 'Yours; not interpreted. Names of 1 to 64 characters.',
 })
 
-/** Jobs of one graph are at most 1,000. */
+/** A graph has at most 1,000 jobs. */
 const dependenciesMax = 999
 const schedule = Type.Unsafe<string | ScheduleObject>({
   ...ScheduleSchema,
@@ -181,7 +181,7 @@ const pause = Type.Object(
 const nextRunText =
   'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, none is known yet, or it runs after others.'
 
-/** The schedule of a job as it was given, and what became of a text. */
+/** The schedule of a job as it was given; a text appears as the schedule it was converted to. */
 export const JobScheduleGiven = Type.Object(
   {
     ...ScheduleObjectSchema.properties,
@@ -270,7 +270,7 @@ export const JobDetails = Type.Object(
 )
 export type JobDetails = Type.Static<typeof JobDetails>
 
-/** Every part of a job may be left out: what is not named stays. What comes of it is checked as a whole job. */
+/** Every part of a job may be left out: fields that are not named stay. The result is checked as a whole job. */
 export const JobPatch = Type.Unsafe<Record<string, unknown>>({
   ...mergePatchOf(JobRequest),
   minProperties: 1,

@@ -1,4 +1,4 @@
-// Reading the log of an execution. What is sent to it and what comes back is in worker.ts.
+// Reading the log of an execution. The lines sent to it and the replies are in worker.ts.
 import Type from 'typebox'
 
 export const logPageMax = 1_000

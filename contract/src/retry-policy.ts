@@ -4,7 +4,7 @@ import { BACKOFFS } from './constants.ts'
 
 const delayMsMax = 86_400_000
 
-/** What a field is when it is left out. */
+/** Defaults of omitted fields. */
 export const retryDefaults = {
   max_retries: 3,
   backoff: 'EXPONENTIAL',

@@ -1,5 +1,5 @@
-// The shapes of a schedule on the wire, and of its preview. Plain JSON Schema: bounds on everything, nothing
-// unknown accepted. What the fields mean is told in docs/schedules.md.
+// The shapes of a schedule on the wire, and of its preview. Plain JSON Schema: bounds on everything, nothing unknown
+// accepted. The meaning of the fields is in docs/schedules.md.
 import Type, { type Static } from 'typebox'
 import { SCHEDULE_TYPES } from './constants.ts'
 

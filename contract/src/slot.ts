@@ -1,10 +1,10 @@
-// The slot ledger: what became of every slot of a job. And one sentence why it ran or did not.
+// The slot ledger: the fate of every slot of a job. And one sentence why it ran or did not.
 import Type from 'typebox'
 import { EXECUTION_STATUSES, SKIP_REASONS } from './constants.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { instant } from './shapes.ts'
 
-/** Those of executions, and what is still to come. */
+/** The statuses of executions, and one for slots still to come. */
 export const SLOT_STATUSES = [...EXECUTION_STATUSES, 'SCHEDULED'] as const
 export type SlotStatus = (typeof SLOT_STATUSES)[number]
 
@@ -16,7 +16,7 @@ export type SlotReason = (typeof SLOT_REASONS)[number]
 export const WHY_STATUSES = [...SLOT_STATUSES, 'PAUSED', 'COMPLETED', 'DELETED', 'NO_SLOT'] as const
 export type WhyStatus = (typeof WHY_STATUSES)[number]
 
-/** What holds back an execution that waits, besides the reasons of slots. */
+/** Reasons that hold back a waiting execution, besides the reasons of slots. */
 export const WHY_REASONS = [
   ...SLOT_REASONS,
   'concurrency_limit',

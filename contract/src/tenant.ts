@@ -3,7 +3,7 @@ import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
 import { instant, integerOrNull } from './shapes.ts'
 
-/** What a tenant is on when nothing is said. */
+/** The tier of a tenant when none is given. */
 export const tierDefault = 'unlimited'
 
 const strict = { additionalProperties: false } as const

@@ -1,4 +1,4 @@
-// Either the screens or, for who is not logged in, the one that asks for a key.
+// Either the screens or, without a session, the one that asks for a key.
 import { useSession } from './api/session.ts'
 import { ErrorBox, Loading } from './components/page.tsx'
 import { LoginScreen } from './screens/login/login-screen.tsx'

@@ -1,4 +1,4 @@
-// The API as a program calls it, for what a test needs before it looks at the page.
+// The API as a program calls it, to set up a test before it looks at the page.
 import assert from 'node:assert/strict'
 
 interface Made {

@@ -73,6 +73,6 @@ export async function show(page: Page, path: string): Promise<void> {
   await page.goto(path)
   await untilShown(page)
   await page.getByText(/^Live · /).waitFor()
-  // What draws comes after what it is drawn of.
+  // A chart is drawn after its data has arrived.
   await page.locator('figure.chart:not(:has(canvas))').first().waitFor({ state: 'detached' })
 }

@@ -98,7 +98,7 @@ test('a job that fails becomes a dead letter, its payload is corrected, and it i
   await page.getByRole('region', { name: 'Request' }).getByText('"order": 2').waitFor()
 })
 
-test('all dead letters of one error are redriven at a rate, with progress', async (t) => {
+test('all dead letters with the same error are redriven at a rate, with progress', async (t) => {
   const { job_id } = await makeDeadLetter({ name: 'Many letters' })
   const others = await Promise.all([1, 2, 3, 4].map(() => server.api.trigger(job_id)))
   await Promise.all(others.map((id) => server.api.untilStatus(id, 'FAILED')))

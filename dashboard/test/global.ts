@@ -17,7 +17,7 @@ export async function globalTeardown(): Promise<void> {
 }
 
 async function open(name: ServerName, added: readonly string[]): Promise<void> {
-  // Whoever writes tests keeps servers running for them.
+  // A developer writing tests keeps servers running for them.
   if (process.env[variableOf(name)] !== undefined) return
   const server = await ServerProcess.start({ arguments: added })
   servers.push(server)

@@ -17,7 +17,7 @@ export const copyRows = defineJob({
   },
 })
 
-/** Answers, logs and fails with whatever text it is given. */
+/** Answers, logs and fails with any text it is given. */
 export const repeatText = defineJob({
   key: 'repeat-text',
   run(payload: { text: string; fails?: boolean }, { log }) {

@@ -1,4 +1,4 @@
-// Whatever tenants and targets write stays text: no name, tag, payload, answer, error or log line becomes a script.
+// Text from tenants and targets stays text: no name, tag, payload, answer, error or log line becomes a script.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { openPage, untilShown } from './open-page.ts'

@@ -6,7 +6,7 @@ import { serverOf } from './servers.ts'
 
 const server = serverOf('plain')
 
-test('a job is made with the builder, says what it means while it is written, and fires on screen', async (t) => {
+test('a job made with the builder shows its meaning while it is written, and fires on screen', async (t) => {
   const page = await openPage(t, { server, expects: [/400 .*\/schedules\/preview/] })
   await page.goto('/jobs')
   await page.getByRole('button', { name: 'New job' }).click()
@@ -43,7 +43,7 @@ test('a job is made with the builder, says what it means while it is written, an
   await page.getByRole('heading', { level: 1, name: 'Ring the bell' }).waitFor()
   await page.getByText('Ring the bell is created.').waitFor()
 
-  // Nobody reloads: what fires comes by itself.
+  // Nobody reloads the page: a fired execution appears on its own.
   const fired = page.getByRole('term').filter({ hasText: 'Last status' }).locator('xpath=..')
   await fired.getByText('succeeded').waitFor()
   await page.getByRole('link', { name: 'Executions' }).click()
@@ -55,7 +55,7 @@ test('a job is made with the builder, says what it means while it is written, an
     .waitFor()
 })
 
-test('what is missing in a new job is said at its field', async (t) => {
+test('a missing value in a new job is reported at its field', async (t) => {
   const page = await openPage(t, { server })
   await page.goto('/jobs/new')
   await page.getByRole('button', { name: 'Create job' }).click()
@@ -68,7 +68,7 @@ test('what is missing in a new job is said at its field', async (t) => {
   await page.locator(':focus').and(name).waitFor()
 })
 
-test('a job is run now and its execution is followed to its end, with what was sent and what came back', async (t) => {
+test('a job is run now and its execution is followed to its end, with its request and response', async (t) => {
   const { job_id } = await server.api.makeJob({ name: 'Run by hand' })
   const page = await openPage(t, { server })
   await page.goto(`/jobs/${job_id}`)

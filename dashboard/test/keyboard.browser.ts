@@ -1,4 +1,4 @@
-// Everything that is done daily can be done without a mouse; and what a person chooses for himself is kept.
+// Every daily action can be done without a mouse; and the choices of a person are kept.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { Page } from 'playwright-core'
@@ -102,7 +102,7 @@ test('times are shown relative, local or in UTC, and the choice is kept', async 
   await ended.getByText(berlin, { exact: true }).waitFor()
 })
 
-test('dark and light follow the system, or what was chosen', async (t) => {
+test('dark and light follow the system, or the choice of the person', async (t) => {
   const page = await openPage(t, { server, colorScheme: 'dark' })
   await page.goto('/')
   await page.getByRole('heading', { level: 1, name: 'Now' }).waitFor()

@@ -1,4 +1,4 @@
-// Who may look: by key, by the one-time link, and whose jobs an operator sees.
+// Access to the dashboard: by key, by the one-time link, and the tenants that an operator sees.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Api } from './api.ts'
@@ -6,7 +6,7 @@ import { openPage } from './open-page.ts'
 import { serverOf } from './servers.ts'
 
 const server = serverOf('plain')
-/** Before the log-in the page asks who it is, and is told nobody. */
+/** Before the log-in the page asks for its session and gets none. */
 const asksWho = /401 \(Unauthorized\).*\/session/
 
 test('a person logs in with a key, stays where he wanted to go, and logs out', async (t) => {

@@ -61,7 +61,7 @@ export async function openPage(t: TestContext, options: PageOptions): Promise<Pa
   return page
 }
 
-/** What was to be seen when the test failed. */
+/** Keeps a screenshot of the page at the moment the test failed. */
 async function keepPicture(t: TestContext, page: Page): Promise<void> {
   const path = join(tmpdir(), `carillon-${t.name.replaceAll(/\W+/g, '-').slice(0, 60)}.png`)
   await page.screenshot({ path }).then(

@@ -1,5 +1,6 @@
-// A tab that is left open while six times as much happens as in the demo world: it must neither grow nor load the server.
-// 20 seconds in a usual run; `npm run test:browser -- --soak 10` looks for ten minutes and prints what it measured.
+// A tab that is left open while six times as much happens as in the demo world: it must neither grow nor load the
+// server. 20 seconds in a usual run; `npm run test:browser -- --soak 10` watches for ten minutes and prints its
+// measurements.
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import test from 'node:test'
@@ -16,7 +17,7 @@ const factor = 6
 const clockTicks = 100
 const heapGrowthMax = 1.25
 const nodesGrowthMax = 1.25
-/** Each tab has one stream, and asks for what it shows now and then. */
+/** Each tab has one stream, and refetches its data now and then. */
 const requestsPerMinuteMax = 120
 
 interface Tab {
@@ -35,7 +36,7 @@ test('a tab that is left open at six times the usual rate neither grows nor asks
   await addLoad(t)
   const without = await measureCpu()
   const tabs = await Promise.all(['/', '/executions'].map((path) => openTab(t, path)))
-  // What is loaded once is loaded now.
+  // Everything that is loaded once is loaded now.
   for (const { page } of tabs) await hearFor(page, sampleMs)
   const first = await Promise.all(tabs.map(measure))
   for (const tab of tabs) tab.requests = 0
@@ -67,7 +68,7 @@ test('a tab that is left open at six times the usual rate neither grows nor asks
   }
 })
 
-/** With the load, and nobody who looks. */
+/** CPU under the load, with no tab open. */
 async function measureCpu() {
   const [before, sinceMs] = [cpuOf(server.pid), performance.now()]
   await new Promise((resolve) => setTimeout(resolve, sampleMs))
@@ -98,7 +99,7 @@ async function openTab(t: Parameters<typeof openPage>[0], path: string): Promise
   return tab
 }
 
-/** Waits so long by the clock of the page, as a person would who leaves it open. */
+/** Waits this long by the clock of the page, like a person leaving it open. */
 async function hearFor(page: Page, ms: number): Promise<void> {
   await page.evaluate((waitMs) => new Promise((resolve) => setTimeout(resolve, waitMs)), ms)
 }
@@ -119,7 +120,7 @@ function describe(tabs: readonly Tab[], samples: readonly Sample[]): string {
     .join('; ')
 }
 
-/** Seconds of CPU that the processes of the server have used, and those of its PostgreSQL; of Linux only. */
+/** Seconds of CPU used by the processes of the server, and by its PostgreSQL; on Linux only. */
 function cpuOf(pid: number): { server: number; database: number } {
   const used = { server: 0, database: 0 }
   if (!existsSync('/proc/self/stat')) return used

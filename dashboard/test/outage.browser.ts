@@ -21,7 +21,7 @@ test('when the server goes away the page says how old it is, and when it comes b
 
   server = await ServerProcess.start({ port: Number(new URL(url).port), dataDir: first.dataDir })
   await page.getByText(/^Live · /).waitFor()
-  // Still the same page and the same session: what happens now comes by itself.
+  // Still the same page and the same session: new events appear on their own.
   await new Api({ url, key }).makeJob({ name: 'Made after the outage' })
   await page.getByRole('link', { name: 'Made after the outage' }).waitFor()
 })

@@ -1,12 +1,12 @@
-// A picture of a page in 256 of its colours, the others as the nearest of these: a third of the bytes of what the
-// browser gives, and nobody sees the difference in text and charts.
+// A picture of a page in 256 of its colours, the others as the nearest of these: a third of the bytes that the browser
+// gives, without a visible difference in text and charts.
 import assert from 'node:assert/strict'
 import { crc32, deflateSync, inflateSync } from 'node:zlib'
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 const coloursMax = 256
 
-/** Takes what Chromium makes: 8 bits a channel, not interlaced. */
+/** Takes the format of Chromium: 8 bits a channel, not interlaced. */
 export function shrinkPng(png: Buffer): Buffer {
   const parts = readParts(png)
   const head = parts.find(({ type }) => type === 'IHDR')!.data
@@ -53,7 +53,7 @@ function part(type: string, data: Buffer): Buffer {
   return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)])
 }
 
-/** The colours of all pixels, as 0xRRGGBB. A row is stored as the difference to what is beside or above it. */
+/** The colours of all pixels, as 0xRRGGBB. A row is stored as the difference to the pixels beside or above it. */
 function unfilter(rows: Buffer, size: { width: number; height: number; channels: number }): Uint32Array {
   const { width, height, channels } = size
   const stride = width * channels
@@ -87,7 +87,7 @@ function predict(filter: number, left: number, up: number, corner: number): numb
   return toUp <= toCorner ? up : corner
 }
 
-/** Again and again the one that would be missed most: far from those that are there, and much used. */
+/** Repeatedly adds the colour that would be missed most: far from the chosen ones, and much used. */
 function choosePalette(counts: ReadonlyMap<number, number>): number[] {
   const left = [...counts].map(([colour, count]) => ({ colour, weight: Math.sqrt(count), far: 1 }))
   const palette: number[] = []

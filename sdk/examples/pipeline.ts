@@ -1,4 +1,4 @@
-// Jobs that run after each other: extract, then two side by side, then load with what these returned; and an alert that runs
+// Jobs that run after each other: extract, then two side by side, then load with their results; and an alert that runs
 // only when load fails. With `fail` the first load fails, and the run is resumed from there.
 import { createClient, createWorker, defineJob, type JobContext } from '@carillon/sdk'
 

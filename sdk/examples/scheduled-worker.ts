@@ -1,5 +1,5 @@
 // A worker with a job on a schedule and a typed payload. Needs CARILLON_API_KEY, and CARILLON_URL unless it is here.
-// Ctrl-C stops it: what runs may end, the rest goes to other workers.
+// Ctrl-C stops it: running attempts may end, the rest goes to other workers.
 import { createClient, createWorker, defineJob, type StandardSchema } from '@carillon/sdk'
 
 const url = process.env['CARILLON_URL'] ?? 'http://127.0.0.1:7420'

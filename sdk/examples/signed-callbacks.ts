@@ -34,7 +34,7 @@ async function work(executionId: string, token: string): Promise<void> {
 
 await new Promise((resolve) => receiver.once('listening', resolve))
 const { port } = receiver.address() as AddressInfo
-// What others send is refused, however well it is made.
+// A request from another sender is refused, however well it is made.
 const forged = await fetch(`http://127.0.0.1:${port}/`, { method: 'POST', body: '{}' })
 console.log(`a stranger gets ${forged.status}`)
 

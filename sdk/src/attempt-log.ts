@@ -1,10 +1,10 @@
-// The lines of one attempt on their way to the server: numbered, so that a part that is sent twice is kept once.
+// The lines of an attempt on their way to the server: numbered, so that a part that is sent twice is kept once.
 import { cleanText } from './to-json.ts'
 
 /** The server keeps so much of an attempt; a little more lets it see that there was more. */
 const bytesMax = 256 * 1024 + 8_192
 const lineLengthMax = 8_192
-/** What the server counts a line for, besides its text. */
+/** The server counts this much for a line, besides its text. */
 const lineBytes = 32
 
 export interface LogPart {

@@ -1,4 +1,4 @@
-// What is repeated and what is not: a repeat must never do a thing twice.
+// Which calls are repeated and which are not: a repeat must never do a thing twice.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { type Answer, problem, startScriptedApi } from '../test/scripted-api.ts'
@@ -13,7 +13,7 @@ async function setup(t: TestContext, ...answers: (Answer | 'break')[]) {
 const keysOf = (asked: readonly { headers: Record<string, unknown> }[]) =>
   asked.map(({ headers }) => headers['idempotency-key'])
 
-test('a trigger whose answer is lost is asked again with the same key', async (t) => {
+test('a trigger is repeated with the same key when its answer is lost', async (t) => {
   const { api, client } = await setup(
     t,
     'break',
@@ -34,7 +34,7 @@ test('a given idempotency key is the one that is sent', async (t) => {
   assert.deepEqual(keysOf(api.asked), ['mine', 'mine'])
 })
 
-test('what may not be done twice is not asked again when the answer is lost', async (t) => {
+test('a call that must not act twice is not repeated when its answer is lost', async (t) => {
   const { api, client } = await setup(t, 'break', 'break', 'break', problem(503, 'UNAVAILABLE'))
   await assert.rejects(client.jobs.patch('1', {}, { ifMatch: 3 }), { name: 'ConnectionError' })
   await assert.rejects(client.apiKeys.create({ name: 'a', scopes: ['read'] }), { name: 'ConnectionError' })
@@ -43,7 +43,7 @@ test('what may not be done twice is not asked again when the answer is lost', as
   assert.equal(api.asked.length, 4)
 })
 
-test('what was refused before anything was done is asked again, whatever it is', async (t) => {
+test('a call that was refused before it did anything is repeated, even one that must not act twice', async (t) => {
   const { api, client } = await setup(t, { ...problem(429, 'RATE_LIMITED'), headers: { 'retry-after': '0' } })
   await client.deadLetters.discard('1')
   assert.equal(api.asked.length, 2)

@@ -13,7 +13,7 @@ export interface CallOptions {
 }
 
 export interface WriteOptions extends CallOptions {
-  /** Nothing is done; the answer is what it would have been. */
+  /** Nothing is done; the answer is the one that a real call would have had. */
   dryRun?: boolean
 }
 
@@ -32,8 +32,8 @@ export interface CallRequest {
   json?: string
   headers?: Record<string, string>
   /**
-   * What acting twice would do. `same`: nothing new, so it is repeated when the answer is lost. `keyed`: the same, by an
-   * idempotency key. `once`: harm, so it is repeated only while the server cannot have acted.
+   * The effect of acting twice. `same`: nothing new, so it is repeated when the answer is lost. `keyed`: the same, by
+   * an idempotency key. `once`: harm, so it is repeated only while the server cannot have acted.
    */
   repeat: 'same' | 'keyed' | 'once'
   /** Statuses that are an answer though they say no success. */
@@ -50,7 +50,7 @@ export interface CallerOptions {
   retries?: number
 }
 
-/** Of any call: those that bind a change to a version, or are a part of the path, are read before it comes here. */
+/** Options of any call. Options that bind a change to a version, or are part of the path, have been read by then. */
 const callOptions: OptionNames<
   PostOptions & { ifMatch: unknown; ifNoneMatch: unknown; cancelRunning: unknown }
 > = {

@@ -1,4 +1,4 @@
-// What goes wrong with a call: a refusal with the server's problem document, or no answer at all.
+// Errors of a call: a refusal with the server's problem document, or no answer at all.
 import type { FieldError, Problem } from '#contract/problem.ts'
 
 /** Stable, made for programs; docs/errors.md has all of them. */
@@ -8,7 +8,7 @@ export interface CarillonErrorOptions extends ErrorOptions {
   /** Null: nobody answered. */
   status: number | null
   problem: Problem | null
-  /** What the server asked for in `Retry-After`; null: nothing. */
+  /** The delay that the server asked for in `Retry-After`; null: none. */
   retryAfterMs?: number | null
 }
 
@@ -39,7 +39,7 @@ export class CarillonError extends Error {
   }
 }
 
-/** Nobody answered, or not in time, or not in our language. What was asked may have been done. */
+/** Nobody answered, or not in time, or not in our language. The requested action may have been done. */
 export class ConnectionError extends CarillonError {
   constructor(message: string, options: ErrorOptions & { status?: number | null } = {}) {
     super(message, { status: null, ...options, problem: null })
@@ -47,7 +47,7 @@ export class ConnectionError extends CarillonError {
   }
 }
 
-/** The server knows who asks, and refused what was said. */
+/** The server knows the caller, and refused the content of the request. */
 export function isAboutContent(error: unknown): error is CarillonError {
   return (
     error instanceof CarillonError && [400, 413, 422].includes(error.status ?? 0) && error.problem !== null

@@ -134,7 +134,7 @@ const calls: Calls = [
   [(c) => c.apiKeys.revoke('6'), 'DELETE /api/v1/api-keys/6'],
 ]
 
-test('each call asks what the API takes', async (t) => {
+test('each call sends the request that the API takes', async (t) => {
   const { client, api } = await setup(t, () => ({ body: noItems }))
   for (const [call, wanted, body = null] of calls) {
     await call(client)
@@ -240,7 +240,7 @@ test('a call that is aborted rejects with the reason of the signal, also between
   await assert.rejects(waiting, { message: 'enough again' })
 })
 
-test('what is wrong with the options is named', () => {
+test('an invalid option is refused by name', () => {
   assert.throws(() => createClient({ url: '127.0.0.1:7420' }), /url is "127.0.0.1:7420"/)
   assert.throws(() => createClient({ url: 'http://a', retries: 11 }), /retries is 11/)
 })

@@ -63,18 +63,18 @@ export interface Client {
   }
   readonly artifacts: ArtifactsApi
   readonly schedules: {
-    /** What a schedule means and when it would run. */
+    /** The meaning of a schedule and when it would run. */
     preview(request: SchedulePreviewRequest, options?: CallOptions): Promise<SchedulePreviewReply>
   }
-  /** What callbacks are signed with; see verifySignature. */
+  /** The key that callbacks are signed with; see verifySignature. */
   readonly signingKey: {
     get(options?: CallOptions): Promise<SigningKey>
     /** Makes a new one; the one before stays good for a while, within which it is not done again without `force`. */
     rotate(request?: RotateRequest, options?: CallOptions): Promise<SigningKey>
   }
-  /** Those who run attempts. */
+  /** The workers that run attempts. */
   readonly workers: { list(options?: CallOptions): Promise<WorkerList> }
-  /** Who fires which jobs; for operators. */
+  /** Which scheduler fires which jobs; for operators. */
   readonly partitions: { list(options?: CallOptions): Promise<PartitionList> }
   readonly tenants: {
     create(tenant: TenantRequest, options?: PostOptions): Promise<Tenant>

@@ -15,7 +15,7 @@ export interface DeadLettersApi {
   /** Newest first. */
   list(query?: DeadLetterListQuery, options?: CallOptions): List<DeadLetter, DeadLetterList>
   get(executionId: string, options?: CallOptions): Promise<DeadLetter>
-  /** Corrects what it is called with when it is redriven. */
+  /** Corrects the input that it is called with when it is redriven. */
   patch(executionId: string, patch: DeadLetterPatch, options?: WriteOptions): Promise<DeadLetter>
   discard(executionId: string, options?: WriteOptions): Promise<void>
   /** Runs these again, at most 200 in a call. */

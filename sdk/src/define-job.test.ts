@@ -53,7 +53,7 @@ async function run(job: AnyJob, payload?: unknown) {
   return { end, said }
 }
 
-test('the payload has the type of the schema, and what the schema makes of it arrives', async () => {
+test('the payload has the type of the schema, and the handler gets the output of the schema', async () => {
   const job = defineJob({
     key: 'report',
     schema: teamSchema,
@@ -73,7 +73,7 @@ test('a payload that does not fit is a final error with all issues', async () =>
   })
 })
 
-test('a handler knows its execution and what the attempt before left, and says how it goes', async () => {
+test('a handler knows its execution and the checkpoint of the attempt before, and reports its progress', async () => {
   let seen: JobContext | undefined
   const job = defineJob({
     key: 'a',
@@ -111,7 +111,7 @@ test('a checkpoint that is too large or no JSON fails where it is saved', async 
   assert.match(await message(undefined), /cannot be written as JSON/)
 })
 
-test('what a handler throws is why it failed, with its stack in the log', async () => {
+test('an error thrown by a handler is the reason of the failure, with its stack in the log', async () => {
   const throwing = (error: unknown) =>
     defineJob({
       key: 'a',
@@ -191,7 +191,7 @@ test('a job is put into the API as it is defined', () => {
   assert.deepEqual(toJobRequest(iso).schedule, { type: 'INTERVAL', interval: 'PT6H', timezone: 'Asia/Tokyo' })
 })
 
-test('what is wrong with a definition is named where it is written', () => {
+test('an invalid definition is refused where it is written, with the wrong part named', () => {
   const define = (options: object) => () => defineJob({ key: 'a', run() {}, ...options } as never)
   assert.throws(define({ key: 'A b' }), /key is "A b"/)
   assert.throws(define({ run: 1 }), /run must be a function/)

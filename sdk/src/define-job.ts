@@ -14,7 +14,7 @@ export interface JobLog {
   error(message: unknown, ...values: unknown[]): void
 }
 
-/** What a handler knows and can do besides its payload. */
+/** The knowledge and the abilities of a handler besides its payload. */
 export interface JobContext {
   readonly executionId: string
   readonly jobId: string
@@ -22,14 +22,14 @@ export interface JobContext {
   readonly attempt: number
   /** The slot, or when it was triggered. */
   readonly scheduledTime: Date
-  /** The same for every attempt: hand it on to what must happen once. */
+  /** The same for every attempt: pass it on to operations that must happen once. */
   readonly idempotencyKey: string
   /** Aborts when the time is over, somebody cancelled it, or it is not ours any more. Stop then. */
   readonly signal: AbortSignal
-  /** What the attempt before saved last; undefined: nothing. */
+  /** The last checkpoint of the attempt before; undefined: none. */
   readonly checkpoint: unknown
   /**
-   * Hands a value (JSON, at most 64 KB) to the next attempt, should there be one. Await it when what follows may only
+   * Hands a value (JSON, at most 64 KB) to the next attempt, should there be one. Await it when the next step may only
    * happen once the server has it; it is also sent when it is not awaited.
    */
   saveCheckpoint(value: unknown): Promise<void>
@@ -41,11 +41,11 @@ export interface JobContext {
   readonly log: JobLog
   /** The graph run it belongs to; null: it runs alone. */
   readonly graphRunId: string | null
-  /** What it runs after, and what came of that; empty: it runs alone, or after nothing. */
+  /** The executions it runs after, with their outcomes; empty: it runs alone, or after nothing. */
   readonly parents: readonly JobParent[]
 }
 
-/** What an execution runs after. */
+/** An execution that this one runs after. */
 export interface JobParent {
   readonly jobId: string
   /** As `defineJob` was given it; null: the job has none. */
@@ -53,7 +53,7 @@ export interface JobParent {
   /** Null: nothing of it had ended. */
   readonly executionId: string | null
   readonly status: Parent['status']
-  /** What it returned, if that is JSON, else the first 4 KB as text; absent: nothing, or more than 1 MiB in all. */
+  /** Its return value, if that is JSON, else the first 4 KB as text; absent: nothing, or more than 1 MiB in all. */
   readonly result?: unknown
 }
 
@@ -83,9 +83,9 @@ export interface JobOptions<Payload, Result> {
   dependsOn?: readonly JobDependency[]
   /** The IANA zone of a schedule that names none. Default UTC. */
   timezone?: string
-  /** What scheduled executions are called with. */
+  /** The payload of scheduled executions. */
   payload?: unknown
-  /** Of one attempt. 1s to 7d, default 5m. */
+  /** Limit for each attempt. 1s to 7d, default 5m. */
   timeout?: Duration
   /** Of all attempts together. Default: no limit. */
   totalTimeout?: Duration
@@ -108,7 +108,10 @@ export interface JobOptions<Payload, Result> {
   /** A limit that several jobs share. */
   concurrencyKey?: NonNullable<JobRequest['concurrency_key']>
   metadata?: Readonly<Record<string, string>>
-  /** What it returns is the result: JSON, of which 4 KB are kept. What it throws is why it failed, and is retried. */
+  /**
+   * Its return value is the result: JSON, of which 4 KB are kept. An error it throws is the reason of the failure, and
+   * is retried.
+   */
   run(payload: Payload, context: JobContext): Result | Promise<Result>
 }
 
@@ -151,11 +154,11 @@ export interface DefinedJob<Input = unknown, Payload = Input, Result = unknown>
   readonly schema?: StandardSchema<Input, Payload> | undefined
 }
 
-/** A job of whatever types. */
+/** A job of any types. */
 // biome-ignore lint/suspicious/noExplicitAny: the payload is where a handler's type goes in, so nothing else fits all.
 export type AnyJob = DefinedJob<any, any, unknown>
 /** A job that takes this. */
-// biome-ignore lint/suspicious/noExplicitAny: what its schema makes of it is the handler's own.
+// biome-ignore lint/suspicious/noExplicitAny: the output of its schema is the handler's own.
 export type JobReservation<Input> = DefinedJob<Input, any, unknown>
 
 export function defineJob<Schema extends StandardSchema, Result = unknown>(
@@ -180,7 +183,7 @@ export function defineJob(
     ...(Array.isArray(dependsOn) && { dependsOn: [...dependsOn] }),
     [jobMark]: true as const,
   }) as AnyJob
-  // What is wrong with it should be said where it is written, not when a worker starts.
+  // An error in the definition should be reported where it is written, not when a worker starts.
   toJobRequest(job)
   readDependencies(job)
   return job

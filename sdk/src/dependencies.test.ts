@@ -12,7 +12,7 @@ function job(key: string, options: Partial<JobOptions<unknown, unknown>> = {}): 
   return defineJob({ key, run() {}, ...options })
 }
 
-/** Puts jobs; returns what was put, in order. */
+/** Puts jobs; returns the requests, in order. */
 async function setup(t: TestContext, jobs: readonly AnyJob[]) {
   const api = await startScriptedApi(t, ({ path }) => ({
     body: { job_id: `id of ${path.split('/').at(-1)}` },
@@ -25,7 +25,7 @@ async function setup(t: TestContext, jobs: readonly AnyJob[]) {
   return { ids, put }
 }
 
-test('jobs are put after what they run after, with its id from the answers', async (t) => {
+test('jobs are put after the jobs they depend on, with the ids from the answers', async (t) => {
   const extract = job('extract', { schedule: '@daily' })
   const transform = job('transform', { dependsOn: [extract] })
   const load = job('load', { dependsOn: [transform, { job: extract, on: 'completion' }] })
@@ -57,7 +57,7 @@ test('jobs are put after what they run after, with its id from the answers', asy
   assert.deepEqual([...ids.keys()], ['extract', 'transform', 'load', 'alert'])
 })
 
-test('what a job runs after is put along with it, and a job of the list stands for its key', async (t) => {
+test('the dependencies of a job are put along with it, and a job of the list stands for its key', async (t) => {
   const extract = job('extract', { schedule: '@daily' })
   const load = job('load', { dependsOn: [extract] })
   assert.deepEqual(
@@ -83,7 +83,7 @@ test('jobs that would wait for each other are refused, with the circle spelled o
   assert.throws(() => job('a', { dependsOn: [first] }), /dependsOn of a: it would run after itself/)
 })
 
-test('two jobs of one key, and one that is in no API, are refused by name', async (t) => {
+test('two jobs with the same key, and a dependency that is in no API, are refused by name', async (t) => {
   const [one, two] = [job('a', { schedule: '@daily' }), job('a', { schedule: '@hourly' })]
   const children = [job('b', { dependsOn: [one] }), job('c', { dependsOn: [two] })]
   await assert.rejects(setup(t, children), /dependsOn of c: there are two jobs with the key a/)
@@ -93,7 +93,7 @@ test('two jobs of one key, and one that is in no API, are refused by name', asyn
   )
 })
 
-test('what cannot be meant is refused where it is written, and the field is named', () => {
+test('an invalid dependency is refused where it is written, and the field is named', () => {
   const a = job('a', { schedule: '@daily' })
   const wrong = (dependsOn: unknown) => () => job('b', { dependsOn } as never)
   assert.throws(wrong([a, 'a']), /dependsOn\[1\] of b must be a job made by defineJob/)
@@ -113,7 +113,7 @@ test('what cannot be meant is refused where it is written, and the field is name
   assert.throws(wrong([job('c')]), /dependsOn\[0\] of b: c has neither a schedule nor dependsOn/)
 })
 
-test('a job is as it was defined, whatever becomes of the list it was given', () => {
+test('a job stays as it was defined when the list it was given changes later', () => {
   const dependsOn = [job('a', { schedule: '@daily' })]
   const b = job('b', { dependsOn })
   dependsOn.push(b)

@@ -1,4 +1,4 @@
-// What jobs run after, as defineJob says it: checked, and in an order in which each comes after what it runs after.
+// Dependencies of jobs, as given to defineJob: checked, and in an order in which each job comes after its dependencies.
 import { DEPENDENCY_RULES, type DependencyRule } from '#contract/constants.ts'
 import type { AnyJob } from './define-job.ts'
 import { checkOptionNames } from './known-options.ts'
@@ -21,7 +21,7 @@ const dependencyOptions = { job: true, jobId: true, on: true } as const
 const dependenciesMax = 999
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
 
-/** Empty: it runs after nothing. Throws when what it says makes no sense. */
+/** Empty: it runs after nothing. Throws when the dependencies make no sense. */
 export function readDependencies({ key, dependsOn = [] }: Dependent): NamedDependency[] {
   if (!Array.isArray(dependsOn)) throw new TypeError(`dependsOn of ${key} must be an array.`)
   if (dependsOn.length > dependenciesMax) {
@@ -78,7 +78,7 @@ function checkPut(job: AnyJob, field: string): AnyJob {
   )
 }
 
-/** These and all that they run after, each after what it runs after. A job of the list stands for its key. */
+/** These jobs and all their dependencies, each job after its dependencies. A job of the list stands for its key. */
 export function orderJobs(jobs: readonly AnyJob[]): AnyJob[] {
   const byKey = gather(jobs)
   const ordered = new Set<AnyJob>()
@@ -102,7 +102,7 @@ export function orderJobs(jobs: readonly AnyJob[]): AnyJob[] {
 function gather(jobs: readonly AnyJob[]): Map<string, AnyJob> {
   const byKey = new Map(jobs.map((job) => [job.key, job]))
   const listed = new Set(byKey.keys())
-  // Grows while it is walked: what these run after is looked at, too.
+  // Grows while it is walked: the dependencies of these jobs are visited, too.
   for (const job of byKey.values()) {
     for (const one of readDependencies(job)) {
       if (!('job' in one) || listed.has(one.job.key)) continue

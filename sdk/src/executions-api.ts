@@ -1,4 +1,4 @@
-// client.executions: what ran, how it goes, and how it shall end.
+// client.executions: list, follow, and end executions.
 import type {
   CancelReply,
   Execution,
@@ -23,11 +23,11 @@ import { createList, type List } from './list.ts'
 export type LogLine = LogList['logs'][number]
 
 export interface LogQuery extends LogListQuery {
-  /** Wait for what is still to come, until the execution has ended. Default false. */
+  /** Wait for further lines, until the execution has ended. Default false. */
   follow?: boolean
 }
 
-/** What a target got in `X-Carillon-Token`: speaks for one attempt and needs no API key. */
+/** The token that a target got in `X-Carillon-Token`: speaks for a single attempt and needs no API key. */
 export interface TokenOptions extends CallOptions {
   token: string
 }
@@ -49,7 +49,7 @@ export interface ExecutionsApi {
   cancelMany(request: CancelManyRequest, options?: PostOptions): Promise<Operation>
   /** Runs it again, as a new execution. */
   retry(executionId: string, request?: RetryRequest, options?: PostOptions): Promise<RetryReply>
-  /** What its attempts said, oldest first. */
+  /** The log lines of its attempts, oldest first. */
   logs(
     executionId: string,
     query?: LogQuery,
@@ -130,7 +130,7 @@ async function* readLines(
   for (;;) {
     const { logs, next_cursor: next } = await read(cursor)
     yield* logs
-    // Null: it has ended and all was read. Nothing for now is the end for those who do not follow.
+    // Null: it has ended and all was read. Without `follow`, an empty page is the end.
     if (next === null || (logs.length === 0 && !follow)) return
     if (logs.length === 0) await pause(followMs, options?.signal)
     cursor = next

@@ -17,9 +17,9 @@ export interface GraphRunsApi {
     query?: GraphRunListQuery,
     options?: CallOptions,
   ): List<GraphRunList['graph_runs'][number], GraphRunList>
-  /** Nothing of it starts any more; what runs is stopped. */
+  /** Nothing of it starts any more; running executions are stopped. */
   cancel(graphRunId: string, options?: PostOptions): Promise<GraphRunCancelReply>
-  /** Runs what did not succeed again, and what waited for it. Only when the run has ended. */
+  /** Runs the nodes that did not succeed again, and the ones that waited for them. Only when the run has ended. */
   resume(graphRunId: string, options?: PostOptions): Promise<GraphRunResumeReply>
 }
 

@@ -1,4 +1,4 @@
-// What defineJob says, in the words of the API.
+// The definition of defineJob, in the words of the API.
 import type { JobRequest } from '#contract/job.ts'
 import type { JobOptions } from './define-job.ts'
 import { readDependencies } from './dependencies.ts'
@@ -9,7 +9,10 @@ type Said = Omit<JobOptions<never, unknown>, 'run'>
 const keyPattern = /^[a-z0-9._-]{1,128}$/
 const labelPattern = /^[A-Za-z0-9._:/-]{1,64}$/
 
-/** Alone: without what it runs after, and without a schedule as if it ran now. The server judges the rest: it knows the tier. */
+/**
+ * The job alone: without its dependencies, and a job without a schedule as if it ran now. The server judges the rest:
+ * it knows the tier.
+ */
 export function toJobRequest(job: Said): JobRequest {
   const { key, labels = [], priority, tags, metadata, overlap, misfire, jitter, description } = job
   if (typeof key !== 'string' || !keyPattern.test(key)) {
@@ -38,7 +41,7 @@ export function toJobRequest(job: Said): JobRequest {
   return request
 }
 
-/** As it is in the API, with what it runs after; `jobIds`: by key, of all that were put before it. */
+/** The job as it is in the API, with its dependencies; `jobIds`: by key, for all jobs that were put before it. */
 export function toPutRequest(job: Said, jobIds: ReadonlyMap<string, string>): JobRequest {
   const dependencies = readDependencies(job)
   const { schedule, ...request } = toJobRequest(job)

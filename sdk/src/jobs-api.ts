@@ -19,7 +19,7 @@ import type { JobReservation } from './define-job.ts'
 import { toJobRequest } from './job-request.ts'
 import { createList, type List } from './list.ts'
 
-/** What the client knows of the job: its `version`, or `*` to override whatever others did. */
+/** The version of the job that the client knows: its `version`, or `*` to override any changes by others. */
 export type IfMatch = number | '*'
 
 export interface ChangeOptions extends WriteOptions {
@@ -32,7 +32,7 @@ export interface JobsApi {
   get(jobId: string, options?: CallOptions): Promise<JobDetails>
   /** Newest first. */
   list(query?: JobListQuery, options?: CallOptions): List<Job, JobList>
-  /** A JSON merge patch: what is named replaces, null takes away, what is not named stays. */
+  /** A JSON merge patch: named fields are replaced, null removes a field, fields that are not named stay. */
   patch(
     jobId: string,
     patch: Record<string, unknown>,
@@ -63,7 +63,7 @@ export interface JobsApi {
     query?: ExecutionListQuery,
     options?: CallOptions,
   ): List<ExecutionItem | SkippedSlot, ExecutionList>
-  /** What became of every slot, oldest first. */
+  /** The status of every slot, oldest first. */
   slots(jobId: string, query?: SlotListQuery, options?: CallOptions): List<SlotItem, SlotList>
   /** One sentence why it ran or did not. */
   why(jobId: string, query?: WhyQuery, options?: CallOptions): Promise<WhyReply>

@@ -28,7 +28,7 @@ test('defineJob refuses an option that does not exist, and says which one is nea
   refusal(() => define(5 as unknown as object), 'defineJob takes an object of options.')
 })
 
-test('what a job says of its retries and of the jobs it runs after is checked alike', () => {
+test('unknown options in the retries and the dependencies of a job are refused too', () => {
   refusal(
     () => define({ ...plain, retry: { maxRetry: 1 } }),
     'retry of report has no option maxRetry. Did you mean maxRetries?',

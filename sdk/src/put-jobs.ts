@@ -1,10 +1,11 @@
-// Puts jobs that have a schedule, or run after others, into the API as they are defined: what is so already stays as it is.
+// Puts jobs that have a schedule, or run after others, into the API as they are defined: unchanged jobs stay as they
+// are.
 import type { Client } from './client.ts'
 import type { AnyJob } from './define-job.ts'
 import { isPut, orderJobs } from './dependencies.ts'
 import { toPutRequest } from './job-request.ts'
 
-/** Also what they run after, whoever runs that. Job ids by key. */
+/** Also puts their dependencies, regardless of the worker that runs them. Returns job ids by key. */
 export async function putJobs(
   client: Pick<Client, 'jobs'>,
   jobs: readonly AnyJob[],

@@ -29,7 +29,7 @@ export interface JobCall {
   parents: readonly JobParent[]
 }
 
-/** Where what a handler says goes. */
+/** Receives everything that a handler reports. */
 export interface JobListener {
   signal: AbortSignal
   log(level: LogLevel, message: string): void

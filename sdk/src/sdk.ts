@@ -1,4 +1,4 @@
-// What `@carillon/sdk` offers; `@carillon/sdk/testing` has the test kit, `@carillon/sdk/client` the client alone.
+// The exports of `@carillon/sdk`; `@carillon/sdk/testing` has the test kit, `@carillon/sdk/client` the client alone.
 export type { CallOptions, PostOptions, WriteOptions } from './call.ts'
 export { CarillonError, ConnectionError, type ErrorCode } from './carillon-error.ts'
 export { type Client, type ClientOptions, createClient } from './client.ts'

@@ -1,4 +1,4 @@
-// One HTTP exchange. Over fetch here, for whatever runs fetch; send-node.ts has the leaner one of the worker.
+// One HTTP exchange. Over fetch here, for any runtime that has fetch; send-node.ts has the leaner one of the worker.
 
 export interface HttpRequest {
   method: string

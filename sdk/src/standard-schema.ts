@@ -20,9 +20,9 @@ export interface SchemaIssue {
 }
 
 type TypesOf<Schema extends StandardSchema> = NonNullable<Schema['~standard']['types']>
-/** What is handed in. */
+/** The input of the schema. */
 export type InputOf<Schema extends StandardSchema> = TypesOf<Schema>['input']
-/** What comes out, after defaults and conversions. */
+/** The output of the schema, after defaults and conversions. */
 export type OutputOf<Schema extends StandardSchema> = TypesOf<Schema>['output']
 
 /** `team.name: Required` */

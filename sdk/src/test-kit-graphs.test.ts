@@ -7,7 +7,7 @@ const now = '2026-03-28T00:00:00Z'
 
 type Given = Partial<JobOptions<unknown, unknown>>
 
-/** Jobs that say what they ran after: `load<transform:a,clean:b`. */
+/** Jobs that record their parents: `load<transform:a,clean:b`. */
 function setup() {
   const ran: string[] = []
   const fails = new Set<string>()
@@ -45,7 +45,7 @@ function diamond(options: Given = {}) {
   return { ...parts, a, b, c, d }
 }
 
-test('what depends on others runs after all of them, once, with their results', async () => {
+test('a job with dependencies runs after all of them, once, with their results', async () => {
   const { ran, a, d, createKit } = diamond()
   const kit = createKit()
   const ended = await kit.advance('1h')
@@ -75,7 +75,7 @@ test('what depends on others runs after all of them, once, with their results', 
   assert(!runIds.has(triggered.graphRunId))
 })
 
-test('a rule that cannot be met any more skips what depends on it, and so on downwards', async () => {
+test('a rule that can no longer be met skips the dependent job, and so on downwards', async () => {
   const { ran, fails, job, b, d, createKit } = diamond()
   const alert = job('alert', { dependsOn: [{ job: b, on: 'failure' }] })
   job('after', { dependsOn: [{ job: alert, on: 'completion' }] })
@@ -95,7 +95,7 @@ test('a rule that cannot be met any more skips what depends on it, and so on dow
   assert.equal(kit.runs(d)[1]!.status, 'SUCCEEDED')
 })
 
-test('a failed attempt that is retried keeps those behind it waiting', async () => {
+test('a failed attempt that is retried keeps the dependent jobs waiting', async () => {
   const { fails, job, createKit } = setup()
   const a = job('a', { schedule: '@daily', retry: { maxRetries: 1, initialDelay: '10s' } })
   const b = job('b', { dependsOn: [a] })
@@ -109,7 +109,7 @@ test('a failed attempt that is retried keeps those behind it waiting', async () 
   assert.equal(kit.runs(b)[0]!.attempts.length, 1)
 })
 
-test('roots of one schedule share the run of a slot; triggered alone, the other counts by what it did last', async () => {
+test('roots with the same schedule share a run; if one is triggered alone, the last outcome of the other counts', async () => {
   const { ran, fails, job, createKit } = setup()
   const a = job('a', { schedule: '@hourly' })
   const b = job('b', { schedule: '@hourly', jitter: '10m' })
@@ -127,7 +127,7 @@ test('roots of one schedule share the run of a slot; triggered alone, the other 
 })
 
 for (const order of ['first', 'last'] as const) {
-  test(`a root whose slot is skipped keeps no run waiting, when it comes ${order}`, async () => {
+  test(`a root with a skipped slot keeps no run waiting, when it comes ${order}`, async () => {
     const { job } = setup()
     const slow = job('slow', { schedule: '@hourly', run: () => kit.sleep('90m') })
     const quick = job('quick', { schedule: '@hourly', overlap: 'ALLOW' })
@@ -173,7 +173,7 @@ test('an interval from the end counts from the end of the run', async () => {
   assert.deepEqual(times, ['00:10', '00:25', '00:40'])
 })
 
-test('a root that is cancelled cancels its run; a node that is cancelled only skips those behind it', async () => {
+test('a cancelled root cancels its run; a cancelled inner node only skips the nodes behind it', async () => {
   const { job, createKit } = setup()
   const a = job('a', { schedule: '@hourly', run: () => kit.sleep('5m') })
   const b = job('b', { dependsOn: [a], run: () => kit.sleep('5m') })
@@ -208,7 +208,7 @@ test('a job that runs after others has no slots, and triggered it runs alone, wi
   assert.deepEqual([ran.length, ran[1]], [2, 'b'])
 })
 
-test('of a result 4 KB arrive, and what was cut is text', async () => {
+test('4 KB of a result arrive, and a cut result is text', async () => {
   const { job, createKit } = setup()
   const a = job('a', { schedule: '@daily', run: () => ({ text: '€'.repeat(2_000) }) })
   const b = job('b', { dependsOn: [a], run: (_, { parents }) => parents[0]!.result })

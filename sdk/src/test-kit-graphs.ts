@@ -18,7 +18,7 @@ import type { AnyJob, JobParent } from './define-job.ts'
 import { hasDependencies, readDependencies } from './dependencies.ts'
 import type { Execution } from './test-kit-run.ts'
 
-/** What the kit knows of a job. */
+/** The kit's view of a job. */
 export interface GraphMember {
   job: AnyJob
   jobId: string
@@ -55,7 +55,7 @@ interface GraphRun {
 export class Graphs<Member extends GraphMember> {
   readonly #deps: GraphsDeps<Member>
   readonly #edges: Edge[] = []
-  /** Those that have not ended. */
+  /** Runs that have not ended. */
   readonly #open = new Set<GraphRun>()
 
   constructor(deps: GraphsDeps<Member>) {
@@ -228,7 +228,7 @@ export class Graphs<Member extends GraphMember> {
   }
 }
 
-/** As it would arrive: the server keeps the first 4 KB of it, and what is cut is no JSON any more. */
+/** The result as it would arrive: the server keeps the first 4 KB of it, and a cut result is no longer JSON. */
 export function asParentResult(result: unknown): unknown {
   const bytes = Buffer.from(JSON.stringify(result))
   if (bytes.length <= previewBytesMax) return structuredClone(result)

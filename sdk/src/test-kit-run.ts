@@ -1,7 +1,7 @@
 // One execution in the test kit: its attempts, and when there is another.
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { createHash, randomUUID } from 'node:crypto'
-// The server's own rules, compiled into this package: what a test sees is what the server does.
+// The server's own rules, compiled into this package: a test sees the behaviour of the server.
 import { endAttempt } from '../../server/src/domain/queue/attempt.ts'
 import type { ErrorType, RetryPolicy } from '../../server/src/domain/queue/retry.ts'
 import { epochMs } from '../../server/src/lib/time/epoch.ts'
@@ -11,13 +11,13 @@ import { type JobEnd, type LogLevel, runJob } from './run-job.ts'
 import type { RunStatus, TestAttempt, TestRun } from './test-run.ts'
 import type { VirtualTime, VirtualTimer } from './virtual-time.ts'
 
-/** What the server takes when nothing is said. */
+/** The server's defaults. */
 export const testDefaults = {
   timeoutMs: 300_000,
   retry: { max_retries: 3, backoff: 'EXPONENTIAL', initial_delay_ms: 1_000, max_delay_ms: 60_000 },
 } as const satisfies { timeoutMs: number; retry: RetryPolicy }
 
-/** The attempt whose handler is being carried out, so that a sleep knows whose it is. */
+/** The attempt that the current handler runs for, so that a sleep knows its attempt. */
 export const currentAttempt = new AsyncLocalStorage<{
   sleep(ms: number, signal?: AbortSignal): Promise<void>
 }>()

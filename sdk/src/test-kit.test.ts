@@ -229,7 +229,7 @@ test('mistakes are named: a schedule that is none, a handler that waits on a rea
   await assert.rejects(kit.trigger(stuck), /the handler of stuck: still running after 20 ms/)
 })
 
-test('what the kit takes for granted is what the server does', () => {
+test('the defaults of the kit are the defaults of the server', () => {
   const { max_retries, backoff, initial_delay_ms, max_delay_ms, timeout_seconds } = jobDefaults
   assert.deepEqual(testDefaults.retry, { max_retries, backoff, initial_delay_ms, max_delay_ms })
   assert.equal(testDefaults.timeoutMs, timeout_seconds * 1_000)

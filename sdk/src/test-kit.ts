@@ -24,29 +24,29 @@ export interface TestKitOptions {
   now: Date | string | number
   /** The zone of schedules that name none. Default UTC. */
   timezone?: string
-  /** What the calendars hold that schedules name. Default: all are empty. */
+  /** The entries of the calendars that schedules name. Default: all are empty. */
   calendars?: Readonly<Record<string, readonly ({ date: string } | { from: string; to: string })[]>>
   /** Real time that a handler may take without waiting for the clock of the kit. Default 10,000. */
   realMs?: number
 }
 
-/** What a job is to have run after. */
+/** A parent that a job is to have run after. */
 export interface TestParent {
   job: AnyJob | string
   /** Default SUCCEEDED. */
   status?: 'SUCCEEDED' | 'FAILED' | 'TIMED_OUT'
-  /** What it returned. */
+  /** Its return value. */
   result?: unknown
 }
 
 export interface TestKit {
   readonly now: Date
-  /** Lets time pass; whatever is due meanwhile runs. Resolves with the executions that ended or were skipped. */
+  /** Lets time pass; everything due meanwhile runs. Resolves with the executions that ended or were skipped. */
   advance(duration: Duration): Promise<TestRun[]>
   advanceTo(instant: Date | string | number): Promise<TestRun[]>
   /**
-   * Runs a job now; with it, if it is the root of a graph, what runs after it. One that runs after others runs alone, with
-   * the parents that are given. Resolves when all of it has ended, or waits for the clock, or for its turn.
+   * Runs a job now and, if it is the root of a graph, the jobs that run after it. A job with dependencies runs alone,
+   * with the given parents. Resolves when all of it has ended, or waits for the clock, or for its turn.
    */
   trigger<Input>(
     job: JobReservation<Input> | string,
@@ -54,7 +54,7 @@ export interface TestKit {
     options?: { parents?: readonly TestParent[] },
   ): Promise<TestRun>
   cancel(run: TestRun | string): Promise<void>
-  /** What ran and what runs, oldest first: of one job, or of all. */
+  /** Past and present executions, oldest first: for the given job, or for all. */
   runs(job?: AnyJob | string): readonly TestRun[]
   /** The next instants at which a job runs by its schedule. */
   next(job: AnyJob | string, count?: number): Date[]
@@ -271,7 +271,7 @@ class Kit implements TestKit {
     entry.waiting = entry.waiting.filter((run) => run !== ended)
     if (ended.graphRunId === null) this.#planAfterEnd(entry, ended)
     else this.#graphs.onEnd(ended)
-    // Those that share a limit with it may wait for it, too.
+    // Executions that share a limit with it may wait for it, too.
     for (const one of this.#entries.values()) this.#release(one)
   }
 
@@ -326,7 +326,7 @@ function isSkippedSlot({ kind, status }: TestRun): boolean {
   return kind === 'slot' && status === 'SKIPPED'
 }
 
-/** The same for a key in every test: it decides what H and the jitter become. */
+/** The same for a key in every test: it decides the values of H and the jitter. */
 function jobIdOf(key: string): string {
   const hex = createHash('sha256').update(key).digest('hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-7${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`

@@ -31,7 +31,7 @@ export interface TestRun {
   readonly scheduledTime: Date
   readonly payload: unknown
   readonly status: RunStatus
-  /** What the handler returned, as JSON would bring it. */
+  /** The return value of the handler, as JSON would deliver it. */
   readonly result: unknown
   /** Of the latest attempt that ended. */
   readonly error: { type: string; message: string } | null
@@ -42,7 +42,7 @@ export interface TestRun {
   readonly progress: { fraction: number; text: string | null } | null
   /** The graph run it belongs to; null: it runs alone. */
   readonly graphRunId: string | null
-  /** What it runs after, as its handler gets it; empty before its turn. */
+  /** The executions it runs after, as its handler gets them; empty before its turn. */
   readonly parents: readonly JobParent[]
   /** Why an execution of a graph run was skipped; null: it was not. */
   readonly skipMessage: string | null

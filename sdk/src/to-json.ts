@@ -1,7 +1,7 @@
 // JSON as the server takes it: PostgreSQL keeps no NUL and no half of a surrogate pair, so they are replaced here and the
 // work of a handler is not lost over a stray character.
 
-/** Null: it has no JSON, as undefined or a function. Throws for what cannot be written, such as a circle. */
+/** Null: it has no JSON, as undefined or a function. Throws for values that cannot be written, such as a cycle. */
 export function toJson(value: unknown): string | null {
   const text = JSON.stringify(value)
   if (text === undefined) return null

@@ -16,7 +16,7 @@ function assertRefused(change: Partial<SignatureOptions>, code: SignatureErrorCo
   assert.throws(() => verifySignature({ ...genuine, ...change }), { name: 'SignatureError', code })
 }
 
-test('what Standard Webhooks signs is genuine, however it is handed over', () => {
+test('a Standard Webhooks signature is genuine, however the request is passed', () => {
   const message = { id: 'msg_p5jXN8AQM9LWM0D4loKWxJek', timestamp: new Date(1_614_265_330_000) }
   assert.deepEqual(verifySignature(genuine), message)
   assert.deepEqual(verifySignature({ ...genuine, body: Buffer.from(genuine.body) }), message)

@@ -27,7 +27,7 @@ export interface SignatureOptions {
   secret?: string
   /** Several: while keys are being changed, one that fits is enough. */
   secrets?: readonly string[]
-  /** Of the request: those of node:http, or of fetch. */
+  /** Headers of the request, from node:http or from fetch. */
   headers: HeaderValues | { get(name: string): string | null }
   /** As it came, before anything parsed it. */
   body: string | Uint8Array
@@ -46,7 +46,7 @@ const signatureOptions: OptionNames<SignatureOptions> = {
   nowMs: true,
 }
 
-/** What the signature vouches for. */
+/** The message that the signature vouches for. */
 export interface VerifiedMessage {
   /** The execution id. */
   id: string

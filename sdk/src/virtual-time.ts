@@ -1,4 +1,5 @@
-// Time that passes only when it is told to: what is due happens in order, each after what it started has come to rest.
+// Time that passes only on request: due actions happen in order, each after everything started by the one before is
+// idle.
 import { Wake } from './wake.ts'
 
 interface Due {
@@ -19,7 +20,7 @@ export class VirtualTime {
   #order = 0
   #due: Due[] = []
   readonly #restMs: number
-  /** What runs and is not waiting for this clock, by what it is called. */
+  /** Running work that is not waiting for this clock, by its name. */
   readonly #active = new Map<object, string>()
   readonly #changed = new Wake()
 

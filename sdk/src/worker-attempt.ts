@@ -1,4 +1,4 @@
-// One attempt in the hands of a worker: its time, why it was stopped, and what it has said that the server does not know.
+// One attempt on a worker: its time, why it was stopped, and its updates that the server does not know yet.
 import type { ClaimedExecution } from '#contract/worker.ts'
 import { AttemptLog } from './attempt-log.ts'
 import type { JobListener, LogLevel } from './run-job.ts'
@@ -12,10 +12,10 @@ const reasons: Record<StopCause, { name: string; message: string }> = {
   draining: { name: 'AbortError', message: 'The worker stops.' },
 }
 
-/** What there was to say when a heartbeat was made; `heard` when the server has it. */
+/** The updates of an attempt when a heartbeat was made; `heard` is called when the server has them. */
 export interface AttemptNews {
   json: string
-  /** Of what it says besides that it runs. */
+  /** Length of the updates, beyond the fact that it runs. */
   length: number
   /** There was more to say than there was room for. */
   isCut: boolean
@@ -36,7 +36,7 @@ export class Attempt implements JobListener {
   }
   readonly logLines = new AttemptLog()
   readonly startedMs = performance.now()
-  /** When the server last heard more than that it runs: who has waited longest speaks first. */
+  /** When the server last received more than that it runs: the attempt that has waited longest goes first. */
   heardMs = this.startedMs
   /** Resolves when it was told to stop and has not for so long that its place goes to others. */
   readonly abandoned: Promise<void>
@@ -79,7 +79,7 @@ export class Attempt implements JobListener {
     return this.#checkpoint !== null || this.logLines.waiting > linesWaitingMax
   }
 
-  /** The first cause counts, except that what is lost is nobody's to report. */
+  /** The first cause counts, except that a lost attempt is never reported. */
   stop(cause: StopCause, graceMs: number): void {
     if (this.isOver || this.#stopCause === cause) return
     if (this.#stopCause === null || cause === 'lost') this.#stopCause = cause
@@ -106,7 +106,7 @@ export class Attempt implements JobListener {
     this.#checkpoint = json
     this.#urge()
     const saved = new Promise<void>((resolve, reject) => {
-      // Who waits for an older one is served by this one, too; many that nobody awaits must not pile up.
+      // A caller waiting for an older checkpoint is served by this one, too; many unawaited ones must not pile up.
       if (this.#waiters.length < waitersMax) this.#waiters.push({ resolve, reject })
       else reject(new RangeError(`${waitersMax} checkpoints wait to be saved: await them.`))
     })
@@ -115,7 +115,7 @@ export class Attempt implements JobListener {
     return saved
   }
 
-  /** For a heartbeat; what it says is kept until `heard`. Without `lengthMax` only that it runs. */
+  /** Updates for a heartbeat, kept until `heard`. Without `lengthMax` only that it runs. */
   news(lengthMax: number): AttemptNews {
     const parts = [markOf(this.claim), `"running_ms":${Math.round(performance.now() - this.startedMs)}`]
     const [progress, checkpoint, isAlive] = [this.#progress, this.#checkpoint, this.#isAlive]
@@ -184,10 +184,10 @@ function lostError(): Error {
   return new Error('The checkpoint was not saved: this execution is not this worker’s any more.')
 }
 
-/** Lines of one part, at most. */
+/** Maximum lines in a part. */
 export const linesMax = 1_000
 const linesWaitingMax = 500
-/** The longest line and what goes around it: with less room none is sent. */
+/** The longest line and its envelope: with less room no line is sent. */
 const logLengthMin = 64 * 1024
 const waitersMax = 1_000
 const timerMsMax = 2_147_483_647

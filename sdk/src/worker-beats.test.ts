@@ -1,4 +1,4 @@
-// What a heartbeat has room for when many want to say much, and what is not given up before the server has had its say.
+// Room in a heartbeat when many attempts have large updates, and updates that are kept until the server has answered.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { problem } from '../test/scripted-api.ts'
@@ -23,7 +23,7 @@ test('everybody’s checkpoints are saved, however much the others save', async 
   assert(Math.max(...counts) <= 4, `${counts}`)
 })
 
-test('what has failed is reported, however much the others save', async (t) => {
+test('failed attempts are reported, however much the others save', async (t) => {
   const { api } = await startWorker(t, async (payload, ctx) => {
     if (payload === 'fail') {
       void ctx.saveCheckpoint({ large })
@@ -40,7 +40,7 @@ test('what has failed is reported, however much the others save', async (t) => {
   assert(api.beats.length - before <= 3, `${api.beats.length - before}`)
 })
 
-test('those that run are heard however much the ended ones have left', async (t) => {
+test('running attempts are heard, however many updates the ended ones have left', async (t) => {
   const saves: number[] = []
   const { api } = await startWorker(t, async (payload, ctx) => {
     if (payload === 'fail') {
@@ -56,7 +56,7 @@ test('those that run are heard however much the ended ones have left', async (t)
   assert(saves[0]! < 30, `${saves}`)
 })
 
-test('a heartbeat names thousands of attempts and still has room for what they say', async () => {
+test('a heartbeat names thousands of attempts and still has room for their updates', async () => {
   const claim = {
     ...{ job_id: 'j', job_name: 'j', handler: 'h', kind: 'trigger', scheduled_time: '', attempt_number: 1 },
     ...{ fence: 1, idempotency_key: 'k', timeout_seconds: 300, heartbeat_timeout_seconds: null },
@@ -113,7 +113,7 @@ test('a claim that is refused because the worker was silent costs nothing: the h
   assert.equal(worker.workerId, api.workers[0])
 })
 
-test('a worker whose claims are refused though it was heard registers anew', async (t) => {
+test('a worker registers again when its claims are refused although its heartbeat was heard', async (t) => {
   const { api, types } = await startWorker(
     t,
     () => 'x',
@@ -129,7 +129,7 @@ test('a worker whose claims are refused though it was heard registers anew', asy
   assert(types().includes('lost'))
 })
 
-test('what came of an execution that is given up is told to the server with the next claim', async (t) => {
+test('after giving up an execution the worker lists the ones it still holds in the next claim', async (t) => {
   const { run, running, open } = gate()
   const { api, events } = await startWorker(t, run, {}, (api) => {
     api.fault = ({ path }) => (path.endsWith('/report') ? problem(400, 'INVALID_REQUEST') : null)

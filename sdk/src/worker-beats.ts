@@ -12,11 +12,11 @@ const retryMs = 1_000
 /** A heartbeat that takes longer would be no sign of life any more. */
 const timeoutMs = 5_000
 /**
- * Of what the attempts say in one heartbeat besides that they run. Should every letter be three bytes, and 6,000 attempts
- * be in hand, it is still far under the 4 MiB that the server takes.
+ * Limit for the updates of attempts in a heartbeat, beyond the fact that they run. Should every letter be three bytes,
+ * and 6,000 attempts be in flight, it is still far under the 4 MiB that the server takes.
  */
 const lengthMax = 400_000
-/** Of that, what has ended may use so much: its report waits for it, but those that run want to be heard, too. */
+/** The share of ended attempts: their reports wait for it, but running attempts need room, too. */
 const endedLengthMax = 200_000
 
 export interface BeatDeps {
@@ -98,7 +98,7 @@ export class Beats {
       this.#waiters.unshift(...waiters)
       for (const one of news) one.unheard()
       if (isAboutContent(error)) {
-        // What one handler said must not cost the worker its life: it is dropped, and the rest said again at once.
+        // A bad update of a handler must not cost the worker its life: it is dropped, and the rest sent again at once.
         for (const one of blamed(news, error)) one.refused(error.message)
         this.#wake.wake()
       } else if (onError(error) === 'lost') this.end()
@@ -121,7 +121,10 @@ export class Beats {
   }
 }
 
-/** All say that they run; who has waited longest says the rest first, and nobody passes one that had to wait. */
+/**
+ * All report that they run; the attempt that has waited longest sends its updates first, and none overtakes one that
+ * had to wait.
+ */
 function gatherNews(attempts: readonly Attempt[]): AttemptNews[] {
   const ordered = attempts.toSorted((one, other) => one.heardMs - other.heardMs)
   const sayIn = (lengthMax: number, some: readonly Attempt[]) => {
@@ -141,7 +144,7 @@ function gatherNews(attempts: readonly Attempt[]): AttemptNews[] {
   return [...ended, ...sayIn(lengthMax - used, running)]
 }
 
-/** Those that the problem document points at, such as `/running/3/checkpoint`; all, when it points at none. */
+/** The updates that the problem document points at, such as `/running/3/checkpoint`; all, when it points at none. */
 function blamed(news: readonly AttemptNews[], error: CarillonError): readonly AttemptNews[] {
   const indexes = error.errors.map(({ pointer }) => Number(/^\/running\/(\d+)\//.exec(pointer)?.[1]))
   const found = indexes.flatMap((index) => news[index] ?? [])

@@ -1,4 +1,4 @@
-// What a worker tells of itself, for logs and metrics.
+// Events of a worker, for logs and metrics.
 
 export type WorkerEvent =
   | { type: 'registered'; workerId: string; handlers: readonly string[] }
@@ -29,7 +29,7 @@ export type WorkerEvent =
 
 export type WorkerListener = (event: WorkerEvent) => void
 
-/** What a person wants to know, on stderr: what ran well is not told. */
+/** Logs events of interest to a person on stderr: successes are not logged. */
 export function logEvent(event: WorkerEvent): void {
   const text = describe(event)
   if (text !== null) console.error(`carillon worker: ${text}`)

@@ -9,7 +9,7 @@ import type { Attempt } from './worker-attempt.ts'
 export interface Result {
   attempt: Attempt
   json: string
-  /** Without what the handler made, should the server refuse it for that. */
+  /** Without the handler's output, in case the server refuses the result because of it. */
   plainJson: string
   madeMs: number
 }
@@ -28,7 +28,7 @@ export interface ReportDeps {
 }
 
 const resultsMax = 1_000
-/** Of the text of one report, under the megabyte that the server takes, should every letter be two bytes. */
+/** Limit for the text of a report, under the megabyte that the server takes, should every letter be two bytes. */
 const lengthMax = 400_000
 const timeoutMs = 15_000
 
@@ -66,7 +66,7 @@ export class Reports {
     for (let failures = 0; ; ) {
       if (this.#queue.length === 0) await this.#wake.wait()
       if (signal.aborted) return
-      // What ends in the same turn of the event loop goes together.
+      // Attempts that end in the same turn of the event loop are reported together.
       await new Promise((resolve) => setImmediate(resolve))
       if (this.#queue.length === 0) continue
       const hasArrived = await this.#send(this.#take())
@@ -118,7 +118,7 @@ export class Reports {
     }
   }
 
-  /** One result must not hold up the others: each goes alone, then without what its handler made, then not at all. */
+  /** One result must not hold up the others: each goes alone, then without the handler's output, then not at all. */
   #part(results: Result[], error: CarillonError): boolean {
     const [first] = results
     if (results.length > 1) {

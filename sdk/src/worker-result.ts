@@ -42,7 +42,7 @@ interface SaidEnd {
 function sayEnd(attempt: Attempt, end: JobEnd | { status: 'released' } | null): SaidEnd {
   if (end !== null && 'status' in end) return { status: 'released', result: null, error: null }
   const { stopCause, claim } = attempt
-  // What it says after its time is over counts for nothing: the next attempt may be on its way.
+  // A result after the timeout counts for nothing: the next attempt may be on its way.
   if (stopCause === 'timeout') {
     const message = `It took longer than ${claim.timeout_seconds} s.`
     return { status: 'failed', result: null, error: { type: 'TIMEOUT', message } }

@@ -1,4 +1,4 @@
-// What a worker does while it runs: claims, heartbeats, reports, and what may go wrong with each.
+// A running worker: claims, heartbeats, reports, and the failures of each.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { problem } from '../test/scripted-api.ts'
@@ -6,7 +6,7 @@ import { until } from '../test/scripted-workers.ts'
 import { gate, startWorker } from '../test/start-worker.ts'
 import { NonRetriableError, RetryAfterError } from './job-errors.ts'
 
-test('it runs what it claims, several at once, and reports them together', async (t) => {
+test('a worker runs its claimed executions, several at once, and reports them together', async (t) => {
   const { api } = await startWorker(t, (payload, ctx) => ({ payload, by: ctx.idempotencyKey }))
   const ids = api.enqueue(30, { payload: { n: 1 } })
   await until(() => api.results.length === 30)
@@ -17,7 +17,7 @@ test('it runs what it claims, several at once, and reports them together', async
   assert(api.reports[0]! > 1, `${api.reports}`)
 })
 
-test('a handler knows its graph run, what it runs after, and what came of that', async (t) => {
+test('a handler knows its graph run, its parents, and their outcomes', async (t) => {
   const { api } = await startWorker(t, (_, { graphRunId, parents }) => ({ graphRunId, parents }))
   const parents = [
     { job_id: 'a', job_key: 'extract', execution_id: 'e', status: 'SUCCEEDED', result: { rows: 3 } },
@@ -111,7 +111,7 @@ test('a checkpoint that nobody awaited goes ahead of the report of a failure', a
   assert.deepEqual(api.results[0]!.error, { message: 'broken' })
 })
 
-test('what was cancelled is told to stop, and how it ended is reported', async (t) => {
+test('a cancelled execution is stopped, and its end is reported', async (t) => {
   const { run, running } = gate()
   const { api } = await startWorker(t, run)
   const [id] = api.enqueue(1)
@@ -122,7 +122,7 @@ test('what was cancelled is told to stop, and how it ended is reported', async (
   assert.equal(api.results[0]!.status, 'failed')
 })
 
-test('what is not its own any more is told to stop and never reported', async (t) => {
+test('an execution that the worker no longer owns is stopped and never reported', async (t) => {
   const { run, running } = gate()
   const { api, worker, events } = await startWorker(t, run)
   const [id] = api.enqueue(1)
@@ -147,7 +147,7 @@ test('an attempt that takes longer than it may is stopped and reported as such',
   assert.deepEqual(api.results[0]!.error, { type: 'TIMEOUT', message: 'It took longer than 0.05 s.' })
 })
 
-test('final errors and those that ask for patience are reported so', async (t) => {
+test('final errors and errors with a retry delay are reported as such', async (t) => {
   const { api } = await startWorker(t, (payload) => {
     throw payload === 'final' ? new NonRetriableError('x') : new RetryAfterError('x', 7_000)
   })
@@ -184,7 +184,7 @@ test('while the API is away results are kept, and sent when it answers', async (
   assert.equal(types().filter((type) => type === 'unreachable').length, 1, 'told once')
 })
 
-test('after a claim whose answer was lost it says what it holds, so that the rest goes to others', async (t) => {
+test('after a claim with a lost answer the worker reports the executions it holds, so that the rest goes to others', async (t) => {
   const { run, running } = gate()
   let isLost = false
   const { api } = await startWorker(t, run, {}, (api) => {

@@ -1,5 +1,6 @@
-// One registration of a worker, from its first claim to its end: claims while there is room, runs what it claimed, and has
-// it reported. When the server takes the worker for dead everything stops, and whoever made the session makes another.
+// One registration of a worker, from its first claim to its end: claims while there is room, runs the claimed
+// executions, and has them reported. When the server takes the worker for dead everything stops, and the owner of the
+// session makes another.
 import type { ClaimedExecution, ClaimReply, ClaimRequest, Registered } from '#contract/worker.ts'
 import { backoffMs, type Call, pause } from './call.ts'
 import { CarillonError, ConnectionError } from './carillon-error.ts'
@@ -17,16 +18,19 @@ export interface SessionDeps {
   jobs: ReadonlyMap<string, AnyJob>
   concurrency: number
   outageMs: number
-  /** Attempts whose handlers still run, over all sessions: a handler that does not stop keeps its place for a while. */
+  /**
+   * Attempts with handlers that still run, over all sessions: a handler that does not stop keeps its capacity for a
+   * while.
+   */
   busy: Set<Attempt>
   emit: WorkerListener
 }
 
 const claimMax = 1_000
 const claimWaitSeconds = 20
-/** Results that wait for the server, besides what runs: then nothing more is claimed. */
+/** Results waiting for the server, besides running attempts: at this number nothing more is claimed. */
 const resultsWaitingMax = 1_000
-/** After 30 s the server ends what was cancelled whether it has stopped or not. */
+/** After 30 s the server ends a cancelled execution whether it has stopped or not. */
 const cancelGraceMs = 25_000
 const lostGraceMs = 30_000
 
@@ -46,7 +50,7 @@ export class Session {
   #isLost = false
   #isEnded = false
   #isUnreachable = false
-  /** The server may take more for ours than we hold: the next claim says what we do. */
+  /** The server may count more executions as ours than we hold: the next claim lists the held ones. */
   #mustTellHeld = false
 
   constructor(deps: SessionDeps, { worker_id: workerId, heartbeat_seconds: everySeconds }: Registered) {
@@ -95,7 +99,9 @@ export class Session {
     await this.#untilIdle(drainMs)
   }
 
-  /** Stops what is left and hands it back; what ends of itself meanwhile is reported as it ended. */
+  /**
+   * Stops the remaining attempts and hands them back; an attempt that ends meanwhile is reported with its own outcome.
+   */
   async release(graceMs: number, reportMs: number): Promise<void> {
     for (const attempt of this.#attempts.values()) attempt.stop('draining', graceMs)
     await this.#untilIdle(graceMs + reportMs)
@@ -140,8 +146,8 @@ export class Session {
         if (signal.aborted) return
         this.#mustTellHeld = true
         if (isWorkerLost(error) && !isInDoubt) {
-          // After an outage a claim may come before the heartbeat that would have kept us alive. What runs and what waits
-          // to be reported is not given up before that was said, too.
+          // After an outage a claim may be sent before the heartbeat that would have kept us alive. Running attempts
+          // and waiting reports are not given up before that heartbeat has been sent too.
           isInDoubt = true
           await this.#beats.soon()
           continue
@@ -154,7 +160,7 @@ export class Session {
   }
 
   #room(): number {
-    // Also those whose checkpoints and lines must go ahead of their reports.
+    // Includes attempts with checkpoints or log lines that must be sent before their reports.
     const ended = Math.max(this.#reports.waiting, this.#attempts.size - this.#deps.busy.size)
     if (ended >= resultsWaitingMax) return 0
     return Math.min(claimMax, this.#deps.concurrency - this.#deps.busy.size)
@@ -162,7 +168,7 @@ export class Session {
 
   async #claim(limit: number, signal: AbortSignal): Promise<readonly ClaimedExecution[]> {
     const body: ClaimRequest = { worker_id: this.workerId, limit, wait_seconds: claimWaitSeconds }
-    // An answer that was lost may have had executions in it: what is not named here goes to others.
+    // A lost answer may have contained executions: executions that are not listed here go to other workers.
     if (this.#mustTellHeld) body.running = [...this.#attempts.keys()]
     this.#mustTellHeld = false
     const { executions } = await this.#deps.call<ClaimReply>(

@@ -33,7 +33,7 @@ test('a worker that was taken for dead stops everything, registers anew and goes
   assert.equal(api.results[0]!.execution_id, next)
 })
 
-test('a worker that stops claims no more, waits for what runs, and signs off', async (t) => {
+test('a stopping worker claims no more, waits for running attempts, and signs off', async (t) => {
   const { run, running, open } = gate()
   const { api, worker, types } = await startWorker(t, run)
   const [id] = api.enqueue(1)
@@ -54,7 +54,7 @@ test('a worker that stops claims no more, waits for what runs, and signs off', a
   assert.deepEqual(types().slice(-2), ['ended', 'stopped'])
 })
 
-test('what does not end in time is told to stop and handed back, with its checkpoint', async (t) => {
+test('an attempt that does not end in time is asked to stop and is handed back with its checkpoint', async (t) => {
   const { api, worker } = await startWorker(t, async (_, ctx) => {
     await new Promise((resolve) => ctx.signal.addEventListener('abort', resolve))
     void ctx.saveCheckpoint('where I was')
@@ -144,7 +144,7 @@ test('a start waits for an API that is away, and ends when it is refused', async
   await assert.rejects(away, { message: 'enough' })
 })
 
-test('what is wrong with the options is named', async () => {
+test('each invalid worker option is named in the error', async () => {
   const job = defineJob({ key: 'a', run() {} })
   const good = { url: 'http://127.0.0.1:1', key: 'k', jobs: [job] }
   await assert.rejects(createWorker({ ...good, jobs: [] }), /jobs has 0/)

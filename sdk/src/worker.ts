@@ -18,7 +18,7 @@ export interface WorkerOptions {
   url: string
   /** An API key with the scope `operate`, and `write` to put jobs that have a schedule or run after others. */
   key: string
-  /** What it runs; at most 200. */
+  /** The jobs it runs; at most 200. */
   jobs: readonly AnyJob[]
   /** Executions at once, at most. 1 to 5,000, default 50. */
   concurrency?: number
@@ -26,7 +26,7 @@ export interface WorkerOptions {
   labels?: readonly string[]
   /** Whether jobs that have a schedule or run after others are put into the API as they are defined here. Default true. */
   register?: boolean
-  /** How long `stop` waits for what runs before it is handed back. 0 to 3,600, default 30. */
+  /** Seconds that `stop` waits for running attempts before it hands them back. 0 to 3,600, default 30. */
   drainSeconds?: number
   /** How long results are kept while the API is away. Default 300. */
   outageSeconds?: number
@@ -34,7 +34,7 @@ export interface WorkerOptions {
   handleSignals?: boolean
   /** Of your program, shown with the worker. */
   version?: string
-  /** Default: what goes wrong is told on stderr. */
+  /** Default: problems are written to stderr. */
   onEvent?: WorkerListener
   /** Ends the start while the API is away; later it stops the worker. */
   signal?: AbortSignal
@@ -49,7 +49,7 @@ export interface Worker extends AsyncDisposable {
   readonly jobIds: ReadonlyMap<string, string>
   /** Resolves when it has stopped. */
   readonly stopped: Promise<void>
-  /** Claims no more, waits for what runs, hands back the rest, and signs off. */
+  /** Claims no more, waits for running attempts, hands back the rest, and signs off. */
   stop(options?: { drainSeconds?: number }): Promise<void>
 }
 
@@ -176,7 +176,10 @@ class PullWorker implements Worker {
     })
   }
 
-  /** What a lost answer left in its name is handed back with this; without it, after its lease. */
+  /**
+   * Also hands back executions that a lost answer left under the worker's name; without it, that happens after its
+   * lease.
+   */
   async #signOff(workerId: string): Promise<void> {
     await this.#call(
       { method: 'DELETE', path: `/api/v1/workers/${workerId}`, repeat: 'once' },

@@ -55,7 +55,7 @@ test('a long job survives kill -9 of its worker and goes on where it was', async
     before,
     Array.from(before, (_, at) => at + 1),
   )
-  // What was killed between a checkpoint and its line has not said so.
+  // An attempt killed between a checkpoint and the line about it has not printed that line.
   const from = Number(/attempt 2 begins at row (\d+)/.exec(second.stdout)![1])
   assert(from === before.length || from === before.length + 1, `${from} after ${before.length}`)
   assert.deepEqual(
@@ -79,7 +79,7 @@ test('a signed callback is verified, answered with 202 and completed later', asy
   assert.equal(example.stdout, 'a stranger gets 401\nthe callback SUCCEEDED\n')
 })
 
-test('jobs run after each other with the results of those before, and a failed run is resumed from there', async (t) => {
+test('jobs run in sequence with the results of the jobs before them, and a failed run is resumed where it failed', async (t) => {
   const { run } = await setup(t)
   const good = run('pipeline.ts')
   assert.equal(await good.exit, 0, good.said())

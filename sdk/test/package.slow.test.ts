@@ -1,5 +1,5 @@
-// What strangers install: built, packed, installed without a network in an empty folder, and used under the Node of the
-// machine. And the README, followed to the letter.
+// Tests the package as a user installs it: built, packed, installed without a network in an empty folder, and used
+// under the Node of the machine. Also follows the README to the letter.
 import assert from 'node:assert/strict'
 import { execFile, execFileSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
@@ -17,7 +17,7 @@ import { readSteps } from './readme.ts'
 const run = promisify(execFile)
 const root = join(import.meta.dirname, '../..')
 
-/** The Node of the machine, whatever its version; ours when it has none. */
+/** The Node of the machine, in any version; ours when it has none. */
 const node = machineNode()
 const version = execFileSync(node, ['--version']).toString().trim()
 const which = version === process.version ? `${version}, the only one of this machine` : version
@@ -107,7 +107,7 @@ test('the README can be followed from zero', async (t) => {
   const folder = await makeFolder(t)
   const { url, dataDir } = await startServer(t)
   const readme = await readFile(join(root, 'sdk/README.md'), 'utf8')
-  // What a reader would fill in.
+  // The values that a reader would fill in.
   const own = readme
     .replace('CARILLON=~/carillon', `CARILLON=${root}`)
     .replace('http://127.0.0.1:7420', url)

@@ -1,4 +1,4 @@
-// A small HTTP server that answers as a test tells it, and remembers what it was asked.
+// A small HTTP server that answers as scripted by a test and records the requests it received.
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -11,7 +11,7 @@ export interface Asked {
   headers: Record<string, string | string[] | undefined>
   /** Parsed; null: there was none. */
   body: unknown
-  /** Whoever asked waits no more. */
+  /** Whether the client has stopped waiting. */
   isGone(): boolean
 }
 
@@ -30,7 +30,7 @@ export type Script = (asked: Asked) => Answer | 'silence' | 'break' | Promise<An
 export interface ScriptedApi {
   url: string
   asked: Asked[]
-  /** Replaces what it answers with. */
+  /** Replaces the script it answers with. */
   answerWith(script: Script): void
   close(): Promise<void>
 }

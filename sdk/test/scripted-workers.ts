@@ -1,4 +1,4 @@
-// The worker protocol as a server speaks it, scripted: a queue in memory, and whatever goes wrong on demand.
+// The server side of the worker protocol, scripted: a queue in memory, and failures on demand.
 import type { TestContext } from 'node:test'
 import type { ClaimedExecution, ReportRequest, WorkerHeartbeatRequest } from '#contract/worker.ts'
 import { cleanUp } from '../../server/test/cleanup.ts'
@@ -15,7 +15,7 @@ export interface ScriptedWorkers extends ScriptedApi {
   entries: Entry[]
   beats: WorkerHeartbeatRequest[]
   results: Result[]
-  /** What reports held, how many at a time. */
+  /** The number of results in each report. */
   reports: number[]
   claims: { limit: number }[]
   workers: string[]

@@ -78,7 +78,7 @@ export async function setupApp(t: TestContext, { extend, ...changes }: AppChange
   cleanUp(t, () => app.close())
   const get = (url: string, headers: Record<string, string> = {}) =>
     app.inject({ method: 'GET', url, headers })
-  /** With the key; what is no text is sent as JSON. */
+  /** Sends the API key; a body that is not a string is sent as JSON. */
   const call = (
     method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE',
     path: string,
@@ -102,7 +102,7 @@ export function testWorker(changes: Partial<Worker> = {}): Worker {
   return { workerId: testWorkerId, tenantId: null, executors: ['http'], ...plain, ...changes }
 }
 
-/** Claims what waits in the shared lane, runs it for 250 ms and ends it: by default well. */
+/** Claims the executions waiting in the shared lane, runs each for 250 ms and ends it, by default as succeeded. */
 export async function runAll(
   { memory, world }: Pick<Awaited<ReturnType<typeof setupApp>>, 'memory' | 'world'>,
   change: Partial<AttemptEnd> = {},

@@ -7,7 +7,7 @@ export interface TarPart {
   type?: string
   target?: string
   mode?: number
-  /** What the header claims; default the truth. */
+  /** The size that the header claims; defaults to the real size. */
   size?: number
 }
 

@@ -1,5 +1,4 @@
-// A claimer on the memory store, whose answers come when a test says so: for tests of claims beside a pass of the claim
-// loop.
+// A claimer on a memory store that answers when a test says so: for tests of claims beside a pass of the claim loop.
 import { sharedLane } from '../src/domain/queue/lane.ts'
 import { serverRoute } from '../src/domain/queue/route.ts'
 import type { DirectWorker } from '../src/ports/direct-dispatch.ts'

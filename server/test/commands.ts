@@ -1,4 +1,5 @@
-// What a test needs to run real commands: a call, a context that keeps what is said, and the groups that were started.
+// Helpers for tests that run real commands: a call, a context that keeps the output, and the process groups that were
+// started.
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises'
@@ -67,7 +68,7 @@ export function callOf(execution: Execution, changes: Partial<LocalCall> = {}): 
 
 type Note = Parameters<CallContext['note']>[0]
 
-/** Keeps what is said, and lets a test wait for it. */
+/** Keeps the output, and lets a test wait for it. */
 export function createListener() {
   const stop = new AbortController()
   const lines: [string, string][] = []

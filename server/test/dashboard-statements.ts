@@ -1,4 +1,4 @@
-// The statements of people who look, with full-size parameters, for the test that looks at their plans.
+// The statements of dashboard users, with full-size parameters, for the test that checks their query plans.
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import { selectFeed } from '../src/postgres/history/feed.sql.ts'
 import { pageOfJob, pastOfJob } from '../src/postgres/history/job-page.sql.ts'

@@ -37,7 +37,7 @@ export async function makeEmptyDataDir(t: TestContext): Promise<string> {
   return join(dir, 'data')
 }
 
-/** Makes copies of this directory, in which nothing may run, what tests begin with. */
+/** Makes tests start from copies of this directory. No server may be running in it. */
 export async function setTemplate(from: string, to: string): Promise<void> {
   await copyPostgres(from, to)
   process.env[templateVariable] = to

@@ -1,5 +1,5 @@
-// A process that opens the embedded PostgreSQL on the given directory and holds it until it is killed: what the
-// tests kill. Says `ready` or why not.
+// A process that opens the embedded PostgreSQL on the given directory and holds it until a test kills it. Prints
+// `ready` or why not.
 import { EmbeddedPostgres } from '../src/embedded-postgres/embedded-postgres.ts'
 import { realTimers } from '../src/lib/time/timers.ts'
 

@@ -1,4 +1,4 @@
-// A job in a scheduler's memory, and what is planned of it, for the tests of planning.
+// A job in a scheduler's memory and its planned slots, for the tests of planning.
 import assert from 'node:assert/strict'
 import { type EpochMs, epochMs } from '../src/lib/time/epoch.ts'
 import type { Cursor } from '../src/ports/slots.ts'

@@ -48,7 +48,10 @@ export class EventReader {
     return reader
   }
 
-  /** The next event, of this name if one is given; null: the stream has ended. Each is what the contract says. */
+  /**
+   * The next event, of this name if one is given; null: the stream has ended. Each event is checked against the
+   * contract.
+   */
   async next<Name extends EventName>(name?: Name): Promise<ReadEvent<Name> | null> {
     while (true) {
       const event = await this.#nextEvent()

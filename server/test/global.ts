@@ -54,7 +54,7 @@ async function start(version: PostgresVersion) {
   }
   const client = new pg.Client({ host: postgres.socketDir, user: 'postgres', database: 'postgres' })
   await client.connect()
-  // Its copies are made faster than those of a database that somebody uses.
+  // Copying this template is faster than copying a database in use.
   await client.query(`CREATE DATABASE ${templateName} TEMPLATE ${database} STRATEGY FILE_COPY`)
   await client.end()
   process.env[socketDirVariable(version)] = postgres.socketDir

@@ -62,7 +62,7 @@ export async function setupGraphApp(t: TestContext) {
     throw new Error('the runs do not come to rest')
   }
 
-  /** Runs all that can run now, and what comes of it is decided. */
+  /** Runs every execution that can run now, and steps the runs afterwards. */
   async function run(change: Partial<AttemptEnd> = {}): Promise<void> {
     await runAll({ memory, world }, change)
     await step()
@@ -79,7 +79,7 @@ export async function setupGraphApp(t: TestContext) {
   const change = (name: string, patch: object): Promise<Answer & { json: () => unknown }> =>
     call('PATCH', `/jobs/${idOf(name)}`, patch, { 'if-match': '*' })
 
-  /** What has become of each job of a run. */
+  /** The status of each job of a run. */
   async function statuses(runId: string): Promise<Record<string, string>> {
     const { nodes } = (await call('GET', `/graph-runs/${runId}`)).json() as {
       nodes: { job_name: string; status: string }[]

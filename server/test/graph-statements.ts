@@ -1,4 +1,4 @@
-// The statements on what depends on what, with the parameters of the largest graph, for the test that looks at plans.
+// The statements on dependencies, with the parameters of the largest graph, for the test that checks query plans.
 import { defaultTenantId } from '../src/domain/tenants/tenant.ts'
 import {
   countGraphJobs,

@@ -1,4 +1,5 @@
-// The statements that fire, that enqueue many triggers, and that finish what is plain, with full-size parameters, for the test that looks at their plans.
+// The statements that fire, that enqueue many triggers, and that finish on the fast path, with full-size parameters,
+// for the test that checks their query plans.
 import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/jobs.sql.ts'
 import { finishSucceeded } from '../src/postgres/queue/queue.sql.ts'
 import {

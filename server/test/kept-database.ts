@@ -1,6 +1,6 @@
-// Databases that the tests of one process use one after the other, with sessions that stay open: emptied after each
-// test instead of copied anew. A new database and the first statements of its sessions take PostgreSQL 90 ms of CPU
-// time, emptying one takes 5 ms. A database that differs from a new one in anything but its rows is dropped.
+// Databases that the tests in a process use one after the other, with sessions that stay open: emptied after each test
+// instead of copied anew. A new database and the first statements of its sessions take PostgreSQL 90 ms of CPU time,
+// emptying one takes 5 ms. A database that differs from a new one in anything but its rows is dropped.
 import { after, type TestContext } from 'node:test'
 import type pg from 'pg'
 import { realRandom } from '../src/lib/random.ts'
@@ -16,7 +16,7 @@ export interface KeptSessions extends AsyncDisposable {
 }
 
 export interface Recipe<Sessions extends KeptSessions> {
-  /** Databases of one name are interchangeable. */
+  /** Databases with the same name are interchangeable. */
   name: string
   /** Adds to the migrated schema. */
   prepare?(client: pg.Client): Promise<void>

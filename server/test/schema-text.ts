@@ -19,7 +19,7 @@ interface Catalogue {
   constraints: Part[]
   indexes: Part[]
   triggers: Part[]
-  /** In the order of their creation: one may call another. `table`: the table whose row type it returns; null: none. */
+  /** In order of creation, as one may call another. `table`: the function returns its row type; null: none. */
   functions: { name: string; table: string | null; text: string }[]
 }
 

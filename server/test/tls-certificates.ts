@@ -1,7 +1,7 @@
 // Certificates for tests of TLS, valid until 2126. They protect nothing: the key of all three is below, and the key of
 // the authority was thrown away. Made with openssl: P-256, `-days 36500`, subjectAltName as said at each.
 
-/** Signed those below, and is to be trusted by the test. */
+/** The authority that signed the certificates below; the test is to trust it. */
 export const authorityCertificate = `-----BEGIN CERTIFICATE-----
 MIIBrDCCAVGgAwIBAgIUPSX60cf8/VOOY7PNHrpInmIU0jUwCgYIKoZIzj0EAwIw
 IjEgMB4GA1UEAwwXQ2FyaWxsb24gdGVzdCBhdXRob3JpdHkwIBcNMjYxMTE2MjMw

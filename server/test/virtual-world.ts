@@ -1,5 +1,5 @@
-// The injected world without a world: a clock that moves only when told, timers on it, randomness and ids from a
-// seed, HTTP from a script. What runs on it runs the same way every time.
+// The injected world without a world: a clock that moves only when told, timers on it, randomness and ids from a seed,
+// HTTP from a script. Code on it runs the same way every time.
 
 import { UuidV7 } from '../src/lib/id.ts'
 import type { StopSignal } from '../src/lib/stop.ts'
@@ -15,9 +15,9 @@ export interface VirtualWorld extends World {
   http: VirtualHttp
   /** Steps the database's clock: forwards, or back when negative. */
   stepDatabase(ms: number): void
-  /** What the database's clock read at a moment of the virtual clock. */
+  /** The reading of the database's clock at a moment of the virtual clock. */
   databaseAt(ms: number): EpochMs
-  /** Moves time on, timer by timer; what a timer starts is done before the next one fires. */
+  /** Moves time on, timer by timer; work started by a timer is done before the next one fires. */
   advance(ms: number): Promise<void>
 }
 
@@ -52,7 +52,7 @@ export function createVirtualWorld(options: VirtualWorldOptions = {}): VirtualWo
 
 interface Waiting {
   readonly atMs: number
-  /** Among timers of one instant, the one that was set first goes first. */
+  /** Among timers of the same instant, the one that was set first goes first. */
   readonly order: number
   /** Null: cancelled or fired. */
   callback: (() => void) | null
@@ -90,7 +90,7 @@ export class VirtualTimers implements Timers {
     return waitOn(this, ms, signal)
   }
 
-  /** What a timer starts is done before the next one fires: the promises that can go on go on between two turns. */
+  /** Work started by a timer is done before the next one fires: promises that can go on do so between two turns. */
   async advance(ms: number): Promise<void> {
     const untilMs = this.nowMs + ms
     await new Promise<void>((resolve, reject) => {
@@ -165,7 +165,7 @@ function isBefore(a: Waiting, b: Waiting): boolean {
   return a.atMs < b.atMs || (a.atMs === b.atMs && a.order < b.order)
 }
 
-/** `wait` by means of `schedule`: for whatever has timers of its own. */
+/** `wait` by means of `schedule`: for code with timers of its own. */
 export function waitOn(timers: Pick<Timers, 'schedule'>, ms: number, signal?: StopSignal): Promise<void> {
   if (signal?.aborted) return Promise.resolve()
   return new Promise((resolve) => {
@@ -218,13 +218,13 @@ export class VirtualHttp implements Http {
     this.#timers = timers
   }
 
-  /** What an origin answers; one without a script refuses connections. */
+  /** Sets the response of an origin; an origin without a script refuses connections. */
   answer(origin: string, script: (request: HttpRequest) => ScriptedAnswer): void {
     this.#targets.set(origin, script)
   }
 
   async send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome> {
-    // Without the callback: it would keep whatever the caller has in hand.
+    // Without the callback: it would keep the caller's objects in memory.
     const { onStarted, ...asSent } = request
     this.sent.push({ at: this.#timers.nowMs, request: asSent })
     if (signal?.aborted) return cancelled

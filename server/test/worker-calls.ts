@@ -23,7 +23,7 @@ export function workerCalls({ call }: App, headers: Record<string, string> = {})
   }
   const claim = (workerId: string, body: object = {}) =>
     call('POST', '/workers/claim', { worker_id: workerId, ...body }, headers)
-  /** What was claimed. */
+  /** Returns the claimed executions. */
   const take = async (workerId: string, body: object = {}): Promise<ClaimedHere[]> => {
     const answer = await claim(workerId, body)
     assert.equal(answer.statusCode, 200, answer.body)
@@ -60,7 +60,7 @@ export async function triggerMany(
   return { jobId, executionIds }
 }
 
-/** What its target was sent; without a fence: nothing was handed back, so each claim is a new attempt. */
+/** The token sent to its target; without a fence: nothing was handed back, so each claim is a new attempt. */
 export async function tokenOf(
   { memory }: Pick<App, 'memory'>,
   one: Omit<AttemptOfTenant, 'tenantId' | 'fence'> & { tenantId?: string; fence?: number },

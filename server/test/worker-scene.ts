@@ -142,7 +142,7 @@ export async function setupWorker(t: TestContext) {
       createShell,
     },
     ...{ turn, pass, attemptsOf },
-    /** Executions whose end was emitted, each as often as it was. */
+    /** Executions with an emitted end, listed once for each time it was emitted. */
     finishedIds: () => finished.map(({ executionId }) => executionId).toSorted(),
   }
 }

@@ -1,5 +1,5 @@
 // Every request of the dashboard. The session is a cookie that scripts cannot read; the header says that the request
-// comes from this page and not from a foreign one. What the server refuses is thrown as an ApiProblem.
+// comes from this page and not from a foreign one. A refusal by the server is thrown as an ApiProblem.
 import type { FieldError, Problem } from '@carillon/contract/problem.ts'
 import { noteServerTime } from '../lib/now.ts'
 import { createStore, keep, readKept } from '../lib/store.ts'

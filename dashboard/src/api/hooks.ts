@@ -10,7 +10,7 @@ import {
 import { useCallback, useMemo } from 'react'
 import { ApiProblem, api, type Query } from './client.ts'
 
-/** Pages of one list that are kept; who needs more narrows the filter. */
+/** Maximum number of kept pages of a list; to see more, narrow the filter. */
 const pagesMax = 100
 const pageSize = 100
 /** A list that was read further is not asked for again by itself: that would be a request for every page of it. */
@@ -27,7 +27,7 @@ export const queryClient = new QueryClient({
   },
 })
 
-// What is refused once is refused again, but for who asked too often.
+// A refused request would be refused again, except after a rate limit.
 function isWorthRepeating(error: Error): boolean {
   const status = error instanceof ApiProblem ? error.status : 0
   return status < 400 || status >= 500 || status === 429
@@ -110,7 +110,7 @@ function pagesOf(known: unknown): number {
   return (known as Pages | undefined)?.pages?.length ?? 0
 }
 
-/** Asks again for everything whose path begins with one of these and that is on the page. */
+/** Refetches everything on the page with a path that begins with one of these prefixes. */
 export function useInvalidate() {
   const client = useQueryClient()
   return useCallback(

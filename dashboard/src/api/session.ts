@@ -1,4 +1,5 @@
-// Who is logged in. The link that `npm start` prints carries a one-time code behind the #, which no server log sees.
+// The logged-in session. The link that `npm start` prints carries a one-time code behind the #, which no server log
+// sees.
 import type { Session } from '@carillon/contract/session.ts'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
@@ -26,7 +27,7 @@ export function useSession() {
   return found
 }
 
-/** Whether the session may do this; the server decides, this only hides what it would refuse. */
+/** Whether the session may do this; the server decides, this only hides actions that it would refuse. */
 export function useMay(scope: 'read' | 'write' | 'operate' | 'admin'): boolean {
   const { data } = useSession()
   return data !== undefined && data !== null && (data.scopes.includes(scope) || data.scopes.includes('admin'))
@@ -43,7 +44,7 @@ export async function logOut(): Promise<void> {
   become(null)
 }
 
-// What another person's session saw is forgotten.
+// Data seen by another person's session is removed.
 function become(session: Session | null): void {
   queryClient.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== sessionKey[0] })
   queryClient.setQueryData(sessionKey, session)

@@ -1,4 +1,4 @@
-// Draws a chart with uPlot. The colours are those of the theme at the moment.
+// Draws a chart with uPlot. The colours come from the current theme.
 import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'

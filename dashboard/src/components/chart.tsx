@@ -1,4 +1,4 @@
-// A chart over time. What draws it is loaded when the first one is shown.
+// A chart over time. The drawing code is loaded when the first one is shown.
 import { lazy, Suspense } from 'react'
 
 export interface ChartSeries {
@@ -10,7 +10,7 @@ export interface ChartSeries {
 }
 
 export interface ChartProps {
-  /** What it shows, in words: a picture says nothing to those who cannot see it. */
+  /** Describes the chart in words: a picture says nothing to people unable to see it. */
   label: string
   /** Seconds since 1970, ascending. */
   times: readonly number[]

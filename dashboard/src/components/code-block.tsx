@@ -3,7 +3,7 @@ import { CopyButton } from './button.tsx'
 
 interface CodeBlockProps {
   code: string
-  /** What it is, for those who cannot see it. */
+  /** A description for people unable to see the block. */
   label: string
   /** Shown from there on only by its size; the copy is whole. */
   charsMax?: number

@@ -1,5 +1,5 @@
-// A button whose action is asked about first. The question shows the request that will be sent, as curl and as a
-// command, so that what a person does here once a program can do tomorrow.
+// A button that asks before its action. The question shows the request that will be sent, as curl and as a command, so
+// that a program can do tomorrow the same thing that a person does here once.
 import { type ReactNode, useState } from 'react'
 import { chosenTenant } from '../api/client.ts'
 import { useInvalidate } from '../api/hooks.ts'
@@ -27,7 +27,7 @@ interface ActionProps<Reply> {
   danger?: boolean
   /** Nothing can be sent yet, because a field is wrong. */
   disabled?: boolean
-  /** What will happen, and fields if the action has any. */
+  /** The effect of the action, and fields if it has any. */
   children?: ReactNode
 }
 

@@ -1,5 +1,5 @@
-// A table of any length: only the rows that are seen are in the page, and the next page is asked for when its end
-// comes near. j and k (or the arrows) move from row to row; each row's first link is what Enter opens.
+// A table of any length: only the visible rows are in the page, and the next page is requested when its end comes near.
+// j and k (or the arrows) move from row to row; Enter opens the first link of a row.
 import { useWindowVirtualizer } from '@tanstack/react-virtual'
 import { type KeyboardEvent, type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react'
 import { useKey } from '../lib/keys.ts'
@@ -38,7 +38,7 @@ interface DataTableProps<Row> {
 
 const rowPx = 33
 const phoneRowPx = 49
-/** What covers the first and the last rows: the head that stays, the bar of a phone. */
+/** The parts that cover the first and the last rows: the sticky head, the bar of a phone. */
 const headPx = 40
 const barPx = 70
 /** Pages that brought nothing new and were followed by another without being asked. */

@@ -1,4 +1,4 @@
-// Filters of a list. What they are set to is in the address, so that a link shows the same list.
+// Filters of a list. Their values are in the address, so that a link shows the same list.
 import { Children, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useFilters } from '../lib/filters.ts'
 import { useIsPhone } from '../lib/media.ts'
@@ -12,7 +12,7 @@ interface FieldProps {
   label: string
 }
 
-/** `names` are those that "Clear" takes away. On a phone all but the first field are folded away. */
+/** `names`: the filters that "Clear" removes. On a phone all but the first field are folded away. */
 export function FilterBar({ names, children }: { names: readonly string[]; children: ReactNode }) {
   const [filters, change] = useFilters()
   const isPhone = useIsPhone()

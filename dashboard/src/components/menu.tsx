@@ -47,7 +47,7 @@ export function Menu({ label, items, icon = 'down', name }: MenuProps) {
     event.stopPropagation()
   }
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: its keys are those of the menu inside
+    // biome-ignore lint/a11y/noStaticElementInteractions: its keys belong to the menu inside
     <div className="menu" ref={root} onKeyDown={onKeyDown}>
       <Button
         icon={icon}

@@ -21,7 +21,7 @@ export function OperationProgress({ operationId, invalidates, onDismiss }: Opera
   const found = useGet<Operation>(path, { everyMs: 1_000 })
   const isRunning = found.data?.status === 'RUNNING'
   const done = found.data?.progress.done
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what is listed changes as it goes on
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the listed items change as the operation goes on
   useEffect(() => void invalidate(...invalidates), [done, isRunning, invalidate])
   if (found.error !== null && found.data === undefined) return <ErrorBox error={found.error} />
   if (found.data === undefined) return null

@@ -1,4 +1,4 @@
-// The frame of a screen, its cards, and what it says when there is nothing, when it waits and when something is wrong.
+// The frame of a screen, its cards, and its messages for no data, loading and errors.
 import { type ReactNode, useEffect } from 'react'
 import { ApiProblem } from '../api/client.ts'
 import { Button } from './button.tsx'

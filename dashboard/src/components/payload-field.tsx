@@ -1,4 +1,4 @@
-// A payload that a person edits, with what is wrong with it as JSON, or what becomes of it.
+// A payload that a person edits, with its error as JSON, or a hint on its effect.
 import { useId } from 'react'
 
 interface PayloadFieldProps {

@@ -38,7 +38,7 @@ export function statusColour(status: string): string {
   return `var(--${tones[status.toUpperCase()]?.tone ?? 'pending'})`
 }
 
-/** Its sign, for what is drawn. */
+/** The icon of a status, for drawn graphics. */
 export function statusIcon(status: string): IconName {
   return tones[status.toUpperCase()]?.icon ?? 'hollow'
 }

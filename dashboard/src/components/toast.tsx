@@ -1,4 +1,5 @@
-// Short messages about what was done. They go by themselves; those about failures stay until they are closed.
+// Short messages about completed actions. They disappear on their own; messages about failures stay until they are
+// closed.
 import { createStore, useStore } from '../lib/store.ts'
 import { Button } from './button.tsx'
 

@@ -8,7 +8,7 @@ test('filters go into the address as plain texts and come back the same', () => 
   assert.deepEqual(parseSearch(formatSearch(filters)), filters)
 })
 
-test('what is empty is not in the address', () => {
+test('empty filters are not in the address', () => {
   assert.equal(formatSearch({ status: undefined, q: '' }), '')
   assert.deepEqual(withPatch({ status: 'FAILED', q: 'x' }, { status: undefined, q: '', tag: 'y' }), {
     tag: 'y',

@@ -1,4 +1,4 @@
-// Filters live in the address: a link shows what its sender saw, and back goes back.
+// Filters live in the address: a link shows the list that its sender saw, and back goes back.
 import { useNavigate, useSearch } from '@tanstack/react-router'
 import { useCallback } from 'react'
 

@@ -57,7 +57,7 @@ test('an instant of today shows its time, another one its date too', () => {
   assert.equal(formatTime('not an instant', 'UTC', now), 'not an instant')
 })
 
-test('what is to come is said to be in some time', () => {
+test('a future instant is shown as in some time, and a past one as some time ago', () => {
   assert.equal(formatRelative(5_000, 0), 'in 5 s')
   assert.equal(formatRelative(0, 5_400_000), '1 h 30 min ago')
   assert.equal(formatRelative(0, 500), 'now')

@@ -1,5 +1,5 @@
-// What time it is on the server, so that ages are right on a machine whose clock is not; and one tick a second for
-// everything on the page that shows an age.
+// The time on the server, so that ages are right on a machine with a wrong clock; and one tick a second for everything
+// on the page that shows an age.
 import { useEffect, useState } from 'react'
 import { createStore } from './store.ts'
 
@@ -12,7 +12,7 @@ export function serverNow(): number {
   return Date.now() + offsetMs
 }
 
-/** Called with what the server says the time is; small differences are the way there, not a wrong clock. */
+/** Takes the time that the server reports; small differences are network delay, not a wrong clock. */
 export function noteServerTime(instant: string): void {
   const difference = Date.parse(instant) - Date.now()
   if (!Number.isNaN(difference)) offsetMs = Math.abs(difference) < 2_000 ? 0 : difference

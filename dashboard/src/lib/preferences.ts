@@ -1,4 +1,4 @@
-// What a person chose for this browser: how times are shown and which theme.
+// The choices of a person for this browser: how times are shown and which theme.
 import { TIME_MODES } from './format.ts'
 import { createChoice } from './store.ts'
 

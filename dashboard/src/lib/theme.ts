@@ -1,4 +1,4 @@
-// Which colours are seen now, for what is drawn rather than styled.
+// The theme in effect now, for graphics that are drawn rather than styled.
 import { useSyncExternalStore } from 'react'
 import { theme } from './preferences.ts'
 import { useStore } from './store.ts'

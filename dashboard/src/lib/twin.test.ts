@@ -13,13 +13,13 @@ test('the curl of an action has its method, its body and the key by name', () =>
   assert.match(text, /Bearer \$CARILLON_API_KEY/)
 })
 
-test('the curl of an operator who acts for another tenant names the tenant', () => {
+test('the curl command names the tenant when an operator acts for another tenant', () => {
   const twin = { method: 'DELETE', path: '/dead-letters/1' }
   assert.match(curlOf(twin, 'http://h', 't1'), /-H 'X-Tenant-ID: t1'/)
   assert.doesNotMatch(curlOf(twin, 'http://h'), /X-Tenant-ID/)
 })
 
-test('a text is one word for the shell, whatever is in it', () => {
+test('a quoted text is one word for the shell, with any characters in it', () => {
   for (const text of [`it's`, '$(touch /tmp/x)', '"a" `b` \\c', "'; rm -rf /; '"]) {
     assert.equal(execFileSync('sh', ['-c', `printf %s ${quote(text)}`]).toString(), text)
   }

@@ -14,8 +14,8 @@ export function useLive<Type extends keyof LiveEvents>(
 }
 
 /**
- * Asks again for what begins with `prefixes` when such an event comes, at most once in `everyMs`: a busy server must
- * not be asked for a list with every execution.
+ * Refetches queries with a path under `prefixes` when such an event comes, at most once in `everyMs`: a busy server
+ * must not be asked for a list with every execution.
  */
 export function useLiveRefresh(
   types: readonly (keyof LiveEvents)[],
@@ -55,7 +55,7 @@ export function useLiveSometimes(
   }, [everyMs])
 }
 
-/** Has the stream tell of one execution (`execution`) and of its log (`log`). */
+/** Subscribes to the events of a single execution (`execution`) and of its log (`log`). */
 export function useWatch(executionId: string): void {
   useEffect(() => {
     watchExecution(executionId)

@@ -6,7 +6,7 @@ import { noteServerTime } from '../lib/now.ts'
 import { createStore } from '../lib/store.ts'
 import { createSseParser } from './sse.ts'
 
-/** What each event carries. */
+/** The data of each event. */
 export type LiveEvents = Omit<EventData, 'hello'>
 export type Pulse = LiveEvents['pulse']
 export type LiveExecution = LiveEvents['executions']['items'][number]

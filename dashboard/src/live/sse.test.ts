@@ -32,7 +32,7 @@ test('an event that is not complete is not told', () => {
   assert.deepEqual(parseIn(['event: pulse\ndata: {}\n']), [])
 })
 
-test('an event that never ends does not grow for ever, and what comes after it is read', () => {
+test('an endless event does not grow without bound, and the events after it are read', () => {
   const piece = `data: ${'x'.repeat(1_000_000)}\n`
   const events = parseIn([piece, piece, piece, piece, piece, '\n', 'data: after\n\n'])
   assert.deepEqual(

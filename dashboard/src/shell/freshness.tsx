@@ -1,4 +1,4 @@
-// How fresh what is seen is: a dot, a word, and how far behind the server its figures are.
+// How fresh the page is: a dot, a word, and how far behind the server its figures are.
 import { formatDuration } from '../lib/format.ts'
 import { useNow } from '../lib/now.ts'
 import { useStore } from '../lib/store.ts'

@@ -1,4 +1,4 @@
-// The sheet of keys that `?` shows: those of the page and those of the screen.
+// The sheet of keys that `?` shows: keys of the page and keys of the screen.
 import { Dialog } from '../components/dialog.tsx'
 import { listKeys } from '../lib/keys.ts'
 

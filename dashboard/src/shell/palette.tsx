@@ -57,7 +57,7 @@ export function Palette({ onClose }: { onClose(): void }) {
       />
       <div role="listbox" id={listId} className="palette-list" aria-label="Where to">
         {choices.map((choice, at) => (
-          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the field above
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the field above handles the keys
           <div
             key={choice.name + choice.to}
             id={`${listId}-${at}`}

@@ -1,4 +1,4 @@
-// What a person chooses for this browser: how times are shown, and the theme.
+// The choices of a person for this browser: how times are shown, and the theme.
 import { Icon } from '../components/icon.tsx'
 import { TIME_MODES } from '../lib/format.ts'
 import { applyTheme, THEMES, theme, timeMode } from '../lib/preferences.ts'

@@ -1,4 +1,4 @@
-// Whose jobs are seen. An operator may look at every tenant; anybody else sees the name of his own.
+// The tenant of the shown jobs. An operator may look at every tenant; anybody else sees the name of their own.
 import type { Session } from '@carillon/contract/session.ts'
 import { chooseTenant, chosenTenant } from '../api/client.ts'
 import { queryClient, useGet } from '../api/hooks.ts'

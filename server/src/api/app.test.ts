@@ -82,7 +82,7 @@ test('a stopping server refuses with 503 and Retry-After', async (t) => {
   assert.equal((await get('/livez')).statusCode, 200)
 })
 
-test('a stopping server still hears how it goes with what is under way', async (t) => {
+test('a stopping server still accepts reports about executions under way', async (t) => {
   const { call } = await setupApp(t, { isStopping: () => true })
   const id = '00000000-0000-7000-8000-00000000000f'
   assertProblem(await call('POST', '/workers/heartbeat', { worker_id: id }), 'WORKER_LOST')
@@ -212,7 +212,7 @@ test('each invalid body is refused by the field that is wrong', async (t) => {
   assertProblem(await post(t, ''), 'INVALID_REQUEST', '')
 })
 
-test('what is no JSON is refused', async (t) => {
+test('a body that is not JSON is refused', async (t) => {
   assertProblem(await post(t, '{"name":'), 'MALFORMED_JSON')
   assertProblem(await post(t, Buffer.from([0x22, 0xff, 0x22])), 'MALFORMED_JSON')
 })
@@ -246,7 +246,7 @@ test('another content type is refused', async (t) => {
   assertProblem(await post(t, 'name=a', 'application/x-www-form-urlencoded'), 'UNSUPPORTED_MEDIA_TYPE')
 })
 
-test('query parameters are read as what they are, and refused by name', async (t) => {
+test('query parameters are read by their type, and refused by name', async (t) => {
   const { get } = await setupThings(t)
   assert.deepEqual((await get('/things/1?limit=5')).json(), { limit: 5 })
   assertProblem(await get('/things/1?limit=0'), 'INVALID_REQUEST', 'limit')
@@ -271,7 +271,7 @@ test('a query parameter that is given more than once is refused by name, and say
   assert.deepEqual((await get('/things/1?names=a&names=b')).json(), { names: ['a', 'b'] })
 })
 
-test('echo answers with what it was sent, any method, any body', async (t) => {
+test('echo answers with the request it received, for any method and any body', async (t) => {
   const { app } = await setupApp(t)
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE'] as const) {
     const headers = { 'content-type': 'text/x-anything', 'x-execution-id': '7' }

@@ -123,7 +123,7 @@ export interface AppDeps {
   tenants: Tenants
   apiKeys: ApiKeys
   sessions: Sessions
-  /** What live views read, apart from everything else: they must hold up nothing. */
+  /** The stores of live views, apart from everything else: live views must delay nothing. */
   events: { feed: Feed; executions: Executions; graphRuns: GraphRuns; logs: Logs }
   calendars: Calendars
   artifacts: Artifacts
@@ -222,7 +222,7 @@ export async function createApp(deps: AppDeps): Promise<FastifyInstance> {
       const withLanes = { ...deps, lanes: new LaneChooser() }
       decorateCaller(v1)
       demandScopes(v1)
-      // Before the body is read: who may not call does not get to send one.
+      // Before the body is read: a caller without the right to call does not get to send one.
       v1.addHook('onRequest', async (request, reply) => {
         reply.header('cache-control', 'no-store')
         await authenticate(request)

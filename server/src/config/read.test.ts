@@ -103,7 +103,7 @@ test('labels and the public address are taken in one form', () => {
   assert.equal(readConfig({}).publicUrl, null)
 })
 
-test('of our environment a command gets what it needs to run, and nothing else', () => {
+test('a command gets the variables of our environment that it needs to run, and nothing else', () => {
   const env = { PATH: '/a', LANG: 'C.UTF-8', CARILLON_API_KEY: 'secret', HOME: '/root' }
   assert.deepEqual(commandVariables(env), { PATH: '/a', LANG: 'C.UTF-8' })
   assert.deepEqual(commandVariables({}), { PATH: '/usr/local/bin:/usr/bin:/bin' })
@@ -116,7 +116,7 @@ test('a misspelt variable is refused with the near name', () => {
   assert.deepEqual(problemsOf({ CARILLON_SOMETHING_ELSE: '1' }), [
     'CARILLON_SOMETHING_ELSE is not a setting.',
   ])
-  // Of clients, in the shell of whoever tries both.
+  // A variable for clients, set in the shell of a user that tries both.
   assert.doesNotThrow(() => readConfig({ CARILLON_URL: 'http://127.0.0.1:7420' }))
 })
 
@@ -153,7 +153,7 @@ test('a number of processes that is given holds, however many cores there are', 
   assert.equal(readConfig({ CARILLON_ROLES: 'api' }, 8).processes, 1)
 })
 
-test('docs/config.md says what the code says', async () => {
+test('docs/config.md matches the settings in the code', async () => {
   const doc = await readFile(join(checkoutDir, 'docs/config.md'), 'utf8')
   const rows = doc.split('\n').filter((line) => line.startsWith('| `CARILLON_'))
   const expected = Object.entries(SETTINGS).map(([name, { fallback, meaning }]) => {

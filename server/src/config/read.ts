@@ -26,11 +26,11 @@ export interface Config {
   readonly publicUrl: string | null
   /** Of the worker that runs handlers. */
   readonly labels: readonly string[]
-  /** What shell jobs may run. */
+  /** The commands that shell jobs may run. */
   readonly shellCommands: readonly string[]
   /** Whether bundles run here. */
   readonly artifacts: boolean
-  /** Null: only those that were uploaded. */
+  /** Null: only uploaded bundles. */
   readonly artifactsDir: string | null
   readonly artifactCpuSeconds: number
   readonly artifactMemoryMb: number
@@ -62,7 +62,7 @@ export function readConfig(env: Environment = process.env, cores = availablePara
 
   function read<N extends SettingName>(name: N): ReturnType<(typeof SETTINGS)[N]['parse']> | null {
     const setting = SETTINGS[name]
-    // An empty variable counts as absent: that is what `${X:-}` in a compose file yields.
+    // An empty variable counts as absent: `${X:-}` in a compose file yields one.
     const given = env[name] || null
     const text = given ?? (setting.fallback.startsWith('(') ? null : setting.fallback)
     if (text === null) return null
@@ -145,12 +145,12 @@ export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host)
 }
 
-/** npm and npx set this for what they run. */
+/** npm and npx set this for the programs they run. */
 export function isRunByNpm(env: Environment = process.env): boolean {
   return env['npm_lifecycle_event'] !== undefined
 }
 
-/** Where clients find us: set in the shell of whoever tries both. */
+/** The address of the server for clients: set in the shell of a user that tries both. */
 const clientVariable = 'CARILLON_URL'
 
 // A misspelt variable that is silently ignored is a setting its owner believes in: refuse it.

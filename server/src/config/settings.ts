@@ -1,5 +1,5 @@
-// Every setting: its variable, its default, what it means, how it is read. docs/config.md is held equal to
-// this table by a test. A parser returns the value or throws a BadValue that says what is allowed.
+// Every setting: its variable, its default, its meaning, its parser. A test keeps docs/config.md equal to this table. A
+// parser returns the value or throws a BadValue that names the allowed values.
 import { BlockList, isIP } from 'node:net'
 import { isAbsolute } from 'node:path'
 import { labelsMax } from '../domain/queue/worker.ts'
@@ -77,7 +77,7 @@ export const SETTINGS = {
   CARILLON_OUTAGE_SECONDS: {
     fallback: '60',
     meaning: 'How long running attempts may go on while the database is away. 10 to 86400.',
-    // Less than a worker's term would give up whatever a beat came late for.
+    // Less than a worker's term would give up attempts because of a late beat.
     parse: wholeNumber(10, 86_400),
   },
   CARILLON_MISFIRE_AFTER_SECONDS: {

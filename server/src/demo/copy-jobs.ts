@@ -1,4 +1,4 @@
-// A large world, for measuring: copies of one job by the thousand, and what they did in the last thirty days. One of a
+// A large world, for measuring: copies of a job by the thousand, and their history of the last thirty days. One in a
 // hundred runs often and has most of the history, as it is in large installations.
 import { partitionOf } from '../domain/jobs/job.ts'
 import { StopRequested } from '../lib/operating-error.ts'
@@ -33,7 +33,7 @@ interface Kind {
 const minute = 60
 const hour = 60 * minute
 const day = 24 * hour
-/** What cron can say. */
+/** The intervals that cron can express. */
 const steps = [1, 2, 5, 10, 15, 30]
   .map((n) => n * minute)
   .concat([1, 2, 3, 4, 6, 8, 12, 24].map((n) => n * hour))

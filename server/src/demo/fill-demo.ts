@@ -1,5 +1,5 @@
-// Fills an empty installation with a believable world, once: jobs through the API, as a user would make them, and thirty
-// days of history before them. What is found filled is left alone.
+// Fills an empty installation with a believable world, once: jobs through the API, as a user would make them, and
+// thirty days of history before them. An installation that is filled already is left alone.
 import { runIdOfSlot } from '../domain/graphs/graph-run.ts'
 import { compileSchedule } from '../domain/schedule/compile-schedule.ts'
 import { nextRun } from '../domain/schedule/next-run.ts'
@@ -81,7 +81,7 @@ function keysOf(jobs: readonly DemoJob[]): string[] {
   return jobs.map(({ key }) => key)
 }
 
-/** Those that an earlier fill has made, which was cut short, are left as they are. Job ids by key. */
+/** Jobs of an earlier fill that was cut short are left as they are. Returns job ids by key. */
 async function createJobs(
   api: DemoApi,
   jobs: readonly DemoJob[],
@@ -156,7 +156,7 @@ function stepMsOf(schedule: WorldJob['schedule']): number | null {
   return minutes === undefined ? null : Number(minutes) * minuteMs
 }
 
-/** Those that would have run before the job was made. */
+/** The slots that would have run before the job was made. */
 function* slotsOf(one: WorldJob, anchorAt: number, createdAt: number): Generator<number> {
   const compiled = compileSchedule(one.schedule, { createdAt: epochMs(anchorAt), jobId: one.job_id })
   if (!compiled.ok) return
@@ -167,7 +167,7 @@ function* slotsOf(one: WorldJob, anchorAt: number, createdAt: number): Generator
   }
 }
 
-/** A root and what runs after it, each after its parents. */
+/** A root and the jobs that run after it, each after its parents. */
 function membersOf(root: string, jobs: readonly DemoJob[]): DemoJob[] {
   const found = new Set([root])
   for (const { key, after } of jobs) if (after?.some((parent) => found.has(parent))) found.add(key)

@@ -1,5 +1,5 @@
-// The handlers of the demo world, run as those of `--handlers FILE` are: progress and log lines that move, one that is
-// flaky, one that is broken, and one that fails the first time in each graph run.
+// The handlers of the demo world, run like the handlers of `--handlers FILE`: progress and log lines that move, one
+// that is flaky, one that is broken, and one that fails the first time in each graph run.
 import { defineJob } from '../../../sdk/src/define-job.ts'
 import { NonRetriableError } from '../../../sdk/src/job-errors.ts'
 import { realTimers } from '../lib/time/timers.ts'

@@ -1,4 +1,4 @@
-// What the lists of demo jobs are written with.
+// Helpers for writing the lists of demo jobs.
 import type { JobRequest } from '@carillon/contract/job.ts'
 
 /** How a job went before there was this server. */
@@ -12,7 +12,7 @@ export interface Past {
   /** Since so many hours nothing succeeds any more: every slot becomes a dead letter. */
   brokenHours?: number
   error?: PastError
-  /** What an attempt that succeeded answered. */
+  /** The answer of an attempt that succeeded. */
   answer?: string
 }
 

@@ -4,7 +4,7 @@ import { callsTo, type DemoJob, type DemoPlace, handler, job, retries, unavailab
 export function specialJobs({ url, shellCommands: [shell] }: DemoPlace): DemoJob[] {
   const call = callsTo(url)
   return [
-    // What shares a limit.
+    // Jobs that share a limit.
     {
       ...job('orders', 'Import orders', {
         schedule: 'every 5 minutes',
@@ -26,7 +26,7 @@ export function specialJobs({ url, shellCommands: [shell] }: DemoPlace): DemoJob
       trigger: true,
     },
 
-    // What is broken: three kinds of error, each with its dead letters.
+    // Broken jobs: three kinds of error, each with its dead letters.
     {
       ...job('supplier-feed', 'Import the feed of the supplier', {
         description: 'The supplier has answered 503 for some hours.',
@@ -66,7 +66,7 @@ export function specialJobs({ url, shellCommands: [shell] }: DemoPlace): DemoJob
       },
     },
 
-    // What does not run.
+    // Jobs that do not run.
     {
       ...job('backup', 'Back up the database', {
         schedule: { type: 'CRON', cron_expression: '30 3 * * *', timezone: 'UTC' },
@@ -87,7 +87,7 @@ export function specialJobs({ url, shellCommands: [shell] }: DemoPlace): DemoJob
       pause: 'The old system moves.',
     },
 
-    // A graph whose third node fails the first time: its run waits to be resumed.
+    // A graph with a third node that fails the first time: its run waits to be resumed.
     {
       ...job('etl-extract', 'Extract the day', {
         schedule: { type: 'CRON', cron_expression: '0 2 * * *', timezone: 'UTC' },
@@ -144,7 +144,7 @@ export function specialJobs({ url, shellCommands: [shell] }: DemoPlace): DemoJob
       past: { days: 1 / 6, middleMs: 310 },
     },
 
-    // Those of the second tenant.
+    // Jobs of the second tenant.
     {
       ...job('shipments', 'Track shipments', {
         schedule: 'every 20 seconds',

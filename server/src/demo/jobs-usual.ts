@@ -1,4 +1,4 @@
-// Jobs of the demo world that go well, or nearly: what moves while somebody looks, and every kind of schedule.
+// Jobs of the demo world that go well, or nearly: jobs that move while somebody watches, and every kind of schedule.
 import {
   calendar,
   callsTo,
@@ -13,7 +13,7 @@ import {
 export function usualJobs({ url, soon }: DemoPlace): DemoJob[] {
   const call = callsTo(url)
   return [
-    // What moves while somebody looks.
+    // Jobs that move while somebody watches.
     {
       ...job('status-page', 'Ping the status page', {
         schedule: 'every 2 seconds',

@@ -3,7 +3,7 @@ import type { DemoJob, DemoPlace } from './job-kit.ts'
 import { specialJobs } from './jobs-special.ts'
 import { usualJobs } from './jobs-usual.ts'
 
-/** What others run after comes before them. */
+/** A job comes before the jobs that run after it. */
 export function demoJobs(place: DemoPlace): DemoJob[] {
   return [...usualJobs(place), ...specialJobs(place)]
 }

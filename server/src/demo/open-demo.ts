@@ -1,4 +1,5 @@
-// The door of the demo: a connection of its own, because what it writes takes longer than a server lets a statement take.
+// Opens the demo database with a connection of its own, because its writes take longer than a server allows a
+// statement.
 import { join } from 'node:path'
 import { realRandom } from '../lib/random.ts'
 import { epochMs } from '../lib/time/epoch.ts'
@@ -16,7 +17,7 @@ export interface OpenDemo extends AsyncDisposable {
   fill(options: Omit<DemoOptions, 'database' | 'now'>): Promise<void>
 }
 
-/** Refuses what is neither empty nor a world of ours. */
+/** Refuses a database that is neither empty nor a demo world. */
 export async function openDemo(address: DatabaseAddress): Promise<OpenDemo> {
   const deps = { timers: realTimers, random: realRandom }
   const database = new Database(deps, { name: 'demo', address, connectionsMax: 1, statementMs })

@@ -23,7 +23,7 @@ function play(past: Past, count: number, seed = 1) {
   })
 }
 
-test('there are forty jobs with keys of their own, and each comes after those it runs after', () => {
+test('there are forty jobs with keys of their own, and each comes after the jobs it runs after', () => {
   const jobs = demoJobs({ url: 'http://127.0.0.1', shellCommands: [], soon: '2030-01-01T00:00:00Z' })
   const keys = jobs.map(({ key }) => key)
   assert.equal(new Set(keys).size, 40)
@@ -54,7 +54,7 @@ test('a flaky job needs a second attempt about as often as it should, and gets t
   }
 })
 
-test('what is broken makes dead letters from then on, with all its attempts', () => {
+test('a broken job makes dead letters from the time it broke, with all its attempts', () => {
   const error = { type: 'HTTP_ERROR', status: 503, message: 'Callback returned 503' } as const
   const played = play({ days: 30, middleMs: 500, brokenHours: 1, error }, 120)
   for (const { attempts, letter } of played) {

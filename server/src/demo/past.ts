@@ -1,4 +1,4 @@
-// What became of the slots that a job would have had before there was this server: attempts, retries, dead letters. The
+// The outcomes of the slots that a job would have had before this server existed: attempts, retries, dead letters. The
 // same for the same seed and the same slots.
 import { isRetried, type RetryPolicy, retryDelayMs } from '../domain/queue/retry.ts'
 import { hourMs } from '../lib/time/units.ts'
@@ -6,7 +6,7 @@ import type { PastAttempt, PastLetter } from '../postgres/history/demo-history.t
 import type { Past, PastError } from './job-kit.ts'
 import { type Draw, drawId, drawMs } from './random.ts'
 
-/** Times at which whatever fails at all failed every time. */
+/** Times at which every job that fails at all failed every time. */
 const incidents = [
   { hoursAgo: 101, hours: 1.5 },
   { hoursAgo: 279, hours: 0.7 },
@@ -41,7 +41,7 @@ export interface PastOutcome {
   finishedAt: number
 }
 
-/** What one execution did. `now`: nothing of it is later than that. */
+/** Plays one execution. `now`: nothing in it is later than that. */
 export function playSlot(
   draw: Draw,
   job: PastJob,
@@ -77,7 +77,7 @@ export function playSlot(
   const last = attempts.at(-1)!
   return {
     attempts,
-    // Those of an incident were dealt with long ago.
+    // Dead letters of an incident were dealt with long ago.
     letter: isBroken ? letterOf(job, attempts) : null,
     executionId,
     finishedAt: last.finishedAt,

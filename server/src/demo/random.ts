@@ -1,4 +1,4 @@
-// Chance that repeats: the same seed and name draw the same numbers, whatever was drawn elsewhere.
+// Repeatable chance: the same seed and name draw the same numbers, regardless of other draws.
 
 export type Draw = () => number
 

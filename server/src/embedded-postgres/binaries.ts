@@ -101,7 +101,7 @@ async function prepareCache(dir: string, user: SystemUser | null): Promise<void>
   if (user === null) return makeDirectory(dir, 0o700)
   if (!(await exists(dir))) {
     await makeDirectory(dir, 0o755)
-    await chmod(dir, 0o755) // whatever the umask took away
+    await chmod(dir, 0o755) // undoes the effect of the umask
   }
   await assertOnlyOursToWrite(dir)
   for (const name of await readdir(dir)) {

@@ -9,7 +9,7 @@ import type { Binaries } from './binaries.ts'
 import { isAlive, runOnLeash } from './leash.ts'
 import type { SystemUser } from './system-user.ts'
 
-/** What PostgreSQL's programs are told about where the data is. */
+/** How PostgreSQL's programs are told where the data is. */
 export interface DataAccess {
   /** For `-D`. */
   argument: string

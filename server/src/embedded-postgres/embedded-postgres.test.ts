@@ -104,7 +104,7 @@ test('no TCP port is opened', async (t) => {
   assert.deepEqual(await query(await open(), 'SHOW listen_addresses'), [{ listen_addresses: '' }])
 })
 
-test('a second start is told who runs, and harms nothing', async (t) => {
+test('a second start is told which process runs, and harms nothing', async (t) => {
   const { open, hold } = await setup(t)
   const { child, said } = await hold()
   assert.equal(said, 'ready')
@@ -249,7 +249,7 @@ async function startOrphan({ dataDir, pgDir }: { dataDir: string; pgDir: string 
       stdio: ['ignore', 'ignore', 'ignore', descriptor],
     }).unref()
   })
-  // Its process is there before its socket is: whoever connects must find both.
+  // Its process exists before its socket does: a connecting client must find both.
   await until(async () => {
     const lock = await connectOwner(pgDir)
     await lock?.client.end()
@@ -269,7 +269,7 @@ test('a PostgreSQL that nobody owns is adopted, and stopped with us', async (t) 
   assert.equal(await findPostmaster(pgDir), null)
 })
 
-test('a PostgreSQL whose starter has not locked it yet is left to its starter', async (t) => {
+test('a PostgreSQL that its starter has not locked yet is left to its starter', async (t) => {
   const { dataDir, pgDir } = await setup(t)
   const postmaster = await startOrphan({ dataDir, pgDir })
   // The clock stands still until there is an owner, so the second that must pass without one never does.
@@ -333,7 +333,7 @@ test('a stop during a start that takes long ends it', async (t) => {
   await until(nothingRuns(pgDir), 'PostgreSQL stops')
 })
 
-test('the log says what PostgreSQL did', async (t) => {
+test('the log shows the actions of PostgreSQL', async (t) => {
   const { dataDir, open } = await setup(t)
   await open()
   assert.match(

@@ -1,5 +1,5 @@
-// PostgreSQL as part of our own process tree: opened with us, supervised while we run, stopped with us. Only
-// one Carillon uses a data directory at a time; a second one is told who does, and harms nothing.
+// PostgreSQL as part of our own process tree: opened with us, supervised while we run, stopped with us. Only one
+// Carillon uses a data directory at a time; a second one is told which process does, and harms nothing.
 import { join } from 'node:path'
 import { makeDirectory } from '../lib/make-directory.ts'
 import { OperatingError } from '../lib/operating-error.ts'
@@ -29,7 +29,7 @@ const settingsOfOurs: Readonly<Record<string, string>> = {
   cluster_name: 'carillon',
   timezone: 'UTC',
   log_timezone: 'UTC',
-  // Statements that fail are reported by whoever sent them; the log is for the server itself.
+  // Failed statements are reported by their senders; the log is for the server itself.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_checkpoints: 'off',

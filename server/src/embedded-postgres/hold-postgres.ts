@@ -1,5 +1,5 @@
-// Holding the PostgreSQL of a data directory: running, on our leash, and locked as ours. Every way to get there from
-// whatever a crash, a reboot or another start has left behind.
+// Holding the PostgreSQL of a data directory: running, on our leash, and locked as ours. Covers every way to get there
+// from the remains of a crash, a reboot or another start.
 import { readFile } from 'node:fs/promises'
 import { OperatingError, StopRequested } from '../lib/operating-error.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
@@ -42,7 +42,7 @@ export interface Held {
 /** Crash recovery of a large database takes its time. */
 const readyMsMax = 300_000
 const tellEveryMs = 5_000
-/** How long what is left of a killed PostgreSQL may keep a new one from starting. */
+/** How long the remains of a killed PostgreSQL may keep a new one from starting. */
 const passingMsMax = 15_000
 /** How long a PostgreSQL must have no owner before we take it over: its starter locks within milliseconds. */
 const ownerlessMs = 1_000
@@ -112,7 +112,7 @@ export async function holdPostgres(
       await deps.timers.wait(20)
     }
   } catch (error) {
-    // What we started goes with us; a PostgreSQL on another leash does not notice.
+    // The PostgreSQL we started stops with us; one on another leash is not affected.
     own?.leash.release()
     await own?.leash.ended
     throw error
@@ -128,7 +128,7 @@ async function prepareDatabase(deps: EmbeddedDeps, lock: OwnerLock): Promise<voi
   }
 }
 
-/** A session whose backend hangs answers no good-bye. */
+/** A session with a hung backend does not answer a good-bye. */
 export async function closeLock(deps: EmbeddedDeps, { client }: OwnerLock): Promise<void> {
   const closed = client.end().catch(() => {})
   if ((await withDeadline(deps.timers, 500, closed)) === 'late') client.connection.stream.destroy()
@@ -183,7 +183,7 @@ async function start(place: Place): Promise<Started> {
   return started
 }
 
-// What a start meets when the previous PostgreSQL was killed a moment ago, or another start came between.
+// Errors of a start when the previous PostgreSQL was killed a moment ago, or another start came between.
 const passing = /lock file .* already exists|pre-existing shared memory block/
 
 async function refuseUnlessPassing(place: Place, failed: Started, elapsedMs: number): Promise<void> {

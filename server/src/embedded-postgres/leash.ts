@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import type { SystemUser } from './system-user.ts'
 
 export interface Leash {
-  /** Of the shell: the parent of what it runs. */
+  /** Pid of the shell, which is the parent of the command it runs. */
   readonly pid: number | undefined
   /** Resolves once the child, and with it the leash, has ended: to its exit code, or to why it never ran. */
   ended: Promise<number | string>

@@ -1,4 +1,4 @@
-// Who runs this data directory: the holder of an advisory lock, whose connection carries its process id and
+// Which process runs this data directory? The holder of an advisory lock; its connection carries its process id and
 // address as its name. The lock ends with the connection, so it needs no clean-up after a crash.
 import pg from 'pg'
 import { sql } from '../lib/sql.ts'
@@ -36,7 +36,7 @@ export async function connectOwner(socketDir: string): Promise<OwnerLock | null>
     query_timeout: 60_000,
     keepAlive: true,
   })
-  client.on('error', () => {}) // followed by `end`, which is what we act on
+  client.on('error', () => {}) // followed by `end`, the event we act on
   const lost = new Promise<void>((resolve) => client.once('end', resolve))
   try {
     await client.connect()

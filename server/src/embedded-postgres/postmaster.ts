@@ -14,7 +14,7 @@ import type { SystemUser } from './system-user.ts'
 const socketName = '.s.PGSQL.5432'
 /** How long an immediate shutdown may take; PostgreSQL itself would wait 5 s for children that hang. */
 const immediateMs = 300
-/** How long the system may take to clear away what was killed. */
+/** How long the system may take to clear away a killed process. */
 const killedMs = 1_000
 const logBytesMax = 10 * 1024 * 1024
 

@@ -1,5 +1,5 @@
-// PostgreSQL refuses to run as root. As root we therefore run it as whoever owns the data, or as `nobody`
-// when there is none yet; as anybody else we run it as ourselves.
+// PostgreSQL refuses to run as root. As root we therefore run it as the owner of the data, or as `nobody` when there is
+// none yet; as any other user we run it as ourselves.
 import { readFile, stat } from 'node:fs/promises'
 import { OperatingError } from '../lib/operating-error.ts'
 

@@ -1,5 +1,5 @@
-// Folds the record of one source into the numbers of dashboards, a bounded span in each step. The span follows the load:
-// longer while steps are small, shorter after a large one, and shortest after a step that failed.
+// Folds the records of a single source into the dashboard figures, a bounded span in each step. The span follows the
+// load: longer while steps are small, shorter after a large step, and shortest after a failed step.
 import type { RollupSource, Rollups } from '../ports/rollups.ts'
 
 export const foldRollupsEveryMs = 2_000

@@ -11,7 +11,7 @@ const options: GroupCommitOptions<string> = {
   waitingMax: 1_000,
 }
 
-/** A group whose writes are answered by the test, one after the other. */
+/** A group commit with writes answered by the test, one after the other. */
 function setup(changes: Partial<GroupCommitOptions<string>> = {}) {
   const writes: { items: readonly string[]; end: PromiseWithResolvers<readonly string[]> }[] = []
   const group = new GroupCommit<string, string>(
@@ -22,7 +22,7 @@ function setup(changes: Partial<GroupCommitOptions<string>> = {}) {
     },
     { ...options, ...changes },
   )
-  /** What the latest write holds. */
+  /** The items of the latest write. */
   const items = () => writes.at(-1)!.items
   async function commit() {
     const { items, end } = writes.at(-1)!
@@ -53,7 +53,7 @@ test('alone, an item goes at once, and is answered when it is written', async ()
   assert.equal(await one, 'A')
 })
 
-test('what comes while a write is under way is written together by the next, each with its own answer', async () => {
+test('items that arrive during a write are written together by the next, each with its own answer', async () => {
   const { group, writes, items, commit } = setup()
   const first = group.add('a')
   const others = ['b', 'c', 'd'].map((item) => group.add(item))
@@ -101,7 +101,7 @@ test('a write takes so many items, and so much weight, at least one', async () =
   )
 })
 
-test('more than may wait are refused, and those that wait are not lost', async () => {
+test('items beyond the waiting limit are refused, and the waiting ones are not lost', async () => {
   const { group, commit } = setup({ waitingMax: 2 })
   const first = group.add('a')
   const waiting = [group.add('b'), group.add('c')]

@@ -1,5 +1,5 @@
-// GroupCommit commit: what arrives while a write is under way is written together by the next one. No timer: alone, an item
-// goes at once; under load groups grow by themselves. Each item has an answer of its own, given after the commit.
+// Group commit: items that arrive during a write are written together by the next one. No timer: alone, an item goes at
+// once; under load groups grow on their own. Each item has an answer of its own, given after the commit.
 import { Unavailable } from './unavailable.ts'
 
 export interface GroupCommitOptions<Item> {
@@ -62,7 +62,7 @@ export class GroupCommit<Item, Answer> {
     return this.#waiting.splice(0, count)
   }
 
-  /** 'away': whatever is written next would fail as well. */
+  /** 'away': any further write would fail as well. */
   async #writeGroup(group: readonly Waiting<Item, Answer>[]): Promise<'written' | 'away'> {
     try {
       const answers = await this.#write(group.map(({ item }) => item))
@@ -74,7 +74,7 @@ export class GroupCommit<Item, Answer> {
       // A database that is away may have taken the group all the same: writing again would write twice.
       const isAway = error instanceof Unavailable
       if (group.length === 1 || isAway) for (const { reject } of group) reject(error)
-      // One of them is at fault; alone, each gets what it deserves.
+      // A single item is at fault; written alone, each gets its own outcome.
       else await this.#writeEach(group)
       return isAway ? 'away' : 'written'
     }

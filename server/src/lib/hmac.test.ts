@@ -5,7 +5,7 @@ import { HmacSha256 } from './hmac.ts'
 
 const expected = (key: Uint8Array, text: string) => createHmac('sha256', key).update(text).digest('base64')
 
-test('it is what node:crypto says, for keys and texts of every length around a boundary', () => {
+test('it equals the result of node:crypto, for keys and texts of every length around a boundary', () => {
   for (const keyBytes of [1, 24, 31, 32, 33, 63, 64]) {
     const key = randomBytes(keyBytes)
     const hmac = new HmacSha256(key)
@@ -25,7 +25,7 @@ test('texts that are not ASCII are hashed as UTF-8, and nothing of the text befo
     assert.equal(hmac.base64(text), expected(key, text))
 })
 
-test('the key is its own: whoever gave it may change theirs', () => {
+test('the key is a copy: the caller may change its own afterwards', () => {
   const key = Buffer.from(randomBytes(32))
   const before = Buffer.from(key)
   const hmac = new HmacSha256(key)

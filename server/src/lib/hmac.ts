@@ -5,12 +5,12 @@ import { createHmac, hash } from 'node:crypto'
 
 const blockBytes = 64
 const digestBytes = 32
-/** A longer text goes the ordinary way: there the hash itself is what costs. */
+/** A longer text goes the ordinary way: there the hash itself dominates the cost. */
 const textBytesMax = 4_096
 /** Of UTF-8, for each unit of a JavaScript string. */
 const bytesPerUnitMax = 3
 
-/** Of all keys: what is hashed is put together here, a block and what follows it. */
+/** Shared by all keys: the input of the hash is assembled here, a block and the text after it. */
 const inner = Buffer.alloc(blockBytes + textBytesMax)
 const outer = Buffer.alloc(blockBytes + digestBytes)
 

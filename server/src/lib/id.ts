@@ -1,5 +1,5 @@
-// UUIDv7 (RFC 9562): 48 bits of milliseconds, 12 bits that count within one millisecond, 62 random bits.
-// Ids of one process strictly increase, also when the clock steps back or a millisecond holds over 4,096.
+// UUIDv7 (RFC 9562): 48 bits of milliseconds, 12 bits that count within a millisecond, 62 random bits. Ids from the
+// same process strictly increase, also when the clock steps back or a millisecond holds over 4,096.
 import type { Ids } from '../ports/ids.ts'
 import type { Random } from '../ports/random.ts'
 import type { EpochMs } from './time/epoch.ts'

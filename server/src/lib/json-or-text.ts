@@ -1,4 +1,4 @@
-// What somebody left as text, and may have meant as JSON.
+// Parses text that may have been meant as JSON.
 
 export function jsonOrText(text: string): unknown {
   try {

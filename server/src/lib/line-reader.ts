@@ -21,7 +21,7 @@ export class LineReader {
     this.#keep(chunk.subarray(from))
   }
 
-  /** Nothing more comes: what has no end of line is a line too. */
+  /** The input has ended: a rest without an end of line is a line too. */
   end(): void {
     if (this.#bytes > 0) this.#flush()
   }

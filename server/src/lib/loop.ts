@@ -57,7 +57,7 @@ export class Loop implements AsyncDisposable {
     const { step, idleMs } = this.#options
     const { signal } = this.#stop
     let failures = 0
-    await null // whoever made us goes first: the step may use what is built beside it
+    await null // our creator finishes first: the step may use objects built beside this loop
     while (!signal.aborted) {
       let waitMs = 0
       // A wake-up during the step may be about work the step just missed, so it must skip the wait.

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import test from 'node:test'
 import { makeDirectory } from './make-directory.ts'
 
-test('missing parents are made, what exists is kept, a file in the way is an error', async (t) => {
+test('missing parents are made, existing directories are kept, a file in the way is an error', async (t) => {
   const base = await mkdtemp(join(tmpdir(), 'carillon-mkdir-'))
   t.after(() => rm(base, { recursive: true }))
   const deep = join(base, 'a/b/c')

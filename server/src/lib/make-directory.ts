@@ -1,5 +1,5 @@
-// Makes a directory and its missing parents. Not `mkdir` with `recursive`: that one loops for ever, beyond the reach
-// of any signal, where the file system answers "no such file" to a directory whose parent exists (under /proc).
+// Makes a directory and its missing parents. Not `mkdir` with `recursive`: that one loops endlessly, beyond the reach
+// of any signal, where the file system answers "no such file" to a directory with an existing parent (under /proc).
 import { mkdir, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
 

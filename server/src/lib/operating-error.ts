@@ -1,4 +1,5 @@
-// Something outside us is wrong and a person can mend it: the message says what and how. Shown without a stack.
+// Something outside us is wrong and a person can fix it: the message names the problem and the fix. Shown without a
+// stack.
 
 export class OperatingError extends Error {
   constructor(message: string, options?: ErrorOptions) {

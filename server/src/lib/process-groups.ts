@@ -1,10 +1,10 @@
-// Process groups of this machine: whether anything of them lives, what they use, and their end.
+// Process groups of this machine: whether any of their processes is alive, their resource use, and their end.
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface GroupUse {
-  /** Resident, of all its processes; what they share counts in each. */
+  /** Resident memory of all its processes; shared pages count in each. */
   memoryBytes: number
-  /** Of its processes and those of their children that have ended. */
+  /** CPU time of its processes and of their ended children. */
   cpuSeconds: number
 }
 
@@ -15,7 +15,7 @@ export function killGroup(group: number, signal: NodeJS.Signals): void {
   try {
     process.kill(-group, signal)
   } catch {
-    // It is gone. What has become another user's is beyond our reach.
+    // The process is gone, or it now runs as another user and is beyond our reach.
   }
 }
 

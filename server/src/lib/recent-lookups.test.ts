@@ -11,7 +11,7 @@ function setup(entriesMax = 100) {
     entriesMax,
   })
   const asked: string[] = []
-  /** What is in the table; absent: null. */
+  /** The rows of the table; absent: null. */
   const table = new Map<string, string>()
   const get = (key: string) =>
     recent.get(key, async () => {
@@ -33,7 +33,7 @@ test('an answer is asked for once, and again when it is 5 s old', async () => {
   assert.deepEqual(asked, ['a', 'a'])
 })
 
-test('what was not found is remembered for its own time', async () => {
+test('a miss is remembered for its own time', async () => {
   const { world, table, asked, get } = setup()
   assert.equal(await get('a'), null)
   table.set('a', 'one')
@@ -51,7 +51,7 @@ test('many that ask for the same at once ask once', async () => {
   assert.deepEqual(asked, ['a'])
 })
 
-test('no more is remembered than allowed, the oldest goes first, and nothing unknown drives out what was found', async () => {
+test('no more is remembered than allowed, the oldest goes first, and no miss evicts a found value', async () => {
   const { recent, table, asked, get } = setup(3)
   for (const key of ['a', 'b', 'c', 'd']) table.set(key, key)
   for (const key of ['a', 'b', 'c', 'd', 'x', 'y', 'z', 'w']) await get(key)
@@ -63,7 +63,7 @@ test('no more is remembered than allowed, the oldest goes first, and nothing unk
   assert.deepEqual(asked, ['a'])
 })
 
-test('what changed is forgotten, and the rest is not', async () => {
+test('changed values are forgotten, and the rest are not', async () => {
   const { recent, table, asked, get } = setup()
   for (const key of ['a', 'b']) table.set(key, key)
   for (const key of ['a', 'b']) await get(key)

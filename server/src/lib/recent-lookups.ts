@@ -1,11 +1,11 @@
-// Answers of a lookup, remembered for a moment. What was not found is remembered apart, so that no flood of wrong
-// keys drives out the right ones; whoever asks for the same while it is looked up waits for the same answer.
+// Answers of a lookup, remembered for a moment. Misses are remembered apart, so that no flood of wrong keys evicts the
+// right ones; concurrent callers for the same key wait for the same answer.
 import type { Clock } from '../ports/clock.ts'
 
 export interface RecentLookupsOptions {
   /** How old an answer may be, counted from when it was asked for. */
   ageMsMax: number
-  /** The same for what was not found. */
+  /** The same for misses. */
   absentAgeMsMax: number
   /** Of each of the two. */
   entriesMax: number
@@ -41,7 +41,7 @@ export class RecentLookups<V> {
     return this.#underWay.get(key) ?? this.#look(key, find)
   }
 
-  /** What is being looked up is not remembered either: it may have been read before the change. */
+  /** Lookups in flight are not remembered either: they may have been read before the change. */
   forget(isConcerned: (value: V) => boolean): void {
     for (const [key, { value }] of this.#found) if (isConcerned(value!)) this.#found.delete(key)
     this.#underWay.clear()

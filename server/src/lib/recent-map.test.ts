@@ -4,7 +4,7 @@ import { RecentMap } from './recent-map.ts'
 
 const create = () => new RecentMap<number>({ weigh: (value) => value, weightMax: 40 })
 
-test('what is used stays, what is not used for two halves goes', () => {
+test('used entries stay, entries unused for two halves go', () => {
   const map = create()
   for (const key of ['a', 'b', 'c']) map.set(key, 10)
   map.prune() // 30 of a half of 20: they are the older ones now

@@ -4,7 +4,7 @@ import { createVirtualWorld } from '../../test/virtual-world.ts'
 import { retryUntilAvailable } from './retry-until-available.ts'
 import { Unavailable } from './unavailable.ts'
 
-test('what does not answer is asked again until it does', async () => {
+test('a dependency that does not answer is asked again until it does', async () => {
   const world = createVirtualWorld()
   let asked = 0
   const answer = retryUntilAvailable(world, async () => {
@@ -29,7 +29,7 @@ test('not for ever', async () => {
   await answer
 })
 
-test('what goes wrong otherwise is no reason to ask again', async () => {
+test('any other error is no reason to ask again', async () => {
   let asked = 0
   const ask = async () => {
     asked += 1

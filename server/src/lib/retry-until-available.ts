@@ -6,7 +6,7 @@ import { Unavailable } from './unavailable.ts'
 const waitedMsMax = 30_000
 const againMs = 500
 
-/** Asks until there is an answer, for half a minute at most; what is asked must be safe to repeat. */
+/** Asks until there is an answer, for half a minute at most; the call must be safe to repeat. */
 export async function retryUntilAvailable<T>(
   { clock, timers }: { clock: Pick<Clock, 'monotonicMs'>; timers: Timers },
   ask: () => Promise<T>,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Stop } from './stop.ts'
 
-test('whoever listens is told once, and nobody who has left', () => {
+test('listeners are notified once, and none that has left', () => {
   const stop = new Stop()
   let told = 0
   const listener = () => {

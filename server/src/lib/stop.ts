@@ -1,7 +1,7 @@
-// Tells one call to stop. There is one for each, and nearly none is ever used: an AbortController with a listener is five times
-// as large and outlives two collections of garbage ([m] a seventh of what survived the first one).
+// Tells a call to stop. There is one for each call, and nearly none is ever used: an AbortController with a listener is
+// five times as large and outlives two garbage collections ([m] a seventh of the objects that survived the first one).
 
-/** What is told; an AbortSignal is one too. */
+/** The receiving side of a stop; an AbortSignal is one too. */
 export interface StopSignal {
   readonly aborted: boolean
   addEventListener(type: 'abort', listener: () => void): void

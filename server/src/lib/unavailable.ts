@@ -1,5 +1,5 @@
-// What we depend on does not answer now and may answer soon: the API says 503, a loop tries again later. The
-// outcome of a write that ended so is unknown; whoever repeats it must be able to.
+// A dependency of ours does not answer now and may answer soon: the API answers 503, a loop tries again later. The
+// outcome of a write that ended so is unknown, so the write must be safe to repeat.
 
 export class Unavailable extends Error {
   constructor(what: string, options?: ErrorOptions) {
@@ -8,5 +8,7 @@ export class Unavailable extends Error {
   }
 }
 
-/** A transaction found that it should have begun with something else. Nothing of it is written; who owns it begins anew. */
+/**
+ * A transaction found that it should have begun with something else. Nothing of it is written; its owner restarts it.
+ */
 export class RestartTransaction extends Unavailable {}

@@ -1,8 +1,8 @@
-// Runs whose step fails again and again. They are left aside, so that they hold up no others, and each is tried alone now
-// and then: what is wrong may be mended meanwhile.
+// Graph runs with a step that fails again and again. They are quarantined, so that they hold up no others, and each is
+// retried alone now and then: the cause may be fixed meanwhile.
 import { hourMs } from '../lib/time/units.ts'
 
-/** Failures in a row of one run alone. */
+/** Failures in a row of a run that was stepped alone. */
 const failuresMax = 3
 /** The first time it is left aside; each further time is twice as long. */
 const quarantineMs = 30_000
@@ -14,7 +14,7 @@ export class QuarantinedRuns {
   readonly #aside = new Map<string, Aside>()
   #failing = { runId: '', failures: 0 }
 
-  /** Those that are to be left out. */
+  /** The runs to leave out. */
   get runIds(): string[] {
     return [...this.#aside.keys()]
   }

@@ -1,6 +1,6 @@
-// What happens when a worker dies: once its lease stood still for the term, what it held is recorded as lost and runs
-// elsewhere, and its row is deleted, and with it its right to act. A worker that beat in the last moment keeps it: the
-// reclaim names the counter that was seen.
+// Handles the death of a worker: once its lease stood still for the term, the executions it held are recorded as lost
+// and run elsewhere, and its row is deleted, and with it its right to act. A worker that beat in the last moment keeps
+// it: the reclaim names the counter that was seen.
 import { LeaseWatch } from '../domain/queue/lease-watch.ts'
 import { workerLeaseMs } from '../domain/queue/worker.ts'
 import type { Clock } from '../ports/clock.ts'

@@ -1,4 +1,4 @@
-// Dead letters whose job asked for it are redriven once by themselves, when their time has come.
+// Dead letters of jobs that ask for it are redriven once automatically, when their time has come.
 import type { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { DeadLetters } from '../ports/dead-letters.ts'

@@ -12,7 +12,7 @@ async function setup() {
   const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
-  /** Who was told, in order. */
+  /** The callbacks called, in order. */
   const told: string[] = []
   const { clock, ids } = world
   const releaser = new Releaser({
@@ -32,7 +32,7 @@ async function setup() {
         owedTo: at(to),
         move: { slotAt: at(to + 1), dueAt: at(to + 1), decidedTo: at(to) },
       }),
-    /** What of the job can be claimed now: kind and second, or the trigger's id. */
+    /** The claimable executions of the job: kind and second, or the trigger's id. */
     claimable({ jobId }: NewJob): (number | string)[] {
       const rows = [...store.live.values()].filter((row) => row.jobId === jobId && row.state === 'ready')
       return rows.map(({ kind, slot, executionId }) =>
@@ -147,7 +147,7 @@ test('a trigger goes before the slots that are owed', async () => {
   }
 })
 
-test('what is owed is enqueued with the job’s priority and into its tenant’s lane', async () => {
+test('owed slots are enqueued with the job’s priority and into its tenant’s lane', async () => {
   const { releaser, createJob, fireOwing, runAll, store } = await setup()
   const job = await createJob({ priority: 8 })
   await fireOwing(job, 1)
@@ -196,7 +196,7 @@ test('a round of exactly 500 jobs still counts as one in which something waits',
   assert.equal(await releaser.step(), 100)
 })
 
-test('a job that awaits the end of its execution gets its next slot, and whoever plans is told', async () => {
+test('a job that awaits the end of its execution gets its next slot, and the planner is notified', async () => {
   const { releaser, createJob, fire, runAll, jobs, told, at } = await setup()
   const schedule = { type: 'INTERVAL', every_seconds: 30, after_completion: true } as const
   const job = await createJob({ schedule })
@@ -210,7 +210,7 @@ test('a job that awaits the end of its execution gets its next slot, and whoever
   assert.equal(await releaser.step(), 'idle')
 })
 
-test('what runs gives way to a newer slot, and its worker is told', async () => {
+test('a running execution gives way to a newer slot, and its worker is notified', async () => {
   const { releaser, createJob, fire, tryFire, addWorker, claimLive, statusOf, told } = await setup()
   const job = await createJob({ overlapPolicy: 'CANCEL_RUNNING' })
   const old = await fire(job, 0)
@@ -245,7 +245,7 @@ test('after ten rounds without a wait there is one, also when each made way for 
   assert.deepEqual(await owedBy(job), { from: at(21), to: at(30) })
 })
 
-test('the job that has waited longest for a key has it, on whatever page it is', async () => {
+test('the job that has waited longest for a key gets it, on whichever page it is', async () => {
   const { releaser, createJob, tryFire, trigger, addWorker, claim, finishLive, succeeded, ids, claimable } =
     await setup()
   const limit = { overlapPolicy: 'ALLOW', concurrencyKey: { key: 'one', limit: 1 } } as const

@@ -1,5 +1,6 @@
-// The one release loop: lets go what waits of a job, by the plan that `domain/queue/release.ts` makes while the job is
-// locked. It looks at what waits, a bounded number of jobs at a time, and goes round; a finish touches no row of it.
+// The one release loop: releases the waiting executions of a job, by the plan that `domain/queue/release.ts` makes
+// while the job is locked. It scans waiting executions, a bounded number of jobs at a time, and goes round; a finish
+// touches none of their rows.
 
 import { runIdOfOwnSlot, runIdOfSlot } from '../domain/graphs/graph-run.ts'
 import { executionIdAt } from '../domain/queue/execution.ts'
@@ -18,7 +19,7 @@ export interface ReleaseDeps {
   maintenance: Pick<Maintenance, 'findWaiting' | 'release'>
   /** Called after a commit that made something claimable. */
   onReady: () => void
-  /** Called after a commit that cancelled what runs. */
+  /** Called after a commit that cancelled running executions. */
   onCancelled: () => void
   /** Called after a commit that gave a job its next slot. */
   onPlanned: () => void

@@ -11,7 +11,7 @@ export interface ResumeDeps {
 
 const jobsMax = 100
 export const resumePausedEveryMs = 1_000
-/** Who resumed it, when nobody did. */
+/** Recorded as the actor when no person resumed the job. */
 const ourselves = 'carillon'
 
 export async function resumePaused({ jobs, onChanged }: ResumeDeps): Promise<'more' | 'idle'> {

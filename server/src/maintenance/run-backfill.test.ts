@@ -52,7 +52,7 @@ for (const overlapPolicy of ['SKIP', 'ALLOW'] as const) {
       await s.step()
       const unended = s.store.graphRuns.values().filter(({ finishedAt }) => finishedAt === null)
       assert(unended.toArray().length <= 2)
-      // One at a time, so that roots and what runs after them are mixed.
+      // One at a time, so that roots and the jobs that depend on them are mixed.
       const [one] = (await s.claim(workerId, 1)).live
       if (one !== undefined) await s.finishLive(workerId, one, s.succeeded())
     }

@@ -77,7 +77,7 @@ test('without an operation there is nothing to do', async () => {
   assert.deepEqual(told, [])
 })
 
-test('many jobs are paused in steps, those left alone are counted', async () => {
+test('many jobs are paused in steps, and unaffected ones are counted', async () => {
   const { createJob, step, start, show, statusOf, told, world, jobs } = await setup()
   const made: NewJob[] = []
   for (let i = 0; i < 11; i++) made.push(await createJob({ tags: ['x'] }))
@@ -101,7 +101,7 @@ test('many jobs are paused in steps, those left alone are counted', async () => 
   assert.equal(await statusOf(late), 'ACTIVE', 'it was created after the operation')
 })
 
-test('many jobs are resumed and deleted; what is so already is left alone', async () => {
+test('many jobs are resumed and deleted; jobs that are so already are left alone', async () => {
   const { createJob, step, start, show, statusOf } = await setup()
   const [a, b] = [await createJob(), await createJob()]
   await start('pause', {}, { q: 'report' })
@@ -214,7 +214,7 @@ test('a cancelled operation goes no further', async () => {
   assert.deepEqual(told, ['changed'])
 })
 
-test('many executions are cancelled: those that run are told to stop, those that came later are left alone', async () => {
+test('many executions are cancelled: running ones are told to stop, later ones are left alone', async () => {
   const {
     createJob,
     step,
@@ -283,7 +283,7 @@ test('a backfill makes no more than may run at once, and is over when all have e
   assert.deepEqual([...new Set(told)], ['ready'])
 })
 
-test('a backfill from the newest passes over what is excluded', async () => {
+test('a backfill from the newest passes over excluded slots', async () => {
   const { createJob, step, start, show, at, world, store, ...given } = await setup()
   const from = new Date(at(11)).toISOString()
   const to = new Date(at(13)).toISOString()
@@ -333,7 +333,7 @@ test('a backfill of a job that is deleted meanwhile fails, and says so', async (
   assert.deepEqual([status, error], ['FAILED', 'The job was deleted.'])
 })
 
-test('with a backfill that is cancelled ends what of it does not run yet', async () => {
+test('cancelling a backfill ends its executions that do not run yet', async () => {
   const { createJob, step, start, at, show, store, operations } = await setup()
   const job = await createJob()
   const backfill: BackfillOptions = {

@@ -1,6 +1,6 @@
-// Long work that one request asked for, a bounded part of it in each step: many jobs paused, resumed, deleted or
-// triggered, many dead letters redriven, many executions cancelled, past slots run. A step and how far it came are one transaction; what was created after the
-// operation is none of its business.
+// Long work started by one request, a bounded part of it in each step: many jobs paused, resumed, deleted or triggered,
+// many dead letters redriven, many executions cancelled, past slots run. A step and its progress are one transaction;
+// anything created after the operation is left alone.
 
 import { isGraphRefusal } from '../domain/graphs/graph.ts'
 import type { JobView } from '../domain/jobs/job.ts'
@@ -34,17 +34,17 @@ type RedriveOperation = Extract<Operation, { kind: 'redrive' }>
 type CancelOperation = Extract<Operation, { kind: 'cancel' }>
 type Stores = Pick<WriteStores, 'jobs' | 'deadLetters' | 'control' | 'calendars'>
 
-/** Each job is locked until the step is over, and whoever changes or triggers it waits: so a step is short. */
+/** Each job is locked until the step is over, and its changes and triggers wait: so a step is short. */
 const jobsMax = 10
 /**
- * A delete may change the graph of the job, under a lock of the tenant that comes before those of jobs: so no other job is
- * locked by then. And newest first, what runs after others is mostly gone before they are.
+ * A delete may change the graph of the job, under a lock of the tenant that comes before job locks: so no other job is
+ * locked by then. And newest first, dependent jobs are mostly gone before the jobs they depend on.
  */
 const deletesMax = 1
 const lettersMax = 200
 const cancelsMax = 200
 const rateDefault = 50
-/** While somebody else has in hand what is due. */
+/** While another scheduler holds the due operations. */
 const lookAgainMs = 100
 /** The floor: an operation is woken for when it is asked for. */
 export const runOperationsEveryMs = 5_000
@@ -86,7 +86,7 @@ async function changeSome(
   { jobs }: Stores,
 ): Promise<OperationProgress> {
   const { tenantId, filter, after, operationId } = operation
-  // Ids grow with time: what lies before the operation's own was there when it was asked for.
+  // Ids grow with time: ids before the operation's own existed when it was requested.
   const before = after ?? operationId
   const limit = operation.kind === 'delete' ? deletesMax : jobsMax
   const page = await jobs.list({ tenantId, filter, before, offset: 0, limit })
@@ -167,7 +167,7 @@ async function cancelSome(
   { tenantId, filter, after, operationId, createdBy }: CancelOperation,
   { control }: Stores,
 ): Promise<{ progress: OperationProgress; ended: readonly SettledAttempt[] }> {
-  // Ids grow with time: what came after the operation is none of its business.
+  // Ids grow with time: anything created after the operation is left alone.
   const before = after ?? operationId
   const query = { tenantId, ...filter, deadLetter: null, before, limit: cancelsMax }
   const { executionIds, next } = await control.findUnended(query)

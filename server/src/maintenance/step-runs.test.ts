@@ -19,7 +19,7 @@ async function setup(changes: Partial<Pick<RunSteps, 'findNoted' | 'step'>> = {}
   const { store, ...ports } = openMemoryStore(world.clock)
   const now = async () => world.clock.databaseNow()
   const scenario = await createScenario({ ...ports, ids: world.ids, now })
-  /** Who was told, in order. */
+  /** The callbacks called, in order. */
   const told: string[] = []
   const { clock, ids } = world
   const { runSteps } = ports
@@ -40,7 +40,7 @@ async function setup(changes: Partial<Pick<RunSteps, 'findNoted' | 'step'>> = {}
     const dependsOn = parents.map(({ jobId }): Dependency => ({ jobId, on: 'success' }))
     return scenario.createJob({ name, dependsOn, schedule: noSchedule, slotAt: null })
   }
-  /** Names of what can be claimed now; it is claimed and ends so. */
+  /** Claims every claimable execution, ends each with `ending` and returns the names of their jobs. */
   async function runReady(ending = scenario.succeeded()): Promise<string[]> {
     const workerId = await scenario.addWorker()
     const { live } = await scenario.claim(workerId)
@@ -58,7 +58,7 @@ async function setup(changes: Partial<Pick<RunSteps, 'findNoted' | 'step'>> = {}
   return { ...scenario, world, store, runSteps, told, stepper, createAfter, runReady, stepAll }
 }
 
-test('a diamond runs in order, each node once, and whoever has to do with it is told', async (t) => {
+test('a diamond runs in order, each node once, and every interested party is notified', async (t) => {
   const s = await setup()
   const finished: string[] = []
   const subscription = graphRunFinished.subscribe(({ status }) => finished.push(status))
@@ -80,7 +80,7 @@ test('a diamond runs in order, each node once, and whoever has to do with it is 
   assert.deepEqual([s.store.live.size, s.store.runNotes.size, s.store.runRoots.size], [0, 0, 0])
 })
 
-test('a step whose reply was lost is not done twice', async () => {
+test('a step is not done twice when its reply was lost', async () => {
   let lose = false
   const s: Awaited<ReturnType<typeof setup>> = await setup({
     async step(runIds, tools) {
@@ -102,7 +102,7 @@ test('a step whose reply was lost is not done twice', async () => {
   assert.deepEqual(await s.runReady(), [])
 })
 
-test('what a cancelled run was running is told, and that something waits', async () => {
+test('cancelling a run notifies the worker of its running execution, and reports that something waits', async () => {
   const s = await setup()
   const a = await s.createJob({ name: 'a' })
   await s.createAfter('b', a)
@@ -147,7 +147,7 @@ test('while a run is open every hint is looked into, and it is looked often with
   assert.equal(await s.stepAll(), 'idle', 'nothing was noted for a second')
 })
 
-test('what is never at an end makes way for others after some pages', async () => {
+test('runs that never come to an end make way for others after some pages', async () => {
   const s = await setup({ findNoted: async () => ['x'], step: async () => ({ ...nothing, ready: 1 }) })
   for (let i = 0; i < 9; i++) assert.equal(await s.stepper.step(), 'more')
   assert.equal(await s.stepper.step(), 100)
@@ -180,7 +180,7 @@ test('roots that are still to fire are looked for once a second', async () => {
   assert.deepEqual(asked, [true, false, false, true, false, true])
 })
 
-test('what is left because it was too much for one step is followed by the next step', async () => {
+test('the rest that was too much for one step is followed by the next step', async () => {
   let left = true
   const step = async (): Promise<Stepped> => (left ? { ...nothing, left } : nothing)
   const s = await setup({ findNoted: async () => ['x'], step })

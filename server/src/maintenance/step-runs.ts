@@ -1,6 +1,6 @@
-// Takes runs of graphs further: looks at those of which something was noted, a bounded number at a time. Every
-// scheduler does it; whoever has locked a run decides. After a failure fewer are looked at, down to a single one, so that
-// what fails is known and holds up no others.
+// Advances graph runs: looks at runs with new notes, a bounded number at a time. Every scheduler does it; the holder of
+// a run's lock decides. After a failure fewer are stepped, down to a single one, so that the failing run is known and
+// holds up no others.
 import { executionIdAt } from '../domain/queue/execution.ts'
 import type { LaneChooser } from '../domain/queue/lane.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -17,9 +17,9 @@ export interface StepRunsDeps {
   runSteps: Pick<RunSteps, 'findNoted' | 'step'>
   /** Called after a commit that made something claimable. */
   onReady: () => void
-  /** Called after a commit that left something waiting, or ended what others wait for. */
+  /** Called after a commit that left something waiting, or ended an execution that others wait for. */
   onWaiting: () => void
-  /** Called after a commit that cancelled what runs. */
+  /** Called after a commit that cancelled running executions. */
   onCancelled: () => void
   /** Called after a commit that ended runs. */
   onOver: () => void
@@ -75,7 +75,7 @@ export class RunStepper {
     const isFull = due !== null || runIds.length === this.#pageMax
     const stepped = await this.#stepAll(runIds, nowMs)
     this.#tell(stepped)
-    // What went or ended may have been noted again by now. Nothing of a page moved: others have it in hand.
+    // Nodes that started or ended may have been noted again by now. If nothing of a page moved, others hold its runs.
     const leadsOn = isFull || stepped.left || hasMoved(stepped)
     this.#pages += 1
     if (leadsOn && this.#pages < pagesMax) return 'more'

@@ -20,7 +20,7 @@ async function setup(t: TestContext) {
   const after: AfterTimeOut[] = []
   const deps = {
     clock: world.clock,
-    // In the middle: delays are what the policy says.
+    // The middle of the range: delays are exactly the ones of the policy.
     random: { ...world.random, next: () => 0.5 },
     maintenance: ports.maintenance,
     onTimedOut: (one: AfterTimeOut) => void after.push(one),
@@ -96,7 +96,7 @@ test('an attempt that awaits its target is over when its time is, and is retried
   )
 })
 
-test('one whose worker does not keep the time is ended a minute later, and the worker is told to look', async (t) => {
+test('an attempt is ended a minute later if its worker does not keep the time, and the worker is told to check', async (t) => {
   const s = await setup(t)
   const one = await s.start({ timeout_seconds: 10 })
   await s.world.advance(69_999)
@@ -182,7 +182,7 @@ test('an attempt that is over too late for another one before the total is the l
   assert.equal(s.told[0]!.deadReason, 'TOTAL_TIMEOUT')
 })
 
-test('what was cancelled and does not stop ends cancelled', async (t) => {
+test('a cancelled execution that does not stop ends cancelled', async (t) => {
   const s = await setup(t)
   const one = await s.start({ timeout_seconds: 600 })
   await s.await202(one, 600_000)

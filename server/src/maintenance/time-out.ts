@@ -1,6 +1,6 @@
-// Ends what is over its time and whose worker has not ended it: an attempt that awaits its target, or whose worker does
-// not keep the time; one that nothing is heard of; an execution whose attempts took too long in all; one that was
-// cancelled and does not stop. Whoever writes first decides: a sign of life or an end in between wins.
+// Ends overdue work that its worker has not ended: an attempt that awaits its target, or has a worker that does not
+// keep the time; a silent attempt; an execution with attempts that took too long in all; a cancelled one that does not
+// stop. The first write decides: a sign of life or an end in between wins.
 import { type AttemptEnd, type AttemptError, endAttempt } from '../domain/queue/attempt.ts'
 import { type EpochMs, epochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
@@ -27,9 +27,12 @@ const overdueMax = 500
 export const timeOutEveryMs = 1_000
 /** A longer break between two looks counts as an outage. */
 const lookMsMax = 5_000
-/** So long after an outage what a worker holds is left alone: it is reclaimed first if the worker died, else it says how it ended. */
+/**
+ * So long after an outage the executions of workers are left alone: they are reclaimed first if the worker died, else
+ * it reports how they ended.
+ */
 const workersFirstMs = 20_000
-/** So long after an outage targets may say what they could not. */
+/** So long after an outage targets may send the reports they could not send before. */
 const targetsFirstMs = 5_000
 
 /** For how long the store has answered without a break: in an outage nobody could beat, complete or report. */
@@ -132,7 +135,7 @@ function tell(one: Overdue, { outcome, retryAt, deadReason, durationMs, finished
   const { executionId, attempt, kind, executor, enqueuedAt } = one
   attemptFinished.emit({
     ...{ executionId, attempt, kind, executor, outcome, retryAt, deadReason, durationMs },
-    // What is late by its own doing says nothing of how late we are.
+    // An attempt that is late by its own doing says nothing of how late we are.
     delayMs: null,
     endToEndMs: finishedAt - enqueuedAt,
   })

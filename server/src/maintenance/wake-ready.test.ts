@@ -32,7 +32,7 @@ test('without a retry there is nothing to do', async () => {
   assert.deepEqual(ready, [])
 })
 
-test('a retry becomes claimable at its time, not before, and whoever claims is told', async () => {
+test('a retry becomes claimable at its time, not before, and claimers are notified', async () => {
   const { wake, ready, world, createJob, failFor, claim, addWorker, statusOf } = await setup()
   const [executionId] = await failFor([await createJob()], 5_000)
   assert.equal(await wake(), 5_000, 'the wait is to its time')
@@ -63,7 +63,7 @@ test('it queues up as if it were new', async () => {
   assert.equal(rank, rankOf(enqueuedAt, priority))
 })
 
-test('the earliest retry sets the wait, and those of later stay', async () => {
+test('the earliest retry sets the wait, and later retries stay', async () => {
   const { wake, world, createJob, failFor, claim, addWorker } = await setup()
   await failFor([await createJob()], 9_000)
   const soon = await failFor([await createJob()], 3_000)

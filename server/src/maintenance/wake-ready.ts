@@ -1,4 +1,4 @@
-// Retries whose time has come become claimable again, with a rank as new.
+// Retries become claimable again when their time has come, ranked as new.
 import type { Clock } from '../ports/clock.ts'
 import type { Maintenance } from '../ports/maintenance.ts'
 

@@ -1,5 +1,5 @@
-// What dashboards read about many executions at once. It was counted when it was recorded: nothing here counts a
-// history. A bucket has what was recorded in it, seconds after that.
+// Dashboard figures about many executions at once. They were counted when they were recorded: nothing here counts a
+// history. A bucket has its records seconds after they were made.
 import type { ErrorType } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
@@ -14,9 +14,9 @@ export interface Activity {
   failures(query: TroubleQuery): Promise<FailureGroup[]>
   /** Slots that began late or were skipped, the latest first; scheduled at `from` or later. */
   late(query: TroubleQuery): Promise<LateSlot[]>
-  /** What waits to be claimed: of one tenant, or of all. A bounded look. */
+  /** The executions waiting to be claimed: for a tenant, or for all. A bounded query. */
   queue(of: { tenantId: string | null }): Promise<QueueLook>
-  /** The record of attempts: of one tenant by estimate, or of all. */
+  /** The size of the attempt history: for a tenant by estimate, or for all. */
   historySize(of: { tenantId: string | null }): Promise<HistorySize>
 }
 
@@ -51,7 +51,7 @@ export interface ActivityBucket {
   cancelled: number
   /** Of graph runs. */
   skipped: number
-  /** All that were recorded, and those of them that were not the first of their execution. */
+  /** All recorded attempts, and how many of them were not the first of their execution. */
   attempts: number
   retries: number
   deadLetters: number
@@ -96,14 +96,14 @@ export interface LateSlot {
   lateMs: number | null
   /** Why it was skipped; null: it was not. */
   reason: 'overlap' | 'misfire' | null
-  /** Of one that was skipped: how many were, up to this one, one after the other. Otherwise 1. */
+  /** For a skipped slot: the number of consecutive skipped slots up to this one. Otherwise 1. */
   slotCount: number
   executionId: string | null
 }
 
 export interface QueueLook {
   depth: number
-  /** There are more; this is what was looked at. */
+  /** There are more; this is the part that was counted. */
   capped: boolean
   oldestAt: EpochMs | null
 }

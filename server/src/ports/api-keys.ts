@@ -1,4 +1,5 @@
-// API keys: who may call, in whose name and for what. The key itself never comes here, only its hash.
+// API keys: which caller may act, for which tenant and with which scopes. The key itself never comes here, only its
+// hash.
 import type { Scope } from '../domain/access/api-key.ts'
 import type { Tier } from '../domain/tenants/tenant.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
@@ -11,7 +12,7 @@ export interface ApiKeys {
   get(owners: readonly KeyOwner[], keyId: string): Promise<ApiKey | null>
   /** Newest first, behind `before` (a key id). */
   list(query: ApiKeyQuery): Promise<ApiKeyPage>
-  /** What is absent stays. */
+  /** Absent fields stay unchanged. */
   change(owners: readonly KeyOwner[], keyId: string, changes: ApiKeyChanges): Promise<ApiKey | null>
   /** Again: the first time counts. */
   revoke(owners: readonly KeyOwner[], keyId: string): Promise<'revoked' | 'not_found'>

@@ -2,7 +2,7 @@
 import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Artifacts {
-  /** Replaces what was there under this id. */
+  /** Replaces an existing artifact with this id. */
   put(artifact: NewArtifact): Promise<ArtifactPut>
   get(tenantId: string, artifactId: string): Promise<ArtifactView | null>
   /** By id, behind `after`. */
@@ -12,9 +12,9 @@ export interface Artifacts {
   remove(tenantId: string, artifactId: string): Promise<boolean>
 }
 
-/** Of one bundle. */
+/** Limit per bundle. */
 export const artifactBytesMax = 32 * 1024 * 1024
-/** Of one tenant. */
+/** Limit per tenant. */
 export const artifactsMax = 100
 
 export interface ArtifactView {

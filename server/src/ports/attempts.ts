@@ -1,16 +1,16 @@
-// Attempts under way, as those who run them outside our own workers speak of them: SDK workers, and HTTP targets that
-// answered 202. What they say is believed only under the fence of the claim it was said of.
+// Attempts in flight, as reported by parties outside our own workers: SDK workers, and HTTP targets that answered 202.
+// A report is believed only under the fence of the claim it belongs to.
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
 import type { ExecutionKind } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { AttemptKey } from './queue.ts'
 
 export interface Attempts {
-  /** Those of the executions that run or await their end, in a batch or alone. */
+  /** The given executions that run or await their end, in a batch or alone. */
   find(executionIds: readonly string[]): Promise<HeldAttempt[]>
   /** Ends attempts, or hands executions back, wherever they are held; the others of their batch stay in it. */
   report(reports: readonly AttemptEnding[]): Promise<ReportAnswer>
-  /** Signs of life. An execution that is in its batch leaves it; what it leaves with is kept there. */
+  /** Signs of life. An execution that is in its batch leaves it; the data it leaves with is kept in its row. */
   note(notes: readonly AttemptUpdate[]): Promise<UpdateAnswer[]>
 }
 
@@ -26,7 +26,7 @@ export interface HeldAttempt {
   fence: number
   /** Null: it awaits the word of its target. */
   workerId: string | null
-  /** When it was claimed, or what was heard of it as it left its batch or was taken by its target. */
+  /** When it was claimed, or the reported start when it left its batch or was accepted by its target. */
   startedAt: EpochMs | null
   totalDeadline: EpochMs | null
   /** Somebody has cancelled it: however it ends, it ends cancelled. */
@@ -46,9 +46,9 @@ export interface AttemptEnding extends AttemptMark {
 }
 
 export interface ReportAnswer {
-  /** Executions that are not held so, and whose end is not on record as this one either. */
+  /** Executions that are not held under this fence, and have no such end on record either. */
   refused: string[]
-  /** Executions that ended CANCELLED, whatever was said of them. */
+  /** Executions that ended CANCELLED, regardless of the report. */
   cancelled: string[]
 }
 
@@ -66,6 +66,6 @@ export interface AttemptUpdate extends AttemptMark {
 
 export interface UpdateAnswer {
   executionId: string
-  /** cancelled: it is to stop. gone: it is not held so any more, and what comes of it counts for nothing. */
+  /** cancelled: it is to stop. gone: it is no longer held under this fence, and further reports count for nothing. */
   state: 'noted' | 'cancelled' | 'gone'
 }

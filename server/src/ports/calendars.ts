@@ -10,7 +10,7 @@ export interface Calendars {
   put(order: CalendarOrder): Promise<PutOutcome>
   /** Not while a job that is not deleted names it. */
   delete(tenantId: string, name: string): Promise<'deleted' | 'in_use' | 'not_found'>
-  /** What these hold; one that is not there is not in the answer. */
+  /** The entries of these calendars; a missing calendar is not in the answer. */
   resolve(tenantId: string, names: readonly string[]): Promise<CalendarEntries>
 }
 
@@ -28,7 +28,7 @@ export interface CalendarPage {
 
 export interface CalendarOrder extends Pick<Calendar, 'name' | 'description' | 'entries'> {
   tenantId: string
-  /** Whose key it is. */
+  /** The owner of the key that made the change. */
   by: string
 }
 

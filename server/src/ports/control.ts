@@ -7,7 +7,7 @@ import type { ExecutionQuery } from './executions.ts'
 export interface Control {
   /** Ends an execution; one that is running once its worker has stopped it. It starts no attempt any more. */
   cancel(target: { tenantId: string; executionId: string; message: string }): Promise<CancelOutcome>
-  /** The same for many. What has ended is left alone. */
+  /** The same for many. Ended executions are left alone. */
   cancelMany(target: {
     tenantId: string
     executionIds: readonly string[]
@@ -15,7 +15,7 @@ export interface Control {
   }): Promise<{ cancelled: SettledAttempt[]; cancelling: number }>
   /** Executions that match and have not ended, newest first. */
   findUnended(query: ExecutionQuery): Promise<{ executionIds: string[]; next: string | null }>
-  /** A new execution of the job's current version in place of one that has ended. Its dead letter, if any, is gone. */
+  /** A new execution of the job's current version in place of an ended one. Its dead letter, if any, is gone. */
   retry(order: RetryOrder): Promise<RetryOutcome>
 }
 

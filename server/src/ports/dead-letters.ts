@@ -9,7 +9,7 @@ export interface DeadLetters {
   /** Newest first, behind `before` (an execution id). */
   list(query: DeadLetterQuery): Promise<DeadLetterPage>
   get(tenantId: string, executionId: string): Promise<DeadLetter | null>
-  /** What it is called with when it is redriven. Returns the letter as it is then. */
+  /** Sets the payload for a redrive. Returns the letter after the edit. */
   edit(tenantId: string, executionId: string, payload: unknown): Promise<DeadLetter | null>
   /** A new execution of the current version for each letter that is there; the letter is gone. In the order given. */
   redrive(order: RedriveOrder): Promise<Redriven>
@@ -52,7 +52,7 @@ export interface DeadLetter {
     message: string | null
     httpStatus: number | null
   }[]
-  /** What it was called with, or what a person has put in its place. */
+  /** The payload it was called with, or its replacement by a person. */
   payload?: unknown
   editedAt: EpochMs | null
   /** When it is redriven by itself; null: it is not. */

@@ -43,7 +43,7 @@ export const totalMax = 10_000
 
 export interface ExecutionPage {
   executions: ExecutionSummary[]
-  /** What to ask for as `before` next; null: that was all. The page may be short, even empty, and not the last. */
+  /** The next value for `before`; null: that was all. The page may be short, even empty, and not the last. */
   next: string | null
   /** Of the whole query. Capped: there are at least so many. */
   total: number
@@ -95,11 +95,11 @@ export interface ExecutionView extends ExecutionSummary {
   retryOf: string | null
   /** Set when it was triggered with a payload of its own. */
   payloadOverride?: unknown
-  /** What the version it runs says. */
+  /** The definition from the version it runs. */
   execution: Execution
-  /** What its attempt said last; null: it runs none, or has said nothing. */
+  /** The last progress that its attempt reported; null: it runs none, or has reported nothing. */
   progress: Progress | null
-  /** What its latest attempt left for the next one; absent: nothing. */
+  /** The checkpoint that its latest attempt left for the next one; absent: none. */
   checkpoint?: unknown
   metadata: Readonly<Record<string, string>>
   /** Oldest first. */
@@ -115,7 +115,7 @@ export interface Progress {
 }
 
 export interface UnderWay {
-  /** What runs first, then what retries, what is ready and what waits; the first `underWayMax` of them. */
+  /** Running executions first, then retrying, ready and waiting ones; the first `underWayMax` of them. */
   executions: UnendedExecution[]
   /** Executions that were let go and have not ended; counted up to `totalMax`. */
   letGo: number
@@ -138,6 +138,6 @@ export interface UnendedExecution {
   retryAt: EpochMs | null
   /** It waits for this host, which was full. */
   host: string | null
-  /** What it waits for or holds, and how many hold it. */
+  /** The key it waits for or holds, and how many hold it. */
   concurrencyKey: (ConcurrencyKey & { held: number }) | null
 }

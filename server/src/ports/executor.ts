@@ -1,5 +1,5 @@
-// What runs an attempt on this machine: a shell command, an artifact, a handler. (HTTP calls have their own, leaner way.)
-// The worker keeps the time, the lease and the records; an executor only runs, and stops when it is told to.
+// Runs an attempt on this machine: a shell command, an artifact, a handler. (HTTP calls have their own, leaner way.)
+// The worker keeps the time, the lease and the records; an executor only runs, and stops when told to.
 
 import type { LogLevel } from '../domain/history/log.ts'
 import type { Execution } from '../domain/jobs/job.ts'
@@ -8,7 +8,7 @@ import type { ExecutionKind, ExecutionStatus } from '../domain/queue/execution.t
 import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface LocalExecutor {
-  /** Never rejects. When the signal aborts it stops and resolves; what it says then counts for nothing. */
+  /** Never rejects. When the signal aborts it stops and resolves; its result then counts for nothing. */
   run(call: LocalCall, context: CallContext): Promise<ExecutorResult>
 }
 
@@ -24,12 +24,12 @@ export interface LocalCall {
   idempotencyKey: string
   /** JSON; null: it has none. */
   payload: string | null
-  /** What the attempt before left; absent: nothing. */
+  /** The checkpoint that the attempt before left; absent: none. */
   checkpoint?: unknown
   timeoutMs: number
   /** The graph run it belongs to; null: it runs alone. */
   runId: string | null
-  /** What it runs after; of a shell command nobody asks. */
+  /** The parents it runs after; not needed for a shell command. */
   parents: readonly CallParent[]
 }
 
@@ -40,7 +40,7 @@ export interface CallParent {
   /** Null: nothing of it had ended. */
   executionId: string | null
   status: ExecutionStatus
-  /** What it returned, if that is JSON, else as text; absent: nothing, or it was too large. */
+  /** The returned value, parsed if it is JSON, else as text; absent: nothing, or it was too large. */
   result?: unknown
 }
 
@@ -48,7 +48,7 @@ export interface CallContext {
   /** The time is over, somebody cancelled it, or it is not ours any more. */
   signal: AbortSignal
   log(level: LogLevel, message: string): void
-  /** A sign of life, perhaps with how far it is and what the next attempt would need. */
+  /** A sign of life, perhaps with progress and a checkpoint for the next attempt. */
   note(said: { progress?: number; message?: string; checkpoint?: unknown }): void
 }
 

@@ -1,5 +1,6 @@
-// What happened in a tenant since somebody last looked: for people who watch, never for what must not be missed. Every look
-// is bounded. What is committed is told in exactly one look; one that took longer than `lateMsMax` to commit may be left out.
+// Recent events of a tenant since the last poll: for people watching, never for events that must not be missed. Every
+// poll is bounded. A committed event is reported in exactly one poll; one that took longer than `lateMsMax` to commit
+// may be left out.
 
 import type { RunStatus } from '../domain/graphs/graph-run.ts'
 import type { JobStatus } from '../domain/jobs/job.ts'
@@ -9,20 +10,20 @@ import type { ErrorType } from '../domain/queue/retry.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Feed {
-  /** Here: what was there before is not told. */
+  /** The current position: earlier events are not reported. */
   begin(): Promise<FeedPlace>
-  /** What happened since. */
+  /** The events since a position. */
   look(query: FeedQuery): Promise<FeedLook>
 }
 
 /** Where a reader is; its text is for the store alone. */
 export type FeedPlace = string & { readonly unit: 'FeedPlace' }
 
-/** How long a transaction may take whose records are told. */
+/** How long a transaction may take for its records to be reported. */
 export const lateMsMax = 10_000
-/** Executions that are told one by one in a look: those that ended, and those under way. */
+/** Executions reported individually in a poll: ended ones, and ones under way. */
 export const feedItemsMax = 100
-/** Rows of all tenants that are looked at for what is under way, the latest of them. */
+/** Rows of all tenants that are scanned for executions under way, the latest of them. */
 export const underWayRowsMax = 2_000
 /** Jobs, operations and graph runs that are told in a look, of each. */
 export const feedOthersMax = 20
@@ -49,7 +50,7 @@ export interface FeedLook {
   recorded: FeedExecution[]
   /** How many more were recorded. */
   dropped: number
-  /** What has not ended, the latest first. */
+  /** Executions that have not ended, the latest first. */
   underWay: FeedExecution[]
   /** Among the rows that were looked at: at least so many. */
   running: number
@@ -58,7 +59,7 @@ export interface FeedLook {
   jobs: FeedJob[]
   /** The latest ones, changed or not. */
   operations: FeedOperation[]
-  /** The latest ones and those asked for, changed or not. */
+  /** The latest runs and the requested ones, changed or not. */
   graphRuns: FeedRun[]
 }
 

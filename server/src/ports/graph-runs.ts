@@ -1,5 +1,5 @@
-// Runs of graphs. Whoever ends an execution of a run only leaves a note; what comes of it is decided here, a run at a
-// time, under the lock of the run: so each node goes once, and each run ends once.
+// Graph runs. The end of an execution of a run only leaves a note; its consequences are decided here, a run at a time,
+// under the lock of the run: so each node goes once, and each run ends once.
 
 import type { Edge } from '../domain/graphs/graph.ts'
 import type {
@@ -15,34 +15,35 @@ import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { ExecutionStatus } from '../domain/queue/execution.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 
-/** What the loop asks of the store that takes runs further. */
+/** The store operations of the loop that advances runs. */
 export interface RunSteps {
   /**
-   * Runs of which something happened that nobody has looked at, at most so many. Each tenant has an equal share of them,
-   * and they take turns; of each tenant the run comes first that was noted first. The runs of a tenant that has more than
-   * its share come round: a run waits for other runs, and never for all that was noted of them. With `unfired` also runs of which a root is still to fire: nobody notes that its slot was skipped. Never those of `except`.
+   * Runs with unprocessed notes, at most `limit`. Each tenant has an equal share of them, and tenants take turns;
+   * within a tenant the run noted first comes first. The runs of a tenant that has more than its share come round: a
+   * run waits for other runs, and never for all of their notes. With `unfired` also runs with a root still to fire:
+   * nothing notes that its slot was skipped. Never the runs in `except`.
    */
   findNoted(limit: number, unfired: boolean, except?: readonly string[]): Promise<string[]>
   /**
-   * Locks the runs, makes those that have only just started, and takes each as far as it goes by what was noted. Runs that
-   * others have locked are left out, and those that would be too much for one step: the first are taken first.
+   * Locks the runs, makes the ones that have only just started, and advances each as far as its notes allow. Runs
+   * locked by others are left out, and runs that would be too much for one step: the first are taken first.
    */
   step(runIds: readonly string[], tools: RunTools): Promise<Stepped>
   /** Forgets runs that ended longer ago than the history of their tenant reaches. Returns how many. */
   prune(limit: number): Promise<number>
 }
 
-/** What new executions need. */
+/** The tools needed to make new executions. */
 export interface RunTools {
   newExecutionId: () => string
   laneOf: (tenantId: string) => string
 }
 
-/** What came of it, for whoever is to be woken. */
+/** The result of a step, for the loops to wake. */
 export interface Stepped {
   /** Executions that became claimable. */
   ready: number
-  /** Executions wait for others of their job, or what others wait for has ended. */
+  /** Executions wait for others of their job, or an execution that others wait for has ended. */
   waiting: boolean
   /** Running executions were cancelled. */
   cancelled: boolean
@@ -63,20 +64,24 @@ export interface GraphRuns {
   isStarting(tenantId: string, runId: string): Promise<boolean>
   /** Newest first, by scheduled time. */
   list(query: RunQuery): Promise<RunPage>
-  /** Ends every execution of it that has not ended; those that run once they have stopped. Nothing of it goes any more. */
+  /**
+   * Ends every execution of the run that has not ended; running ones once they have stopped. None of its nodes goes any
+   * more.
+   */
   cancel(target: { tenantId: string; runId: string; message: string }): Promise<CancelRunOutcome>
-  /** New executions, of the present versions of their jobs, in place of those that did not succeed. */
+  /** New executions, of the present versions of their jobs, in place of the ones that did not succeed. */
   resume(order: { tenantId: string; runId: string } & RunTools): Promise<ResumeOutcome>
   /**
-   * What executions run after, by execution; those that run alone or after nothing are not in it. Of one that others took
-   * the place of it is what was there then. Results beyond `parentResultsMax` in all are left out. `runId`: the run of them all, which must be given for those that have ended.
+   * The parents of executions, by execution; an execution that runs alone or after nothing is not in it. A replaced
+   * execution has the parents of its time. Results beyond `parentResultsMax` in all are left out. `runId`: the run of
+   * them all, which must be given for ended executions.
    */
   parentsOf(executionIds: readonly string[], runId?: string): Promise<Map<string, ParentResult[]>>
 }
 
 /** Characters of the results that one execution is given. */
 export const parentResultsMax = 1_048_576
-/** Executions whose parents are asked for at once, so that all their results are bounded too. */
+/** Executions per query for parents, so that all their results are bounded too. */
 export const parentsPerLook = 50
 /** A run is resumed so often at most. */
 export const resumesMax = 100
@@ -91,7 +96,7 @@ export interface RunSummary extends RunCounts {
   kind: RunKind
   status: RunStatus
   slot: EpochMs
-  /** Those that started it, or will. */
+  /** The jobs that started it, or will. */
   roots: { jobId: string; name: string }[]
   resumes: number
   createdAt: EpochMs
@@ -100,7 +105,7 @@ export interface RunSummary extends RunCounts {
 
 export interface RunView extends RunSummary {
   cancelMessage: string | null
-  /** In the order of the plan: roots, then what they reach, then those outside. */
+  /** In the order of the plan: roots, then the jobs they reach, then the jobs outside. */
   plan: RunNodeView[]
   edges: RunEdge[]
 }
@@ -142,7 +147,7 @@ export interface RunQuery {
 
 export interface RunPage {
   runs: RunSummary[]
-  /** What to ask for as `before` next; null: that was all. */
+  /** The next value for `before`; null: that was all. */
   next: string | null
 }
 
@@ -160,7 +165,7 @@ export type ResumeOutcome =
   | ({ kind: 'resumed'; executionIds: string[] } & Pick<Stepped, 'over' | 'settled'>)
   /** It has not ended. */
   | { kind: 'not_finished'; status: RunStatus }
-  /** Every node has succeeded, or was skipped because of what others did. */
+  /** Every node has succeeded, or was skipped because of other nodes. */
   | { kind: 'nothing' }
   /**
    * Of a root that does not allow overlaps something is under way: another run, or an execution that runs alone. Neither: it
@@ -177,6 +182,6 @@ export interface ParentResult {
   /** Null: nothing of it has ended. */
   executionId: string | null
   status: ExecutionStatus
-  /** The first 4 KB of what its last attempt returned; null: nothing, or left out. */
+  /** The first 4 KB of its last attempt's result; null: nothing, or left out. */
   result: string | null
 }

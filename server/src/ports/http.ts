@@ -44,6 +44,6 @@ export type HttpOutcome =
   | { kind: 'failed'; type: HttpErrorType; message: string }
 
 export interface Http {
-  /** Never rejects: whatever the target does is an outcome. Redirects are answers, not followed. */
+  /** Never rejects: any behaviour of the target is an outcome. Redirects are answers, not followed. */
   send(request: HttpRequest, signal?: StopSignal): Promise<HttpOutcome>
 }

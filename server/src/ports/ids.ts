@@ -3,6 +3,6 @@
 export interface Ids {
   /** A fresh UUIDv7; later calls in one process never sort before earlier ones. */
   next(): string
-  /** The same with a zero as its last byte: the id of a batch, whose executions fill in their position. */
+  /** The same with a zero as its last byte: the id of a batch; its executions fill in their position. */
   nextBatch(): string
 }

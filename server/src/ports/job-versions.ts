@@ -1,4 +1,4 @@
-// What a job was before: every change of its definition made another version, and all of them are kept.
+// The earlier versions of a job: every change of its definition made another version, and all of them are kept.
 import type { JobVersion } from '../domain/jobs/job.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 

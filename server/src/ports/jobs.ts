@@ -15,14 +15,14 @@ export interface Jobs {
   /** Of the undeleted ones. */
   getByKey(tenantId: string, key: string): Promise<JobView | null>
   /**
-   * Locks the job, lets `decide` say what becomes of it, and writes that; null leaves it alone. What `decide` throws
-   * leaves it alone too. Returns the job as it is then. What it depends on may change only if `target` says so, with
-   * all that it may depend on then: that is locked before. Refused: nothing was written.
+   * Locks the job, lets `decide` choose the change, and writes it; null leaves the job alone. An error thrown by
+   * `decide` leaves it alone too. Returns the job after the change. Its dependencies may change only if `target` says
+   * so, with all jobs that it may depend on then: they are locked before. Refused: nothing was written.
    */
   change(target: ChangeTarget, decide: (job: JobState) => JobWrite | null): Promise<ChangeOutcome>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */
   trigger(order: TriggerOrder): Promise<TriggerOutcome>
-  /** Many of one job: all of them, or none. */
+  /** Many triggers for the same job: all of them, or none. */
   triggerMany(order: TriggerManyOrder): Promise<TriggerManyOutcome>
   /**
    * Executions of past slots, each of which waits for its turn: of the given ones the first, until so many of the
@@ -32,14 +32,14 @@ export interface Jobs {
   /** Newest first. */
   list(query: JobQuery): Promise<JobPage>
   count(tenantId: string, filter: JobFilter): Promise<Total>
-  /** Paused jobs whose pause is over. */
+  /** Paused jobs with a pause that is over. */
   findResumable(limit: number): Promise<{ tenantId: string; jobId: string; until: EpochMs }[]>
 }
 
 export interface ChangeTarget {
   tenantId: string
   jobId: string
-  /** Absent: what it depends on stays as it is. A delete says none. */
+  /** Absent: its dependencies stay as they are. A delete gives an empty list. */
   dependsOn?: readonly Dependency[]
 }
 
@@ -53,7 +53,7 @@ export interface NewJob extends JobVersion {
   status: JobStatus
   /** The first slot; null when there is none (left). */
   slotAt: EpochMs | null
-  /** For IMMEDIATE: its execution, whose id ends in a zero byte, in this lane. */
+  /** For IMMEDIATE: its execution, with an id that ends in a zero byte, in this lane. */
   immediate: { executionId: string; slot: EpochMs; lane: string } | null
 }
 
@@ -69,7 +69,9 @@ export interface TriggerOrder {
 }
 
 export type TriggerOutcome =
-  /** `runId`: the graph run that it starts; null: it runs alone. `claimed`: what its direct dispatch has; null: nothing. */
+  /**
+   * `runId`: the graph run that it starts; null: it runs alone. `claimed`: the execution claimed on insert; null: none.
+   */
   | { kind: 'triggered'; enqueuedAt: EpochMs; runId: string | null; claimed: ClaimedLive | null }
   | { kind: 'not_found' }
   | { kind: 'deleted' }
@@ -112,7 +114,7 @@ export interface JobQuery {
 
 export interface JobPage {
   jobs: JobView[]
-  /** What to ask for as `before` next; null: that was all. The page may be short, even empty, and not the last. */
+  /** The next value for `before`; null: that was all. The page may be short, even empty, and not the last. */
   next: string | null
 }
 

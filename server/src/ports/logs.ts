@@ -1,4 +1,4 @@
-// What attempts say while they run. Bounded: of each attempt the first `logBytesMax` are kept.
+// Log lines that attempts write while they run. Bounded: of each attempt the first `logBytesMax` are kept.
 import type { LogLine } from '../domain/history/log.ts'
 
 export interface Logs {

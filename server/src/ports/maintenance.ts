@@ -1,4 +1,4 @@
-// What keeps the whole going when a part is lost or waits. Every scheduler runs it; none leads.
+// Keeps the system going when a part is lost or waits. Every scheduler runs it; none leads.
 
 import type { Executor } from '../domain/jobs/job.ts'
 import type { AttemptEnd, SettledAttempt } from '../domain/queue/attempt.ts'
@@ -12,12 +12,12 @@ export interface Maintenance {
   /** The counters of all leases, at most `workersMax`. */
   watch(): Promise<Beat[]>
   /**
-   * Ends the lease if its counter is still the one that was seen: a worker that beat meanwhile lives on. What it held
-   * is recorded as lost and runs elsewhere, or is dead after too many losses. Returns the
-   * attempts that it held.
+   * Ends the lease if its counter has not changed since it was read: a worker that has sent a heartbeat since then
+   * keeps its lease. The attempts it held are recorded as lost; their executions run elsewhere, or are dead after too
+   * many losses. Returns the attempts that it held.
    */
   reclaim(lease: Beat): Promise<SettledAttempt[] | 'alive'>
-  /** Makes retries whose time has come claimable; returns how many. */
+  /** Makes due retries claimable; returns how many. */
   wake(limit: number): Promise<number>
   /** When the next retry comes due; null: none is waiting. */
   nextWakeAt(): Promise<EpochMs | null>
@@ -26,14 +26,17 @@ export interface Maintenance {
    * page also has the jobs that have waited longest for a concurrency key.
    */
   findWaiting(after: string | null, limit: number): Promise<string[]>
-  /** Locks the jobs, lets `decide` say what may go of each, and writes that. Jobs that others have locked are left out. */
+  /**
+   * Locks the jobs, lets `decide` choose the executions to release of each, and writes that. Jobs locked by others are
+   * left out.
+   */
   release(
     jobIds: readonly string[],
     decide: (job: WaitingJob, keys: KeyCounts) => ReleaseOrder,
   ): Promise<Released>
-  /** Executions whose time is over: of an attempt, of its silence, of all attempts, or to stop after a cancel. */
+  /** Executions past a deadline: of an attempt, of its silence, of all attempts, or to stop after a cancel. */
   findOverdue(limit: number): Promise<Overdue[]>
-  /** Ends those that are still overdue and as they were found; returns them. */
+  /** Ends the executions that are still overdue and unchanged since they were found; returns them. */
   timeOut(ends: readonly TimedOut[]): Promise<string[]>
 }
 
@@ -41,7 +44,7 @@ export interface Overdue {
   executionId: string
   jobId: string
   kind: ExecutionKind
-  /** What the version it runs says. */
+  /** The executor from the version it runs. */
   executor: Executor
   enqueuedAt: EpochMs
   /** running and awaiting: an attempt is under way. */
@@ -67,13 +70,13 @@ export interface TimedOut {
   end: AttemptEnd
 }
 
-/** A plan with what the executions of owed slots need. */
+/** A plan with the data that executions of owed slots need. */
 export interface ReleaseOrder extends ReleasePlan {
   /** One for each of the owed slots; each goes on the route of its job. */
   executions: readonly { executionId: string; lane: string; priority: number; runId: string | null }[]
 }
 
-/** What came of it, for whoever is to be woken. */
+/** The result of a release, for the loops to wake. */
 export interface Released {
   /** Executions that became claimable. */
   ready: number
@@ -81,6 +84,6 @@ export interface Released {
   cancelled: boolean
   /** Jobs have a new next slot. */
   planned: boolean
-  /** Executions wait that did not before, or what waited is gone: there may be more to release. */
+  /** New executions wait, or waiting ones are gone: there may be more to release. */
   more: boolean
 }

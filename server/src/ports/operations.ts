@@ -14,12 +14,11 @@ export interface Operations {
     more: boolean
     total: number
   }>
-  /** What is done stays done. Returns the operation as it is then. */
+  /** Completed work stays done. Returns the operation after the cancel. */
   cancel(tenantId: string, operationId: string): Promise<Operation | null>
   /**
-   * Takes one operation that is due and that nobody else has in hand, lets `work` do a part of it, and writes how far
-   * it came. Null: none is due. What `work` throws undoes the step; it is tried again later, and after many failures
-   * given up.
+   * Takes one due operation that no other scheduler holds, lets `work` do a part of it, and writes its progress. Null:
+   * none is due. An error thrown by `work` undoes the step; it is tried again later, and after many failures given up.
    */
   step(work: OperationWork): Promise<Operation | null>
   /** When the next one is due; null: none is under way. */
@@ -28,7 +27,7 @@ export interface Operations {
   prune(limit: number): Promise<number>
 }
 
-/** The stores are those of the step's transaction. */
+/** The stores write in the step's transaction. */
 export type OperationWork = (operation: Operation, stores: WriteStores) => Promise<OperationProgress>
 
 export interface OperationProgress {

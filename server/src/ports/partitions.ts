@@ -9,7 +9,7 @@ export interface Partitions {
   /** Gives everything back at once. */
   leave(schedulerId: string): Promise<void>
   view(): Promise<PartitionView>
-  /** Takes those of the partitions that nobody holds; returns what was taken. */
+  /** Takes the partitions that nobody holds; returns the taken ones. */
   take(schedulerId: string, partitionIds: readonly number[]): Promise<number[]>
   release(schedulerId: string, partitionIds: readonly number[]): Promise<void>
   /** Ends a scheduler's lease if its counter is still the one that was seen. */
@@ -18,6 +18,6 @@ export interface Partitions {
 
 export interface PartitionView {
   schedulers: Beat[]
-  /** By partition: who holds it, or null. */
+  /** By partition: its holder, or null. */
   holders: (string | null)[]
 }

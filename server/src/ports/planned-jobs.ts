@@ -1,4 +1,4 @@
-// What jobs are about to do, for who looks ahead.
+// The upcoming slots of jobs, for the forecast.
 import type { PlannedJob } from '../domain/scheduling/forecast.ts'
 
 export interface PlannedJobs {

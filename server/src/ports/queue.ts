@@ -1,5 +1,5 @@
 // The worker's side of the queue: claim executions, finish them. Every write names the worker and the fence of its
-// claim; what is no longer held under them is answered as missing and changes nothing.
+// claim; an execution no longer held under them is answered as missing and nothing changes.
 
 import type { Execution } from '../domain/jobs/job.ts'
 import type { AttemptEnd } from '../domain/queue/attempt.ts'
@@ -14,7 +14,10 @@ export interface Queue {
   claim(order: ClaimOrder): Promise<Claimed>
   /** The versions of jobs that were claimed. */
   definitions(keys: readonly DefinitionKey[]): Promise<Definition[]>
-  /** Ends whole batches: what ended is recorded, what did not leaves for `live`. Missing are batches that were not held. */
+  /**
+   * Ends whole batches: ended executions are recorded, the others leave for `live`. Missing are batches that were not
+   * held.
+   */
   finishBatches(workerId: string, batches: readonly FinishedBatch[]): Promise<FinishAnswer>
   /** Ends or hands back single executions. Missing are executions that were not held. */
   finishLive(workerId: string, ends: readonly FinishedLive[]): Promise<FinishAnswer>
@@ -22,7 +25,9 @@ export interface Queue {
   findCancelled(workerId: string): Promise<string[]>
   /** Which of these does the store already know as this worker's own: recorded as said, or still held by it. */
   findOwn(workerId: string, attempts: readonly AttemptKey[]): Promise<OwnAttempt[]>
-  /** Hands back what the store thinks this worker holds and the worker does not know, as after a lost reply. */
+  /**
+   * Hands back executions that the store assigns to this worker but the worker does not know, as after a lost reply.
+   */
   releaseUnknown(workerId: string, known: readonly string[]): Promise<number>
 }
 
@@ -40,7 +45,10 @@ export interface ClaimOrder {
   hosts: readonly { host: string; count: number }[]
   /** Batches to look at per lane, at most. */
   batchesMax: number
-  /** Whether what fits of the next batch is taken out of it, as rows of their own; of the first of a lane it is. Default true. */
+  /**
+   * Whether the part of the next batch that fits is split off, as rows of its own; the first batch of a lane always is.
+   * Default true.
+   */
   divides?: boolean
   /** Only executions in no batch that go before all batches, with their definitions, and none that wait for a host. Default false. */
   singles?: boolean
@@ -64,7 +72,7 @@ export interface ClaimedBatch {
   jobIds: string[]
   versions: number[]
   slots: EpochMs[]
-  /** By position: what replaces the job's payload; null: nothing does. */
+  /** By position: the replacement of the job's payload; null: none. */
   payloads: readonly unknown[] | null
 }
 
@@ -84,7 +92,7 @@ export interface ClaimedLive {
   payloadOverride?: unknown
   /** When it is not derived from job and slot or execution. */
   idempotencyKey: string | null
-  /** What the attempt before left for this one; absent: nothing. */
+  /** The checkpoint that the attempt before left for this one; absent: none. */
   checkpoint?: unknown
   /** When the time of all attempts together is over; null: it is not limited. */
   totalDeadline: EpochMs | null
@@ -126,7 +134,7 @@ export type Ending =
 
 export interface FinishAnswer {
   missing: string[]
-  /** Executions that ended CANCELLED, whatever was said of them: somebody had cancelled them. */
+  /** Executions that ended CANCELLED, regardless of the report: somebody had cancelled them. */
   cancelled: string[]
   /**
    * Executions that were reported with their batch and had left it before: they are rows of their own, under fence 1, or

@@ -22,14 +22,14 @@ export interface WriteStores {
   calendars: Calendars
   artifacts: Artifacts
   graphRuns: GraphRuns
-  /** Takes what is triggered. Absent: nobody does, or what is written by these stores may still be undone. */
+  /** Claims triggered executions on insert. Absent: no worker does, or writes by these stores may still be undone. */
   direct?: DirectDispatch
 }
 
 export interface Requests {
   /**
    * Without key and dry run: calls `work` with the stores as they are. With a key: once. In a dry run: everything
-   * happens, and is undone. What `work` throws is thrown, and nothing of it remains.
+   * happens, and is undone. An error thrown by `work` is rethrown, and nothing of it remains.
    */
   run<T>(request: RequestTerms, work: (stores: WriteStores) => Promise<Done<T>>): Promise<RunOutcome<T>>
   /** Forgets answers older than a day. Returns how many. */
@@ -40,8 +40,8 @@ export interface RequestTerms {
   once: Once | null
   dryRun: boolean
   /**
-   * May share a transaction with others of its kind that come at the same moment: its work creates or triggers and
-   * does nothing else. Which job it triggers: those are locked together, before any work; and how often: default once.
+   * May share a transaction with others of its kind that come at the same moment: its work creates or triggers and does
+   * nothing else. Which job it triggers: these jobs are locked together, before any work; and how often: default once.
    */
   gather?: { jobId: string | null; executions?: number }
 }
@@ -62,7 +62,7 @@ export interface Reply {
 
 export interface Done<T> {
   value: T
-  /** What a repetition is answered with; null: nothing was done, and the key stays free. */
+  /** The answer to a repetition; null: nothing was done, and the key stays free. */
   reply: Reply | null
 }
 

@@ -1,10 +1,10 @@
-// What an installation signs with. Every process of a fleet sees the same.
+// The signing keys of an installation. Every process of a fleet sees the same.
 import type { EpochMs } from '../lib/time/epoch.ts'
 
 export interface Secrets {
   /** For the tokens of attempts; 32 bytes, made once. */
   tokenKey(): Promise<Uint8Array>
-  /** Those that callbacks of a tenant are signed with now: one, or two for a day after a change. Newest first. */
+  /** The keys that sign a tenant's callbacks now: one, or two for a day after a change. Newest first. */
   signingKeys(tenantIds: readonly string[]): Promise<TenantSigningKeys[]>
   /** A new one; the one before is used beside it until `previousUntil`. */
   rotateSigningKey(order: { tenantId: string; key: Uint8Array; previousUntil: EpochMs }): Promise<void>

@@ -10,7 +10,7 @@ export interface Sessions {
   /** Again: nothing happens. */
   close(hash: Uint8Array): Promise<void>
   addCode(code: NewCode): Promise<void>
-  /** Whose it is, to one caller only; null when it was used, has expired or never was. */
+  /** Its owner, to one caller only; null when it was used, has expired or never was. */
   useCode(hash: Uint8Array): Promise<Uint8Array | null>
 }
 

@@ -24,7 +24,7 @@ export interface SkipRange {
   anchorAt: EpochMs
 }
 
-/** Slots of one job; both ends included. */
+/** Slots of a job; both ends included. */
 export interface SlotBounds {
   tenantId: string
   jobId: string
@@ -41,7 +41,7 @@ export interface SlotQuery extends SlotBounds {
 }
 
 export interface Lateness {
-  /** How long after its slot an execution may be made: how far to look for those of long ago. */
+  /** How long after its slot an execution may be made: how far to search for old ones. */
   lateMs: number
 }
 
@@ -51,7 +51,7 @@ export interface SlotPage {
   end: EpochMs | null
   /** The latest slot that has a record; null: none, or none of the last days. */
   recordedAt: EpochMs | null
-  /** Late slots that wait for their turn; those among them that have a record do not. */
+  /** Late slots that wait for their turn; the ones among them that have a record do not. */
   owed: { from: EpochMs; to: EpochMs } | null
 }
 

@@ -1,5 +1,6 @@
-// What the scheduler asks of the store: which cursors come due, and to fire their slots. A slot fires once because
-// its row is unique, whoever fires it; a partition's lease only stops two schedulers from doing the same work.
+// The scheduler's operations on the store: which cursors come due, and to fire their slots. A slot fires once because
+// its row is unique, regardless of the scheduler; a partition's lease only stops two schedulers from doing the same
+// work.
 import type { MisfirePolicy, OverlapPolicy, StoredSchedule } from '../domain/jobs/job.ts'
 import type { Calendars } from '../domain/schedule/exclusions.ts'
 import type { SkippedSlots } from '../domain/scheduling/misfire.ts'
@@ -8,15 +9,15 @@ import type { DirectWorker } from './direct-dispatch.ts'
 import type { ClaimedBatch } from './queue.ts'
 
 export interface Slots {
-  /** Cursors of one or more partitions due before an instant, each partition from where its last load ended. */
+  /** Cursors of the given partitions due before an instant, each partition from where its last load ended. */
   load(request: LoadRequest): Promise<Cursor[]>
   /** Takes the notes that jobs of these partitions are new or changed, and returns their cursors. */
   takeChanges(partitionIds: readonly number[], limit: number): Promise<Cursor[]>
   /** Answers for every slot that did not simply fire; a slot without an answer fired. */
   fire(slots: readonly SlotToFire[]): Promise<FireAnswer[]>
   /**
-   * The same, and in the same transaction a worker takes the batches that were made on its route in the shared lane, but for those
-   * that somebody there would go before.
+   * The same, and in the same transaction a worker claims the new batches on its route in the shared lane, except
+   * batches that have others waiting before them there.
    */
   fireAndClaim(slots: readonly SlotToFire[], direct: DirectWorker): Promise<FiredAndClaimed>
 }
@@ -29,7 +30,7 @@ export interface FiredAndClaimed {
 export interface LoadRequest {
   partitions: readonly {
     partitionId: number
-    /** Only what lies behind (dueAt, jobId). Null: from the beginning. */
+    /** Only cursors after (dueAt, jobId). Null: from the beginning. */
     after: { dueAt: EpochMs; jobId: string } | null
   }[]
   dueBefore: EpochMs
@@ -46,7 +47,7 @@ export interface Cursor {
   /** As stored; it may have fired already. */
   slotAt: EpochMs
   dueAt: EpochMs
-  /** The latest recorded slot from `slotAt` on: what lies up to it is done. */
+  /** The latest recorded slot from `slotAt` on: slots up to it are done. */
   recordedAt: EpochMs | null
   schedule: StoredSchedule
   anchorAt: EpochMs
@@ -62,7 +63,7 @@ export interface Cursor {
   ownRows: boolean
   /** Slots that ran, while the schedule has a `max_runs`. */
   runs: number
-  /** What the calendars hold that its exclusions name; null: it names none. */
+  /** The entries of the calendars that its exclusions name; null: it names none. */
   calendars: CursorCalendars | null
   /** The graph it is a root of; null: it is in none. */
   graphId: string | null
@@ -71,7 +72,7 @@ export interface Cursor {
 export interface CursorCalendars {
   /** All that are named; one that is gone is empty. */
   entries: Calendars
-  /** Grows with each change of one of them. */
+  /** Grows with each change to any of them. */
   revision: number
 }
 
@@ -131,7 +132,7 @@ export interface CursorMove {
   awaits?: boolean
 }
 
-/** Of one job at most one such slot is decided in a fire: what it decides bears on the next. */
+/** A fire decides at most one such slot per job: its decision bears on the next. */
 export function isDecidedAlone({ overlapPolicy, runs }: Pick<SlotToFire, 'overlapPolicy' | 'runs'>): boolean {
   return overlapPolicy !== 'ALLOW' || runs !== null
 }

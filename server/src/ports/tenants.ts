@@ -6,7 +6,7 @@ export interface Tenants {
   get(tenantId: string): Promise<Tenant | null>
   /** Newest first, behind `before` (a tenant id). */
   list(query: { before: string | null; limit: number }): Promise<TenantPage>
-  /** What is absent stays. */
+  /** Absent fields stay unchanged. */
   change(tenantId: string, changes: { name?: string; tier?: string }): Promise<TenantOutcome | 'not_found'>
 }
 

@@ -1,4 +1,4 @@
-// Real builds by Vite, of a dashboard of one line.
+// Real Vite builds of a one-line dashboard.
 import assert from 'node:assert/strict'
 import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -40,7 +40,7 @@ test('it is built when it is missing, not again while nothing changes, and again
   const second = await prepare()
   assert.deepEqual(second.said, ['building'])
   assert.match(second.page, /<title>Two/)
-  // What Vite itself keeps there is its own.
+  // Vite keeps its own temporary directory there.
   assert.deepEqual(await readdir(join(dir, 'node_modules')), ['.vite-temp'])
 })
 
@@ -65,7 +65,7 @@ test('after a build that fails, the one before is served', async (t) => {
   assert.match(page, /<title>One/)
 })
 
-test('without sources what is there is served, and without anything a page that says so', async (t) => {
+test('without sources the existing build is served, and without any build a page that says so', async (t) => {
   const { dir, prepare } = await setup(t)
   await prepare()
   await rm(join(dir, 'vite.config.ts'))

@@ -1,5 +1,6 @@
-// The dashboard as this start serves it: built first when it is missing or older than its sources, where those are there. An
-// installed package has it built. Whatever goes wrong here, the server starts: the page then says why.
+// The dashboard that this process serves: built at start when it is missing or older than its sources, if the sources
+// are present. An installed package contains a build. The server starts despite any failure here: the page then says
+// why.
 import { spawn } from 'node:child_process'
 import { mkdir, mkdtemp, readdir, rename, rm, stat, utimes } from 'node:fs/promises'
 import { createRequire } from 'node:module'
@@ -74,7 +75,7 @@ async function build(dir: string, sourcesMs: number, signal: AbortSignal): Promi
   const made = join(beside, 'made')
   try {
     await runVite(dir, relative(dir, made), signal)
-    // As old as its sources were when we looked: what was edited meanwhile counts as newer.
+    // Dated like its sources at the time of the check: an edit made meanwhile counts as newer.
     await utimes(join(made, 'index.html'), sourcesMs / 1_000, sourcesMs / 1_000)
     await rename(join(dir, 'dist'), join(beside, 'former')).catch(() => {})
     // If it is there again, somebody else was faster, and theirs is as good.
@@ -111,7 +112,7 @@ async function runVite(dir: string, outDir: string, signal: AbortSignal): Promis
   })
 }
 
-/** Past the headlines of Vite, what is wrong and where. */
+/** Skips the headlines of Vite and returns the error and its location. */
 function oneLine(text: string): string {
   const lines = stripVTControlCharacters(text)
     .split('\n')

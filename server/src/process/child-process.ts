@@ -1,5 +1,5 @@
-// Entry of a server process beside the first one, on the database that the first one prepared: every role but `api`, or a
-// worker for what may kill the process it runs in.
+// Entry point of a server process beside the first one, on the database that the first one prepared: every role but
+// `api`, or a worker for executors that may kill the process they run in.
 import { once } from 'node:events'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -39,7 +39,7 @@ class ToldGroups implements Groups {
   }
 }
 
-/** Resolves when it is on its way: what was sent is read even if we die. */
+/** Resolves when the message has been sent: it is then read even if we die. */
 function tell(word: ProcessWord): Promise<void> {
   return new Promise((resolve, reject) => {
     if (!process.connected) reject(new Error('the first process is gone'))
@@ -78,7 +78,8 @@ try {
   const api = { operatorKey: '' }
   const server = await startServer({ config, address, api, ...optionsOf(assignment) })
   void sayCounts(assignment, server)
-  // Alone: nobody would end what we have started if we died, and the database may be gone with the first process.
+  // Alone: if we died, nothing would end the processes we have started, and the database may be gone with the first
+  // process.
   const isAlone = (await stopped) === 'alone'
   groups.inHaste = isAlone
   await server.stop(isAlone ? 0 : config.drainMs)
@@ -102,7 +103,7 @@ function optionsOf(
     return {
       roles: ['worker'],
       createAssignment: (deps) => assignCommands(config, deps, { groups, base: assignment.base }),
-      // What is left is handed back now: it must be over before another worker begins it anew.
+      // Unfinished executions are handed back now: they must have stopped before another worker starts them again.
       onDrained: () => {
         groups.inHaste = true
       },

@@ -1,6 +1,6 @@
-// The server processes beside the first one: started, started again when they end, stopped. They hang on an IPC channel of
-// ours, so they stop by themselves when we die. When one of them dies, what it had started is killed, and what it held is
-// reclaimed at once.
+// The server processes beside the first one: started, restarted when they end, stopped. Each has an IPC channel to this
+// process, so they stop on their own when it dies. When one of them dies, the processes it had started are killed, and
+// the executions it held are reclaimed at once.
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -69,7 +69,7 @@ export class ChildProcesses {
     this.#loops = kinds.map((kind, i) => this.#keep({ number: i + 2, kind, waitMs: restartMs }))
   }
 
-  /** Asks all to stop and waits for the last one; whoever is still there after `withinMs` is killed. */
+  /** Asks all processes to stop and waits for the last one; a process still there after `withinMs` is killed. */
   async stop(withinMs: number): Promise<void> {
     this.#stop.abort()
     const allEnded = Promise.all(this.#loops)
@@ -153,18 +153,18 @@ export class ChildProcesses {
     return kind === 'handlers' ? { kind, ...this.#options.handlers! } : { kind }
   }
 
-  /** First what it started, then what it held: nothing may run twice at once. */
+  /** First kills the processes it started, then reclaims the executions it held: nothing may run twice at once. */
   async #cleanUp({ assignment, groups, workerIds }: Omit<Running, 'child' | 'missed'>): Promise<void> {
     for (const group of groups) killGroup(group, 'SIGKILL')
     if (assignment.kind === 'commands')
       await rm(assignment.base, { recursive: true, force: true }).catch(() => {})
     if (this.#stop.signal.aborted) return
-    // What fails here maintenance does when the lease has run out.
+    // If this fails, maintenance reclaims when the lease has run out.
     for (const workerId of workerIds) await this.#deps.reclaim(workerId).catch(() => {})
   }
 }
 
-/** How it ended. What it said before comes first: only then is the channel closed. */
+/** How the process ended. Its earlier messages come first: only then is the channel closed. */
 async function ended(child: ChildProcess): Promise<string> {
   const failed = new Promise<string>((resolve) => {
     child.on('error', (error) => {

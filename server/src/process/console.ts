@@ -1,4 +1,4 @@
-// What a person reads on the terminal. Standard output is for people, standard error for logs.
+// The output for a person at the terminal. Standard output is for people, standard error for logs.
 import type { OperatorKey } from '../config/operator-key.ts'
 
 export interface Started {

@@ -1,4 +1,5 @@
-// What a build of the dashboard left, read into memory once: a few hundred kilobytes. Without it there is a page that says why.
+// The files of a dashboard build, read into memory once: a few hundred kilobytes. Without a build there is a page that
+// says why.
 import { createHash } from 'node:crypto'
 import { readdir, readFile } from 'node:fs/promises'
 import { extname, join } from 'node:path'

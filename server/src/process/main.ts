@@ -32,7 +32,7 @@ import { version } from './version.ts'
 
 const clock = { monotonicMs: () => performance.now() }
 const deps = { clock, timers: realTimers }
-/** What is left for PostgreSQL after a full drain. */
+/** The time left for PostgreSQL to stop after a full drain. */
 const databaseStopMs = 800
 
 export interface RunOptions {
@@ -141,7 +141,7 @@ async function serve(
     signal: stop,
   })
 
-  // Whoever reads what a server that others reach has printed may be anybody.
+  // Anybody may read the output of a server that is reachable from other machines.
   const isPrivate = isLoopback(config.host)
   sayStarted({
     version,
@@ -170,7 +170,7 @@ function checkDemoOptions({ roles, host }: Config, handlers: string | undefined)
   return demoHandlers
 }
 
-/** What a person would otherwise read again and again from a process that cannot start. */
+/** Checked once here: otherwise a process that cannot start would repeat the error again and again. */
 async function checkHandlers({ roles }: Config, file: string): Promise<string> {
   const path = resolve(file)
   if (!roles.includes('worker'))

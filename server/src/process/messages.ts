@@ -1,7 +1,7 @@
-// What the first process and the further ones say to each other, over the channel between them.
+// The messages between the first process and the others, over the IPC channel between them.
 import type { ProcessReport } from '../telemetry/process-metrics.ts'
 
-/** What a further process is for. */
+/** The purpose of a further process. */
 export type ChildAssignment =
   | { kind: 'roles' }
   /** Shell commands and bundles. `base`: where they have their directories; private, and the first process's to remove. */
@@ -9,7 +9,7 @@ export type ChildAssignment =
   /** Handlers of a file. `api`: where and with which key to put its scheduled jobs; null: nowhere. */
   | { kind: 'handlers'; file: string; api: { url: string; key: string } | null }
 
-/** From a further process. What it started ends with it, and what it held runs elsewhere at once. */
+/** From a further process. Processes it started end with it, and executions it held run elsewhere at once. */
 export type ProcessWord =
   | { workerId: string }
   | { groupStarted: number }

@@ -1,5 +1,5 @@
-// When to stop: a signal, or the end of whoever started us. A second signal ends us at once; but one Ctrl-C may
-// arrive twice within milliseconds, from the terminal and from npm, and counts once.
+// When to stop: a signal, or the end of the process that started us. A second signal ends us at once; but a single
+// Ctrl-C may arrive twice within milliseconds, from the terminal and from npm, and counts once.
 import type { Clock } from '../ports/clock.ts'
 import type { Timers } from '../ports/timers.ts'
 

@@ -57,7 +57,7 @@ test('tenants take turns: a small tenant does not wait for the herd of another',
   assert.equal(take(dueQueue, 5_000).length, 76, 'all that is left fits into one')
 })
 
-test('jobs of one due instant are handed out in the order in which their tenant put them', () => {
+test('jobs due at the same instant are handed out in the order in which their tenant put them', () => {
   const dueQueue = new DueQueue()
   for (const [n, tenantId] of ['a', 'b', 'a', 'c', 'b', 'a'].entries())
     dueQueue.put(entry(`${tenantId} ${n}`, 1_000, 0, tenantId))
@@ -159,7 +159,7 @@ test('an entry that was handed out replaces an earlier version that was put late
   )
 })
 
-test('a herd of one instant is handed out piece by piece', () => {
+test('a herd of jobs due at the same instant is handed out piece by piece', () => {
   const dueQueue = new DueQueue()
   for (let i = 0; i < 2_500; i++) dueQueue.put(entry(`job ${i}`, 1_000))
   const taken = [...take(dueQueue, 1_000), ...take(dueQueue, 1_000)]

@@ -1,14 +1,14 @@
-// The jobs that come due, in memory, by time: one bucket for each due instant, and a heap of the instants. Jobs are mostly
-// due at whole seconds, so there are few buckets however many jobs there are.
+// The jobs that come due, in memory, by time: one bucket for each due instant, and a heap of the instants. Jobs are
+// mostly due at whole seconds, so there are few buckets however many jobs there are.
 //
 // States of an entry: pending (in the bucket of its due instant) -> due (in the queue of its tenant) -> handed out
-// (`takeDue`) or removed. An entry that was replaced, or whose partition left, stays where it is until its turn comes and
-// is skipped then: `#byJob` decides which entry of a job counts.
+// (`takeDue`) or removed. An entry that was replaced, or that belongs to a partition we no longer hold, stays where it
+// is and is skipped when its turn comes: `#byJob` decides which entry of a job counts.
 //
-// Invariants: a job is handed out at most once for each `put`, and not before it is due; a later version is never replaced
-// by an earlier one; the keys of `#buckets` are the instants in the heap; the queue of a tenant is ordered by due instant.
-// Tenants take turns, so the herd of one does not delay the jobs of another. Buckets are by tenant too, so that a herd
-// comes due without a look at each of its jobs.
+// Invariants: a job is handed out at most once for each `put`, and not before it is due; a later version is never
+// replaced by an earlier one; the keys of `#buckets` are the instants in the heap; the queue of a tenant is ordered by
+// due instant. Tenants take turns, so a herd of jobs from one tenant does not delay the jobs of another. Buckets are
+// also divided by tenant, so that a herd comes due without visiting each of its jobs.
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Entry } from './entry.ts'
 import { InstantHeap } from './instant-heap.ts'
@@ -23,7 +23,7 @@ interface TenantQueue {
 /** A tenant with no more than this due is a small one: its jobs need not wait for a herd's fire. */
 const smallTenantMax = 50
 
-/** The jobs of one due instant. Mostly they have one tenant: with jitter nearly every job has an instant of its own. */
+/** The jobs due at the same instant, mostly of a single tenant: with jitter nearly every job has its own instant. */
 interface Bucket {
   tenantId: string
   entries: Entry[]
@@ -135,7 +135,7 @@ export class DueQueue {
     }
   }
 
-  /** Adds entries of one due instant to the queue of their tenant. */
+  /** Adds entries with the same due instant to the queue of their tenant. */
   #queue(tenantId: string, entries: Entry[]): void {
     const queue = this.#due.get(tenantId)
     if (queue === undefined) this.#due.set(tenantId, { entries, next: 0 })

@@ -127,7 +127,7 @@ test('the rest of a herd that fills the due queue is not loaded yet', async () =
   assert.equal(has(job), true)
 })
 
-test('jobs of one load are due in the order of their ids, across partitions', async () => {
+test('jobs from the same load are due in the order of their ids, across partitions', async () => {
   const { at, createJob, load, dueQueue, world } = await setup()
   const jobs: NewJob[] = []
   for (let i = 0; i < 40; i++) jobs.push(await createJob({ slotAt: at(600) }))
@@ -178,7 +178,7 @@ test('a change that is taken while a load is under way is not lost', async () =>
   assert.equal(has(job!), true)
 })
 
-test('changes whose answer is lost are found by a load from the beginning', async () => {
+test('changes are found by a load from the beginning after the answer that carried them was lost', async () => {
   const { at, createJob, load, changes, has, link, real } = await setup()
   await createJob({ slotAt: at(655) })
   await load()
@@ -193,7 +193,7 @@ test('changes whose answer is lost are found by a load from the beginning', asyn
   assert.equal(has(lost), true)
 })
 
-test('changes whose answer is lost while a load is under way lose neither themselves nor the loaded jobs', async () => {
+test('neither the changes nor the loaded jobs are lost when the answer with the changes is lost during a load', async () => {
   const { at, createJob, load, changes, has, link, real } = await setup()
   const loaded = await createJob({ slotAt: at(655) })
   const lost = await createJob({ slotAt: at(620) })

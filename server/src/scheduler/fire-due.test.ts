@@ -162,7 +162,7 @@ test('the window that moves past the next slot while the fire is in flight does 
   assert.deepEqual(slotsOf(job), [at(640), at(662)])
 })
 
-test('a job whose next slot is beyond the window leaves memory and is loaded again in time', async () => {
+test('a job with its next slot beyond the window leaves memory and is loaded again in time', async () => {
   const { at, world, createEvery, load, fire, slotsOf, dueQueue } = await setup()
   const job = await createEvery(300, 600)
   await load()

@@ -20,7 +20,7 @@ test('a job that becomes a root after it was loaded fires into a run of its grap
   )
 })
 
-test('roots of one graph that are due together start one run', async () => {
+test('roots of the same graph that are due together start one run', async () => {
   const s = await setup()
   const roots = [await s.createEvery(60, 600), await s.createEvery(60, 600)]
   const child = await createAfter(s, roots)

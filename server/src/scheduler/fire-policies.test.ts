@@ -6,7 +6,7 @@ import { dueAtOf } from '../domain/schedule/jitter.ts'
 import { toRfc3339 } from '../lib/time/epoch.ts'
 import { slotsFired } from '../telemetry/events.ts'
 
-test('a job whose slot waits behind an execution goes on in memory, and the release loop is woken', async () => {
+test('a job stays in memory while its slot waits behind an execution, and the release loop is woken', async () => {
   const { at, world, createEvery, trigger, load, fire, calls, asked, slotsOf } = await setup()
   const job = await createEvery(30, 600, { overlapPolicy: 'BUFFER_ONE' })
   await trigger(job)
@@ -65,7 +65,7 @@ test('with jitter a slot is fired when it is due, and its job is put back with t
   assert.deepEqual(slotsOf(job), [at(600), at(640)])
 })
 
-test('a job whose next slot lies within the window but is due beyond it leaves memory until then', async () => {
+test('a job leaves memory when its next slot lies within the window but is due beyond it, until that slot is due', async () => {
   const { at, world, createEvery, load, fire, dueQueue, slotsOf } = await setup()
   const job = await createEvery(59, 600, { jitterSeconds: 58 })
   const [first, second] = [dueAtOf(job, at(600)), dueAtOf(job, at(659))]
@@ -158,7 +158,7 @@ test('a job that counts from the end of its execution leaves memory when it fire
   assert.deepEqual([status, slotAt], ['ACTIVE', null])
 })
 
-test('a job whose calendars have changed is dropped, comes back as a change, and is planned again', async () => {
+test('a job with changed calendars is dropped, comes back as a change, and is planned again', async () => {
   const { at, createEvery, load, fire, fireOnceBy, takeChanges, store, slotsOf, dueQueue } = await setup()
   const job = await createEvery(30, 600)
   await load()

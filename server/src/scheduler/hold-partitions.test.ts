@@ -177,7 +177,7 @@ test('a scheduler that finds itself expelled during a look holds nothing after i
   assert.deepEqual(one.held(), [])
 })
 
-test('a join whose answer was lost is repeated under the same id', async () => {
+test('a join is repeated under the same id after its answer was lost', async () => {
   const { start, store, partitions } = setup()
   const join = partitions.join.bind(partitions)
   partitions.join = async (schedulerId) => {
@@ -191,7 +191,7 @@ test('a join whose answer was lost is repeated under the same id', async () => {
   assert.equal(store.schedulers.size, 1)
 })
 
-test('a take whose answer was lost is noticed with the next look', async () => {
+test('partitions that were taken although the answer was lost are noticed at the next poll', async () => {
   const { start, partitions } = setup()
   const take = partitions.take.bind(partitions)
   partitions.take = async (schedulerId, ids) => {

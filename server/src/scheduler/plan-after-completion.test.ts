@@ -121,6 +121,6 @@ test('jitter moves the due time, and lateness counts from it', () => {
   assert.deepEqual([skipAt(entry.dueAt + 60_000), skipAt(entry.dueAt + 60_001)], [null, 'misfire'])
 })
 
-test('a job whose slot is already recorded does not come into memory, since its end is awaited', () => {
+test('a job with an already recorded slot is not loaded into memory, since the end of that slot is awaited', () => {
   assert.equal(toEntry(cursorOf(everySecond, jobOf({}, { recordedAt: at(7) })), at(0)), null)
 })

@@ -19,7 +19,7 @@ export interface PlanOptions {
   staysInMemory: (dueAt: EpochMs) => boolean
 }
 
-/** Late slots of one job that may run beside each other, fired in one go. */
+/** The most late slots that are fired in one go for a job with slots that may run concurrently. */
 const lateMax = 100
 
 export function planSlots(entry: Entry, options: PlanOptions): Plan {

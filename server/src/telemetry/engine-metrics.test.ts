@@ -29,7 +29,7 @@ function setup(t: TestContext) {
   t.after(() => subscriptions.dispose())
   const clock = { nowMs: 0 }
   collectEngineMetrics(registry, subscriptions, () => clock.nowMs)
-  /** The lines of one metric, by what stands before the value. */
+  /** The lines of a metric, keyed by the text before the value. */
   async function read(name: string): Promise<Record<string, number>> {
     const lines = (await registry.metrics()).split('\n').filter((line) => line.startsWith(`carillon_${name}`))
     return Object.fromEntries(
@@ -59,7 +59,7 @@ function finish(changes: Partial<events.AttemptFinished> = {}): void {
   events.attemptFinished.emit({ ...attempt, ...changes })
 }
 
-test('fired slots are counted without those that did not become an execution', async (t) => {
+test('fired slots are counted without slots that did not become an execution', async (t) => {
   const { read } = setup(t)
   events.slotsFired.emit({ slots: 10, unfired: 4, taken: 3, tookMs: 250 })
   events.slotsFired.emit({ slots: 1, unfired: 0, taken: 0, tookMs: 500 })
@@ -152,7 +152,7 @@ test('without an execution the success ratio is absent: zero would be an alarm',
   assert.deepEqual(await read('success_ratio'), {})
 })
 
-test('what was cancelled counts as such, and says nothing about the success ratio', async (t) => {
+test('cancelled executions count as cancelled, and do not affect the success ratio', async (t) => {
   const { read } = setup(t)
   finish({ outcome: 'cancelled' })
   finish({ outcome: 'cancelled', delayMs: null, durationMs: null })

@@ -1,4 +1,4 @@
-// The metrics of the engine: what fired, how late, how it ended. Fed by events, one observation an attempt.
+// The metrics of the engine: slots fired, how late, how executions ended. Fed by events, one observation per attempt.
 import { Counter, Gauge, Histogram, type Registry } from '@prometheus-io/client'
 import type { Outcome } from '../domain/queue/execution.ts'
 import * as events from './events.ts'
@@ -15,7 +15,7 @@ const statuses: Record<Outcome, string> = {
   skipped: 'SKIPPED',
 }
 
-/** `nowMs`: a monotonic clock. `elsewhere`: what other processes counted of late. Returns what this one did. */
+/** `nowMs`: a monotonic clock. `elsewhere`: recent counts of other processes. Returns the recent counts of this one. */
 export function collectEngineMetrics(
   registry: Registry,
   subscriptions: DisposableStack,

@@ -1,5 +1,5 @@
-// One event, many listeners. Code says what happened; logs, metrics and tests listen. An event nobody listens
-// to costs one test of a flag.
+// One event, many listeners. Code emits events; logs, metrics and tests listen. An event without listeners costs one
+// test of a flag.
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel'
 
 export interface Event<T extends object> {

@@ -15,7 +15,7 @@ export interface AttemptFinished {
   /** Null: this was the last attempt. */
   retryAt: number | null
   deadReason: string | null
-  /** From due to started; null for what was not a slot's first attempt. */
+  /** From due to started; null unless it was the first attempt of a slot. */
   delayMs: number | null
   /** From due or requested to finished. */
   endToEndMs: number

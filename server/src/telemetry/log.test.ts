@@ -40,7 +40,7 @@ test('a person gets one short line', (t) => {
   )
 })
 
-test('what is below the level is not written', (t) => {
+test('lines below the log level are not written', (t) => {
   const lines = setup(t, { level: 'warn' })
   migrationApplied.emit({ number: 1, name: 'a', tookMs: 1 })
   workerRegistered.emit({ workerId: 'a' })

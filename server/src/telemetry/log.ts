@@ -30,7 +30,7 @@ export function startLog(options: LogOptions): Disposable {
   const subscriptions = new DisposableStack()
 
   function on<T extends object>(event: Event<T>, level: Level, text: string): void {
-    // Some are told of every attempt: what nobody will read is not put together.
+    // Some events come with every attempt: a line that will not be written is not built.
     if (!logger.isLevelEnabled(level)) return
     subscriptions.use(
       event.subscribe((facts) => logger[level]({ event: event.name, ...facts } as object, text)),

@@ -75,7 +75,7 @@ export class Metrics implements Disposable {
   }
 
   async read(): Promise<string> {
-    // Only what is counted is added up: the rest is of this process, or of the database.
+    // Only counters are summed: all other metrics belong to this process or to the database.
     return Registry.merge([await this.#own.sumWith(this.#reports), this.#registry]).metrics()
   }
 

@@ -16,7 +16,7 @@ const attempt: events.AttemptFinished = {
   durationMs: 300,
 }
 
-/** What a process would tell that has just started and in which `happen` happened; as it comes over the channel. */
+/** The report of a process that has just started and in which `happen` happened; as it arrives over the channel. */
 async function reportOf(happen: () => void, utilization: number | null = null): Promise<ProcessReport> {
   using metrics = new ProcessMetrics(() => 0)
   happen()
@@ -29,7 +29,7 @@ function finish(times: number, changes: Partial<events.AttemptFinished> = {}): v
 
 function setup() {
   const reports = new ProcessReports()
-  /** What the first process shows, in which `happen` happened. */
+  /** The metrics that the first process shows after `happen` happened in it. */
   async function show(happen: () => void = () => {}): Promise<Map<string, number>> {
     using own = new ProcessMetrics(
       () => 0,
@@ -78,7 +78,7 @@ test('a report is of all since the start of its process: a later one replaces it
   assert.equal((await show()).get(succeeded), 5)
 })
 
-test('what an ended process counted stays, and the one in its place does not set it back', async () => {
+test('the counts of an ended process stay, and its replacement does not reset them', async () => {
   const { reports, show } = setup()
   const seen: (number | undefined)[] = []
   for (let start = 0; start < 3; start++) {

@@ -1,6 +1,6 @@
-// The counts of several processes as one. Each process counts the events of its own; the further ones tell the first, which
-// answers for all. A counter never goes back: what an ended process counted stays in the sum, and the one that takes its
-// place begins at zero. One that is killed takes with it what it counted since it last spoke, which is a second at most.
+// The counts of several processes as one. Each process counts its own events; the others report to the first, which
+// answers for all. A counter never goes back: the counts of an ended process stay in the sum, and its replacement
+// begins at zero. A killed process loses its counts since its last report, a second at most.
 import { Counter, type MetricObject, Registry } from '@prometheus-io/client'
 import { collectEngineMetrics } from './engine-metrics.ts'
 import * as events from './events.ts'
@@ -9,7 +9,7 @@ import type { RecentCounts, RecentRatio } from './recent-ratio.ts'
 /** How often a further process tells its counts. */
 export const reportEveryMs = 1_000
 
-/** What a further process tells: all of it since its start, so that a report that is lost costs nothing. */
+/** The report of a further process: all its counts since its start, so that a lost report costs nothing. */
 export interface ProcessReport {
   /** Counters and histograms, as `getMetricsAsJSON` has them. */
   metrics: readonly object[]
@@ -24,7 +24,7 @@ export class ProcessMetrics implements Disposable {
   readonly #subscriptions = new DisposableStack()
   readonly #recent: RecentRatio
 
-  /** `nowMs`: a monotonic clock. `elsewhere`: what the others counted of late. */
+  /** `nowMs`: a monotonic clock. `elsewhere`: the recent counts of the other processes. */
   constructor(nowMs: () => number, elsewhere?: () => readonly RecentCounts[]) {
     const registers = [this.#registry]
     this.#recent = collectEngineMetrics(this.#registry, this.#subscriptions, nowMs, elsewhere)
@@ -53,7 +53,7 @@ export class ProcessMetrics implements Disposable {
     }
   }
 
-  /** These and those of the others. */
+  /** The counts of this process plus the counts of the others. */
   async sumWith(reports: ProcessReports): Promise<Registry> {
     return Registry.aggregate([await this.#registry.getMetricsAsJSON(), ...reports.metrics()])
   }
@@ -63,7 +63,7 @@ export class ProcessMetrics implements Disposable {
   }
 }
 
-/** What the first process knows of the others. A process is any object that stands for it. */
+/** The reports of the other processes, kept by the first. A process is any object that stands for it. */
 export class ProcessReports {
   readonly #latest = new Map<object, ProcessReport>()
   #ended: readonly object[] = []

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { RecentRatio, ratioOf } from './recent-ratio.ts'
 
-test('the ratio covers five minutes and forgets what is older', () => {
+test('the ratio covers five minutes and drops older observations', () => {
   let nowMs = 1_000_000
   const ratio = new RecentRatio(() => nowMs)
   assert.equal(ratio.read(), null)

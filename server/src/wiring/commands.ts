@@ -1,4 +1,4 @@
-// The worker of shell commands and bundles: what it runs, and by whom.
+// The worker of shell commands and bundles, and the executors that run them.
 import { join } from 'node:path'
 import { type Config, commandVariables } from '../config/read.ts'
 import { createArtifactExecutor } from '../worker/executors/artifact.ts'

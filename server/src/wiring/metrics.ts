@@ -1,4 +1,4 @@
-// What /metrics asks of the store and of this process when somebody looks.
+// The values that /metrics reads from the store and from this process on a scrape.
 import type { Clock } from '../ports/clock.ts'
 import type { StorePorts } from '../ports/store.ts'
 import { version } from '../process/version.ts'

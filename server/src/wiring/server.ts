@@ -24,7 +24,7 @@ import { type RoleOptions, startRoles } from './roles.ts'
 export interface ServerOptions extends RoleOptions {
   config: Config
   address: DatabaseAddress
-  /** What the api role needs besides. */
+  /** Additional dependencies of the api role. */
   api: ApiOptions
   /** The worker had its time; executions that still run are handed back next. */
   onDrained?: () => void
@@ -37,9 +37,9 @@ export interface RunningServer {
   makeCode(): Promise<string | null>
   /** Share of its worker that is in use; null without the worker role. */
   utilization(): number | null
-  /** A worker is known to be dead: what it held runs elsewhere now, and not when its lease has run out. */
+  /** A worker is known to be dead: the executions it held run elsewhere now, not only when its lease has run out. */
   reclaim(workerId: string): Promise<void>
-  /** No new work; gives what runs this long, by default the drain time; then everything is closed. */
+  /** Takes no new work; gives running executions this long, by default the drain time; then closes everything. */
   stop(drainMs?: number): Promise<void>
 }
 

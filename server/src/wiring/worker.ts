@@ -18,7 +18,7 @@ const httpCapacity = 2_000
 const handlersAheadMax = 2_000
 const drainLookMs = 10
 
-/** What a worker runs. Anything but HTTP may kill the process it runs in, so it has one of its own. */
+/** The assignment of a worker. Any executor but HTTP may kill its process, so it has a process of its own. */
 export type WorkerAssignment =
   | { kind: 'http'; capacity: number }
   | { kind: 'commands'; capacity: number; executors: Pick<LocalExecutors, 'shell' | 'artifact'> }
@@ -35,7 +35,7 @@ export type WorkerAssignment =
 export interface RunningWorker {
   /** Takes nothing more; returns once all is done, or when the time is over, and says which. */
   drain(withinMs: number): Promise<'idle' | 'cut short'>
-  /** Hands back what is left, and the lease. */
+  /** Hands back the remaining executions, and the lease. */
   release(): Promise<void>
   utilization(): number
   /** Claims executions that are enqueued in this process, on insert; null: the worker does not make HTTP calls. */

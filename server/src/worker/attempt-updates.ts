@@ -29,7 +29,7 @@ export interface UpdatesDeps {
   onGone: (held: HeldExecution) => void
 }
 
-/** The updates of one attempt that are not written yet. */
+/** The unwritten updates from a single attempt. */
 interface Pending {
   lines: LogLine[]
   /** The size of `lines`. */
@@ -47,14 +47,14 @@ type Update = Pick<AttemptUpdate, 'progress' | 'message' | 'checkpoint'>
 type Part = LogPart & { pending: Pending }
 
 export const sendUpdatesEveryMs = 1_000
-/** Limits of the lines of one attempt that wait to be written. */
+/** Limits on the unwritten log lines from a single attempt. */
 const linesMax = 1_000
 const bytesMax = logBytesMax
-/** The limit of all lines of one attempt: more than the store keeps, so that it sees that there was more. */
+/** The limit on all log lines from an attempt: more than the store keeps, so that it sees that there was more. */
 const bytesInAllMax = 2 * logBytesMax
 /** The limit of the lines of all attempts that wait to be written. */
 const waitingBytesMax = 64 * 1024 * 1024
-/** Limits of one write. */
+/** Limits per write. */
 const updatesMax = 200
 const partBytesMax = 4 * 1024 * 1024
 

@@ -16,7 +16,7 @@ interface Given extends Partial<WorkerOptions> {
   http?: Http
 }
 
-/** Workers on a store whose answers can get lost; a test says when a worker polls cancellations. */
+/** Workers on a store that can lose its answers; a test decides when a worker polls cancellations. */
 async function setup(t: TestContext) {
   const world = createVirtualWorld()
   const { store, ...ports } = openMemoryStore(world.clock)

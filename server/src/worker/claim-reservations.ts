@@ -4,7 +4,7 @@
 //   requested   executions that claims under way ask for at most, until their answer is in flight or given up
 //   reserved    the part of `requested` that is being enqueued for this worker by a direct dispatch
 //   sideClaims  claims under way beside the claim loop: one in the shared lane, and one for each reservation
-//   hydrating   claims whose answer has come and whose executions are not in flight yet
+//   hydrating   answered claims with executions that are not in flight yet
 //
 // Invariants: no counter is below zero; `reserved` is at most `requested`; nothing is requested beyond
 // `capacity - size`, so the executions in flight never exceed the capacity, however the answers interleave.

@@ -100,7 +100,7 @@ test('there is one claim beside a pass, and it divides no batch', async () => {
   await pass
 })
 
-test('a release of unknown claims waits for the claim beside it, whose executions are known then', async () => {
+test('a release of unknown claims waits for the side claim, so that its executions are known by then', async () => {
   const { claimer, fire, holdClaims, letGo, inFlightIds, known, settle, calls, s } = await setup()
   await fire(100, herd)
   const first = holdClaims(herd)

@@ -15,7 +15,7 @@ import { aheadMin, InFlight } from './in-flight.ts'
 
 const ok: HttpOutcome = { kind: 'answered', status: 200, headers: {}, preview: new Uint8Array() }
 
-/** A claimer whose calls end when a test says so; until then its executions stay in flight. */
+/** A claimer with calls that end when a test says so; until then its executions stay in flight. */
 async function setup({ capacity = 800, mayStart = true, isIsolated = false, routes = [serverRoute] } = {}) {
   const world = createVirtualWorld()
   const { store, ...ports } = openMemoryStore(world.clock)
@@ -220,7 +220,7 @@ test('executions that cannot be signed are not put in flight, and are released b
   assert.equal(store.live.get(executionIds[0]!)!.attempt, 1, 'no attempt was spent')
 })
 
-test('executions of one claim start by rank, batches and single ones alike', async () => {
+test('executions from the same claim start by rank, batches and single ones alike', async () => {
   const { claimer, createJobs, createJob, fireBatch, trigger, world, started } = await setup()
   await fireBatch(await createJobs(2, () => ({ priority: 9 })), 0, { priority: 9 })
   await world.advance(1_000)
@@ -237,7 +237,7 @@ test('executions of one claim start by rank, batches and single ones alike', asy
 })
 
 for (const singles of [true, false])
-  test(`a claim ${singles ? 'of singles ' : ''}whose answer was lost is released before the next one, and no attempt is spent`, async () => {
+  test(`a claim ${singles ? 'of singles ' : ''}with a lost answer is released before the next one, and no attempt is spent`, async () => {
     const { claimer, createJobs, createJob, trigger, fireBatch, link, real, ids, inFlight } = await setup()
     const { executionIds } = await fireBatch(await createJobs(3), 0)
     const triggered = await trigger(await createJob())

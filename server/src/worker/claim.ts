@@ -1,14 +1,15 @@
 // The claim loop: takes executions off the queue, as many as there is room for, shared fairly among tenants, the oldest
 // rank first. Its parts: `ClaimReservations` counts the room that claims under way may fill, `ClaimIntake` puts their
-// executions in flight, `UnknownClaims` releases claims whose answer was lost, `WorkerDirectDispatch` claims on insert.
+// executions in flight, `UnknownClaims` releases claims with a lost answer, `WorkerDirectDispatch` claims on insert.
 //
-// States: idle, or in a pass (`claimOnce`). A pass releases unknown claims, looks at the lanes and hosts that have work,
+// States: idle, or in a pass (`claimOnce`). A pass releases unknown claims, queries the lanes and hosts that have work,
 // divides the room among them and claims. While a pass waits for the store, one claim at most may run beside it in the
 // shared lane (`claimSharedLane`), so that a quiet tenant does not wait until a herd's executions are in flight.
 //
 // Invariants: nothing is claimed without a lease or while the worker drains; a pass asks for no more than the room that
 // no claim under way has asked for; executions of hosts have at most half of the room while lanes wait too; while the
-// scheduler beside us has a herd to fire, a lane other than the shared one is claimed from now and then, a batch at most.
+// scheduler in this process has a herd to fire, lanes other than the shared one are claimed from only now and then, at
+// most a batch at a time.
 import { batchExecutionsMax } from '../domain/queue/execution.ts'
 import { FairShare, type LaneShare } from '../domain/queue/fair-share.ts'
 import { sharedLane } from '../domain/queue/lane.ts'

@@ -9,7 +9,7 @@ export interface HandlersOf {
   labels: readonly string[]
 }
 
-/** Routes of one handler: jobs may ask for labels in as many ways. */
+/** The most routes per handler: its jobs may ask for this many combinations of labels. */
 const routesMax = 100
 
 export function createRouteFinder(

@@ -11,7 +11,7 @@ import { Worker } from './worker.ts'
 type Method = 'finishBatches' | 'finishLive'
 const methods: readonly Method[] = ['finishBatches', 'finishLive']
 
-/** A worker with its lease, on a store whose answers can get lost. */
+/** A worker with its lease, on a store that can lose its answers. */
 async function setup(t: TestContext, { capacity = 800 }: { capacity?: number } = {}) {
   const world = createVirtualWorld()
   const { store, ...ports } = openMemoryStore(world.clock)
@@ -228,7 +228,7 @@ for (const method of methods) {
   }
 }
 
-test('an execution that left its batch by a write whose answer was lost goes on, and its result is recorded', async (t) => {
+test('an execution that left its batch by a write with a lost answer goes on, and its result is recorded', async (t) => {
   const { createJob, addBatch, pass, finishAll, faults, refused, view } = await setup(t)
   const [slow] = await addBatch([await createJob(5_000), await createJob(0)])
   await pass(200)
@@ -241,7 +241,7 @@ test('an execution that left its batch by a write whose answer was lost goes on,
   assert.deepEqual([status, attempts.length, refused], ['SUCCEEDED', 1, []])
 })
 
-test('an execution that goes back by a write whose answer was lost goes back once', async (t) => {
+test('an execution that is returned to the queue by a write with a lost answer is returned once', async (t) => {
   const { createJob, addBatch, pass, finishAll, faults, refused, view, worker } = await setup(t, {
     capacity: 8,
   })

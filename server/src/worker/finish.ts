@@ -1,10 +1,10 @@
 // Records how executions ended. Results are gathered while the write before is under way, and kept until the store has
-// them: a database that is away delays history and loses none. The fence decides whether a result still counts.
+// them: a database outage delays history and loses none. The fence decides whether a result still counts.
 //
 // States of a result: unwritten (in `UnwrittenResults`) -> under way (sent, no answer yet) -> settled. A write that
-// fails makes its results repeated: it may have been carried out. A result whose row the store did not find is missing,
-// and the store is asked for it: recorded (by us, if the result is repeated), held (the execution had left its batch
-// and is written alone), or not ours any more, which refuses the result.
+// fails makes its results repeated: it may have been carried out. If the store did not find the row of a result, the
+// result is missing, and the store is asked for it: recorded (by us, if the result is repeated), held (the execution
+// had left its batch and is written alone), or not ours any more, which refuses the result.
 //
 // Invariants: a result is removed only once it is settled, or with the whole lease (`clear`); an execution is dropped
 // from flight when its result is settled and not before; an end is emitted once, by the write that recorded it; the
@@ -82,7 +82,7 @@ export class Finisher {
     this.#results.addLive(held, endingUnstarted(held))
   }
 
-  /** Forgets every result, also of a write under way; returns the executions whose result may have been written. */
+  /** Discards every result, also of a write under way; returns the executions with a possibly written result. */
   clear(): Set<HeldExecution> {
     return this.#results.clear()
   }

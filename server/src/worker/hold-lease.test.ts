@@ -28,7 +28,7 @@ test('the first beat registers, later ones keep the same lease', async () => {
   )
 })
 
-test('a registration whose reply was lost is repeated under the same id', async () => {
+test('a registration is repeated under the same id after its reply was lost', async () => {
   const { workers, lease } = setup()
   const register = workers.register.bind(workers)
   workers.register = async (worker) => {

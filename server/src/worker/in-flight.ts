@@ -80,7 +80,7 @@ export class InFlight {
   readonly #endings = new RecentEndings()
   /** Calls to hosts that may still start in this turn of the event loop. */
   #startsLeft = startsPerTurn
-  /** Hosts with room whose calls wait for the next turn. */
+  /** Hosts that have room and calls waiting for the next turn. */
   #nextTurn = new Set<string>()
 
   constructor(deps: InFlightDeps, options: InFlightOptions) {
@@ -156,7 +156,7 @@ export class InFlight {
     }
   }
 
-  /** Starts queued executions whose hosts have room. */
+  /** Starts queued executions on hosts that have room. */
   pump(): void {
     for (const host of this.#queued.keys()) this.#pumpHost(host)
   }

@@ -76,7 +76,7 @@ export class RejectedResults {
     this.#results = this.#results.filter((one) => !results.includes(one))
     for (const { held, isRepeated } of results) {
       if (!recorded.has(held.executionId)) this.refuse(held, workerId)
-      // The write whose answer was lost was carried out while the lease was still held.
+      // The write with the lost answer was carried out while the lease was still held.
       else if (isRepeated)
         emitAttemptFinished(this.#deps.clock, held, held.cancelledMs !== null, nothingAfter())
     }

@@ -143,7 +143,7 @@ test('characters that the store cannot hold are replaced, and a long message is 
   assert.deepEqual([error!.message[0], error!.message.length, preview], ['\ufffd', 1_024, 'a\ufffd'])
 })
 
-test('an attempt whose time is over is stopped, timed out and retried', async () => {
+test('an attempt that exceeds its time limit is stopped, timed out and retried', async () => {
   const { world, ran, context, startAt } = setup({ stopsAfterMs: 2_000 })
   await world.advance(29_999)
   assert.equal(context.signal.aborted, false)

@@ -107,7 +107,7 @@ function ofLive(
   }
 }
 
-/** The tenants whose keys sign the calls of these executions. */
+/** The tenants that have to sign the calls of these executions with their keys. */
 export function tenantsCalled(executions: readonly HeldExecution[]): Set<string> {
   const tenantIds = new Set<string>()
   for (const { prepared } of executions) if (prepared.executor === 'http') tenantIds.add(prepared.tenantId)

@@ -1,5 +1,5 @@
 // Reconciles the worker's claims with the store's: the store may hold executions for this worker that the worker does
-// not know of, as after a claim whose answer was lost. They are released, unstarted, before the next claim.
+// not know of, as after a claim with a lost answer. They are released, unstarted, before the next claim.
 //
 // States: certain (no unknown claim is counted), uncertain (at least one is), reconciling (a release is due or under
 // way). The claim loop moves it: each pass calls `releaseUnknown` first.

@@ -67,7 +67,7 @@ export class UnwrittenResults {
       if (status === 'running') {
         running.push(held)
         endings.push({ position, ending: runningOf(held) })
-        // From here on it is a row of its own, whose result is written after this batch.
+        // From here on the execution is a row of its own, and its result is written after this batch.
         leaveBatch(held)
         held.leaving = true
         continue
@@ -103,7 +103,7 @@ export class UnwrittenResults {
     return this.#batches.slice(0, end)
   }
 
-  /** Without executions whose batch is not written yet: they are no rows of their own, and would not be found. */
+  /** Leaves out executions in a batch that is not written yet: they have no row of their own and would not be found. */
   nextLive(executionsMax: number): UnwrittenLive[] {
     return this.#live.filter(({ held }) => !held.leaving).slice(0, executionsMax)
   }
@@ -128,7 +128,7 @@ export class UnwrittenResults {
     this.#live = this.#live.filter((one) => one.held !== held)
   }
 
-  /** Removes everything, and returns the executions whose result may have been written. */
+  /** Removes everything, and returns the executions with a possibly written result. */
   clear(): Set<HeldExecution> {
     const batches = this.#batches.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)
     const live = this.#live.filter(({ isRepeated, isUnderWay }) => isRepeated || isUnderWay)

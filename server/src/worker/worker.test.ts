@@ -253,7 +253,7 @@ test('a result that was not written when the lease was found lost is refused, an
   assert.deepEqual(await outcomes(alone), ['lost', 'succeeded'])
 })
 
-test('a result whose write was carried out before the lease was lost is not refused', async (t) => {
+test('a result is not refused if its write was carried out before the lease was lost', async (t) => {
   const { start, reclaim, createJob, fire, world, logLines, outcomes, loseFinish } = await setup()
   const refused: string[] = []
   const finished: string[] = []

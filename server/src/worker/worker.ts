@@ -64,7 +64,7 @@ export interface WorkerOptions {
   cancelGraceMs?: number
 }
 
-/** The floor: a cancelled call whose hint was lost goes on for at most this much longer. */
+/** The upper bound: a cancelled call with a lost hint goes on for at most this much longer. */
 export const pollCancellationsEveryMs = 3_000
 
 /** Writes at the end, at most: enough for the results of a full worker. */

@@ -25,9 +25,9 @@ export interface NodeOptions {
   port: number
 }
 
-/** In what way a process differs from the others. */
+/** How a process differs from the others. */
 export interface StartOptions {
-  /** The checkout whose program is run. Default: this one. */
+  /** The checkout to run the program from. Default: this one. */
   checkout?: string
   env?: Readonly<Record<string, string>>
 }

@@ -1,4 +1,4 @@
-// What is wrong with executions, their calls, and what people were told of them.
+// Broken evidence about executions, their calls, and the API answers about them.
 import assert from 'node:assert/strict'
 import { addExecution, addSeen, JOBS, runId, second, start } from './check-scene.ts'
 import { type Broken, cut, keyOfExecution, ofSlot, own, remove } from './check-spoil.ts'

@@ -1,4 +1,4 @@
-// What is wrong with slots and with those who fire them.
+// Broken evidence about slots and about the schedulers that fire them.
 import { addExecution, addSeen, JOBS, second, start } from './check-scene.ts'
 import { type Broken, ofSlot, remove } from './check-spoil.ts'
 

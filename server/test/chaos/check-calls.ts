@@ -1,6 +1,6 @@
-// What the receiver saw against what is on record: never early, always with the key of the execution, at least one call for
-// each attempt that is said to have ended, and no answer on record that the receiver did not give. Calls beyond those on
-// record are counted, and each has a reason.
+// Compares the calls that the receiver saw with the recorded attempts: never early, always with the key of the
+// execution, at least one call for each attempt recorded as ended, and no recorded answer that the receiver did not
+// give. Calls beyond the recorded ones are counted, and each has a reason.
 import { hash } from 'node:crypto'
 import type { AttemptRow } from './check-evidence.ts'
 import type { Call, Picture, Recorded } from './check-picture.ts'
@@ -84,7 +84,7 @@ function checkOutcome(
   own: readonly Call[],
 ): void {
   const { outcome, httpStatus } = row
-  // What came later is no reason for what was on record by then.
+  // A later call does not explain an attempt that was already on record.
   const inTime = own.filter(({ answeredAt }) => answeredAt <= row.recordedAt + clockMs)
   const answers = inTime.map(({ answer }) => answer)
   const said = own.flatMap((call) => call.said).filter(({ at: saidAt }) => saidAt <= row.recordedAt)
@@ -136,7 +136,9 @@ function checkDelays({ say, jobOf }: Picture, { executionId, first, attempts, ca
   })
 }
 
-/** Of what repeats a failed execution it is the key of that; else by the slot, or by the execution itself. */
+/**
+ * A repeat of a failed execution has the key of that execution; otherwise the key comes from the slot or the execution.
+ */
 function keyOf(picture: Picture, { executionId, first }: Recorded): string {
   const { kind, jobId, slot, retryOf } = first
   if (retryOf !== null) {

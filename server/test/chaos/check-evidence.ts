@@ -1,5 +1,5 @@
-// What the checker judges by, and where it comes from: the tables in one read-only snapshot, and the files of the run. Plain
-// data from here on: times are milliseconds since 1970.
+// The evidence that the checker judges by: the tables in one read-only snapshot, and the files of the run. Plain data
+// from here on: times are milliseconds since 1970.
 import pg from 'pg'
 import { type FaultLine, type HistoryLine, type ReceiverLine, readLines, type WatchLine } from './history.ts'
 
@@ -11,13 +11,13 @@ export interface Evidence {
   slots: readonly SlotRow[]
   skips: readonly SkipRow[]
   attempts: readonly AttemptRow[]
-  /** What has not ended: `live`, and what is in batches. */
+  /** Executions that have not ended: the rows of `live`, and the executions in batches. */
   live: readonly LiveRow[]
   batched: readonly { executionId: string; jobId: string; workerId: string | null }[]
   owed: readonly { jobId: string; from: number; to: number }[]
   deadLetters: readonly { executionId: string; jobId: string; reason: string; attempts: number }[]
   graphRuns: readonly GraphRunRow[]
-  /** What nobody has looked at yet. */
+  /** Run events that no run step has processed yet. */
   runNotes: readonly { runId: string; what: string }[]
   /** The holder of each partition. */
   partitions: readonly (string | null)[]

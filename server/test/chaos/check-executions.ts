@@ -1,5 +1,5 @@
-// Executions as they are on record: each is in one place and ends once, its attempts are numbered without a gap and come one
-// after the other, no time runs backwards, and what ended in vain has one dead letter.
+// Recorded executions: each is in one place and ends once, its attempts are numbered without a gap and follow each
+// other, no time runs backwards, and each failed execution has one dead letter.
 import type { AttemptRow, Evidence } from './check-evidence.ts'
 import type { Picture, Recorded } from './check-picture.ts'
 import { at } from './check-slots.ts'
@@ -26,7 +26,7 @@ export function checkExecutions(picture: Picture): void {
     say('I14', `job ${jobId} still owes its slots from ${at(from)} to ${at(to)}`)
 }
 
-/** What was made is in exactly one place, and when all is over that is the record of its end. */
+/** Every created execution is in exactly one place, and once the run is over that place is the record of its end. */
 function checkPlaces({ evidence, executions, say }: Picture): void {
   const places = new Map<string, string[]>()
   const put = (executionId: string, place: string) => {
@@ -99,7 +99,7 @@ function checkTries({ say, jobOf }: Picture, { executionId, jobId, first, attemp
   if (isGivenUp) say('I17', `${executionId} failed for good after ${tries} attempts of ${max + 1}`)
 }
 
-/** What ended in vain has one dead letter, until it was redriven, retried or discarded; nothing else has one. */
+/** A failed execution has one dead letter until it is redriven, retried or discarded; no other execution has one. */
 function checkLetters({ evidence, executions, operations, say }: Picture): void {
   const letters = new Map(evidence.deadLetters.map((letter) => [letter.executionId, letter]))
   const gone = goneLetters(evidence, executions)
@@ -127,7 +127,7 @@ function checkLetters({ evidence, executions, operations, say }: Picture): void 
       say('I18', `a dead letter of ${executionId}, which has not ended`)
 }
 
-/** Those in whose place another execution was made. */
+/** Executions that were replaced by another execution. */
 function goneLetters({ live }: Evidence, executions: Picture['executions']): Set<string> {
   const gone = new Set<string>()
   for (const { first } of executions.values()) if (first.retryOf !== null) gone.add(first.retryOf)

@@ -1,10 +1,10 @@
-// Runs of graphs: each node ends once and as its run says, goes only when what it runs after has ended as it must, is skipped
-// only when that cannot be any more, and no run stays open.
+// Graph runs: each node ends once and as its run says, starts only when its parents have ended as its rules require, is
+// skipped only when that has become impossible, and no run stays open.
 import type { GraphRunRow } from './check-evidence.ts'
 import type { Picture, Recorded } from './check-picture.ts'
 import { at } from './check-slots.ts'
 
-/** How a node is stored, and what its execution is on record as. */
+/** How a node state is stored, and the outcome that its execution has on record. */
 const LETTERS: Readonly<Record<string, string>> = {
   s: 'succeeded',
   f: 'failed',
@@ -14,7 +14,7 @@ const LETTERS: Readonly<Record<string, string>> = {
   p: 'skipped',
   x: 'skipped',
 }
-/** Those that meet each rule. */
+/** The node states that meet each rule. */
 const RULES: Readonly<Record<string, string>> = { success: 's', failure: 'ft', completion: 'sft' }
 /** A worker's estimate of the database's clock. */
 const clockMs = 50
@@ -56,7 +56,7 @@ function checkRun(picture: Picture, run: GraphRunRow, own: readonly Recorded[]):
       if (execution !== undefined) say('I19', `${name} did not run, and has ${executionId}`)
       return
     }
-    // What used up its losses is on record as lost, and failed.
+    // An execution that used up its losses is on record as lost, and counts as failed.
     const outcome = execution?.last.outcome === 'lost' ? 'failed' : execution?.last.outcome
     if (outcome !== LETTERS[state])
       say('I19', `${name} is ${state}, and its execution ${executionId} ${outcome}`)

@@ -1,5 +1,5 @@
-// What people were told against what is on record: what was acknowledged is there, once; what was refused is not; one key is
-// one effect; what was cancelled ends so and begins no more; and nothing happened that nobody asked for.
+// Compares the API answers with the record: acknowledged writes are there, once; refused writes are not; one key has
+// one effect; cancelled executions end as cancelled and do not start again; and nothing happened that nobody asked for.
 import type { Operation, Picture, Recorded } from './check-picture.ts'
 import { at } from './check-slots.ts'
 
@@ -156,7 +156,7 @@ function checkStrangers({ say, executions, operations, evidence }: Picture): voi
       say('I18', `${of} was redriven ${list.length} times: ${list.map((one) => one.executionId)}`)
 }
 
-/** What ended cancelled was cancelled by somebody, or made way for a later slot. */
+/** An execution that ended cancelled was cancelled by a request, or made way for a later slot. */
 function checkCancelled({ say, executions, operations, jobOf, evidence }: Picture): void {
   const cancelled = new Set(
     operations
@@ -181,7 +181,10 @@ function checkCancelled({ say, executions, operations, jobOf, evidence }: Pictur
   }
 }
 
-/** For a slot of the same job that came later; what is no slot has no place among them but when it was asked for. */
+/**
+ * Whether it made way for a later slot of the same job; an execution without a slot is ordered by the time it was
+ * requested.
+ */
 function madeWay(
   { first, last, executionId }: Recorded,
   others: readonly Recorded[],

@@ -1,8 +1,9 @@
-// What an earlier version writes does not name its graph run, because it does not know the column. The run knows its
-// executions all the same: while an earlier version was among the servers, and only then, the run's word counts.
+// An earlier version does not name the graph run in the rows it writes, because it does not know the column. The run
+// still knows its executions: while an earlier version was among the servers, and only then, the record of the run
+// counts.
 import type { Evidence } from './check-evidence.ts'
 
-/** Of a fault that is written down when it is over: what was under way is recorded a moment later. */
+/** Margin after a fault that is recorded once it is over: writes that were under way are recorded a moment later. */
 const marginMs = 2_000
 
 export function nameRuns(evidence: Evidence): Evidence {

@@ -1,5 +1,5 @@
-// From evidence to a picture: executions with their attempts and calls, jobs with what was done to them and the slots they
-// should have. Nothing is judged here, except that what was done is known.
+// From evidence to a picture: executions with their attempts and calls, jobs with the changes made to them and the
+// slots they should have. Nothing is judged here, except that every change is known.
 import type { AttemptRow, Evidence, JobRow, VersionRow } from './check-evidence.ts'
 import type { FaultLine, HistoryLine, SaidLine, SeenCall, SentCall } from './history.ts'
 import { slotsOf } from './oracle.ts'
@@ -10,7 +10,7 @@ export interface Picture {
   jobs: readonly CheckedJob[]
   /** By its id. */
   jobOf: (jobId: string) => CheckedJob | undefined
-  /** Those that have a record of an attempt, by id. */
+  /** Executions that have a recorded attempt, by id. */
   executions: ReadonlyMap<string, Recorded>
   operations: readonly Operation[]
   calls: readonly Call[]
@@ -34,10 +34,10 @@ export interface Call extends SeenCall {
 export interface Recorded {
   executionId: string
   jobId: string
-  /** Of the first record: what fired it. */
+  /** The first record, which tells how the execution was fired. */
   first: AttemptRow
   last: AttemptRow
-  /** What really ran: not the record of a cancel or a skip between attempts. */
+  /** Attempts that really ran: not the record of a cancel or a skip between attempts. */
   attempts: readonly AttemptRow[]
   rows: readonly AttemptRow[]
   calls: readonly Call[]
@@ -62,7 +62,7 @@ export interface OperationAnswer {
 export interface CheckedJob {
   job: JobRow
   versions: ReadonlyMap<number, VersionRow>
-  /** What it was from when on, in order; the first is its creation. */
+  /** The states of the job with their start times, in order; the first is its creation. */
   states: readonly JobState[]
   reigns: readonly Reign[]
   /** Every slot it should have a record of, in order. */
@@ -83,7 +83,7 @@ export interface Reign {
   version: VersionRow
 }
 
-/** How long after a fault its effects may last: leases run out, windows are loaded anew, what was kept is written. */
+/** How long the effects of a fault may last: leases expire, windows are reloaded, kept results are written. */
 const aftermathMs = 30_000
 /** After everything was down, how long it is until slots fire again. */
 const outageTailMs = 15_000
@@ -156,7 +156,8 @@ function collectOperations(history: readonly HistoryLine[]): Operation[] {
       answers.set(line.op, { at, ending, status, body: (line.answer ?? {}) as OperationAnswer['body'] })
     }
   const sent = history.filter((line) => line.what === 'sent')
-  // What has a key is one thing however often it is said; other calls are one each, unless they say that they are not.
+  // Calls with the same key are one operation however often they are sent; every other call is its own unless it says
+  // that it repeats another.
   const bodyOf = ({ call }: (typeof sent)[number]) => `${call.key} ${JSON.stringify(call.body)}`
   const groups = Map.groupBy(sent, (line) =>
     line.call.key === undefined ? `op ${line.call.again ?? line.op}` : bodyOf(line),
@@ -185,7 +186,7 @@ function collectExecutions(attempts: readonly AttemptRow[], calls: readonly Call
   )
 }
 
-/** Every answer that tells what a job was when it was last changed. */
+/** Collects every answer that tells the state of a job when it was last changed. */
 function collectStates(operations: readonly Operation[]): Map<string, JobState[]> {
   const states = new Map<string, JobState[]>()
   for (const { answers } of operations)
@@ -258,7 +259,7 @@ function faultIndex(faults: readonly FaultLine[]): Picture['wasFaulty'] {
     disturbances(fault).map(({ from, to }) => ({
       from,
       to: to + aftermathMs,
-      // What is done to a scheduler or an API is not felt by what workers have in hand.
+      // A fault of a scheduler or an API does not affect executions in flight on workers.
       isOfWorkers: !/^(api|scheduler)/.test(fault.target),
     })),
   )

@@ -1,5 +1,5 @@
-// The checker is shown builds that are broken in one line, each under a short load of the real driver, and must go red with
-// the invariant that is broken. That it is silent on a sound build is what the chaos run shows.
+// Shows the checker builds that are broken in one line, each under a short load of the real driver: it must go red with
+// the broken invariant. The chaos run shows that it is silent on a sound build.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -21,9 +21,9 @@ const key = 'crl_the_key_of_a_broken_build'
 const register = join(import.meta.dirname, '../planted/register.ts')
 /** They wait for outcomes, on a machine that others use. */
 const testMs = 300_000
-/** Of one worker that is killed: its lease, and what it held runs again. */
+/** For a worker that is killed: its lease expires, and its executions run again. */
 const reclaimMs = 16_000
-/** Long for a backend to begin what it was sent, short for a lease. */
+/** Long enough for a backend to begin a statement it was sent, short for a lease. */
 const backendMs = 1_000
 /** One of them runs again, the others are dropped; one more may be cancelled meanwhile. */
 const heldMin = 3
@@ -52,7 +52,9 @@ suite('a broken build is found', { concurrency: 2 }, () => {
     await findsOnly('I20')
   })
 
-  test('what a dead worker held and nobody runs again is I14', { timeout: testMs }, async (t) => {
+  test('an execution that a dead worker held and that nobody runs again is reported as I14', {
+    timeout: testMs,
+  }, async (t) => {
     const { start, load, findsOnly, faults, client } = await setup(t, 'reclaim drops what was held')
     const { url } = await start('api,scheduler,history')
     const { program } = await start('worker')
@@ -72,7 +74,7 @@ suite('a broken build is found', { concurrency: 2 }, () => {
 async function stopHolding(client: pg.Client, { child }: Program): Promise<void> {
   for (;;) {
     child.kill('SIGSTOP')
-    // What it had sent before goes on without it, some of it only when a backend has its turn.
+    // Statements it had already sent go on without it, some only when a backend gets its turn.
     const holds = await holdsIdly(client)
     if (holds) await realTimers.wait(backendMs)
     if (holds && (await holdsIdly(client))) return
@@ -91,8 +93,8 @@ async function holdsIdly(client: pg.Client): Promise<boolean> {
 }
 
 /**
- * Slots come by the second: in the midst of one, when nothing waits to be claimed, servers may stop and leave nothing that
- * only fired. A broken build may have left something for good: then it is no matter of the moment.
+ * Slots come by the second: in the middle of a second, when nothing waits to be claimed, servers may stop without
+ * leaving executions that only fired. A broken build may have left some for good: then waiting does not help.
  */
 async function midSecond(client: pg.Client): Promise<void> {
   const untilMs = Date.now() + quietMsMax
@@ -106,7 +108,10 @@ async function midSecond(client: pg.Client): Promise<void> {
   }
 }
 
-/** With what only a worker says: schedulers are never idle for long, and a worker that stands still for that long is dead. */
+/**
+ * Looks only for statements of workers: schedulers are never idle for long, and a worker that stands still for that
+ * long is dead.
+ */
 async function isBusy(client: pg.Client): Promise<boolean> {
   const { rows } = await client.query<{ busy: boolean }>(
     `SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() AND state <> 'idle'
@@ -165,7 +170,7 @@ async function setup(t: TestContext, bug: string) {
     },
     async findsOnly(invariant: string) {
       await midSecond(client)
-      // Its jobs would go on: what is called between two looks would be nobody's.
+      // Its jobs would go on: calls made between two polls would belong to no process.
       for (const { child, exit } of programs) {
         child.kill('SIGTERM')
         await exit

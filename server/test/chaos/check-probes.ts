@@ -29,7 +29,7 @@ export function checkProbes({ evidence, executions, calls, say }: Picture): Prob
   return { probes }
 }
 
-/** A worker that dies hangs up: the attempt is lost by then, whatever comes later. */
+/** A worker that dies hangs up: the attempt is lost by then, and later events do not change that. */
 function isUnderWay({ at: arrivedAt, answeredAt, goneAt }: Call, instant: number): boolean {
   return arrivedAt <= instant && answeredAt > instant && goneAt > instant
 }

@@ -238,7 +238,7 @@ interface NewAttempt {
   took?: number
 }
 
-/** With its slot, its attempts and what the receiver saw of them. */
+/** With its slot, its attempts and the calls that the receiver saw. */
 export function addExecution(scene: Scene, name: JobName, given: NewExecution): string {
   const jobId = JOBS[name]
   const slot = start + (given.slot ?? given.at ?? 0) * second

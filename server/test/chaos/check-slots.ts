@@ -1,5 +1,5 @@
-// The slot ledger. Every due slot has exactly one record, an execution or a skip with a reason; nothing has a record that is
-// no slot; what was missed follows the misfire policy; after a pause, an edit or a delete nothing fires from before it.
+// The slot ledger. Every due slot has exactly one record, an execution or a skip with a reason; nothing else has a
+// record; missed slots follow the misfire policy; after a pause, an edit or a delete no slot from before it fires.
 import type { SkipRow, SlotRow } from './check-evidence.ts'
 import type { CheckedJob, Picture, Recorded } from './check-picture.ts'
 
@@ -44,7 +44,7 @@ function checkLedger(
     return
   }
   const isSlot = new Set(checked.expected)
-  // What was decided after the last slot that is asked for is right as well.
+  // A decision after the last slot that is asked for is right as well.
   const last = checked.reigns.at(-1)?.to ?? 0
   const isOpen = checked.job.status === 'ACTIVE'
   const skipped = collectSkips(picture, checked, ranges, { last, isOpen })
@@ -121,7 +121,7 @@ function checkMisfires(picture: Picture, checked: CheckedJob, { fired, skipped }
     if (misfire === 'FIRE_ALL' && missed.length < fireAllMax)
       say('I4', `${name}: ${at(slot)} was missed and did not run, though all should`)
     const next = expected[index + 1]
-    // Of those that were missed the latest runs, unless somebody changed the job before it could.
+    // The latest missed slot runs, unless somebody changed the job before it could.
     const isLast = next !== undefined && skipped.get(next) !== 'misfire'
     const isChanged = next !== undefined && !['overlap', undefined].includes(skipped.get(next))
     if (misfire === 'FIRE_ONCE' && isLast && !fired.has(next) && !isChanged)
@@ -161,7 +161,7 @@ function explainOverlap({ say, evidence }: Picture, checked: CheckedJob, slot: n
     say('I1', `${nameOf(checked)}: ${at(slot)} was skipped for overlap with nothing`)
 }
 
-/** Fired while the job was to fire, and with what it was then. */
+/** The slot fired while the job was active, and with the version in force at that time. */
 function checkVersion({ say }: Picture, checked: CheckedJob, { first, executionId }: Recorded): void {
   if (first.kind !== 'slot' || isImmediate(checked)) return
   const { enqueuedAt, slot, version } = first

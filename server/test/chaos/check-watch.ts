@@ -1,18 +1,21 @@
-// Who held what, as it was seen from outside: after a scheduler was killed its partitions are held again in time, after a
-// worker was killed its executions are in other hands in time, and when all is well every partition is held and none of
-// the schedulers has far more than its share.
+// Holders of partitions and executions, as seen from outside: after a scheduler is killed its partitions are held again
+// in time, after a worker is killed its executions are held by others in time, and when all is well every partition is
+// held and no scheduler has far more than its share.
 import type { AttemptRow } from './check-evidence.ts'
 import { disturbances, type Picture } from './check-picture.ts'
 import { at } from './check-slots.ts'
 import type { FaultLine, WatchLine } from './history.ts'
 
-/** What is left out is not bounded. */
+/** An absent bound is not checked. */
 export interface Bounds {
   failoverMsMax?: number
   reclaimMsMax?: number
 }
 
-/** Each from a kill to the last of what it held in other hands, in milliseconds, sorted; of kills with nothing else wrong. */
+/**
+ * Milliseconds from each kill until everything it held has another holder, sorted; only kills with no other fault
+ * nearby.
+ */
 export interface WatchFigures {
   /** Partitions of schedulers. */
   failoversMs: number[]
@@ -24,9 +27,9 @@ export interface WatchFigures {
   reclaims: number
 }
 
-/** A kill is followed this long, or up to the next fault if that comes later than what is asked for. */
+/** A kill is followed this long, or up to the next fault if that comes later than the required bound. */
 const followedMs = 30_000
-/** What else went wrong shortly before may still be felt. */
+/** An earlier fault may still have effects for this long. */
 const beforeMs = 5_000
 const failoverMs = 12_000
 const reclaimMs = 17_000
@@ -115,7 +118,7 @@ interface Followed {
   until: number
 }
 
-/** Nothing else was wrong from shortly before each of them until all had to be well, but what was killed at once with it. */
+/** Follows kills with no other fault from shortly before until recovery was due, except kills at the same moment. */
 function followKills(
   { faults, watch, readAt }: Picture['evidence'],
   role: string,
@@ -137,7 +140,7 @@ function followKills(
   })
 }
 
-/** Those that are gone for good soon after; a kill names them if it can. */
+/** The ids that are gone for good soon after the kill; the kill names them if it can. */
 function victimsOf(
   { details }: FaultLine,
   before: readonly string[],

@@ -1,4 +1,4 @@
-// The checker is silent where all is well, and says of each thing that is not exactly what is broken.
+// The checker is silent on sound evidence, and names exactly the broken invariant for each kind of broken evidence.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { judge } from './check.ts'
@@ -14,7 +14,7 @@ const brokenBy = (spoil: (scene: Scene) => void) => {
   return judge(scene, bounds).violations
 }
 
-test('a run in which all is well has no violation, and its figures are those of its evidence', () => {
+test('a sound run has no violation, and its figures match its evidence', () => {
   const { violations, figures } = judge(createScene(), bounds)
   assert.deepEqual(violations, [])
   const { slots, executions, calls, duplicates, lostAttempts, lost, doubled } = figures
@@ -27,7 +27,7 @@ test('a run in which all is well has no violation, and its figures are those of 
 })
 
 for (const { what, invariant, spoil } of [...BROKEN_SLOTS, ...BROKEN_EXECUTIONS])
-  test(`${what} is ${invariant}`, () => {
+  test(`the checker reports ${what} as ${invariant}`, () => {
     const found = brokenBy(spoil)
     assert.deepEqual(
       [...new Set(found.map((one) => one.invariant))],
@@ -36,7 +36,10 @@ for (const { what, invariant, spoil } of [...BROKEN_SLOTS, ...BROKEN_EXECUTIONS]
     )
   })
 
-/** PostgreSQL goes away, so long after the slot whose execution was lost to a kill and succeeded in its second attempt. */
+/**
+ * Adds a PostgreSQL outage, `afterMs` after a slot. The execution of that slot was lost to a kill and succeeded in its
+ * second attempt.
+ */
 function addOutage(scene: Scene, afterMs: number): string {
   const { executionId } = ofSlot(scene, JOBS.cron, 3)[0]!
   const at = start + 3 * second + afterMs

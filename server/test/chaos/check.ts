@@ -1,6 +1,6 @@
-// The independent checker of a chaos run: node check.ts DIR URL. It reads the tables, the receiver's log, the history of the
-// API and the lists of faults and holders, works out by itself what should have happened, and says what does not fit. It
-// knows nothing of how the stages work. The numbers of the invariants are those of docs/internals/invariants.md.
+// The independent checker of a chaos run: node check.ts DIR URL. It reads the tables, the receiver's log, the API
+// history and the lists of faults and holders, works out on its own the expected events, and reports every mismatch. It
+// knows nothing of how the stages work. Invariant numbers are from docs/internals/invariants.md.
 import { checkCalls } from './check-calls.ts'
 import { type Evidence, readEvidence } from './check-evidence.ts'
 import { checkExecutions } from './check-executions.ts'
@@ -37,7 +37,7 @@ export interface Figures extends WatchFigures, ProbeFigures {
   /** Attempts that ended otherwise than lost or cancelled, and that nobody has called: their worker never knew of them. */
   uncalled: number
   calls: number
-  /** Calls beyond those that a record stands for: each has a reason, or is a violation. */
+  /** Calls beyond the recorded ones: each has a reason, or is a violation. */
   duplicates: number
   /** Acknowledged or due, and without an end. */
   lost: number
@@ -61,7 +61,7 @@ export async function check({
   return judge(await readEvidence(dir, databaseUrl), bounds)
 }
 
-/** Of one invariant. */
+/** Most violations kept per invariant. */
 const saidMax = 500
 
 export function judge(evidence: Evidence, bounds: Bounds = {}): Verdict {
@@ -70,7 +70,7 @@ export function judge(evidence: Evidence, bounds: Bounds = {}): Verdict {
   const picture = draw(nameRuns(evidence), (invariant, what) => {
     const times = (said.get(invariant) ?? 0) + 1
     said.set(invariant, times)
-    // What is broken throughout would fill the memory: the first of them say it.
+    // An invariant that is broken throughout would fill the memory: the first violations are enough.
     if (times <= saidMax) violations.push({ invariant, what })
   })
   checkSlots(picture)

@@ -1,5 +1,5 @@
-// What a run is done to: PostgreSQL, and three schedulers, three workers and two APIs around it, each behind a proxy of
-// its own.
+// The cluster under test: PostgreSQL, and three schedulers, three workers and two APIs around it, each behind a proxy
+// of its own.
 import { randomBytes } from 'node:crypto'
 import { ChaosNode, NODE_ROLES, type NodeRole } from './chaos-node.ts'
 import { Disk } from './disk.ts'
@@ -20,12 +20,12 @@ export interface Cluster extends AsyncDisposable {
   disk: Disk | null
   nodes: readonly ChaosNode[]
   key: string
-  /** Every link is good, nobody is paused, whoever does not run is started. */
+  /** Restores every link, resumes paused processes and starts the stopped ones. */
   heal(): Promise<void>
 }
 
 const counts: Readonly<Record<NodeRole, number>> = { scheduler: 3, worker: 3, api: 2 }
-/** Until all are up; a start that fails is tried again, as whoever runs servers would. */
+/** Attempts until all are up; a failed start is tried again, as an operator would. */
 const startsMax = 5
 
 export async function startCluster({ dir, guard, ownDisk, random }: ClusterOptions): Promise<Cluster> {

@@ -1,6 +1,6 @@
-// Reads PostgreSQL's protocol as it passes, as far as needed to tell that a write was committed: then the reply can
-// be dropped, and the client is left not knowing. Bytes are never changed. What is not understood (TLS, COPY,
-// replication, another protocol) passes unread from there on.
+// Reads PostgreSQL's protocol as it passes, as far as needed to tell that a write was committed: then the reply can be
+// dropped, and the client is left not knowing. Bytes are never changed. Once it meets a protocol it does not understand
+// (TLS, COPY, replication, another protocol), the rest passes unread.
 const sslRequest = 80877103
 const gssRequest = 80877104
 const protocol3 = 196_608
@@ -12,7 +12,7 @@ export interface CommitWatchOptions {
   wantsToSwallow: () => boolean
 }
 
-/** What is to be done with bytes from the server; 'swallowed': it has committed, and nobody is to hear of it. */
+/** The bytes from the server to pass on; 'swallowed': it has committed, and the client must not learn of it. */
 export type Passed = Buffer | 'swallowed'
 
 const nothing = Buffer.alloc(0)

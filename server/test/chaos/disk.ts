@@ -1,4 +1,4 @@
-// A small disk of its own for PostgreSQL's data, so that it can be full: a tmpfs, which takes root. Its size is what is
+// A small disk of its own for PostgreSQL's data, so that it can be full: a tmpfs, which takes root. Only its size is
 // changed, so that a full disk costs no memory.
 import { execFile } from 'node:child_process'
 import { mkdir, rmdir, statfs } from 'node:fs/promises'
@@ -8,7 +8,7 @@ import type { Guard } from './guard.ts'
 
 const run = promisify(execFile)
 const size = '4g'
-/** What is left when it is full; nothing at all could not be set while others write. */
+/** Space left when the disk is full; zero could not be set while others write. */
 const leftBytes = 256 * 1024
 
 export function mayMount(): boolean {
@@ -32,7 +32,7 @@ export class Disk implements AsyncDisposable {
   }
 
   async fill(): Promise<void> {
-    // What is in use grows while we look; a size below it is refused.
+    // Usage grows while we measure it; a size below the usage is refused.
     for (let tries = 0; ; tries++) {
       const { blocks, bfree, bsize } = await statfs(this.path)
       const bytes = (blocks - bfree) * bsize + leftBytes * (1 + tries)

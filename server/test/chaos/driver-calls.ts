@@ -1,5 +1,6 @@
-// One call to the API: a line in the history before it is sent and one after its answer. What is not answered in time, or by
-// a server that gives up, may have been done: it is said again elsewhere with the same key, and is never taken for refused.
+// One call to the API: a line in the history before it is sent and one after its answer. A call that is not answered in
+// time, or is answered by a server that gives up, may have taken effect: it is sent again elsewhere with the same key,
+// and never counts as refused.
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Ending, HistoryLine, SentCall } from './history.ts'
 
@@ -11,7 +12,7 @@ export interface CallerOptions {
   timeoutMs?: number
 }
 
-/** What of an answer is kept: enough to judge by. */
+/** The part of an answer that is kept: enough to judge by. */
 export interface ApiAnswer {
   ending: Ending
   status: number | null
@@ -41,7 +42,7 @@ export type CallGiven = Omit<SentCall, 'api' | 'again'>
 /** How often a call is said until it is answered. */
 const triesMax = 6
 const againAfterMs = 800
-/** Of an answer; what lists hold is not. */
+/** Fields of an answer that are written to the history; the contents of lists are not. */
 const written = new Set(
   'job_id execution_id graph_run_id status version updated_at created_at retry_of code execution_status redriven pagination'.split(
     ' ',
@@ -62,7 +63,7 @@ export class Caller {
     return this.#inFlight
   }
 
-  /** Said again until it is answered, for what may be said again: reads, and writes with a key. */
+  /** Sends until it is answered, for calls that may be repeated: reads, and writes with a key. */
   async send(call: CallGiven): Promise<ApiAnswer> {
     const first = this.#ops + 1
     for (let tries = 0; ; tries++) {

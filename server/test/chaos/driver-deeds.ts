@@ -1,5 +1,5 @@
-// What people do to jobs and executions while a run goes on. A job of which it is not known how a change went is left alone
-// until all is well: then its state says it, and nobody has changed it since.
+// User actions on jobs and executions while a run goes on. A job with a change of unknown outcome is left alone until
+// all is well: then its state tells the outcome, and nobody has changed it since.
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Dice } from '../fuzz/dice.ts'
 import type { ApiAnswer, Caller } from './driver-calls.ts'
@@ -16,7 +16,7 @@ export interface DeedDeps {
   caller: Caller
   dice: Dice
   workload: WorkloadOptions
-  /** What the names of all jobs begin with. */
+  /** The prefix of all job names. */
   prefix: string
 }
 
@@ -264,7 +264,7 @@ export class Deeds {
   }
 
   async #ofExecution(name: 'cancel' | 'retry'): Promise<void> {
-    // The latest are under way the most likely; those before have ended.
+    // The latest executions are the most likely to be under way; earlier ones have ended.
     const few = name === 'cancel' ? this.#recent.slice(-8) : this.#recent.slice(0, 50)
     if (few.length === 0) return
     const executionId = this.#deps.dice.pick(few)

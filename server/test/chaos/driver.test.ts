@@ -18,7 +18,7 @@ test('a line is in the history before the request is sent, and one when it was a
   assert.deepEqual(lines[1]?.what === 'answered' && lines[1].answer, { execution_id: 'e' })
 })
 
-test('what was refused is over; what may have been done is said again elsewhere with its key', async (t) => {
+test('a refused call is over, and a call that may have taken effect is sent again elsewhere with its key', async (t) => {
   const { caller, calls, lines } = await setup(t, [
     { status: 503, body: {} },
     { status: 409, body: { code: 'IDEMPOTENCY_KEY_IN_USE' } },
@@ -40,7 +40,7 @@ test('what was refused is over; what may have been done is said again elsewhere 
   assert.equal(new Set(sent.map(({ api }) => api)).size, 2)
 })
 
-test('a change without a key is said once, whatever comes', async (t) => {
+test('a change without a key is sent once, however it is answered', async (t) => {
   const { caller, calls } = await setup(t, [{ status: 'cut' }])
   const edit = { name: 'edit', method: 'PATCH', path: '/jobs/j', body: {}, version: 3 }
   assert.equal((await caller.sendOnce(edit)).ending, 'info')

@@ -1,5 +1,5 @@
-// Drives a run: makes the jobs of its workload and does to them what people do, at the rate and by the seed that it is
-// given. Never waits for an answer before it goes on; what is under way at once is bounded. Every call is in the history.
+// Drives a run: creates the jobs of its workload and acts on them as users do, at the given rate and by the given seed.
+// Never waits for an answer before it goes on; the number of concurrent calls is bounded. Every call is in the history.
 import { join } from 'node:path'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import { Dice } from '../fuzz/dice.ts'

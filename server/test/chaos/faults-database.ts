@@ -88,7 +88,7 @@ export async function fillDisk(rig: Rig, dice: Dice): Promise<void> {
   await rig.strike({ kind: 'disk-full', target: 'postgres' }, async (details) => {
     await disk!.fill()
     try {
-      // What it had laid by is used up, so that it needs space now.
+      // Uses up the reserved WAL space, so that PostgreSQL needs space now.
       for (let tries = 0; tries < 20 && (await postgres.answers()); tries++)
         await postgres.query('SELECT pg_switch_wal()').catch(() => {})
       await rig.rest(ms)

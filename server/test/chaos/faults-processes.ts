@@ -7,7 +7,7 @@ import type { Rig } from './rig.ts'
 
 /** How long a holder may be silent: partitions of schedulers, executions of workers. */
 const leaseMs = { scheduler: 6_000, worker: 10_000, api: 0 } as const
-/** Until whatever was held is in other hands, and a little more: nothing else is to disturb that meanwhile. */
+/** Until everything it held has another holder, plus a margin: no other fault may disturb the takeover. */
 const takeoverMs = { scheduler: 12_500, worker: 18_000, api: 3_000 } as const
 /** Of a process that was killed. */
 const downMsMax = 12_000
@@ -99,7 +99,7 @@ export async function shiftClock(rig: Rig, dice: Dice): Promise<void> {
   await runOtherwise(rig, dice, { kind: 'clock', details: { seconds } }, NODE_ROLES, { env })
 }
 
-/** A scheduler, a worker or an API of the version before, among those of this one. */
+/** Runs a scheduler, a worker or an API of the previous version among the servers of this one. */
 export async function mixVersions(rig: Rig, dice: Dice): Promise<void> {
   const fault = { kind: 'old-version', details: { checkout: rig.oldCheckout } }
   await runOtherwise(rig, dice, fault, NODE_ROLES, { checkout: rig.oldCheckout! })

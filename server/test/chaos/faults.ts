@@ -1,4 +1,4 @@
-// Every kind of fault of a run: how often, what it needs, and whether others may go on beside it.
+// Every kind of fault of a run: how often it strikes, its requirements, and whether others may go on beside it.
 import type { Dice } from '../fuzz/dice.ts'
 import {
   exhaustConnections,
@@ -26,8 +26,8 @@ export interface Kind {
   weight: number
   /**
    * server: done to some servers; two such may be on at once. database: nothing else is struck meanwhile. background:
-   * goes on while others come and go. alone: waits until all of those are over. lasting: goes on for minutes, and what
-   * would end it is put off meanwhile.
+   * goes on while others come and go. alone: waits until all of these are over. lasting: goes on for minutes, and
+   * faults that would end it are postponed meanwhile.
    */
   place: 'server' | 'database' | 'background' | 'alone' | 'lasting'
   strike: (rig: Rig, dice: Dice) => Promise<void>

@@ -1,5 +1,5 @@
-// Nothing outlives a run, not even one that is ended by kill -9: a shell holds the reading end of a pipe of ours. When we
-// are gone, however, it kills the processes it was told of, those that were stopped too, and takes the mount away.
+// Nothing outlives a run, not even a run ended by kill -9: a shell holds the reading end of a pipe of ours. When we are
+// gone, for any reason, it kills the processes registered with it, stopped ones too, and removes the mount.
 import { type ChildProcess, spawn } from 'node:child_process'
 
 const script = `

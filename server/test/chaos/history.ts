@@ -1,5 +1,5 @@
-// What a run leaves behind for the checker: files of one JSON object a line, only ever appended to. A line is in the file
-// before its writer goes on, so that a process that is killed leaves what it knew. All times are milliseconds since 1970
+// The files that a run leaves for the checker: one JSON object a line, only ever appended to. A line is in the file
+// before its writer goes on, so that a killed process leaves everything it knew. All times are milliseconds since 1970
 // by the real clock of the host.
 import { closeSync, existsSync, openSync, readFileSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
@@ -33,7 +33,7 @@ export interface SentCall {
   api: string
 }
 
-/** What the receiver saw. */
+/** An event that the receiver saw. */
 export type ReceiverLine =
   | { what: 'arrived'; seq: number; at: number; call: SeenCall }
   /** `status` null: the connection was cut instead of an answer. */
@@ -42,14 +42,14 @@ export type ReceiverLine =
   | { what: 'gone'; seq: number; at: number }
   | SaidLine
 
-/** What a target that had answered 202 said later of the attempt. */
+/** A later report of the attempt by a target that had answered 202. */
 export interface SaidLine {
   what: 'said'
   /** Of its call. */
   seq: number
   at: number
   status: 'succeeded' | 'failed'
-  /** What came back; null: nothing, however often it was said. */
+  /** The status that came back; null: none, however often the report was sent. */
   answer: number | null
   answeredAt: number | null
 }

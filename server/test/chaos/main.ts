@@ -22,7 +22,7 @@ receiver's log and the history of the API, and says what was lost, doubled, earl
 const stopping = new AbortController()
 for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   process.on(name, () => {
-    // The guard clears up after one who does not want to wait.
+    // The guard cleans up after a user that does not want to wait.
     if (stopping.signal.aborted) process.exit(130)
     process.stderr.write('\nstopping; once more to stop at once\n')
     stopping.abort(new Error('stopped'))
@@ -58,7 +58,7 @@ try {
 
 type Started = Pick<ChaosOptions, 'seed' | 'minutes' | 'kinds' | 'ratePerSecond' | 'keep'> & { json: boolean }
 
-/** A text instead: what to say, and end. */
+/** Returns a text instead when the program should print it and exit. */
 function readArguments(): Started | string {
   try {
     const { values } = parseArgs({

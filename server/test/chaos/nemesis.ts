@@ -37,7 +37,7 @@ export async function runNemesis(
   let overMs = performance.now()
 
   const strike = (name: KindName): Promise<void> => {
-    // Dice of its own: what one fault draws changes nothing for those beside it.
+    // Dice of its own: the draws of a fault change nothing for concurrent faults.
     const own = new Dice(seed * 10_007 + struck++)
     const { strike: act } = KINDS[name] as Kind
     return act(rig, own).catch((error: Error) => {
@@ -45,14 +45,14 @@ export async function runNemesis(
     })
   }
 
-  /** What could not be struck when it was drawn. */
+  /** Faults that could not strike when they were drawn. */
   const postponed: KindName[] = []
   const mayStrike = (name: KindName): boolean => {
     const { place } = KINDS[name]
-    // What lasts for minutes is left alone by what would end it.
+    // A fault that lasts for minutes is not disturbed by faults that would end it.
     if (place === 'database') return lasting.size === 0
     if (place === 'alone') return lasting.size === 0 && background.size === 0
-    // Else what waits to be alone would wait for ever.
+    // Otherwise a fault that waits to be alone would never strike.
     return place === 'server' || !postponed.some((one) => KINDS[one].place === 'alone')
   }
   const next = async (): Promise<KindName> => {

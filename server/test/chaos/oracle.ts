@@ -8,7 +8,7 @@ export interface OracleSpan {
   after: number
   /** …up to this one, which is included. */
   upTo: number
-  /** What an interval without a start counts from. */
+  /** The anchor of an interval that has no start. */
   anchorAt: number
 }
 
@@ -45,7 +45,7 @@ function intervalSlots(everyMs: number, { after, upTo, anchorAt }: OracleSpan): 
   return slots
 }
 
-/** What was found of each expression, in order and without a gap: many jobs share one, and croner is slow. */
+/** The slots found for each expression, in order and without a gap: many jobs share one, and croner is slow. */
 const found = new Map<string, { from: number; to: number; slots: number[] }>()
 
 function cronSlots(

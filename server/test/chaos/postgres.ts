@@ -59,7 +59,7 @@ export class ChaosPostgres implements AsyncDisposable {
     this.port = port
   }
 
-  /** Until it takes connections again, whatever was left behind. */
+  /** Waits until it accepts connections again, regardless of leftovers from the previous process. */
   async start(): Promise<void> {
     const startedMs = performance.now()
     while (!(await this.answers())) {
@@ -130,7 +130,7 @@ export class ChaosPostgres implements AsyncDisposable {
     return rows.map(({ pid }) => pid)
   }
 
-  /** How many sessions our servers may have; null: any number. Those that are there stay. */
+  /** Limits the sessions of our servers; null: no limit. Existing sessions stay. */
   async limitSessions(limit: number | null): Promise<void> {
     await this.query(`ALTER ROLE ${roleName} CONNECTION LIMIT ${limit ?? -1}`)
   }

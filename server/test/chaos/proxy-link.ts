@@ -1,4 +1,4 @@
-// One connection through the proxy: two lanes, each with what came, in order, each piece at its time.
+// One connection through the proxy: two lanes, each delivering its chunks in order, each at its time.
 import type { Socket } from 'node:net'
 import { CommitWatch } from './commit-watch.ts'
 
@@ -82,12 +82,12 @@ function abandon(socket: Socket): void {
 interface LaneOptions {
   delayMs(): number
   isStalled(): boolean
-  /** What is to be passed on for what came. */
+  /** Returns the bytes to pass on for a received chunk. */
   pass(chunk: Buffer): Buffer | 'reset'
   onReset(): void
 }
 
-/** One direction of a link: what came, in order, each at its time. */
+/** One direction of a link: the received chunks in order, each at its time. */
 class Lane {
   readonly #from: Socket
   readonly #to: Socket
@@ -110,7 +110,7 @@ class Lane {
     })
   }
 
-  /** Passes on what is due; takes more when there is room. */
+  /** Passes on the chunks that are due; reads more when there is room. */
   move(): void {
     clearTimeout(this.#timer)
     const stalled = this.#options.isStalled()

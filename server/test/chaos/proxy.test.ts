@@ -35,7 +35,7 @@ async function setup(t: TestContext) {
 
 const insert = { name: 'insert', text: 'INSERT INTO kept VALUES ($1)', values: [1] }
 
-test('a cut resets what is connected and refuses what comes, until it is restored', async (t) => {
+test('a cut resets open connections and refuses new ones until it is restored', async (t) => {
   const { proxy, open, url, client } = await setup(t)
   const waiting = assert.rejects(client.query('SELECT pg_sleep(60)'))
   proxy.cut()
@@ -149,7 +149,7 @@ test('redirected, new connections go elsewhere and old ones are reset', async (t
   assert.deepEqual((await (await open(url)).query('SELECT 1 AS n')).rows, [{ n: 1 }])
 })
 
-test('what is not PostgreSQL passes as it is, whole, in both directions, its ends too', async (t) => {
+test('traffic other than PostgreSQL passes unchanged and complete in both directions, including the end of each direction', async (t) => {
   const echo = createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket))
   await new Promise<void>((resolve) => echo.listen(0, '127.0.0.1', resolve))
   cleanUp(t, () => new Promise((resolve) => echo.close(resolve)))

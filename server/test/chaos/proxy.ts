@@ -1,6 +1,6 @@
-// A TCP proxy in this process, in front of PostgreSQL or anything: the network of one process, to be cut, stalled,
-// slowed down or robbed of the replies to its commits. While it is stalled the two ends do not learn of each
-// other's end either, as on a network that loses packets.
+// A TCP proxy in this process, in front of PostgreSQL or any other server: the network of a single process, to be cut,
+// stalled, slowed down or robbed of the replies to its commits. While it is stalled, neither end learns that the other
+// has closed, as on a network that loses packets.
 
 import type { AddressInfo } from 'node:net'
 import { connect, createServer, type Server, type Socket } from 'node:net'
@@ -39,7 +39,7 @@ export class TcpProxy implements AsyncDisposable {
   constructor(target: ProxyTarget, random: () => number) {
     this.#target = target
     this.#random = random
-    // Half open: the end of one direction is passed on as such, when its turn has come.
+    // Half open: the end of a single direction is passed on as such, when its turn has come.
     this.#server = createServer({ allowHalfOpen: true, noDelay: true }, (client) => this.#accept(client))
   }
 
@@ -62,7 +62,7 @@ export class TcpProxy implements AsyncDisposable {
     return this.#links.size
   }
 
-  /** Resets what is connected, and every new connection, until `restore`. */
+  /** Resets open connections, and every new connection, until `restore`. */
   cut(): void {
     this.#isCut = true
     this.reset()
@@ -72,7 +72,7 @@ export class TcpProxy implements AsyncDisposable {
     this.#isCut = false
   }
 
-  /** Resets what is connected; new connections are welcome. */
+  /** Resets open connections; new connections are accepted. */
   reset(): void {
     for (const link of this.#links) link.reset()
   }
@@ -87,7 +87,7 @@ export class TcpProxy implements AsyncDisposable {
     this.#stall({ 'to-server': passing !== 'to-server', 'to-client': passing !== 'to-client' })
   }
 
-  /** What was held up by `stall` or `halfOpen` goes on. */
+  /** Resumes the traffic held up by `stall` or `halfOpen`. */
   resume(): void {
     this.#stall({ 'to-server': false, 'to-client': false })
   }
@@ -102,7 +102,7 @@ export class TcpProxy implements AsyncDisposable {
     this.#swallow = which
   }
 
-  /** New connections go there; those to the old target are reset. */
+  /** New connections go to this target; connections to the old target are reset. */
   redirect(target: ProxyTarget): void {
     this.#target = target
     this.reset()

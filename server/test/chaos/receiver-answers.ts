@@ -1,5 +1,5 @@
-// How the targets of a run behave, by the path that they are called at. The same execution and attempt always get the same
-// answer, whoever calls and however often.
+// How the targets of a run behave, by the path that they are called at. The same execution and attempt always get the
+// same answer, from any caller and however often.
 import { hash } from 'node:crypto'
 
 export interface Answer {
@@ -7,27 +7,27 @@ export interface Answer {
   /** Null: the connection is cut instead; 'never': it is left open. */
   status: number | null | 'never'
   headers?: Readonly<Record<string, string>>
-  /** Of one that answered 202: what it says later, in order. */
+  /** For a target that answered 202: its later reports, in order. */
   says?: readonly { afterMs: number; status: 'succeeded' | 'failed' }[]
 }
 
 export interface AnswerTo {
   executionId: string
   attempt: number
-  /** What the path asks for beyond its name. */
+  /** The parameter that the path carries beyond its name. */
   ms: number
 }
 
-/** What a busy target asks for. */
+/** The Retry-After that a busy target asks for. */
 export const retryAfterSeconds = 2
 
 type Behave = (to: AnswerTo, luck: (what: string) => number) => Answer
 
 const TARGETS = {
   quick: () => ({ afterMs: 0, status: 200 }),
-  /** Any time up to what is asked for. */
+  /** Any time up to the requested one. */
   slow: ({ ms }, luck) => ({ afterMs: Math.floor(luck('time') * ms), status: 200 }),
-  /** Exactly what is asked for. */
+  /** Exactly the requested time. */
   long: ({ ms }) => ({ afterMs: ms, status: 200 }),
   flaky: (_to, luck) => {
     const fails = luck('fails') < 0.3

@@ -20,7 +20,7 @@ const headers = {
   traceparent: '00-a-b-01',
 }
 
-test('a call is written down with what it says, and then what it was answered', async (t) => {
+test('a call is logged with its contents, and then with its answer', async (t) => {
   const { url, lines } = await setup(t)
   const response = await fetch(`${url}/quick`, { method: 'POST', headers, body: 'payload' })
   assert.equal(response.status, 200)

@@ -1,5 +1,5 @@
-// The callback target of a run, a process of its own that nothing is done to: node receiver.ts DIR PORT. It writes down
-// every call before it answers it, by its own clock and count, and what it answered. Prints its address.
+// The callback target of a run, a process of its own that no fault strikes: node receiver.ts DIR PORT. It logs every
+// call before it answers it, by its own clock and count, and then the answer. Prints its address.
 import { hash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'

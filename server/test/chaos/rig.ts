@@ -1,5 +1,5 @@
-// What a fault is given: the cluster, its own dice, and the list that it goes down in. A fault holds the servers it is
-// done to, so that two at once are never done to one.
+// The context of a fault: the cluster, its own dice, and the list that it is recorded in. A fault holds the servers it
+// strikes, so that two faults never strike the same server at once.
 import { join } from 'node:path'
 import { realTimers } from '../../src/lib/time/timers.ts'
 import type { Dice } from '../fuzz/dice.ts'
@@ -36,11 +36,11 @@ export class Rig implements Disposable {
   readonly oldCheckout: string | null
   readonly faketime: string | null
   readonly signal: AbortSignal
-  /** Those that are over. */
+  /** Faults that are over. */
   readonly faults: FaultLine[] = []
-  /** Those that are on. */
+  /** Faults that are on. */
   readonly striking = new Set<FaultGiven>()
-  /** What went wrong that only we can see. */
+  /** Problems that only the rig can see. */
   readonly complaints: string[] = []
   readonly #ending = new AbortController()
   readonly #lines: LineWriter
@@ -57,7 +57,7 @@ export class Rig implements Disposable {
     this.#lines = new LineWriter(join(options.dir, FILES.faults))
   }
 
-  /** Does it and writes it down, with what `act` added to the details. */
+  /** Runs the fault and records it, with the details that `act` added. */
   async strike(fault: FaultGiven, act: (details: Record<string, unknown>) => Promise<void>): Promise<void> {
     const details = fault.details ?? {}
     const at = Date.now()

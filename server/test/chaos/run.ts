@@ -30,7 +30,7 @@ export interface ChaosOptions {
   ratePerSecond: number
   /** Whether failover and reclaim must be in time: not on a machine that others use too. */
   judgesBounds: boolean
-  /** Keeps what the run leaves: logs, evidence and PostgreSQL's data. A run with violations always does. */
+  /** Keeps the output of the run: logs, evidence and PostgreSQL's data. A run with violations always does. */
   keep: boolean
   signal: AbortSignal
   say: (line: string) => void
@@ -50,7 +50,7 @@ export interface ChaosReport {
   seed: number
   minutes: number
   kinds: readonly KindName[]
-  /** What could not be done here, and why. */
+  /** The kinds of fault that could not be run here, and why. */
   leftOut: readonly string[]
   faults: readonly FaultLine[]
   drainMs: number
@@ -145,7 +145,7 @@ interface Prepared {
   faketime: string | null
 }
 
-/** What some kinds need; those that cannot have it are left out, and the report says so. */
+/** Prepares the requirements of some kinds; kinds that cannot have them are left out, and the report says so. */
 async function prepare({ kinds, say }: ChaosOptions, dir: string): Promise<Prepared> {
   const leftOut: string[] = []
   const need = async <T>(kind: KindName, get: () => Promise<T>): Promise<T | null> => {
@@ -197,7 +197,7 @@ async function startReceiverProcess(
   return text.toString().trim()
 }
 
-/** What the checker cannot know. */
+/** Violations that the checker cannot know of. */
 function ownViolations(rig: Rig, cluster: Cluster, drained: boolean): Violation[] {
   const found = [...rig.complaints, ...cluster.nodes.flatMap(({ deaths }) => deaths)].map((what) => ({
     invariant: 'rig',

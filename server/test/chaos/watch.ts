@@ -1,5 +1,6 @@
-// Writes down who holds what, as the tables say, whenever it has changed: looks every 100 ms on a connection of its own.
-// While PostgreSQL does not answer there is nothing to see, and the next line says what was found afterwards.
+// Records the holder of each partition and execution, as the tables say, whenever it changes: polls every 100 ms on a
+// connection of its own. While PostgreSQL does not answer there is nothing to see, and the next line has the state
+// found afterwards.
 import { join } from 'node:path'
 import type pg from 'pg'
 import { realTimers } from '../../src/lib/time/timers.ts'

@@ -18,7 +18,7 @@ export interface WorkloadOptions {
 /** A job to be created, under a name of its own. */
 export type Draft = Omit<JobRequest, 'name'>
 
-/** A job of a graph, and those before it in the list that it runs after. */
+/** A job of a graph, and the jobs before it in the list that it runs after. */
 export interface GraphDraft {
   job: Draft
   after: readonly { place: number; on: 'success' | 'completion' | 'failure' }[]
@@ -27,7 +27,7 @@ export interface GraphDraft {
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata', 'Australia/Lord_Howe'] as const
 const OVERLAPS = ['ALLOW', 'SKIP', 'BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const
 const MISFIRES = ['FIRE_ONCE', 'FIRE_ALL', 'SKIP'] as const
-/** What is slow or fails and must not wait behind itself without end. */
+/** Targets of jobs that queue: slow or failing, but never so that executions wait behind each other without end. */
 const PATIENT_TARGETS = ['quick', 'quick', 'slow', 'busy'] as const
 const ALL_TARGETS = [
   'quick',
@@ -54,7 +54,7 @@ const graphsMax = 3
 /** Below the shortest gap: that of every seven seconds is four, at the end of a minute. */
 const jitterMax = 3
 const slowMsMax = 4_000
-/** Of an attempt that hangs, or whose target says nothing. */
+/** Timeout of an attempt that hangs, or that gets no answer from its target. */
 const timeoutSeconds = 4
 
 /** Until their slots come to the rate. */
@@ -114,7 +114,7 @@ export function drawRecurring(dice: Dice, options: WorkloadOptions, everySeconds
   const overlap_policy = dice.pick(OVERLAPS)
   const isLimited = overlap_policy === 'ALLOW' && dice.chance(0.3)
   const waits = overlap_policy === 'BUFFER_ALL' || overlap_policy === 'BUFFER_ONE' || isLimited
-  // What waits must come to an end: one that is told to come later all the time does not, every second.
+  // Waiting executions must end: a job that fires every second and is always told to come later never catches up.
   const patient = everySeconds >= 5 ? PATIENT_TARGETS : (['quick', 'slow'] as const)
   const target = dice.pick<Target>(waits ? patient : ALL_TARGETS)
   const schedule = drawSchedule(dice, everySeconds)
@@ -180,7 +180,7 @@ function executionOf(
   target: Target,
   ms: number,
 ): JobRequest['execution'] {
-  // Workers do not know where the API is; who answers later must.
+  // Workers do not know where the API is; a target that answers later must.
   const apis = target === 'later' ? apiUrls.map((api) => `&api=${encodeURIComponent(api)}`).join('') : ''
   return {
     callback_url: `${receiverUrl}/${target}?ms=${ms}${apis}`,

@@ -1,4 +1,4 @@
-// What the conformance suites do again and again: make a job, fire a slot of it, claim, finish.
+// The common steps of the conformance suites: create a job, fire a slot of it, claim, finish.
 
 import assert from 'node:assert/strict'
 import { runIdOfSlot } from '../../src/domain/graphs/graph-run.ts'
@@ -203,7 +203,7 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
     assert.deepEqual(await queue.finishLive(workerId, [{ executionId, fence, attempt, ending }]), allHeld)
   }
 
-  /** Claims whatever there is and ends it well. */
+  /** Claims every waiting execution and ends it as succeeded. */
   async function runAll(): Promise<void> {
     const workerId = await addWorker()
     const { batches, live } = await claim(workerId)
@@ -264,14 +264,14 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
     return page
   }
 
-  /** Latest first, whatever version skipped them. */
+  /** Latest first, skipped under any version. */
   async function skipsOf({ tenantId, jobId }: NewJob) {
     const range = { from: at(-86_400), to: at(86_400), limit: 100 }
     const skips = await slotLedger.listSkips({ tenantId, jobId, ...range })
     return skips?.map(({ from, to, count, reason }) => ({ from, to, count, reason })) ?? null
   }
 
-  /** Lets go what may go of these jobs, as the release loop does it. */
+  /** Releases the waiting executions of these jobs, as the release loop does. */
   function release(...wanted: readonly NewJob[]): Promise<Released> {
     return bundle.maintenance.release(
       wanted.map(({ jobId }) => jobId),
@@ -296,7 +296,7 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
     return { ...plan, executions }
   }
 
-  /** What is known of a job when it is to be released; nothing is let go. */
+  /** Reads the state of a job that a release is based on; nothing is released. */
   async function look({ jobId }: NewJob): Promise<WaitingJob> {
     let seen: WaitingJob | null = null
     await bundle.maintenance.release([jobId], (job) => {
@@ -307,7 +307,7 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
     return seen
   }
 
-  /** What the job owes. */
+  /** The owed slots of the job. */
   async function owedBy(job: NewJob) {
     const { owed } = await look(job)
     return owed === null ? null : { from: owed.from, to: owed.to }
@@ -322,10 +322,10 @@ export async function createScenario<Bundle extends ScenarioStore>(bundle: Bundl
   }
 }
 
-/** What a finish answers when everything was held and nothing of it cancelled. */
+/** The answer to a finish when everything was held and nothing of it cancelled. */
 export const allHeld: FinishAnswer = { missing: [], cancelled: [], left: [] }
 
-/** What it answers about batches or executions that were not held. */
+/** The answer to a finish about batches or executions that were not held. */
 export const notHeld = (...missing: string[]): FinishAnswer => ({ missing, cancelled: [], left: [] })
 
 /** Slots that were missed. */

@@ -15,7 +15,7 @@ import { openKeptPool, useKeptDatabase } from '../kept-database.ts'
 import { openMemory } from './open-memory.ts'
 import { createScenario, type ScenarioStore } from './scenario.ts'
 
-/** What the suites need besides the ports. */
+/** Helpers that the suites need besides the ports. */
 export interface StoreBundle extends ScenarioStore {
   /** Returns when the clock has moved on. */
   tick(): Promise<void>
@@ -27,11 +27,11 @@ export interface StoreBundle extends ScenarioStore {
   ageHistory(days: number): Promise<void>
   /** Folds all that has ended into the statistics. */
   foldStats(): Promise<void>
-  /** Folds all that was recorded into what dashboards read. */
+  /** Folds all records into the rollups that dashboards read. */
   foldRollups(): Promise<void>
-  /** Makes what waits to be claimed look this much older. */
+  /** Makes executions that wait to be claimed look this much older. */
   ageQueue(ms: number): Promise<void>
-  /** Makes what was skipped look as if a minute had passed since. */
+  /** Makes skips look a minute old. */
   ageSkips(): Promise<void>
   /** Makes the answers that are kept look this much older. */
   ageRequests(ms: number): Promise<void>
@@ -39,7 +39,7 @@ export interface StoreBundle extends ScenarioStore {
   ageOperations(ms: number): Promise<void>
   /** Makes the deadlines of executions come this much sooner, and claims of batches look this much older. */
   ageDeadlines(ms: number): Promise<void>
-  /** Whether what was done can be undone: a dry run, a step that failed. */
+  /** Whether writes can be rolled back: a dry run, a step that failed. */
   canUndo: boolean
 }
 
@@ -53,7 +53,7 @@ export function testOnStores(suite: Suite): void {
   }
 }
 
-/** `client`: for what no port does. */
+/** `client`: for queries that no port offers. */
 export async function openPostgres(
   t: TestContext,
   version: PostgresVersion,
@@ -110,7 +110,7 @@ export function bundlePostgres({
       while ((await fold.step()) === 'more');
     },
     async foldRollups() {
-      // What was recorded in this millisecond is left to the next fold.
+      // Attempts recorded in this millisecond are left to the next fold.
       await client.query('SELECT pg_sleep(0.002)')
       for (const source of ROLLUP_SOURCES) {
         const fold = new RollupFold(rollups, source, { lagMs: 0 })
@@ -152,6 +152,6 @@ async function ageAttempts(client: pg.Client, minutes: number): Promise<void> {
     [minutes],
   )
   await client.query(`UPDATE attempts SET recorded_at = ${older}`, [minutes])
-  // What was folded of it is of another time.
+  // The existing rollups are for the old times of these attempts.
   await client.query('SELECT refold_rollups(min(recorded_at)) FROM attempts HAVING count(*) > 0')
 }

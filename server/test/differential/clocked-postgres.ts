@@ -1,4 +1,4 @@
-// PostgreSQL on the clock of a simulation: functions of our own stand before those of pg_catalog in the search path, so
+// PostgreSQL on the clock of a simulation: functions of our own precede the ones of pg_catalog in the search path, so
 // every default, trigger and statement of the schema reads the time that was set last.
 import type { TestContext } from 'node:test'
 import pg from 'pg'
@@ -39,7 +39,7 @@ export async function openClockedPostgres(
   const setup = new pg.Client(config)
   await setup.connect()
   await setup.query(clockFunctions)
-  // For the sessions that come: those of the migration too, so that what it binds is bound to our clock.
+  // For future sessions, including the migration, so that the functions it binds use our clock.
   await setup.query(`ALTER DATABASE ${address.database} SET search_path = public, pg_catalog`)
   await setup.end()
   const client = new pg.Client(config)

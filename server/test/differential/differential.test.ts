@@ -1,7 +1,7 @@
-// The in-memory twin stands for PostgreSQL in the simulator: what holds there holds here only if both do the same. So
-// all that a simulation does, faults and all, goes into both, one operation after the other. Not compared: dry runs,
-// which the twin cannot undo; statistics, which PostgreSQL folds behind the clock; what two sessions do at one moment,
-// which is in `test/races`.
+// The memory store stands for PostgreSQL in the simulator: results hold for PostgreSQL only if both behave the same. So
+// everything a simulation does, faults included, goes into both, one operation after the other. Not compared: dry runs,
+// which the memory store cannot undo; statistics, which PostgreSQL folds behind the clock; simultaneous sessions, which
+// are in `test/races`.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { POSTGRES_VERSIONS, type PostgresVersion } from '../database.ts'
@@ -43,7 +43,7 @@ const transitions = new Set<string>()
 
 for (const { seed, version } of cases) {
   if (!POSTGRES_VERSIONS.includes(version)) continue
-  test(`PostgreSQL ${version} answers and keeps what the twin does, with seed ${seed}`, async (t) => {
+  test(`PostgreSQL ${version} answers and stores the same as the memory store, with seed ${seed}`, async (t) => {
     const history = await recordHistory({ seed, ...load })
     for (const { port, method } of history) {
       const name = `${port}.${method}`
@@ -92,7 +92,7 @@ function assertAllMet(): void {
 }
 
 // One seed alone need not meet everything.
-if (given === undefined) test('what is compared is all that happens, not only polls', assertAllMet)
+if (given === undefined) test('the comparison covers every kind of operation, not only polls', assertAllMet)
 
 /** Too rare for the forty seconds of a history. */
 const RARE = [

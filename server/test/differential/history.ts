@@ -1,5 +1,6 @@
-// What a simulation does to the store: every call of every port, in the order in which the calls were carried out, with
-// the time and the arguments. What a callback was asked and said is kept with it: ids and dice are drawn in there.
+// The operations of a simulation on the store: every call of every port, in the order in which the calls were carried
+// out, with the time and the arguments. The arguments and answers of callbacks are kept too: ids and dice are drawn in
+// there.
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { FaultRates } from '../simulation/faults.ts'
 import { startWorkload } from '../simulation/workload.ts'
@@ -10,14 +11,14 @@ export interface Operation {
   at: EpochMs
   port: PortName
   method: string
-  /** A callback stands in its place as what it was asked and said. */
+  /** A callback is stored in its position as its recorded arguments and answers. */
   args: readonly unknown[]
 }
 
 export type PortName = Exclude<keyof Tables, 'store'>
 export type Ports = Record<PortName, object>
 
-/** What a callback was asked and said, in order. */
+/** The arguments and answers of a callback, in order. */
 export class Consulted {
   readonly calls: Call[] = []
 }
@@ -26,26 +27,26 @@ export interface Call {
   asked: readonly unknown[]
   said: unknown
   threw: boolean
-  /** What it did itself, when it was given stores to do it on. */
+  /** The operations that the callback itself carried out on the stores it was given. */
   did: Operation[]
 }
 
 export interface HistoryOptions {
   seed: number
   rates: FaultRates
-  /** How long jobs fire and faults happen; then half as long for what is under way to end. */
+  /** How long jobs fire and faults happen; then half as long for executions under way to end. */
   forMs: number
   jobs: number
   graphs: number
   changeEveryMs: number
   orderEveryMs: number
-  /** What people do to graphs, in all. */
+  /** Total number of user actions on graphs. */
   deeds: number
 }
 
 /** Some servers, so that leases, partitions and claims go back and forth. */
 const servers = 3
-/** Hints make up for most polls, and what is asked for nothing says little. */
+/** Hints make up for most polls, and polls that find nothing say little. */
 const pollFactor = 5
 /** Not on a whole second, and soon before an hour begins at which many fire and the clocks of Berlin change. */
 const startAt = Date.UTC(2026, 2, 29, 0, 59, 40, 123)
@@ -70,7 +71,7 @@ export async function recordHistory(options: HistoryOptions): Promise<Operation[
 
 type Note = (operation: Pick<Operation, 'port' | 'method' | 'args'>) => void
 
-/** In place: people act on the tables themselves, servers on what is behind their link. */
+/** Modifies the tables in place: users act on the tables themselves, servers through their link. */
 function recordPorts(tables: Tables, history: Operation[]): void {
   const { store, ...ports } = tables
   Object.assign(
@@ -91,7 +92,7 @@ function listenToPort(port: PortName, target: object, record: Note): object {
   return new Proxy(target, {
     get(_target, key) {
       const value: unknown = Reflect.get(target, key, target)
-      // What somebody has put before a method calls it in the end.
+      // A wrapper that was put before a method calls it in the end.
       if (typeof value !== 'function' || Object.hasOwn(target, key)) return value
       return (...args: unknown[]) => {
         const kept = args.map(keep)
@@ -144,14 +145,14 @@ function listen(callback: Callback, { calls }: Consulted): Callback {
   }
 }
 
-/** What is no plain value counts by what is said because of it. */
+/** A value that is not a plain object is compared only through the answers that it leads to. */
 function cloneOf(value: unknown): unknown {
   if (value === null || typeof value !== 'object') return value
   const isPlain = Object.getPrototypeOf(value) === Object.prototype && !isStores(value)
   return isPlain ? structuredClone(value) : null
 }
 
-/** Those of a transaction that is under way. */
+/** Whether the value is the stores of a transaction that is under way. */
 export function isStores(value: unknown): value is Ports {
   return value !== null && typeof value === 'object' && 'jobs' in value && 'control' in value
 }

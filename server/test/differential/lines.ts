@@ -28,13 +28,13 @@ const SETS: ReadonlySet<string> = new Set([
   'graphRuns.resume',
   'runSteps.step',
   'deadLetters.redrive',
-  // Of what one statement noted, which comes first is not promised.
+  // The order of runs noted by the same statement is not promised.
   'runSteps.findNoted',
 ])
 /** Drawn by each store for itself. */
 const SECRETS: ReadonlySet<string> = new Set(['secrets.tokenKey', 'secrets.signingKeys'])
 
-/** What a method, `port.name`, answered. */
+/** The answer of a method, `port.name`, as a line. */
 export function answerLine(method: string, value: unknown): string {
   if (SECRETS.has(method)) return 'a secret'
   return lineOf(SETS.has(method) ? sorted(value) : value)
@@ -46,7 +46,7 @@ function sorted(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, part]) => [name, sorted(part)]))
 }
 
-/** Without what is absent or null, keys in order, bytes in hex. */
+/** Leaves out absent and null values; keys in order, bytes in hex. */
 function plainOf(value: unknown): unknown {
   if (typeof value === 'number') return Number.isInteger(value) ? value : roundOf(value)
   if (value === null || typeof value !== 'object') return value

@@ -1,4 +1,4 @@
-// People who look and repeat: lists, single executions, ledgers; retries, and letters edited, thrown away or redriven. No
+// Users that read and repeat: lists, single executions, ledgers; retries, and letters edited, discarded or redriven. No
 // stage of a simulation does all that, and both stores must agree on it all the same.
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'

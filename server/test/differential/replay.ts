@@ -1,11 +1,11 @@
-// Carries one operation of a history out on a store. Callbacks say what they said when the history was recorded; what
-// they are asked must be what they were asked then.
+// Carries out one operation of a history on a store. Callbacks give their recorded answers, and must be called with the
+// recorded arguments.
 import assert from 'node:assert/strict'
 import { type KeyCounts, planRelease, type WaitingJob } from '../../src/domain/queue/release.ts'
 import { type Call, Consulted, isStores, type Operation, type Ports } from './history.ts'
 import { answerLine, lineOf } from './lines.ts'
 
-/** The answer as a line, and those to all that its callbacks did in it. */
+/** The answer as a line, and the answers to all operations of its callbacks. */
 export async function carryOut(ports: Ports, operation: Operation): Promise<string[]> {
   const { port, method, args } = operation
   const lines: string[] = []
@@ -15,7 +15,7 @@ export async function carryOut(ports: Ports, operation: Operation): Promise<stri
     return [answerLine(`${port}.${method}`, value), ...lines]
   } catch (error) {
     if (error instanceof assert.AssertionError) throw error
-    // Each store has its own words for what cannot be.
+    // Each store has its own message for an impossible operation.
     return ['failed', ...lines]
   }
 }
@@ -30,14 +30,14 @@ function revive(argument: unknown, operation: Operation, lines: string[]): unkno
   return Object.fromEntries(parts.map(([name, part]) => [name, revive(part, operation, lines)]))
 }
 
-/** What was said is said to whoever asks about the same; to who asks about nothing, in order. */
+/** Gives the recorded answer for the same subject; calls without a subject get the answers in order. */
 function answerAs({ calls }: Consulted, { method }: Operation, lines: string[]): Callback {
   const left = [...calls]
   return (...asked) => {
     const at = left.findIndex((call) => subjectOf(call.asked) === subjectOf(asked))
     assert.notEqual(at, -1, `${method} asked about what nobody had asked about: ${lineOf(asked[0])}`)
     const [call] = left.splice(at, 1)
-    // One who asks for a lane may ask again.
+    // A caller that asks for a lane may ask again.
     if (typeof asked[0] === 'string') left.push(call!)
     checkAsked(method, asked, call!)
     const stores = asked.find(isStores)
@@ -63,7 +63,7 @@ function checkAsked(method: string, asked: readonly unknown[], call: Call): void
   if (method === 'release') checkPlan(asked as [WaitingJob, KeyCounts], call.said)
 }
 
-/** What waits is a set: a plan sorts it by itself. */
+/** Waiting executions are a set: a plan sorts them itself. */
 function inOrder(subject: { waiting?: readonly unknown[] }): object {
   const { waiting } = subject
   return waiting === undefined ? subject : { ...subject, waiting: waiting.map(lineOf).toSorted() }
@@ -75,7 +75,7 @@ function subjectOf([subject]: readonly unknown[]): unknown {
   return jobId ?? operationId ?? null
 }
 
-/** Who holds a key is told by what may go because of it. */
+/** The holders of a key are compared through the releases that they allow. */
 function checkPlan([job, keys]: [WaitingJob, KeyCounts], said: unknown): void {
   const plan = planRelease(job, keys)
   assert.equal(lineOf(plan), lineOf(pick(said, Object.keys(plan))), `another plan for ${job.jobId}`)

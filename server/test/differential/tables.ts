@@ -1,5 +1,5 @@
-// The tables of both stores in one form: a list of lines for each table, one line a row, sorted. What only one of them
-// keeps, because it can be told from the rest, is left out, and said here.
+// The tables of both stores in one form: a list of lines for each table, one line a row, sorted. Data that only one
+// store keeps, because it can be derived from the rest, is left out and listed here.
 import type pg from 'pg'
 import { hasOwnRows, searchTextOf } from '../../src/domain/jobs/job.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
@@ -175,7 +175,7 @@ function endTables(
       log.of(executionId).map(({ error, skipMessage, ...row }) => ({
         ...toColumns(row),
         error_type: error?.type,
-        // One column for both: what was skipped has no error.
+        // One column for both: a skip has no error.
         error_message: error?.message ?? skipMessage,
       })),
     ),

@@ -1,4 +1,4 @@
-// What is due at the very same moment. A real clock hardly ever makes two so; the one of a simulation does.
+// Executions due at the very same moment. A real clock hardly ever makes two such; the clock of a simulation does.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'

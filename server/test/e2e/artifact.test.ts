@@ -1,4 +1,4 @@
-// Bundles of code in a real Carillon: put there over HTTP, run with limits, refused when they are not what the job wants.
+// Code bundles in a real Carillon: uploaded over HTTP, run with limits, refused when they do not match the job.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import test, { type TestContext } from 'node:test'
@@ -81,7 +81,7 @@ test('a function of an uploaded bundle is run, goes on from its checkpoint, and 
   assert.match(JSON.stringify((await run({ ...execution, sha256: second }, retrying)).last), /goodbye/)
 })
 
-test('who uses too much memory or processor is stopped, and the next one runs', async (t) => {
+test('an artifact that uses too much memory or processor is stopped, and the next one runs', async (t) => {
   const { put, run } = await start(t, {
     CARILLON_ARTIFACT_MEMORY_MB: '128',
     CARILLON_ARTIFACT_CPU_SECONDS: '1',

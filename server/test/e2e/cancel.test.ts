@@ -1,4 +1,4 @@
-// Cancelling what runs, over HTTP, against a real target: one outcome, and the same answer for everybody who asks.
+// Cancelling running executions, over HTTP, against a real target: one outcome, and the same answer for every caller.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { makeDataDir } from '../data-dir.ts'
@@ -41,7 +41,7 @@ async function createJob(api: Api, callback_url: string): Promise<string> {
   return jobId
 }
 
-test('a running execution is stopped at once: its call is aborted, and everybody who cancels gets one answer', async (t) => {
+test('a running execution is stopped at once: its call is aborted, and every cancel gets the same answer', async (t) => {
   const { api, cancel } = await start(t)
   let aborted = 0
   const receiver = await startReceiver(t, {

@@ -1,4 +1,4 @@
-// `--demo` as somebody meets it who wants to look around: a world that moves, made once.
+// `--demo` as seen by a newcomer that wants to look around: a world that moves, made once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { makeDataDir } from '../data-dir.ts'
@@ -126,7 +126,7 @@ test('a demo that was cut short is begun anew, and nothing is there twice', {
   first.child.kill('SIGTERM')
   assert.equal(await first.exit, 0, first.said())
   const client = await connect(t, { socketDir, database })
-  // What is there of its past when the process dies.
+  // The part of its past that exists when the process dies.
   await client.query(
     `INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
     SELECT now() - interval '1 hour', tenant_id, job_id, 1, first_id(now() - interval '1 hour'), 1, true, 'slot', 'lost',
@@ -178,7 +178,7 @@ test('a demo for measuring has as many jobs and about as many attempts as asked 
   assert.equal(copies.pagination.total + busy.pagination.total, 260)
   assert.match(program.stdout, /Demo: [\d,]+ attempts of about 20,000/)
   const [copy] = busy.jobs
-  // The slots that the record has are those of the schedule: nothing is left over, nothing lies between.
+  // The recorded slots match the schedule: nothing is left over, nothing lies between.
   type Slots = { slots: { scheduled_time: string; status: string }[] }
   const { slots } = await api.get<Slots>(`/jobs/${copy!.job_id}/slots`)
   const times = slots

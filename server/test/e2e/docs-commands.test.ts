@@ -12,10 +12,12 @@ import { checkoutDir } from '../../src/config/read.ts'
 import { cleanUp } from '../cleanup.ts'
 import { Program } from './program.ts'
 
-/** What installs or tests everything: done by whoever runs this. */
+/** Commands that install or test everything: done by the runner of this test. */
 const left = /^npm (ci|test)$/
 
-/** What some of a block's commands must say. Each block has one at least, so a new one does not go unread. */
+/**
+ * The output that some commands of a block must print. Each block has at least one, so a new block does not go unread.
+ */
 const expected: readonly (readonly [command: string, says: RegExp])[] = [
   ['jobs create --name Hello', /hello is created: job [0-9a-f-]{36}\nIt runs next at /],
   ['jobs trigger hello --wait', /hello is triggered: .*\n.*succeeded in /],
@@ -80,7 +82,7 @@ async function runBlock(block: string, cwd: string, env: Record<string, string>)
 }
 
 for (const page of ['README.md', 'docs/quickstart.md']) {
-  test(`every command of ${page} does what it says`, { timeout: 600_000 }, async (t) => {
+  test(`every command of ${page} prints the documented output`, { timeout: 600_000 }, async (t) => {
     const clone = await makeClone(t)
     const port = String(await freePort())
     const dataDir = join(clone, '.carillon')

@@ -46,7 +46,7 @@ async function createJobs(api: Api, url: string, parents: ReadonlyMap<string, st
   return jobIds.get('start')!
 }
 
-test('a server that is killed in the middle of a graph goes on with it: each job ends once, after those it depends on', async (t) => {
+test('a server that is killed in the middle of a graph goes on with it: each job ends once, after the jobs it depends on', async (t) => {
   const parents = parentsByName()
   const nameOf = ({ path }: Call) => path.slice(1)
   /** Calls that are not answered before the server is dead. */
@@ -59,7 +59,7 @@ test('a server that is killed in the middle of a graph goes on with it: each job
       const name = nameOf(call)
       for (const parent of parents.get(name)!)
         if (!answered.has(parent)) tooEarly.push(`${name} before ${parent}`)
-      // The second row is on its way, the others in it are done: what comes later was let go meanwhile.
+      // The second row is on its way, the others in it are done: later nodes were released meanwhile.
       if (!isKilled && name.startsWith('1-') && Number(name.slice(2)) % 2 === 0) {
         unanswered.push(response)
         return
@@ -104,7 +104,7 @@ test('a server that is killed in the middle of a graph goes on with it: each job
     assert.equal(distinct('x-idempotency-key'), 1, `${name} had one key`)
     assert.equal(distinct('x-attempt-number'), calls.length, `${name} was called once for each attempt`)
   }
-  // Of one that was running when the server died there is a second attempt; of what came behind it only one.
+  // A node that was running when the server died has a second attempt; the nodes behind it have only one.
   assert.ok(byName.get('1-0')!.length >= 2)
   assert.equal(byName.get('end')!.length, 1)
 })

@@ -41,7 +41,7 @@ const expected: Record<string, [status: string, type: string]> = {
   '/redirect': ['FAILED', 'HTTP_ERROR'],
 }
 
-test('bad targets end as what they are, and a good job ticks on beside them', async (t) => {
+test('calls to bad targets end with the matching outcome, and a good job ticks on beside them', async (t) => {
   const program = new Program(t, { dataDir: await makeDataDir(t) })
   const api = callApi(await program.ready(), program.key())
   const receiver = await startReceiver(t, { answer: answerBadly })

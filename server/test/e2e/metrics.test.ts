@@ -1,4 +1,4 @@
-// What a start with several processes says of itself at one /metrics.
+// The metrics that a start with several processes reports at one /metrics.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { makeDataDir } from '../data-dir.ts'

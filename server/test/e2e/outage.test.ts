@@ -8,7 +8,7 @@ import { callApi, type ExecutionItem, until } from './api.ts'
 import { kill, Program } from './program.ts'
 import { startReceiver } from './receiver.ts'
 
-test('while PostgreSQL is away the API answers 503; then jobs fire on and what was acknowledged is there', async (t) => {
+test('while PostgreSQL is away the API answers 503, and afterwards jobs keep firing and acknowledged writes are there', async (t) => {
   const dataDir = await makeDataDir(t)
   const program = new Program(t, { dataDir })
   const url = await program.ready()
@@ -25,7 +25,7 @@ test('while PostgreSQL is away the API answers 503; then jobs fire on and what w
   const acknowledged: string[] = []
   const refused: { status: number; retryAfter: string | null }[] = []
   let killed = false
-  // Until it was away and is back: what was answered with 201 counts, what was answered with 503 may or may not.
+  // Until it was away and is back: requests answered with 201 count, requests answered with 503 may or may not.
   await until(async () => {
     const response = await fetch(`${url}/api/v1/jobs`, {
       method: 'POST',

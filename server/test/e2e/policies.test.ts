@@ -83,10 +83,10 @@ async function pause(url: string, key: string, jobId: string): Promise<void> {
   assert.equal(response.status, 200, await response.text())
 }
 
-/** Of the slots that came before the pause: those since are skipped for it. */
+/** The slots before the pause: later ones are skipped because of it. */
 const beforePause = (slots: readonly Slot[]) => slots.filter(({ reason }) => reason !== 'paused')
 
-test('each overlap policy does what it says when calls take longer than the interval', async (t) => {
+test('each overlap policy behaves as documented when calls take longer than the interval', async (t) => {
   const program = new Program(t, { dataDir: await makeDataDir(t) })
   const url = await program.ready()
   const api = callApi(url, program.key())
@@ -153,7 +153,7 @@ test('each overlap policy does what it says when calls take longer than the inte
   )
 })
 
-test('each misfire policy does what it says after the program was killed and stayed away', async (t) => {
+test('each misfire policy behaves as documented after the program was killed and stayed away', async (t) => {
   const dataDir = await makeDataDir(t)
   const env = { CARILLON_MISFIRE_AFTER_SECONDS: '2' }
   const program = new Program(t, { dataDir, env })
@@ -180,7 +180,7 @@ test('each misfire policy does what it says after the program was killed and sta
   for (const pid of tree) kill(pid, 'SIGKILL')
   await untilGone(tree)
   const awayFrom = Date.now()
-  // Longer than what counts as late, so that there is something to misfire.
+  // Longer than the lateness threshold, so that there is something to misfire.
   await realTimers.wait(5_000)
 
   const again = new Program(t, { dataDir, env })
@@ -212,7 +212,7 @@ test('each misfire policy does what it says after the program was killed and sta
     )
     const ran = slots.filter(({ status }) => status === 'SUCCEEDED')
     assert.equal(new Set(called).size, ran.length, `${policy}: what ran was called`)
-    // On time again, but behind what is made good: those follow the overlap policy.
+    // On time again, but behind the catch-up: these slots follow the overlap policy.
     const behind = slots.filter(({ reason }) => reason === 'overlap')
     assert(
       behind.every(({ scheduled_time: at }) => Date.parse(at) > backAt - 3_000),
@@ -230,7 +230,7 @@ test('each misfire policy does what it says after the program was killed and sta
         JSON.stringify(away),
       )
     if (policy === 'FIRE_ONCE') {
-      // Of those that were missed the latest runs: behind the last skipped one comes one that ran.
+      // The latest missed slot runs: the last skipped slot is followed by a slot that ran.
       assert(missed.length > 0)
       const last = slots.findLastIndex(({ reason }) => reason === 'misfire')
       assert.equal(slots[last + 1]?.status, 'SUCCEEDED')

@@ -1,4 +1,5 @@
-// Shell commands in a real Carillon: what one of them may do to the others, to its worker, and to the machine.
+// Shell commands in a real Carillon: the effects a command may have on other commands, on its worker, and on the
+// machine.
 import assert from 'node:assert/strict'
 import { chmod, readFile, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -179,7 +180,7 @@ test('a command that is not on the list is refused with the name of the setting'
   assert.equal(message, '/execution/command: CARILLON_SHELL_COMMANDS does not allow /bin/true.')
 })
 
-test('a server that stops lets a command end, and what takes too long is lost and runs again', async (t) => {
+test('a server that stops lets a command end, and a command that takes too long is lost and runs again', async (t) => {
   const { program, api, run, dir, restart } = await start(
     t,
     `echo $$ >> "${'$'}{OUT}"; [ "$CARILLON_ATTEMPT-$1" = 1-long ] && [ ! -e "${'$'}{OUT}.again" ] && { touch "${'$'}{OUT}.again"; sleep 1000; }; sleep 1; echo done`,

@@ -1,4 +1,4 @@
-// What a newcomer does: start, look, stop, start again; and what a bad day does: kill -9.
+// The steps of a newcomer: start, look, stop, start again; and a bad day: kill -9.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { stat } from 'node:fs/promises'
@@ -34,7 +34,7 @@ test('the console says where the API is, where the data is and which key to use,
   assert.equal((await stat(dataDir)).mode & 0o777, 0o700)
 })
 
-test('the link on the console logs in whoever opens it first', async (t) => {
+test('the link on the console logs in the first visitor that opens it', async (t) => {
   const { start } = await setup(t)
   const program = start({ CARILLON_PROCESSES: '1' })
   const url = await program.ready()
@@ -96,7 +96,7 @@ test('a second Ctrl-C, later, ends everything at once', async (t) => {
   await fetch(`${url}/livez`)
   program.child.kill('SIGINT')
   await program.says(/Stopping/)
-  await realTimers.wait(1_100) // what tells a second one from a repeated one
+  await realTimers.wait(1_100) // long enough that the second signal does not count as a repeat of the first
   program.child.kill('SIGINT')
   assert.equal(await program.exit, 130, program.said())
   await cut
@@ -125,7 +125,7 @@ test('after kill -9 of the whole tree the next start works at once', async (t) =
   await untilGone(tree)
 })
 
-test('a second start says who runs, ends, and harms nothing', async (t) => {
+test('a second start names the running process, exits, and harms nothing', async (t) => {
   const { start } = await setup(t)
   const first = start()
   const url = await first.ready()
@@ -259,7 +259,7 @@ test('a PostgreSQL that hangs does not hold up the stop, and the next start work
   const first = start({ CARILLON_DRAIN_SECONDS: '1' })
   await first.ready()
   const tree = first.tree()
-  // All but the leash, whose command line names PostgreSQL too.
+  // All but the leash, which names PostgreSQL in its command line too.
   const isPostgres = (pid: number) =>
     /postgres/.test(describeProcess(pid)) && !/leash/.test(describeProcess(pid))
   for (const pid of tree.filter(isPostgres)) kill(pid, 'SIGSTOP')

@@ -1,5 +1,5 @@
-// While the database is away: what runs goes on, what ends is kept and written later, the API says so; and when it is
-// back, whoever is alive renews before anyone takes it for dead.
+// While the database is away: running executions go on, results are kept and written later, the API says so; and when
+// it is back, every live process renews its lease before another takes it for dead.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test, { type TestContext } from 'node:test'
@@ -71,7 +71,7 @@ test('the database is away', { concurrency: true }, async (t) => {
       await second(3)
       proxy.cut()
       other.proxy.cut()
-      // Who watches is back before those it watches, who were silent for longer than their lease.
+      // The watcher is back before the processes it watches, which were silent for longer than their lease.
       await second(21)
       proxy.restore()
       await second(23)
@@ -84,7 +84,7 @@ test('the database is away', { concurrency: true }, async (t) => {
     }),
 
     t.test(
-      'what ends meanwhile is kept and written once it is back; the API says when to come again',
+      'results that arrive during an outage are kept and written once it is over, and the API says when to retry',
       async (t) => {
         const { client, proxy, url } = await useProxy(t)
         const retries = new Set<number>()
@@ -139,7 +139,7 @@ test('the database is away', { concurrency: true }, async (t) => {
     ),
 
     t.test(
-      'for one worker only, whose lease others end: it gives its call up as soon as it learns of it',
+      'when the database is away for one worker only and others end its lease, it aborts its call as soon as it learns of it',
       async (t) => {
         const { client, openProxy, url } = await useProxy(t)
         const other = await openProxy()

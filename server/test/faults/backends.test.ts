@@ -89,7 +89,7 @@ test('sessions that are ended, killed or hang cost nothing but a repetition', as
     const stopped = [...lease, ...main].map(({ pid }) => pid)
     try {
       for (const pid of stopped) await stopIdle(client, pid)
-      // Whoever waits for one of them gives it up; the lease is renewed on another connection.
+      // Every caller that waits for one of them gives it up; the lease is renewed on another connection.
       await until(async () => {
         const { rows } = await client.query(workers)
         assert.deepEqual([rows[0]?.worker_id], [before[0].worker_id])
@@ -112,8 +112,9 @@ test('sessions that are ended, killed or hang cost nothing but a repetition', as
 })
 
 /**
- * Where it holds no lock: one that hangs with a lock hangs everybody who needs it, and nobody can help that. One that calls
- * itself idle may still be at its statistics, which all write to; one that waits for us is not.
+ * Stops a backend where it holds no lock: a backend that hangs with a lock blocks everybody that needs it, and nothing
+ * can help that. A backend that reports idle may still be writing its statistics, which all write to; a backend that
+ * waits for its client is not.
  */
 async function stopIdle(client: pg.Client, pid: number): Promise<void> {
   await until(async () => {

@@ -1,5 +1,5 @@
-// A whole server in this process on a given database, with users who do not give up: what was answered with 503 they
-// ask again, under the same key.
+// A whole server in this process on a given database, with users that do not give up: they repeat requests answered
+// with 503, under the same key.
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
@@ -66,7 +66,7 @@ async function call(url: string, path: string, request: RequestInit): Promise<An
   return { status, retryAfter: headers.get('retry-after'), body: await response.json() }
 }
 
-/** Somebody who creates one job after the other, each until it is acknowledged, for as long as nobody says stop. */
+/** A user that creates one job after the other, each until it is acknowledged, until it is stopped. */
 export class Customer {
   /** By their idempotency keys. */
   readonly acknowledged = new Map<string, { jobId: string; executionId: string }>()

@@ -1,5 +1,5 @@
-// Failover to a standby that every commit has waited for: what was acknowledged is there, each slot runs once. And what
-// happens while the address leads to a server that takes no writes: it counts as away.
+// Failover to a standby that every commit has waited for: acknowledged writes are there, each slot runs once. While the
+// address leads to a server that takes no writes, the database counts as away.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Unavailable } from '../../src/lib/unavailable.ts'

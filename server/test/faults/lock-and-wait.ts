@@ -1,5 +1,5 @@
 // A process that locks the cursors of all jobs within a transaction and says so, then waits for a line before it goes
-// on: what a test stops in the midst. Says how it ended.
+// on, so that a test can stop it midway. Prints how it ended.
 import { once } from 'node:events'
 import { realRandom } from '../../src/lib/random.ts'
 import { sql } from '../../src/lib/sql.ts'

@@ -1,5 +1,5 @@
-// Others hold what we need: every connection of the pool, a table, rows of a process that was paused within its
-// transaction. Nobody waits without end, no lease is lost, and all goes on afterwards.
+// Others hold the resources we need: every connection of the pool, a table, rows of a process that was paused within
+// its transaction. Nobody waits without end, no lease is lost, and all goes on afterwards.
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -61,7 +61,7 @@ async function assertAllWell(scene: Scene): Promise<void> {
   await assertWhole(client)
 }
 
-/** Returns what stops it and tells what was refused. */
+/** Returns a function that stops the reader and returns the refused answers. */
 function readOnAndOn(t: TestContext, { server }: Scene): () => Promise<Answer[]> {
   const refused: Answer[] = []
   let stopped = false
@@ -103,10 +103,11 @@ test('while every connection of the pool is held, leases are renewed and the API
   using _expelled = schedulerExpelled.subscribe(({ schedulerId }) => taken.push(schedulerId))
   const scene = await setup(t, 3)
   const { client, operator, customers } = scene
-  // What is written is gathered into few statements; what is read is not.
+  // Writes are gathered into few statements; reads are not.
   const readers = Array.from({ length: readersCount }, () => readOnAndOn(t, scene))
   const before = await leasesOf(client)
-  // Whatever creates a job waits for it; each for as long as lock_timeout lets it, and then comes the next.
+  // Every request that creates a job waits for the lock, each for as long as lock_timeout allows, and then comes the
+  // next.
   await operator.query('BEGIN')
   await operator.query('LOCK TABLE jobs, cursors, batches, live IN ACCESS EXCLUSIVE MODE')
   const heldMost = { connections: 0 }
@@ -128,7 +129,7 @@ test('while every connection of the pool is held, leases are renewed and the API
   assert.deepEqual([workers, schedulers, taken], [before.workers, before.schedulers, []])
 })
 
-test('a process that is stopped within its transaction keeps its locks for two seconds, and nothing of what it began', async (t) => {
+test('a process that is stopped within its transaction keeps its locks for two seconds, and none of its writes', async (t) => {
   const scene = await setup(t, 3)
   const { url, client } = scene
   const script = join(import.meta.dirname, 'lock-and-wait.ts')

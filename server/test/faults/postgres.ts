@@ -31,7 +31,7 @@ const settingsOfAll = {
   timezone: 'UTC',
   shared_buffers: '64MB',
   jit: 'off',
-  // What is killed here is a process, never the machine.
+  // The tests kill processes, never the machine.
   fsync: 'off',
 }
 
@@ -70,7 +70,7 @@ export class OwnPostgres {
     return `postgres://postgres@127.0.0.1:${this.port}/${database}`
   }
 
-  /** What a killed one has left behind may keep the next from starting for a moment. */
+  /** Leftovers of a killed server may keep the next one from starting for a moment. */
   async start(): Promise<void> {
     const settings = { ...settingsOfAll, port: String(this.port), ...this.#settings }
     let ended = true

@@ -70,7 +70,7 @@ test('a listener that a network has silently lost notices, and hears again', asy
   )
   cleanUp(t, () => loop[Symbol.asyncDispose]())
   await until(() => (heard > 0 ? true : null), 'it listens')
-  // What is connected stays so, and no answer comes through any more.
+  // Open connections stay open, and no answer comes through any more.
   lost.proxy.halfOpen('to-server')
   await until(() => (failures > 0 ? true : null), 'it has given the connection up')
   lost.proxy.resume()

@@ -1,5 +1,5 @@
-// A network that loses the answers to commits, under work of every kind: what was written is written once, and whoever
-// repeats, a user or one of our loops, finds it so.
+// Loses the replies to commits on the network, under every kind of work: each write takes effect once, and a user or
+// one of our loops that repeats it finds that effect.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test from 'node:test'
@@ -24,7 +24,7 @@ const swallowedShare = 0.15
 const swallowedMin = 60
 const each = 8
 
-/** Asks until it is answered, with the same key; a request whose first try is still under way is asked again too. */
+/** Repeats a request with the same key until it is answered, also while its first try is still in progress. */
 async function insist(url: string, path: string, body: object, key: string): Promise<Answer> {
   return until(async () => {
     const answer = await post(url, path, body, key)

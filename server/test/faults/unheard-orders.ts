@@ -1,4 +1,4 @@
-// What people ask for, with their way to ask again, and what must be there in the end.
+// Writes requested by people, how they repeat them, and the state that must result.
 import assert from 'node:assert/strict'
 import { noSchedule } from '../../src/domain/jobs/job.ts'
 import type { NewOperation } from '../../src/domain/jobs/operation.ts'
@@ -172,7 +172,7 @@ export const orders: Record<string, Work> = {
     assert.equal((await s.graphRuns.get(tenantId, inRun(2).runId!))?.status, 'FAILED')
     const { rows } = await client.query(`SELECT count(*)::int AS n FROM attempts WHERE outcome = 'skipped'`)
     assert.equal(rows[0].n, 1)
-    // Before anybody has looked at it there is no run yet, only what says that it is to be.
+    // Before the first step there is no run yet, only the record that it is to start.
     await s.fire(root, 3, inRun(3))
     const third = inRun(3).runId!
     await twice(({ graphRuns }) => graphRuns.cancel({ tenantId, runId: third, message }))

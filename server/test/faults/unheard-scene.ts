@@ -1,4 +1,5 @@
-// What the kinds of writes whose answers are lost have in common: how they are repeated, and what is looked at then.
+// Common parts of the tests of writes with lost replies: how a write is repeated, and which rows are checked
+// afterwards.
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
 import type { NewJob } from '../../src/ports/jobs.ts'
 import { placesOf } from '../races/invariants.ts'
@@ -25,7 +26,7 @@ export async function outcomesOf({ client }: Race, executionId: string): Promise
   return rows.map(({ outcome }) => outcome)
 }
 
-/** A worker with a batch of one slot. */
+/** A worker that has claimed a batch with a single slot. */
 export async function claimOne({ s }: Race, changes: Partial<NewJob> = {}) {
   const job = await s.createJob(changes)
   const executionId = await s.fire(job, 0)

@@ -1,4 +1,4 @@
-// What schedulers, workers and maintenance write, with their way to repeat it, and what must be there in the end.
+// Writes by schedulers, workers and maintenance, how they repeat them, and the state that must result.
 import assert from 'node:assert/strict'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
@@ -45,7 +45,7 @@ export const works: Record<string, Work> = {
   async 'take notes of changes'({ s }, twice) {
     const job = await s.createJob()
     const partitions = Array.from({ length: 64 }, (_, id) => id)
-    // What was taken and not heard of is found by the next look at the window, and by what is overdue.
+    // Changes taken with a lost reply are found by the next load of the window, and by the query for overdue jobs.
     assert.deepEqual(await twice(({ slots }) => slots.takeChanges(partitions, 10)), [])
     const request = { partitions: partitions.map((partitionId) => ({ partitionId, after: null })) }
     const loaded = await s.slots.load({ ...request, dueBefore: s.at(10_000), limit: 10 })
@@ -76,7 +76,7 @@ export const works: Record<string, Work> = {
 
   async 'finish of a batch'(race, twice) {
     const { s } = race
-    // Last what others may claim again.
+    // Endings after which others may claim the execution again come last.
     const endings: [Ending, string[]][] = [
       [s.succeeded(), ['succeeded']],
       [s.failedForNow(), ['failed']],
@@ -183,7 +183,7 @@ export const works: Record<string, Work> = {
     const schedulerId = s.ids.next()
     await twice(({ partitions }) => partitions.join(schedulerId))
     assert.equal(await twice(({ partitions }) => partitions.beat(schedulerId)), 'held')
-    // What was taken unheard is seen by the next look.
+    // Partitions taken with a lost reply are seen by the next query.
     assert.deepEqual(await twice(({ partitions }) => partitions.take(schedulerId, [1, 2])), [])
     await twice(({ partitions }) => partitions.release(schedulerId, [2]))
     assert.deepEqual((await s.partitions.view()).holders.slice(0, 3), [null, schedulerId, null])

@@ -1,5 +1,5 @@
-// The connection breaks between a commit and its answer, for each kind of write: whoever repeats it, as its caller does,
-// finds the effect there once. Every statement that writes is covered, here or by what is named below.
+// The connection breaks between a commit and its reply, for each kind of write: a caller that repeats the write finds
+// its effect once. Every statement that writes is covered, here or by the tests named below.
 import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -13,7 +13,7 @@ import { isWrite, openUnheard, type Unheard } from './unheard.ts'
 import { orders } from './unheard-orders.ts'
 import { works } from './unheard-works.ts'
 
-/** Those that are not carried out here, and why a lost answer is harmless or is shown elsewhere. */
+/** Statements that are not run here, and why a lost reply is harmless or is tested elsewhere. */
 const elsewhere: Record<string, readonly string[]> = {
   'deletes what is old or over: whoever repeats finds nothing': [
     'deleteOldKeys',

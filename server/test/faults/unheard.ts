@@ -13,7 +13,7 @@ import type { TestAddress } from '../database.ts'
 
 export type Unheard = StorePorts
 
-/** `names`: gets those of the statements that were committed. */
+/** `names`: receives the names of the committed statements. */
 export function openUnheard(t: TestContext, address: TestAddress, names: Set<string>): StorePorts {
   const deps = { timers: realTimers, random: realRandom }
   const database = new UnheardDatabase(names, deps, { name: 'unheard', address, connectionsMax: 4 })
@@ -27,7 +27,7 @@ export function isWrite({ text }: Sql): boolean {
   return writes.test(text.replaceAll(/FOR (NO KEY )?UPDATE/g, ''))
 }
 
-/** What reads is answered: only writes leave somebody who does not know. */
+/** Reads are answered: only a lost reply to a write leaves the caller uncertain. */
 class UnheardDatabase extends Database {
   readonly #names: Set<string>
 

@@ -90,7 +90,7 @@ test('a status, type or shape that the document does not have is noticed', async
   assert.match(cached[0]!, /no-store/)
 })
 
-test('a refusal that does not say what is wrong, and where, is noticed', async (t) => {
+test('the checker reports a refusal that does not name the error and its location', async (t) => {
   const { check } = await setup(t)
   const wrong = { ...job, priority: 99 }
   const say = (change: (problem: Record<string, unknown>) => void) =>

@@ -1,5 +1,5 @@
-// What every answer must hold, whatever was asked: documented status, type and shape; refusals that say why and where;
-// nothing taken that the document forbids; and no failure of ours at all.
+// Checks that hold for every response to any request: documented status, type and shape; refusals that say why and
+// where; no accepted request that the document forbids; and no server error at all.
 import { ERRORS, type ErrorCode } from '@carillon/contract/errors.ts'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import addFormats from 'ajv-formats'
@@ -13,10 +13,10 @@ export interface FuzzAnswer {
   body: Buffer
 }
 
-/** A 400 or 422 of one of these may have no field that it could name; of TIER_LIMIT, where a tier lacks a whole part. */
+/** Codes with which a 400 or 422 may have no field to name; TIER_LIMIT has none where a tier lacks a whole feature. */
 const codesWithoutField: readonly string[] = ['MALFORMED_REQUEST', 'MALFORMED_JSON', 'TIER_LIMIT']
 
-/** Answers whose content the document leaves open, and why. */
+/** Responses with content that the document leaves open, and why. */
 const openContent: Readonly<Record<string, string>> = {
   'GET /metrics': 'the text format of Prometheus; the document names no content',
 }
@@ -32,7 +32,7 @@ export class Checker {
     this.#ajv.addSchema(document, 'document')
   }
 
-  /** What is wrong with the answer, in sentences; empty: nothing. */
+  /** Everything wrong with the response, in sentences; empty: nothing. */
   check(request: FuzzRequest, answer: FuzzAnswer): string[] {
     const { operation } = request
     if (operation === null) return checkStray(request, answer)
@@ -64,7 +64,7 @@ export class Checker {
     return this.#validate(pointer, value).map((one) => `the body breaks the documented shape: ${one}`)
   }
 
-  /** What was taken must be what the document allows, or one of the two is wrong. */
+  /** An accepted request must be one that the document allows, or one of the two is wrong. */
   #checkTaken({ operation, headers, body }: FuzzRequest): string[] {
     const type = String(headers['content-type'] ?? '').split(';')[0]!
     const documented = operation?.body ?? null
@@ -77,7 +77,10 @@ export class Checker {
     return this.#validate(pointer, value).map((one) => `a body was taken that the document forbids: ${one}`)
   }
 
-  /** No body may say what an empty object says, as to a trigger; the document generator calls every body required. */
+  /**
+   * A missing body may mean the same as an empty object, as for a trigger; the document generator calls every body
+   * required.
+   */
   #checkNoBody({ name, pointer, body }: Operation): string[] {
     const type = Object.keys(body!.content)[0]!
     const wrong = this.#validate(`${pointer}/requestBody/content/${escapePointer(type)}/schema`, {})
@@ -87,7 +90,7 @@ export class Checker {
   #validate(pointer: string, value: unknown): string[] {
     let validate = this.#compiled.get(pointer)
     if (validate === undefined) {
-      // A reference is a URI: what a URI may not hold must be encoded in it.
+      // A reference is a URI: characters that a URI may not contain must be encoded in it.
       validate = this.#ajv.compile({ $ref: `document#${encodeURI(pointer)}` })
       this.#compiled.set(pointer, validate)
     }
@@ -130,7 +133,7 @@ function checkProblem(request: FuzzRequest, answer: FuzzAnswer): string[] {
 function names(request: FuzzRequest, pointer: string): boolean {
   const { operation, headers, body, path } = request
   const value = body === null || body.length === 0 ? undefined : readJson(body)
-  // All of the body, or that there is none; or a parameter whose name is empty.
+  // The whole body, or its absence; or a parameter with an empty name.
   if (pointer === '') return operation?.body !== null || decodeQuery(path).includes('')
   if (pointer.startsWith('/')) {
     const keys = pointer

@@ -1,4 +1,4 @@
-// What the fuzz reads of an OpenAPI 3.1 document.
+// The parts of an OpenAPI 3.1 document that the fuzz reads.
 
 export interface Schema {
   $ref?: string

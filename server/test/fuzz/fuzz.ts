@@ -1,5 +1,5 @@
-// Every operation of the OpenAPI document, asked thousands of times in good and bad ways: a whole server with all its
-// roles on a real PostgreSQL, over real connections. What is found is printed as one curl command.
+// Requests every operation of the OpenAPI document thousands of times, with valid and invalid input: a whole server
+// with all its roles on a real PostgreSQL, over real connections. Each finding is printed as one curl command.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'

@@ -1,4 +1,4 @@
-// What no client should send: values that some layer below has been known to choke on.
+// Values that no client should send: each is known to have broken some layer below.
 import type { Dice } from './dice.ts'
 
 /** JSON text that `JSON.stringify` would not write: numbers as they were typed. */

@@ -5,7 +5,7 @@ import { oddTexts } from './garbage.ts'
 import { sampleText } from './pattern.ts'
 
 export interface GenerateOptions {
-  /** What is known to fit a field of this name; undefined: nothing is. */
+  /** A value known to fit a field of this name; undefined: none is known. */
   suggest?: (name: string) => unknown
 }
 

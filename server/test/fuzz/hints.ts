@@ -1,5 +1,5 @@
-// What a schema does not say: texts that mean something. Without them nearly every generated job would be refused
-// for its schedule, and nothing behind that check would ever be reached.
+// Meaningful texts, which a schema does not describe. Without them nearly every generated job would be refused for its
+// schedule, and nothing behind that check would ever be reached.
 
 const schedules: readonly unknown[] = [
   { type: 'IMMEDIATE' },
@@ -19,7 +19,7 @@ const schedules: readonly unknown[] = [
   'R/2026-01-01T00:00:00Z/P1D',
 ]
 
-/** What is called otherwise than over HTTP; the handlers are those that workers of the fuzz register. */
+/** Executors other than HTTP; the handlers are the ones that workers of the fuzz register. */
 const calls: readonly unknown[] = [
   { type: 'worker', handler: 'fuzz.a', payload: { a: 1 } },
   { type: 'worker', handler: 'fuzz.a', labels: [] },
@@ -37,7 +37,7 @@ export type Hints = Readonly<Record<string, readonly unknown[]>>
 /** By the name of the field or parameter. `origin`: of the API itself, which jobs may call. */
 export function hintsFor(origin: string): Hints {
   const targets = targetsOf(origin).map((callback_url) => ({ callback_url }))
-  // Most over HTTP: some of those end as dead letters, which the fuzz needs too.
+  // Mostly HTTP: some of these executions end as dead letters, which the fuzz needs too.
   const executions = [...targets, ...targets, ...calls]
   return { ...meanings, callback_url: targetsOf(origin), execution: executions }
 }

@@ -1,4 +1,4 @@
-// What earlier answers told: ids, cursors, keys and versions, so that later requests are about things that are there.
+// Remembers ids, cursors, keys and versions from earlier responses, so that later requests refer to things that exist.
 import type { Dice } from './dice.ts'
 import type { Operation } from './document.ts'
 import { isObject } from './garbage.ts'
@@ -19,7 +19,7 @@ export class Known {
   ): void {
     for (const [name, value] of Object.entries(request.parameters)) {
       this.#keep(operation, name, value)
-      // By what others call it: a schedule names a `calendar`.
+      // Under the name that other objects use for it: a schedule names a `calendar`.
       if (name === 'name') this.#add(singular(partOf(operation)), value)
     }
     this.#walk(operation, answer.value)
@@ -28,7 +28,7 @@ export class Known {
     this.#versions.set(request.path.split('?')[0]!, answer.etag)
   }
 
-  /** A value of this name, by preference of one that the same part of the API gave. */
+  /** A value of this name, preferably one from the same part of the API. */
   find(operation: Operation, name: string, dice: Dice): string | undefined {
     if (name === 'cursor') return this.latest(`${operation.path} cursor`, dice)
     const part = partOf(operation)
@@ -59,7 +59,7 @@ export class Known {
   #keep(operation: Operation, name: string, value: string): void {
     this.#add(`${partOf(operation)} ${name}`, value)
     this.#add(name, value)
-    // A redrive or a retry answers with the id of what it made.
+    // A redrive or a retry answers with the id of the execution it created.
     if (name.startsWith('new_')) this.#keep(operation, name.slice('new_'.length), value)
   }
 

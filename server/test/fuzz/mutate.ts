@@ -1,9 +1,9 @@
-// One thing wrong in a value that was right: what tells a careful edge from one that only looks at the first field.
+// Makes one thing wrong in a valid value: this tells a careful API edge from one that checks only the first field.
 import type { Dice } from './dice.ts'
 import { brokenTexts, isObject, oddNumbers, oddTexts, oddValue, ownKey } from './garbage.ts'
 import { type Generated, type Site, slowFields } from './generate.ts'
 
-/** Spoils the value in place; returns what was done, for people. */
+/** Spoils the value in place; returns a description of the change, for people. */
 export function mutate(sites: Generated['sites'], dice: Dice): string {
   const site = dice.pick(sites)
   const { schema } = site

@@ -73,7 +73,7 @@ const wrongKeys: readonly (string | null)[] = [
   'Bearer a b',
 ]
 
-/** Changes the headers; says what was done. */
+/** Changes the headers; returns a description of the change. */
 export function oddKey(dice: Dice, headers: Headers): string {
   const value = dice.pick(wrongKeys)
   if (value === null) delete headers['authorization']
@@ -124,7 +124,7 @@ const texts: Record<string, readonly string[]> = {
   'user-agent': ['', 'x'.repeat(1_000)],
 }
 
-/** Changes the headers; says what was done. */
+/** Changes the headers; returns a description of the change. */
 export function oddHeader(dice: Dice, headers: Headers): string {
   const name = dice.pick(['idempotency-key', 'if-match', 'x-tenant-id', ...Object.keys(texts)])
   const value = dice.pick(texts[name]!)

@@ -1,5 +1,5 @@
-// Texts that a regular expression accepts, for the plain ones that stand in schemas: literals, classes, groups,
-// alternatives and counts. What it cannot read it may get wrong, so the result is tried before it is used.
+// Generates texts that a regular expression accepts, for the simple ones found in schemas: literals, classes, groups,
+// alternatives and counts. It may get unsupported syntax wrong, so the result is tried before it is used.
 import type { Dice } from './dice.ts'
 
 const repeatsMax = 4

@@ -27,7 +27,7 @@ export interface FuzzRequest {
   body: Buffer | null
   /** The path parameters before they were encoded. */
   parameters: Record<string, string>
-  /** What is wrong with it on purpose. */
+  /** Deliberate errors in the request. */
   spoiled: readonly string[]
 }
 
@@ -53,7 +53,10 @@ const goodShare = 0.62
 const oneSpoiledShare = 0.3
 const exampleShare = 0.55
 const querySharePerParameter = 0.3
-/** Of words about an attempt: fewer of those that end it, or there would be nothing left to speak of. */
+/**
+ * Shares of attempt reports about a claimed execution: lower for reports that end it, or no attempt would be left to
+ * report on.
+ */
 const claimedShare = { ending: 0.3, other: 0.95 }
 const bundle = gzipSync(Buffer.alloc(1_024))
 
@@ -104,7 +107,7 @@ function chooseSpoiled(dice: Dice, operation: Operation): Part[] {
   return Array.from({ length: count }, () => dice.pick(parts))
 }
 
-/** `spoiled`: where to say what was spoiled; null: nothing is. */
+/** `spoiled`: the list to which spoiled parts are added; null: nothing is spoiled. */
 function makePath(deps: RequestDeps, operation: Operation, spoiled: string[] | null) {
   const parameters: Record<string, string> = {}
   const path = operation.path.replace(/\{([^}]+)\}/g, (_all, name: string) => {
@@ -131,7 +134,7 @@ function makeValue(deps: RequestDeps, operation: Operation, parameter: Parameter
   const { name, schema } = parameter
   const { document, dice, known } = deps
   const suggest = suggestFor(deps, operation)
-  // Who has a token speaks of an attempt under way: of one that a worker has claimed.
+  // The holder of a token reports on an attempt in progress: one that a worker has claimed.
   const share = operation.path.endsWith('/complete') ? claimedShare.ending : claimedShare.other
   if (operation.tokened && dice.chance(share)) {
     const claimed = known.latest('workers execution_id', dice)
@@ -272,7 +275,7 @@ function addConditions(
       .trim()
   }
   const condition = documented.find(({ name }) => /^if-match$/i.test(name))
-  // Where nothing is there yet, even `*` is refused: what need not be sent mostly is not.
+  // Where nothing exists yet, even `*` is refused: an optional header is mostly not sent.
   if (condition === undefined || (condition.required !== true && dice.chance(0.6))) return
   headers['if-match'] = (dice.chance(0.5) ? known.versionOf(path) : undefined) ?? '*'
 }

@@ -1,4 +1,4 @@
-// The thread of one fuzz: a whole server with all its roles, as `npm start` has it, and the requests to it.
+// The thread of a single fuzz: a whole server with all its roles, as `npm start` runs it, and the requests to it.
 import { parentPort, workerData } from 'node:worker_threads'
 import { readConfig } from '../../src/config/read.ts'
 import { defaultTenantId } from '../../src/domain/tenants/tenant.ts'
@@ -16,7 +16,7 @@ const { address, ...options } = workerData as FuzzOrder
 const operatorKey = 'crl_fuzz-operator-key'
 const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1' })
 const api = { operatorKey }
-/** The latest failures by request: an answer with 500 does not say what went wrong. */
+/** The latest failures by request: a response with status 500 does not give the cause. */
 const causes = new Map<string, string>()
 requestFailed.subscribe(({ method, url, error }) => {
   if (causes.size < 1_000) causes.set(`${method} ${url}`, error.stack ?? error.message)

@@ -15,7 +15,7 @@ export interface FuzzOptions {
   key: string
   seed: number
   requests: number
-  /** The longest it may take; then it ends with what it has. */
+  /** Maximum duration; after it the fuzz ends with the results so far. */
   msMax: number
   /** The token of the first attempt of an execution. Default one that fits none. */
   tokenOf?: (executionId: string) => string
@@ -28,7 +28,7 @@ export interface OperationTally {
   /** Answered with 2xx. */
   taken: number
   slowestMs: number
-  /** Codes with which good requests were refused, counted: what keeps the fuzz from getting further. */
+  /** Codes with which valid requests were refused, counted: these keep the fuzz from getting further. */
   refusals: Record<string, number>
 }
 
@@ -121,7 +121,7 @@ class Run {
   async #sendMany(untilMs: number): Promise<void> {
     while (this.#next < this.#options.requests && performance.now() < untilMs) {
       const at = this.#next++
-      // Each request draws for itself, so that what others were answered does not shift its choices.
+      // Each request has its own random draws, so that the responses to other requests do not shift its choices.
       const dice = new Dice(Math.imul(this.#options.seed, 0x9e3779b1) + at)
       await this.#sendOne(dice)
     }
@@ -172,7 +172,7 @@ class Run {
     return { ...dice.pick(this.#repeatable), spoiled: ['repeated'] }
   }
 
-  /** Every operation in turn, in an order of its own each round; what creates things comes twice. */
+  /** Every operation in turn, in a new order each round; operations that create things come twice. */
   #nextOperation(dice: Dice): Operation {
     if (this.#round.length === 0) {
       const creating = this.#operations.filter(({ responses }) => '201' in responses)

@@ -1,6 +1,6 @@
-// Many graphs at once on one store: the real loops that take runs further and release what waits, and one worker whose
-// every execution ends as a script says, in any order. Some are lost with their worker first. What is on record at the
-// end follows from the scripts alone, so every store must have the same.
+// Runs many graphs at once on one store: the real loops that step runs and release waiting executions, and one worker
+// that ends every execution as a script says, in any order. Some executions are first lost with their worker. The final
+// records follow from the scripts alone, so every store must have the same.
 import assert from 'node:assert/strict'
 import { runIdOfSlot } from '../../src/domain/graphs/graph-run.ts'
 import { LaneChooser, sharedLane } from '../../src/domain/queue/lane.ts'
@@ -30,7 +30,7 @@ export interface Track {
   runId: string
 }
 
-/** What goes with each job besides its dependencies; the same for every store. */
+/** The settings of each job besides its dependencies; the same for every store. */
 export type JobChanges = (place: number) => Partial<NewJob>
 
 /** Looks in vain in a row, after which nothing comes any more. */
@@ -129,7 +129,7 @@ export class GraphDrive {
       if (isBusy) continue
       const left = await this.#store.left()
       if (Object.values(left).every((rows) => rows === 0)) return
-      // What one stepper left to the other is looked at in the next round.
+      // Runs that one stepper left to the other are checked in the next round.
       if (idleRounds > idleRoundsMax)
         assert.deepEqual(left, nothingLeft, 'nothing goes on, and not all has ended')
     }
@@ -164,7 +164,7 @@ export class GraphDrive {
     return live.length
   }
 
-  /** Ends some of what the worker has in hand; before it dies, all that does not die with it. */
+  /** Ends some of the worker's executions in flight; before the worker dies, all that are not to be lost with it. */
   async #work(): Promise<void> {
     const { queue, maintenance } = this.#store.s
     const doomed = this.#held.filter(({ jobId, losses }) => losses < this.#scriptOf(jobId).losses)

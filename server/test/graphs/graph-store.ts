@@ -1,4 +1,4 @@
-// The stores that graphs run on here, with a look into their tables: what is on record, and what is left.
+// The stores that graphs run on here, with access to their tables: the recorded attempts, and the rows that are left.
 import type { TestContext } from 'node:test'
 import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { Outcome } from '../../src/domain/queue/execution.ts'
@@ -17,7 +17,7 @@ export interface GraphStore {
   /** As two processes have them. */
   runSteps: readonly RunSteps[]
   graphRuns: GraphRuns
-  /** Whatever is on record, by execution and in the order of attempts. */
+  /** All recorded attempts, by execution and in the order of attempts. */
   attempts(): Promise<RecordedAttempt[]>
   left(): Promise<Left>
   /** Returns when the clock has moved on. */

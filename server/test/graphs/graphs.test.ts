@@ -1,5 +1,5 @@
-// Whole graphs on both stores: every node ends once and as the rules say, whatever the order in which executions end and
-// however often their workers die; and a failed run is resumed to its good end.
+// Whole graphs on both stores: every node ends once and as the rules say, in whichever order executions end and however
+// often their workers die; and a failed run, once resumed, succeeds.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { NodeState } from '../../src/domain/graphs/graph-run.ts'
@@ -11,7 +11,7 @@ import { type GraphStore, openOnMemory, openOnPostgres, type RecordedAttempt } f
 import { foretell } from './model.ts'
 import { chain, diamond, fan, randomShape, type Shape } from './random-graph.ts'
 
-/** What is on record of a node: its state, and of each of its executions how the attempts ended. */
+/** The record of a node: its state, and the outcomes of the attempts of each of its executions. */
 interface NodeRecord {
   state: NodeState
   executions: string[][]
@@ -124,7 +124,7 @@ async function playMany(
     const view = await viewOf(store, track)
     assert.equal(view.status, 'SUCCEEDED')
     const records = recordsOf(view, track, attempts)
-    // What had succeeded, and all above it too, did not run again; what did not was not left so but for good reason.
+    // Nodes that had succeeded, with all nodes above them, did not run again; every other node now ends well.
     const { edges } = track.shape
     const again = new Set<number>()
     for (const [place, record] of records.entries()) {

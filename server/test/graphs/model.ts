@@ -1,5 +1,5 @@
-// What must become of a run, in the words of the rules and without any of the code that does it: look again and again
-// for a node all of whose parents have ended, until there is none.
+// Computes the expected end of a run from the wording of the rules, without any of the product code: look again and
+// again for a node with only ended parents, until there is none.
 import type { NodeState } from '../../src/domain/graphs/graph-run.ts'
 import type { Shape } from './random-graph.ts'
 

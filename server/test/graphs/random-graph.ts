@@ -41,7 +41,7 @@ export function randomShape(dice: Dice, nodesMax: number, roots = 1): Shape {
   for (let child = roots; child < nodes; child++) {
     const near = Math.min(child, reach)
     const count = Math.min(near, dice.chance(0.1) ? dice.between(1, 12) : dice.between(1, 3))
-    // The last one joins what several roots reach.
+    // The last node joins nodes that several roots reach.
     const parents = new Set(
       roots > 1 && child === nodes - 1 ? Array.from({ length: roots }, (_, i) => i) : [],
     )

@@ -1,5 +1,5 @@
 // Rows of an early schema, kept as COPY text, loaded as if they had been written in the days before today. The file's
-// times lie around `fileDay`, which becomes yesterday; ids that carry a time of those days move along.
+// times lie around `fileDay`, which becomes yesterday; ids that carry a time from that period are shifted too.
 import { readFile } from 'node:fs/promises'
 import type pg from 'pg'
 

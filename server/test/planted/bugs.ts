@@ -1,5 +1,5 @@
-// Bugs that the simulation must find. Each is a mistake that one of us could make in one line, in code that the
-// simulation runs: what decides, what loops, and the store in memory.
+// Bugs that the simulation must find. Each is a mistake that one of us could make in one line of code that the
+// simulation runs: the decisions, the loops, and the memory store.
 import type { PlantedBug } from './planted-bug.ts'
 
 export const BUGS: readonly PlantedBug[] = [

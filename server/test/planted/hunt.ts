@@ -1,5 +1,5 @@
-// Looks for one planted bug: seed by seed, until the checker goes red. Started by `prove.ts` with the bug planted; says
-// on one line of JSON what it found.
+// Searches for one planted bug: seed by seed, until the checker goes red. Started by `prove.ts` with the bug planted;
+// prints the finding as one line of JSON.
 import { runSeed } from '../simulation/seed.ts'
 
 export interface Hunt {

@@ -1,14 +1,14 @@
 // A bug that is put into the source while it is loaded: one line replaced by another. Nothing of it is in the program;
-// a bug whose line is no longer there cannot be planted, and says so.
+// if the line no longer exists, the bug cannot be planted, and an error says so.
 
 export interface PlantedBug {
   name: string
   /** Below server/src. */
   file: string
-  /** Part of one line, found exactly once in the file. */
+  /** Part of a single line, found exactly once in the file. */
   find: string
   replace: string
-  /** What a reader of the table should know: what is wrong now. */
+  /** The error, as described to a reader of the table. */
   wrong: string
 }
 

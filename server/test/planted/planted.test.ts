@@ -17,7 +17,7 @@ test('the line of every bug is in the source, once', async () => {
   }
 })
 
-test('a bug whose line is gone, or is there twice, is not planted', () => {
+test('a bug is not planted if its line is missing or occurs twice', () => {
   const bug = { name: 'a bug', file: 'some.ts', find: 'x > 0', replace: 'true', wrong: 'all' }
   assert.throws(() => plant('if (x < 0) return', bug), /"a bug": its text is in some.ts 0 times/)
   assert.throws(() => plant('x > 0 || x > 0', bug), /2 times/)

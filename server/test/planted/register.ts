@@ -1,6 +1,6 @@
-// `node --import ./server/test/planted/register.ts` with the name of a bug in the environment loads the program with that
-// bug in it. What judges the program is loaded from the sources as they are: `check-*.ts` of the simulation and all
-// that it imports, for an oracle with the same bug would find nothing.
+// `node --import ./server/test/planted/register.ts` with the name of a bug in the environment loads the program with
+// that bug in it. The code that judges the program is loaded from the unchanged sources: `check-*.ts` of the simulation
+// and all that it imports, for an oracle with the same bug would find nothing.
 import { registerHooks } from 'node:module'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -8,7 +8,7 @@ import { findBug } from './find-bug.ts'
 import { plant, plantedVariable } from './planted-bug.ts'
 
 const sourceUrl = pathToFileURL(join(import.meta.dirname, '../../src/')).href
-/** At the end of the address of what is loaded without the bug. */
+/** Suffix of the address of a module that is loaded without the bug. */
 const sound = '?sound'
 const judge = /\/test\/simulation\/check[^/]*\.ts$/
 

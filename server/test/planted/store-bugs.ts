@@ -1,4 +1,4 @@
-// Bugs in what only PostgreSQL runs: for the chaos checker.
+// Bugs in code that only PostgreSQL runs: for the chaos checker.
 import type { PlantedBug } from './planted-bug.ts'
 
 export const STORE_BUGS: readonly PlantedBug[] = [
@@ -25,9 +25,9 @@ export const STORE_BUGS: readonly PlantedBug[] = [
   },
   {
     name: 'reclaim drops what was held',
-    file: 'postgres/queue/maintenance.sql.ts',
-    find: 'FROM held WHERE cancel IS NULL`',
-    replace: 'FROM held WHERE cancel IS NULL LIMIT 1`',
+    file: 'postgres/queue/reclaim.sql.ts',
+    find: 'WHERE h.cancel IS NULL`',
+    replace: 'WHERE h.cancel IS NULL LIMIT 1`',
     wrong:
       'of the executions in the batches of a dead worker all are recorded as lost, and only one runs again',
   },

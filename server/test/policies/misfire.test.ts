@@ -1,4 +1,4 @@
-// Each misfire policy after each kind of hold-up: the records are the same, whatever held the slots up.
+// Each misfire policy after each kind of outage: the records are the same, regardless of the cause of the delay.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { MisfirePolicy } from '../../src/domain/jobs/job.ts'
@@ -130,7 +130,7 @@ test('late slots wait for each other instead of skipping each other', async () =
   assert.deepEqual(await scene.skipsOf(job), [])
 })
 
-test('a late slot waits for what runs, where one on time would be skipped', async () => {
+test('a late slot waits for the running execution, where one on time would be skipped', async () => {
   const scene = await openScene()
   const every10 = { ...schedule, cron_expression: '*/10 * * * * *', end_at: '2026-01-02T10:00:30Z' }
   const job = await scene.createJob(every10, { takesSeconds: 15 })
@@ -148,7 +148,7 @@ test('a late slot waits for what runs, where one on time would be skipped', asyn
   assert.deepEqual(await scene.skipsOf(job), [])
 })
 
-test('excluded slots are recorded as such, wherever they lie in what was missed', async () => {
+test('excluded slots are recorded as excluded, wherever they lie among the missed slots', async () => {
   for (const [misfirePolicy, ran, skips] of [
     [
       'FIRE_ONCE',

@@ -34,14 +34,14 @@ test('ALLOW: each slot runs when it comes, beside the others', async () => {
   })
 })
 
-test('SKIP: what comes while one runs is skipped, neighbours as one range', async () => {
+test('SKIP: slots that come due while an execution runs are skipped, adjacent ones as one range', async () => {
   assert.deepEqual(await runWith('SKIP'), {
     ran: ['10:00:00 SUCCEEDED 10:00:00 to 10:00:24', '10:00:30 SUCCEEDED 10:00:30 to 10:00:54'],
     skips: ['overlap 2: 10:00:10 to 10:00:20', 'overlap 2: 10:00:40 to 10:00:50'],
   })
 })
 
-test('BUFFER_ONE: one slot waits, what comes then is skipped', async () => {
+test('BUFFER_ONE: one slot waits, and slots after it are skipped', async () => {
   assert.deepEqual(await runWith('BUFFER_ONE'), {
     ran: [
       '10:00:00 SUCCEEDED 10:00:00 to 10:00:24',
@@ -67,7 +67,7 @@ test('BUFFER_ALL: every slot waits for the one before', async () => {
   })
 })
 
-test('CANCEL_RUNNING: what runs makes way for the new slot', async () => {
+test('CANCEL_RUNNING: the running execution is cancelled in favour of the new slot', async () => {
   assert.deepEqual(await runWith('CANCEL_RUNNING'), {
     ran: [
       '10:00:00 CANCELLED 10:00:00 to 10:00:10',
@@ -82,7 +82,7 @@ test('CANCEL_RUNNING: what runs makes way for the new slot', async () => {
 })
 
 for (const overlapPolicy of ['SKIP', 'BUFFER_ONE', 'BUFFER_ALL'] as const) {
-  test(`${overlapPolicy}: a trigger is not skipped, it waits for what runs`, async () => {
+  test(`${overlapPolicy}: a trigger is not skipped, it waits for the running execution`, async () => {
     const scene = await openScene()
     const once = { ...schedule, cron_expression: '0 0 10 * * *' }
     const job = await scene.createJob(once, { overlapPolicy, takesSeconds: 24 })

@@ -1,5 +1,5 @@
-// A stage for one policy at a time: the real scheduler, releaser and worker over the store in memory, on a virtual
-// clock that starts at 09:59. What became of a job is read back as lines, one for each execution and range of skips.
+// A test scene for one policy at a time: the real scheduler, releaser and worker over the memory store, on a virtual
+// clock that starts at 09:59. The fate of a job is read back as lines, one for each execution and range of skips.
 import assert from 'node:assert/strict'
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
 import { compileSchedule } from '../../src/domain/schedule/compile-schedule.ts'
@@ -100,7 +100,7 @@ export async function openScene() {
     trigger: (job: NewJob) => scenario.trigger(job),
     statusOf: async ({ jobId }: NewJob) => (await tables.jobs.get(defaultTenantId, jobId))!.status,
     executionsOf: (job: NewJob) => executionsOf(tables, job),
-    /** Each execution, in the order of their slots: when it was due, what it became, and when it ran. */
+    /** Each execution, in the order of their slots: when it was due, its status, and when it ran. */
     ranOf: async (job: NewJob) => (await executionsOf(tables, job)).map(lineOf),
     skipsOf: async (job: NewJob) => (await skipsOf(tables, job)).map(skipLineOf),
   }

@@ -1,4 +1,4 @@
-// What a schedule says beside its times: pauses, jitter, max_runs, after_completion.
+// The settings of a schedule besides its times: pauses, jitter, max_runs, after_completion.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { listSlots, SkipSchedules } from '../../src/api/insights/skipped-slots.ts'
@@ -39,7 +39,7 @@ test('a one-second job that is paused for a month costs one range, which is list
   await scene.world.advance(30 * 86_400_000)
   await scene.boot()
   await change(scene, job, resume())
-  // Until the new server holds what the old one held.
+  // Until the new server holds the partitions of the old one.
   await scene.world.advance(30_000)
   assert.deepEqual(await scene.skipsOf(job), ['paused 2592000: 10:00:11 to 2026-02-01T10:00:10Z'])
   assert.deepEqual(

@@ -20,7 +20,7 @@ async function setup(t: TestContext) {
   const address = await createDatabase(t)
   const config = readConfig({ CARILLON_PORT: '0', CARILLON_DRAIN_SECONDS: '1' })
   const api = { operatorKey }
-  // Nobody runs what is made: it stays to be counted.
+  // Nothing runs the created executions: they stay to be counted.
   const server = await startServer({ config, roles: ['api'], address, api })
   cleanUp(t, () => server.stop())
   const client = await connect(t, address)
@@ -43,7 +43,7 @@ async function setup(t: TestContext) {
   return { post, count }
 }
 
-test('fifty creations with one key make one job, and who is not told to wait hears of it', async (t) => {
+test('fifty creations with one key make one job, and every client not told to wait receives that job', async (t) => {
   const { post, count } = await setup(t)
   const answers = await Promise.all(Array.from({ length: clients }, () => post('/jobs', 'a', job)))
   assert.equal(await count('jobs'), 1)

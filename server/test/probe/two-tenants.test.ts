@@ -154,7 +154,7 @@ async function untilFailed(runIds: readonly string[], get: (path: string) => Pro
   throw new Error('the runs do not end')
 }
 
-/** Everything that is the victim's, as text. What moves by itself is left out. */
+/** All rows of the victim as text, without columns that change on their own. */
 async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
   const queries = [
     `SELECT to_jsonb(t) FROM tenants t WHERE tenant_id = $1`,
@@ -185,7 +185,7 @@ async function rowsOf(client: pg.Client, tenantId: string): Promise<string> {
   return texts.join('\n')
 }
 
-/** Until nothing of the victim's is under way any more but what its own worker has in hand. */
+/** Waits until nothing of the victim is in progress except the executions in flight at its own worker. */
 async function settled({ client }: Probe, tenantId: string): Promise<string> {
   for (let looks = 0; looks < 1_000; looks++) {
     const { rows } = await client.query(
@@ -206,7 +206,7 @@ const scheduleBody = {
   execution: { callback_url: 'http://127.0.0.1:9/' },
 }
 
-/** What is sent to each operation besides the ids in its path: at least one body that would do harm. */
+/** The requests sent to each operation besides the ids in its path: at least one body that would do harm. */
 function harmTo(
   operation: Operation,
   victim: Awaited<ReturnType<typeof addVictim>>,
@@ -265,7 +265,7 @@ function harmTo(
   return bodies[operation.name] ?? [undefined]
 }
 
-/** What a list is asked for besides. */
+/** The query strings with which a list is requested in addition. */
 function queriesOf(operation: Operation, victim: Awaited<ReturnType<typeof addVictim>>): string[] {
   const { ids, cursors } = victim
   const values: Record<string, string[]> = {
@@ -282,12 +282,12 @@ function queriesOf(operation: Operation, victim: Awaited<ReturnType<typeof addVi
   return ['', ...single]
 }
 
-/** By a name that is the client's to choose: what it makes and deletes so is its own. */
+/** Whether the client chooses the name in the path: the objects it creates and deletes by such a name are its own. */
 function makesItsOwn({ path, method }: Operation): boolean {
   return path.includes('/by-key/') || (/\/(calendars|artifacts)\//.test(path) && method !== 'GET')
 }
 
-test('a tenant reads and changes nothing of another, whatever it asks for', async (t) => {
+test('a tenant reads and changes nothing of another, for every request it can send', async (t) => {
   const probe = await setup(t)
   const victim = await addVictim(probe)
   const { tenant_id: intruderId } = (
@@ -299,7 +299,7 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
   const registered = { handlers: [`${mark}.run`] }
   const own = (await probe.call(intruder, 'POST', '/api/v1/workers', registered)).json.worker_id as string
   const tokenOf = await tokensOf(probe.client, intruderId)
-  // Of an attempt of the intruder's, and what it could make of it for one of the victim's.
+  // Tokens for an attempt of the intruder, and one it could forge from that for an attempt of the victim.
   const tokens = ['0192abcd-ef01-7000-8000-000000000001', victim.held.execution_id].map((id) => tokenOf(id))
   /** Both workers live through all of it. */
   const beat = async () => {
@@ -316,7 +316,7 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
   for (const operation of probe.operations.filter(({ path }) => path.startsWith('/api/v1/'))) {
     await beat()
     const named = operation.path.replace(/\{(\w+)\}/g, (_all, name: string) => {
-      // What the victim's worker has in hand, where somebody could speak for it.
+      // The execution in flight at the victim's worker, where another client could report on it.
       const isHeld = name === 'execution_id' && (operation.tokened || operation.path.endsWith('/logs'))
       const id = isHeld ? victim.held.execution_id : victim.ids[name as keyof typeof victim.ids]
       assert(id !== undefined, `the probe has no {${name}} for ${operation.name}`)
@@ -340,7 +340,8 @@ test('a tenant reads and changes nothing of another, whatever it asks for', asyn
           asked += 1
           const said = `${operation.name} ${query} ${JSON.stringify(body)}: ${answer.status} ${answer.text}`
           assert(answer.status < 500, said)
-          // What it asked for itself may be repeated to it; what it did not say, it must not be told.
+          // The response may repeat values from the intruder's own request; it must not reveal values that the request
+          // did not contain.
           const told = answer.text
             .replaceAll(victim.ids.key, '')
             .replaceAll(victim.ids.name, '')

@@ -55,7 +55,7 @@ const called = ({ calls }: Receiver, more: number) => {
 }
 
 test(
-  'processes whose wall clocks are an hour off, either way, fire on time and record true times',
+  'processes with wall clocks an hour off, either way, fire on time and record true times',
   withTime,
   async (t) => {
     const fleet = await createFleet(t)
@@ -81,7 +81,7 @@ test(
     assert(rows.length >= 20)
     for (const { id, ...times } of rows) {
       const made = Number.parseInt(id.replace('-', '').slice(0, 12), 16)
-      // Of the estimate, whose best sample is a round trip that may take a while on a busy machine.
+      // Error of the clock estimate: its best sample is a round trip that may take a while on a busy machine.
       const slackMs = 2_000
       for (const ms of [made, ...Object.values(times).map(Number)])
         assert(ms >= fromMs - slackMs && ms <= toMs + slackMs, `${new Date(ms).toISOString()} in ${id}`)
@@ -90,7 +90,7 @@ test(
 )
 
 test(
-  'a scheduler whose clock jumps says so, lets others fire, and takes part again when it knows the time',
+  'a scheduler with a jumping clock reports it, lets others fire, and takes part again once it knows the time',
   withTime,
   async (t) => {
     const fleet = await createFleet(t)

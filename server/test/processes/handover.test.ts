@@ -1,4 +1,5 @@
-// Schedulers come and go: who holds what is shared anew, moved no further than needed, and visible.
+// Schedulers come and go: partitions are redistributed, no more of them move than needed, and their holders are
+// visible.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { until } from '../e2e/api.ts'
@@ -10,7 +11,7 @@ interface PartitionList {
 }
 
 test(
-  'partitions are shared by whoever lives: given back on SIGTERM, taken over after kill -9',
+  'partitions are shared among live schedulers: given back on SIGTERM, taken over after kill -9',
   withTime,
   async (t) => {
     const fleet = await createFleet(t)

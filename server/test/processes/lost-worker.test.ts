@@ -1,5 +1,5 @@
-// A worker dies or stands still in the middle of a call: another runs the execution, and what the first one says later is
-// refused and on record as such.
+// A worker dies or freezes in the middle of a call: another runs the execution, and the late report of the first is
+// refused and recorded as rejected.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test, { type TestContext } from 'node:test'
@@ -23,7 +23,7 @@ async function setup(t: TestContext) {
   const request = { name: 'a', schedule: { type: 'IMMEDIATE' }, execution }
   const { execution_id: id } = await api.post<{ execution_id: string }>('/jobs', request, 201)
   await until(() => (open.length === 1 ? true : null), 'it is called')
-  // It has left its batch, as whatever takes long: its row names the worker.
+  // It has left its batch, as every long execution does: its row names the worker.
   await until(async () => {
     const { rows } = await fleet.client.query('SELECT FROM live WHERE execution_id = $1', [id])
     return rows.length === 1 ? true : null

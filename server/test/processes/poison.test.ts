@@ -1,5 +1,5 @@
-// A handler that kills the process it runs in: after two losses it runs apart from others, after five it is a dead letter,
-// and whatever ran beside it runs to its end.
+// A handler that kills the process it runs in: after two losses it runs apart from others, after five it is a dead
+// letter, and executions that ran beside it run to their end.
 import assert from 'node:assert/strict'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -82,7 +82,7 @@ test(
       assert.equal(ofGood, 'SUCCEEDED')
       assert(tries.filter(({ outcome }) => outcome === 'lost').length <= 2, JSON.stringify(tries))
     }
-    // The server itself, and what runs in it, knows nothing of it.
+    // The server itself, and the executions in it, are not affected.
     assert.equal(server.program.child.exitCode, null)
     const { rows } = await fleet.client.query(
       `SELECT count(*)::int AS n FROM attempts a JOIN jobs j USING (job_id)

@@ -1,5 +1,5 @@
-// SIGTERM to a process of each role: it says that it is not ready, takes nothing more, ends or hands back what it has, and
-// gives up what it holds.
+// SIGTERM to a process of each role: it reports not ready, takes no more work, ends or hands back its executions in
+// flight, and gives up its leases.
 import assert from 'node:assert/strict'
 import type { ServerResponse } from 'node:http'
 import test, { type TestContext } from 'node:test'
@@ -61,26 +61,30 @@ test(
   },
 )
 
-test('a worker that stops claims nothing more, ends what runs, and is gone', withTime, async (t) => {
-  const { fleet, run, calls, answerAll } = await setup(t)
-  const [main, worker] = await Promise.all([fleet.start('api,scheduler'), fleet.start('worker')])
-  const running = await run(main!)
-  await calls(1)
-  worker!.signal('SIGTERM')
-  await until(async () => {
-    const { rows } = await fleet.client.query(`SELECT FROM workers WHERE status = 'DRAINING'`)
-    return rows.length === 1 ? true : null
-  }, 'others see that it takes nothing more')
-  const later = await run(main!)
-  answerAll()
-  assert.equal(await worker!.program.exit, 0, worker!.program.said())
-  assert.deepEqual([await recorded(fleet, running), await recorded(fleet, later)], [['succeeded'], []])
-  assert.equal(await count(fleet, 'workers'), 0)
-  assert.deepEqual(main!.events('worker.reclaimed'), [])
-})
+test(
+  'a worker that stops claims nothing more, ends its running executions, and is gone',
+  withTime,
+  async (t) => {
+    const { fleet, run, calls, answerAll } = await setup(t)
+    const [main, worker] = await Promise.all([fleet.start('api,scheduler'), fleet.start('worker')])
+    const running = await run(main!)
+    await calls(1)
+    worker!.signal('SIGTERM')
+    await until(async () => {
+      const { rows } = await fleet.client.query(`SELECT FROM workers WHERE status = 'DRAINING'`)
+      return rows.length === 1 ? true : null
+    }, 'others see that it takes nothing more')
+    const later = await run(main!)
+    answerAll()
+    assert.equal(await worker!.program.exit, 0, worker!.program.said())
+    assert.deepEqual([await recorded(fleet, running), await recorded(fleet, later)], [['succeeded'], []])
+    assert.equal(await count(fleet, 'workers'), 0)
+    assert.deepEqual(main!.events('worker.reclaimed'), [])
+  },
+)
 
 test(
-  'what takes longer than the drain time is lost without a retry spent, and runs elsewhere',
+  'an execution that takes longer than the drain time is lost without a retry spent, and runs elsewhere',
   withTime,
   async (t) => {
     const { fleet, run, calls, answerAll } = await setup(t)
@@ -112,7 +116,7 @@ test(
     worker!.signal('SIGTERM')
     worker!.signal('SIGINT')
     await worker!.program.says(/Stopping/)
-    // What counts as a second signal is a matter of time.
+    // Whether a signal counts as a second one depends on the time between them.
     await realTimers.wait(1_100)
     assert.equal(worker!.program.child.exitCode, null, 'it waits for the call')
     worker!.signal('SIGTERM')

@@ -1,5 +1,5 @@
-// report×reclaim, note×reclaim, timeOut×note, timeOut×report, timeOut×finish, timeOut×cancel, timeOut×claim: maintenance ends
-// what nobody else ends, and only that.
+// report×reclaim, note×reclaim, timeOut×note, timeOut×report, timeOut×finish, timeOut×cancel, timeOut×claim:
+// maintenance ends attempts that nothing else ends, and only them.
 import assert from 'node:assert/strict'
 import { type AttemptEnd, endAttempt } from '../../src/domain/queue/attempt.ts'
 import { epochMs } from '../../src/lib/time/epoch.ts'
@@ -83,12 +83,12 @@ testRace('reclaim×note: what is noted of a worker that is being reclaimed is go
   assert.equal(await saying, 'gone')
 })
 
-/** Of a job whose attempts may be silent for a minute, and take an hour in all. */
+/** Settings of a job that allows its attempts a minute of silence, and an hour in all. */
 const watched = {
   execution: { ...http, heartbeat_timeout_seconds: 60, total_timeout_seconds: 3_600 },
 }
 
-/** Brings one deadline of everything into the past, and returns what maintenance would then do. */
+/** Moves one deadline of every execution into the past, and returns the steps that maintenance would then take. */
 async function makeOverdue(
   { s, client }: Race,
   column: 'deadline' | 'silent_at' | 'total_deadline',

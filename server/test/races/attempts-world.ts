@@ -1,4 +1,4 @@
-// Attempts in the hands of workers and targets, for the races of what is said of them.
+// Attempts in flight at workers and targets, for races between the reports on them.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
@@ -16,13 +16,13 @@ export type Place = 'batch' | 'live' | 'awaiting'
 export interface Attempt {
   executionId: string
   jobId: string
-  /** Who claimed it. */
+  /** The worker that claimed it. */
   workerId: string
   /** As its worker names it. */
   mark: AttemptMark
-  /** As whoever has its token names it. */
+  /** The attempt as a holder of its token names it. */
   token: AttemptMark
-  /** Its worker gives it back, and what else is in its batch as having succeeded. */
+  /** Its worker hands it back, and reports the rest of its batch as succeeded. */
   finish(session: Session, ending: Ending): Promise<FinishAnswer>
 }
 
@@ -74,7 +74,7 @@ export async function note(
 export const cancel = async ({ control }: Session, executionId: string): Promise<string> =>
   (await control.cancel({ tenantId, executionId, message: 'not wanted' })).kind
 
-/** What is on record of an execution, in order. */
+/** The recorded attempts of an execution, in order. */
 export async function recordsOf({ client }: Race, { executionId }: { executionId: string }) {
   const { rows } = await client.query<{ attempt: number; outcome: string; worker_id: string | null }>(
     'SELECT attempt, outcome, worker_id FROM attempts WHERE execution_id = $1 ORDER BY attempt, final',

@@ -1,5 +1,6 @@
-// complete×finish, report×report, note×finish, report×cancel, note×cancel: what a target or an SDK worker says against what
-// our worker says, or somebody who cancels. Whoever comes first, an attempt ends once, and each is told what came of it.
+// complete×finish, report×report, note×finish, report×cancel, note×cancel: the report of a target or an SDK worker
+// against that of our worker, or against a cancel. In either order, an attempt ends once, and each caller receives the
+// result.
 import assert from 'node:assert/strict'
 import { noteBatched, noteLive, reportBatched, reportLive } from '../../src/postgres/queue/attempts.sql.ts'
 import { cancelBatchedById, cancelLiveById } from '../../src/postgres/queue/cancel.sql.ts'

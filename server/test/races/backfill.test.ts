@@ -1,5 +1,5 @@
-// Backfills: enqueue×enqueue, enqueue×delete, enqueue×cancel of the operation, release×cancel of it. Never more of one
-// has not ended than may, and nothing of it starts after it was cancelled or its job deleted.
+// Backfills: enqueue×enqueue, enqueue×delete, enqueue×cancel of the operation, release×cancel of it. A backfill never
+// has more unended executions than its limit, and none of them starts after it was cancelled or its job deleted.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { backfillCancelledMessage, type NewOperation } from '../../src/domain/jobs/operation.ts'

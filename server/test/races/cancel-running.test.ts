@@ -1,5 +1,6 @@
-// finish×cancel, leave×cancel, reclaim×cancel, return×cancel and cancel×cancel of what runs, in its batch and alone:
-// whoever comes first, a cancel that was answered is what stays, the end is recorded once and with the first message.
+// finish×cancel, leave×cancel, reclaim×cancel, return×cancel and cancel×cancel of running executions, in their batch
+// and alone: in either order, the answer to a cancel stays true, and the end is recorded once and with the first
+// message.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { deleteJob } from '../../src/domain/jobs/job-change.ts'
@@ -25,7 +26,7 @@ import { createRace, type Race, type Session } from './sessions.ts'
 
 type Place = 'batch' | 'live'
 
-/** An execution that runs, and what its worker may say of it. */
+/** A running execution, and the reports its worker may send. */
 interface Running {
   job: NewJob
   executionId: string
@@ -56,7 +57,7 @@ const cancel = async ({ control }: Session, executionId: string, message = 'not 
 const removeAll = (session: Session, job: NewJob) =>
   change(session, job, (state) => deleteJob(state, { by: 'deleter', cancelRunning: true }))
 
-/** The ways to stop what runs: by its id, or with its job. */
+/** The ways to stop a running execution: by its id, or with its job. */
 const stops: Record<string, (session: Session, running: Running) => Promise<string>> = {
   cancel: (session, { executionId }) => cancel(session, executionId),
   'delete of all': async (session, { job }) => (await removeAll(session, job)).status,
@@ -66,7 +67,7 @@ const flagStatements = {
   'delete of all': { batch: cancelBatchedOfJobs, live: cancelLiveOfJobs },
 } as const
 
-/** What a worker says, and what a cancel that waited for it then finds. */
+/** The report of a worker, and the answer of a cancel that waited for it. */
 const endings: Record<string, { of: (s: Race['s']) => Ending; after: string; status: string }> = {
   'it succeeded': { of: (s) => s.succeeded(), after: 'finished', status: 'SUCCEEDED' },
   'it died': { of: (s) => s.died(), after: 'finished', status: 'FAILED' },

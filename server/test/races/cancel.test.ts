@@ -1,5 +1,5 @@
-// claim×cancel, wake×cancel, release×cancel, cancel×cancel, and the same with a delete of the job: what does not run ends
-// at once, what runs is flagged or left alone, and its end is recorded once.
+// claim×cancel, wake×cancel, release×cancel, cancel×cancel, and the same with a delete of the job: an execution that
+// does not run ends at once, a running one is flagged or left alone, and its end is recorded once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
@@ -49,7 +49,7 @@ async function createBatch({ s }: Race) {
   return { jobs, ids: executionIds as [string, string, string] }
 }
 
-/** A job whose execution is between two attempts, and due. */
+/** A job with an execution that is between two attempts, and due. */
 async function createRetrying({ s }: Race) {
   const job = await s.createJob()
   const executionId = await s.fire(job, 0)
@@ -58,20 +58,20 @@ async function createRetrying({ s }: Race) {
   return { job, executionId }
 }
 
-/** A way to end what there is of a job. */
+/** A way to end the executions of a job. */
 interface Way {
   end(session: Session, job: NewJob, executionId: string): Promise<string>
-  /** What it answers about what does not run, and about what does. */
+  /** Its answers about an execution that does not run, and about a running one. */
   answers: { ended: string; running: string }
-  /** Whether it also stops what runs. */
+  /** Whether it also stops running executions. */
   stops: boolean
   batched: Sql
   live: Sql
-  /** What it calls with its snapshot taken and no batch locked yet. */
+  /** The function it calls with its snapshot taken and no batch locked yet. */
   look: Look
 }
 
-/** A function that a statement calls, and what it answers. */
+/** A function that a statement calls, and its return value. */
 interface Look {
   statement: Sql
   signature: string
@@ -327,8 +327,8 @@ for (const version of POSTGRES_VERSIONS) {
 }
 
 /**
- * A session whose statement is held with its snapshot taken and a batch in sight, not yet locked: it calls a function
- * that in this database waits for an advisory lock.
+ * A session with a statement held after it took its snapshot and saw a batch, but before it locked the batch: it calls
+ * a function that in this database waits for an advisory lock.
  */
 async function holdLook(t: TestContext, race: Race, { statement, signature, answer }: Look) {
   const { address, client, waiting } = race

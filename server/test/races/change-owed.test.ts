@@ -1,4 +1,4 @@
-// release×change, late plan×change: slots that a job owes run or are skipped, each one once, whoever comes first.
+// release×change, late plan×change: in either order, each slot that a job owes runs or is skipped, exactly once.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { NewJob } from '../../src/ports/jobs.ts'
@@ -20,7 +20,7 @@ import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fateRunsOf, placesOf } from './invariants.ts'
 import { createRace, releaseAll, type Session } from './sessions.ts'
 
-/** What ends the slots of a job up to now. */
+/** The changes that end the slots of a job up to now. */
 const ends: Record<string, { decide: Decision; reason: string }> = {
   'an edit of the schedule': { decide: editSchedule(), reason: 'edited' },
   'a pause': { decide: pause(), reason: 'paused' },
@@ -173,7 +173,7 @@ test('a job that owes slots and comes to allow overlaps and back: no slot is bot
   await assertWhole(client)
 })
 
-test('a job that comes to skip overlaps: what still runs of before is in the way of the next slot', async (t) => {
+test('a job changed to skip overlaps: an execution still running from before blocks the next slot', async (t) => {
   const { s } = await createRace(t)
   const job = await s.createJob({ overlapPolicy: 'ALLOW' })
   const [earlier, later] = [await s.fire(job, 0), await s.fire(job, 1)]

@@ -1,5 +1,5 @@
-// fire×change, trigger×change, change×change: whoever comes first, every slot has exactly one record, and what is
-// decided is decided about the job as it was committed before.
+// fire×change, trigger×change, change×change: in either order, every slot has exactly one record, and every decision is
+// about the job as it was committed before.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { partitionsCount } from '../../src/domain/jobs/job.ts'
@@ -24,7 +24,7 @@ import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, fateRunsOf, placesOf } from './invariants.ts'
 import { createRace, type Session } from './sessions.ts'
 
-/** What ends the slots of a job up to now. */
+/** The changes that end the slots of a job up to now. */
 const ends: Record<string, { decide: Decision; status: string; version: number; reason: string }> = {
   'an edit of the schedule': { decide: editSchedule(), status: 'ACTIVE', version: 2, reason: 'edited' },
   'a pause': { decide: pause(), status: 'PAUSED', version: 1, reason: 'paused' },
@@ -281,7 +281,7 @@ for (const version of POSTGRES_VERSIONS) {
       const before = await second.slots.takeChanges(allPartitions, 100)
       held.resume()
       await editing
-      // Whoever knows only version 2 finds it stale when it comes due, and lets it go.
+      // A scheduler that knows only version 2 finds it stale when it comes due, and drops it.
       const taken = [...before, ...(await second.slots.takeChanges(allPartitions, 100))]
       assert.equal(taken.at(-1)?.version, 3)
     },
@@ -354,7 +354,7 @@ test('changes of a few jobs and takes of their notes, hammered: the last version
   }
 })
 
-test('change×trigger: who triggers another job does not wait for the one that is being changed', async (t) => {
+test('change×trigger: a trigger of another job does not wait for the job that is being changed', async (t) => {
   const { s, first, second, waiting } = await createRace(t)
   const [changed, other] = [await s.createJob(), await s.createJob()]
   const held = first.holdAfter(lockJob)

@@ -1,4 +1,5 @@
-// A worker takes what is enqueued in its own process: trigger×reclaim and fire×reclaim, and locks that somebody holds.
+// A worker claims executions enqueued in its own process: trigger×reclaim and fire×reclaim, and locks held by other
+// sessions.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sharedLane } from '../../src/domain/queue/lane.ts'

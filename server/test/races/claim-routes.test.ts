@@ -1,5 +1,5 @@
-// claim×claim over sets of routes that have one in common: nothing is claimed twice, and what one looked at and did not take
-// is there for the other.
+// claim×claim over sets of routes that share a route: nothing is claimed twice, and an execution that one claim read
+// and did not take is available to the other.
 import assert from 'node:assert/strict'
 import type { Execution } from '../../src/domain/jobs/job.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'

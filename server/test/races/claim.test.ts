@@ -42,7 +42,7 @@ for (const version of POSTGRES_VERSIONS) {
     ['a whole batch', 5],
     ['part of a batch', 2],
   ] as const) {
-    test(`PostgreSQL ${version}: claim×claim: ${what} is skipped while it is being claimed`, async (t) => {
+    test(`PostgreSQL ${version}: claim×claim: ${what} is skipped by a second claim while the first is in progress`, async (t) => {
       const race = await createRace(t, version)
       const { s, client, first, second } = race
       const all = await fillBatches(race, 2, 5)
@@ -54,7 +54,7 @@ for (const version of POSTGRES_VERSIONS) {
       held.resume()
       const ours = idsOf(await claiming)
       assert.equal(ours.length, count)
-      // The claim looks at more than it takes: what it looked at is skipped by others until it is done.
+      // The claim reads more than it takes: others skip the executions it read until it is done.
       const rest = idsOf(await second.queue.claim(orderOf(other, 10)))
       assert.deepEqual([...ours, ...theirs, ...rest].toSorted(), all)
       await assertWhole(client)
@@ -161,8 +161,8 @@ for (const version of POSTGRES_VERSIONS) {
 }
 
 /**
- * A session whose claim is held with its snapshot taken and a batch in sight, not yet locked: the claim asks for the
- * cardinality of its positions, and in this database that waits for an advisory lock.
+ * A session with a claim held after it took its snapshot and saw a batch, but before it locked the batch: the claim
+ * asks for the cardinality of its positions, and in this database that waits for an advisory lock.
  */
 async function holdLook(t: TestContext, { address, client, waiting }: Race) {
   await client.query(`

@@ -1,4 +1,4 @@
-// Dependencies that change while others change, and while the jobs fire, are triggered and deleted: whoever comes second
+// Dependencies that change while others change, and while the jobs fire, are triggered and deleted: the second write
 // decides about the graphs as they were committed before.
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -273,7 +273,7 @@ for (const version of POSTGRES_VERSIONS) {
     })
   }
 
-  test(`PostgreSQL ${version}: people who make, change and delete dependencies of a few jobs, all at once`, async (t) => {
+  test(`PostgreSQL ${version}: dependencies of a few jobs can be created, changed and deleted by many people at once`, async (t) => {
     const given = await createPatientRace(t, version)
     const { s, client, address } = given
     const dice = rollDice(t)

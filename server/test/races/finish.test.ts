@@ -231,6 +231,6 @@ test('finish×reclaim: a result that came too late is not taken for one that was
   assert.notEqual(await s.maintenance.reclaim({ workerId, beats: 0 }), 'alive')
   const report = [{ batchId, fence, endings: [{ position: 0, ending: s.succeeded() }] }]
   assert.deepEqual(await s.queue.finishBatches(workerId, report), notHeld(batchId))
-  // What is recorded of this attempt is that it was lost, by the reclaim.
+  // This attempt is recorded as lost, by the reclaim.
   assert.deepEqual(await s.queue.findOwn(workerId, [{ executionId, attempt: 1, jobId: job.jobId }]), [])
 })

@@ -217,7 +217,7 @@ for (const version of POSTGRES_VERSIONS) {
       const [one, other] = await Promise.all([releaseAll(first, [jobId]), releaseAll(second, [jobId])])
       assert.equal([one, other].filter(({ planned }) => planned).length, 1)
       const { status, slot } = await cursorOf(given, job)
-      // Its execution ended at second 301, by what its worker says.
+      // Its execution ended at second 301, according to its worker.
       assert.deepEqual([status, slot], ['ACTIVE', s.at(311)])
       assert.deepEqual(await second.maintenance.findWaiting(null, 10), [])
     },

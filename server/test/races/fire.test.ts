@@ -1,5 +1,5 @@
-// fire×fire, fire×trigger, fire×finish, trigger×trigger: whoever comes first, a slot has one record and one execution,
-// and a job that skips overlaps has one execution under way.
+// fire×fire, fire×trigger, fire×finish, trigger×trigger: in either order, a slot has one record and one execution, and
+// a job that skips overlaps has one execution in progress.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
@@ -206,7 +206,7 @@ const late = {
 
 for (const [what, plan] of Object.entries(late)) {
   for (const overlapPolicy of ['SKIP', 'ALLOW'] as const) {
-    test(`fire×fire: two plans of late slots ${what}, one a second later (${overlapPolicy}), leave no hole`, async (t) => {
+    test(`fire×fire: two plans of late slots ${what}, one a second later (${overlapPolicy}), leave no gap`, async (t) => {
       const { s, client, first, second } = await createRace(t)
       const job = await s.createJob({ overlapPolicy })
       const allow = overlapPolicy === 'ALLOW'
@@ -227,14 +227,14 @@ for (const [what, plan] of Object.entries(late)) {
         assert.deepEqual([Number(rows[0].slot_at), Number(rows[0].decided_to)], [s.at(9), s.at(8)])
         fates.pop()
       }
-      // Of a job that allows overlaps, what is not fired at once is not owed: the plan names each slot.
+      // If a job allows overlaps, slots that are not fired at once are not owed: the plan names each slot.
       if (!allow || what !== 'of which the last four run') assert(!fates.includes('nothing'), fates.join())
       await assertWhole(client)
     })
   }
 }
 
-test('fire×fire: a late plan of what another fires on time meanwhile skips nothing that ran', async (t) => {
+test('fire×fire: a late plan for slots that another scheduler fires on time meanwhile skips none that ran', async (t) => {
   const { s, client, first, second } = await createRace(t)
   const job = await s.createJob()
   for (const at of [0, 1, 2, 3]) {
@@ -247,7 +247,7 @@ test('fire×fire: a late plan of what another fires on time meanwhile skips noth
   await assertWhole(client)
 })
 
-test('a second hold-up while slots are owed: what it skips does not run', async (t) => {
+test('a second outage while slots are owed: the slots it skips do not run', async (t) => {
   const { s, client } = await createRace(t)
   const job = await s.createJob()
   await s.fire(job, 0, {
@@ -273,14 +273,14 @@ test('a second hold-up while slots are owed: what it skips does not run', async 
   await assertWhole(client)
 })
 
-test('two slots of one job that skips overlaps, fired in one go: one is under way', async (t) => {
+test('two slots of a job that skips overlaps, fired in one statement: only one execution is in progress', async (t) => {
   const { s, client } = await createRace(t)
   const job = await s.createJob()
   await s.slots.fire([s.slotOf(job, 0), s.slotOf(job, 1)])
   await assertWhole(client)
 })
 
-test('two schedulers that fire every slot of the same jobs in order, and people who trigger them', async (t) => {
+test('two schedulers fire every slot of the same jobs in order while people trigger these jobs', async (t) => {
   const { s, client, first, second } = await createRace(t)
   const jobs = await Promise.all(Array.from({ length: 10 }, () => s.createJob()))
   const fire = ({ slots }: Session) => {

@@ -1,5 +1,5 @@
-// Triggers under keys that are committed together, single ones and many: what one of them locks and tells is not taken for
-// another's.
+// Triggers with keys that are committed together, single ones and many: the locks and results of each trigger are never
+// attributed to another.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
@@ -11,7 +11,7 @@ import { assertWhole } from './invariants.ts'
 import { createRace } from './sessions.ts'
 
 for (const version of POSTGRES_VERSIONS) {
-  test(`PostgreSQL ${version}: together: many triggers of one job beside single ones of others, each done once`, async (t) => {
+  test(`PostgreSQL ${version}: many triggers of a job, committed together with single triggers of others, each take effect once`, async (t) => {
     const { s, client, first } = await createRace(t, version)
     const [leading, many, ...others] = await Promise.all(Array.from({ length: 6 }, () => s.createJob()))
     let works = 0

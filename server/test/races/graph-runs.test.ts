@@ -108,7 +108,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await recordOf(race.client), { a: 'succeeded', b: 'succeeded' })
   })
 
-  test(`PostgreSQL ${version}: what ends while a run is stepped is seen by the next step`, async (t) => {
+  test(`PostgreSQL ${version}: an execution that ends while its run is stepped is seen by the next step`, async (t) => {
     const race = await createRace(t, version)
     const { g, runId } = await createDiamond(race)
     await g.step()
@@ -116,7 +116,7 @@ for (const version of POSTGRES_VERSIONS) {
     const held = race.first.holdAfter(selectNotes)
     const first = stepBy(race.first, g, runId)
     await held.reached
-    // Whoever ends an execution waits for nobody; who comes to step the run leaves it, and what was noted of it.
+    // A writer that ends an execution waits for nobody; a second step leaves the run, and the notes on it, alone.
     await g.end(runId, 'c')
     assert.deepEqual(await stepBy(race.second, g, runId), nothing)
     held.resume()
@@ -127,7 +127,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.equal((await recordOf(race.client))['d'], 'succeeded')
   })
 
-  test(`PostgreSQL ${version}: what has not committed its end yet is not missed either`, async (t) => {
+  test(`PostgreSQL ${version}: an execution with an uncommitted end is not missed either`, async (t) => {
     const race = await createRace(t, version)
     const { g, runId } = await createDiamond(race)
     await g.step()
@@ -255,7 +255,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(race.client)
   })
 
-  test(`PostgreSQL ${version}: of two who resume a run one does`, async (t) => {
+  test(`PostgreSQL ${version}: two resumes of the same run: only one takes effect`, async (t) => {
     const race = await createRace(t, version)
     const { g, runId } = await createDiamond(race)
     await g.step()
@@ -314,7 +314,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await recordOf(race.client), { a: once, b: once, c: once, d: once })
   })
 
-  test(`PostgreSQL ${version}: a step whose reply was lost may be repeated, and so may the making of a run`, async (t) => {
+  test(`PostgreSQL ${version}: a step with a lost reply may be repeated, and so may the creation of a run`, async (t) => {
     const race = await createRace(t, version)
     const { database } = race.first
     const deaf: Transactions = {

@@ -1,5 +1,6 @@
-// Workers, SDK workers, targets, people who cancel and maintenance, all speaking of the same few hundred executions from eight
-// sessions: every execution ends exactly once, its attempts are numbered without holes or repeats, and no error escapes.
+// Workers, SDK workers, targets, cancels and maintenance, all reporting on the same few hundred executions from eight
+// sessions: every execution ends exactly once, its attempts are numbered without holes or repeats, and no error
+// escapes.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { ATTEMPT_OUTCOMES } from '@carillon/contract/constants.ts'
@@ -96,7 +97,7 @@ function createMoves(
   world: { dice: Dice; jobs: NewJob[]; ids: string[]; hands: Hand[] },
 ) {
   const { dice, jobs, ids, hands } = world
-  /** Those that are most likely under way. */
+  /** The executions that are most likely in progress. */
   const recent = () => ids.slice(-300)
   const some = <T>(from: readonly T[]): T[] => dice.shuffle(from).slice(0, dice.between(1, 6))
   const anyInFlight = (): Hand => dice.pick(hands) ?? toHand(ids[0]!, { batches: [], live: [] })
@@ -124,12 +125,12 @@ function createMoves(
           toHand(workerId, await queue.claim({ workerId, routes: some, lanes, hosts, batchesMax: 3 })),
         )
       } catch (error) {
-        // Declared dead before its first claim: what a claim in flight meets then.
+        // Declared dead before its first claim: a claim in flight then meets this error.
         assert.equal((error as { code?: string }).code, '23503')
       }
       if (hands.length > 12) hands.shift()
     },
-    /** An SDK worker. What it said before it may say again. */
+    /** An SDK worker. It may repeat its earlier reports. */
     async report({ attempts }: Session) {
       const reports = some(anyInFlight().marks).map((mark) => ({
         ...mark,
@@ -156,7 +157,7 @@ function createMoves(
       const again = left.map((executionId) => ({ executionId, fence: 1, attempt: 1, ending: ending() }))
       await queue.finishLive(workerId, [...live, ...again])
     },
-    /** Whoever has a token. */
+    /** A holder of a token. */
     async complete({ attempts }: Session) {
       const held = await attempts.find(some(recent()))
       await attempts.report(held.map((one) => ({ ...one, workerId: null, ending: ended() })))

@@ -81,7 +81,7 @@ test('1,000 changes at the boundary of slots, while two schedulers fire: no slot
   await Promise.all([changeAtBoundaries(), ...[...steps, () => runAll(s)].map(untilDone)])
   assert.deepEqual(errors, [])
   await assertWhole(client)
-  // Whatever still fires is stopped: every slot up to now is decided then.
+  // Jobs that still fire are stopped: every slot up to now is decided then.
   for (const job of jobs) await changeNoted(first, begins, job, pause())
   await drain(race)
   await assertWhole(client)

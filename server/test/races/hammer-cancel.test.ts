@@ -1,5 +1,5 @@
 // 1,000 cancels against 1,000 executions that end at the same moment, in batches and alone, from eight sessions: every
-// execution ends once, and every answer to a cancel is what stays.
+// execution ends once, and every answer to a cancel stays true.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
@@ -40,7 +40,7 @@ function idsOf({ batches, live }: Claimed): string[] {
   return [...inBatches, ...live.map(({ executionId }) => executionId)]
 }
 
-/** Says something of all that a worker holds; what goes on ends well with the next word. */
+/** Reports on everything that a worker holds; an execution that goes on succeeds with the next report. */
 async function report(
   { queue }: Session,
   s: Race['s'],

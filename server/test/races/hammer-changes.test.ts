@@ -1,5 +1,5 @@
-// Two schedulers as they are, and people who change, trigger, cancel and repeat what they fire, on a few jobs at once:
-// no error escapes, every slot of every version is fired or skipped, once, and every execution comes to its end.
+// Two real schedulers, and people that change, trigger, cancel and repeat the fired executions, on a few jobs at once:
+// no error escapes, every slot of every version is fired or skipped, once, and every execution ends.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
@@ -36,7 +36,7 @@ const chance = (probability: number) => Math.random() < probability
 async function createWorld(t: TestContext, version: PostgresVersion) {
   const race = await createRace(t, version)
   const { s, client, first, second } = race
-  /** All there were, and those that are not deleted, of which there are always as many. */
+  /** All jobs ever created, and the undeleted ones, a constant number. */
   const jobs: NewJob[] = []
   let alive: NewJob[] = []
   const begins: Begins = new Map()
@@ -125,7 +125,7 @@ async function createWorld(t: TestContext, version: PostgresVersion) {
         const order = { workerId, routes: [serverRoute], lanes, hosts: [], batchesMax: 5 }
         inFlight.set(workerId, await queue.claim(order))
       } catch (error) {
-        // Declared dead before its first claim: what a claim in flight meets then.
+        // Declared dead before its first claim: a claim in flight then meets this error.
         assert.equal((error as { code?: string }).code, '23503')
       }
     },
@@ -164,7 +164,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
     assert.deepEqual(await hammer(5_000, actors), [])
     await assertWhole(client)
-    // Whatever still fires is stopped: every slot up to now is decided then.
+    // Jobs that still fire are stopped: every slot up to now is decided then.
     for (const job of jobs) await change(first, job, pause())
     await drain(world)
     await assertWhole(client)

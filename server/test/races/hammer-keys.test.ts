@@ -18,7 +18,7 @@ for (const version of POSTGRES_VERSIONS) {
   test(`PostgreSQL ${version}: a key of limit 2 that three jobs share, hammered from six sessions`, async (t) => {
     const { s, client, address } = await createRace(t, version)
     const dice = rollDice(t)
-    // As whoever lets something go commits: who came last found room under its own limit.
+    // Checked as each release commits: the last execution to get the key found room under its own limit.
     await client.query(`
       CREATE TABLE most (held integer);
       CREATE FUNCTION watch_key() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -70,7 +70,7 @@ for (const version of POSTGRES_VERSIONS) {
           if (claimed.live.length > 0) inFlight.set(workerId, claimed)
           else await s.leases.unregister(workerId)
         } catch (error) {
-          // Declared dead before its first claim: what a claim in flight meets then.
+          // Declared dead before its first claim: a claim in flight then meets this error.
           assert.equal((error as { code?: string }).code, '23503')
         }
       },
@@ -109,7 +109,7 @@ for (const version of POSTGRES_VERSIONS) {
       assert.deepEqual(rows, [])
     }
     const sessions = Array.from({ length: 6 }, () => openSession(t, address))
-    // What makes room and takes it comes more often than what disturbs it.
+    // Moves that free and take capacity come more often than moves that disturb them.
     const { release, claim, finish, ...others } = moves
     const turns = [release, release, release, claim, claim, finish, finish, ...Object.values(others)]
     const actors = sessions.map((session) => () => dice.pick(turns)(session))

@@ -1,6 +1,6 @@
-// A graph of two roots, hammered: roots fire and are triggered, nodes run, fail and are cancelled, workers die, jobs are paused,
-// runs are cancelled and resumed, and two processes step them. Nobody waits in a circle; in the end every run is over, and what
-// it says of its nodes is what is on record of their executions.
+// A graph of two roots, hammered: roots fire and are triggered, nodes run, fail and are cancelled, workers die, jobs
+// are paused, runs are cancelled and resumed, and two processes step them. No deadlock occurs; in the end every run is
+// over, and the states of its nodes match the records of their executions.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type pg from 'pg'
@@ -18,7 +18,7 @@ import { createPatientRace, hammer, openSession, releaseAll, rollDice, type Sess
 const hammerMs = 3_000
 const names = ['a', 'r', 'b', 'c', 'd', 'e', 'f']
 
-/** Nodes whose state in the run is another one than their execution has on record, or whose record is of no run. */
+/** Nodes with a state in the run that differs from the record of their execution, and records that belong to no run. */
 async function liesIn(client: pg.Client): Promise<object[]> {
   const { rows } = await client.query(
     `SELECT g.run_id, u.job_id, u.letter, a.outcome, a.skip_reason FROM graph_runs g
@@ -83,7 +83,7 @@ for (const version of POSTGRES_VERSIONS) {
         const workerId = await s.addWorker()
         await claim(session, workerId)
         if (dice.between(0, 4) > 0) await finishAll(session, workerId, false)
-        // It dies with what it holds.
+        // The worker dies with the executions it holds.
         else await session.maintenance.reclaim({ workerId, beats: 0 })
       },
       async cancel({ graphRuns }: Session) {

@@ -42,14 +42,14 @@ async function createWorld(t: TestContext) {
         return s.slotOf(job, second, { late: true, owedTo: s.at(second + 2), move })
       })
       const answers = await session.slots.fire(items.filter(({ slot }) => slot < s.at(590)))
-      // What is planned anew below must not look done meanwhile: another fire of this scheduler would leave a hole.
+      // Jobs planned anew below must not look done meanwhile: another fire of this scheduler would leave a hole.
       const undone = new Set(
         answers.filter(({ answer }) => answer === 'busy' || answer === 'stale').map(({ jobId }) => jobId),
       )
       for (const { jobId, slot, owedTo } of items) {
         if (!undone.has(jobId)) next.set(jobId, ((owedTo ?? slot) - s.at(0)) / 1_000 + 1)
       }
-      // As a scheduler does: a plan that was made too early is made anew from what is decided and recorded.
+      // As a scheduler does: a plan made too early is made anew from the decided and recorded slots.
       for (const { jobId } of answers.filter(({ answer }) => answer === 'stale')) {
         const { rows } = await client.query(
           `SELECT to_ms(greatest(c.decided_to, (SELECT max(slot) FROM slots s WHERE s.job_id = c.job_id))) AS to_ms
@@ -70,12 +70,15 @@ async function createWorld(t: TestContext) {
       try {
         inFlight.set(workerId, await queue.claim(order))
       } catch (error) {
-        // Declared dead before its first claim: what a claim in flight meets then.
+        // Declared dead before its first claim: a claim in flight then meets this error.
         assert.equal((error as { code?: string }).code, '23503')
       }
       for (const old of [...inFlight.keys()].slice(0, -6)) inFlight.delete(old)
     },
-    /** Reports what a worker holds, now and then twice at once, and keeps it in hand: it may come again. */
+    /**
+     * Reports the executions that a worker holds, now and then twice at once, and keeps them: they may be reported
+     * again.
+     */
     async finish({ queue }: Session) {
       const [workerId, claimed] = pick([...inFlight]) ?? []
       if (workerId === undefined || claimed === undefined) return
@@ -119,7 +122,7 @@ async function createWorld(t: TestContext) {
 
 type Move = keyof Awaited<ReturnType<typeof createWorld>>['moves']
 
-/** What every pair needs, so that there is something to fight over. */
+/** The moves that every pair needs, so that there is something to compete for. */
 const feed: readonly Move[] = ['fire', 'trigger', 'claim', 'finish', 'wake', 'release']
 const pairs: readonly (readonly [Move, Move])[] = [
   ['fire', 'fire'],

@@ -1,9 +1,11 @@
-// What holds of the whole database at any moment, whatever raced.
+// Invariants of the whole database that hold at any moment, after any race.
 import assert from 'node:assert/strict'
 import type pg from 'pg'
 import { bufferMax } from '../../src/domain/jobs/job.ts'
 
-/** What ended an execution between attempts is none: a cancel, a skip, or the time of all attempts together. */
+/**
+ * The end of an execution between attempts is no attempt: a cancel, a skip, or the time limit of all attempts together.
+ */
 const isAttempt = `NOT (a.started_at IS NULL
   AND (a.outcome IN ('cancelled', 'skipped') OR (a.outcome = 'timed_out' AND a.worker_id IS NULL)))`
 const runs = `l.state IN ('running', 'awaiting')`
@@ -66,7 +68,7 @@ const invariants: Record<string, string> = {
   'an execution that is to be found by its deadlines is in live': `
     SELECT p.execution_id FROM place p JOIN job_versions v USING (job_id, version)
     WHERE p.place = 'batch' AND num_nonnulls(v.total_timeout_seconds, v.heartbeat_timeout_seconds) > 0`,
-  // Whoever came in last found room under its own limit, and since then the others have only left.
+  // The last execution to get the key found room under its own limit, and since then the others have only left.
   'no more hold a concurrency key than the greatest limit among them allows': `
     SELECT tenant_id, concurrency_key, count(*), max(key_limit) FROM live
     WHERE concurrency_key IS NOT NULL AND state <> 'waiting' GROUP BY tenant_id, concurrency_key
@@ -79,7 +81,7 @@ const invariants: Record<string, string> = {
     SELECT l.execution_id FROM live l JOIN job_versions v ON v.job_id = l.job_id AND v.version = l.version
     WHERE l.state <> 'blocked'
       AND (l.concurrency_key, l.key_limit) IS DISTINCT FROM (v.concurrency_key, v.concurrency_key_limit)`,
-  // Beside what is counted for a key, where every slot waits for its turn.
+  // Except slots that are counted for a key, where every slot waits for its turn.
   'no more slots of a job wait than its policy has room for': `
     SELECT l.job_id, count(*) FROM live l JOIN cursors c ON c.job_id = l.job_id AND c.version = l.version
     JOIN job_versions v ON v.job_id = l.job_id AND v.version = l.version AND v.concurrency_key IS NULL
@@ -127,7 +129,8 @@ const invariants: Record<string, string> = {
       OR j.version <> (SELECT max(version) FROM job_versions v WHERE v.job_id = j.job_id)`,
   'a job that does not fire owes nothing': `
     SELECT k.job_id, c.status FROM catchups k JOIN cursors c USING (job_id) WHERE c.status IN ('PAUSED', 'DELETED')`,
-  // What ran when its job was deleted ends as it ends, its retries included; a worker may also hand it back unstarted.
+  // An execution that ran when its job was deleted ends normally, its retries included; a worker may also hand it back
+  // unstarted.
   'nothing of a deleted job is pending': `
     SELECT p.execution_id, p.place FROM place p JOIN cursors c ON c.job_id = p.job_id AND c.status = 'DELETED'
     LEFT JOIN batches b ON b.batch_id = batch_of(p.execution_id) LEFT JOIN live l ON l.execution_id = p.execution_id
@@ -212,7 +215,7 @@ const places = `
   UNION ALL
   SELECT execution_id, 'final', job_id, version, slot, kind, retry_of FROM attempts WHERE final`
 
-/** From here on the database itself remembers what was ever flagged as cancelled. */
+/** From here on the database itself remembers every execution that was ever flagged as cancelled. */
 export async function watchFlags(client: pg.Client): Promise<void> {
   await client.query(`
     CREATE TABLE flagged (execution_id uuid PRIMARY KEY);
@@ -247,7 +250,7 @@ export async function placesOf(client: pg.Client): Promise<Record<string, string
   return Object.fromEntries(rows.map((row) => [row.execution_id, row.place]))
 }
 
-/** What became of every second of a job's slots: 'ran', 'skipped', 'owed', in this order; 'nothing' is a hole. */
+/** The fate of every second of a job's slots: 'ran', 'skipped', 'owed', in this order; 'nothing' is a hole. */
 export async function fatesOf(
   client: pg.Client,
   { jobId }: { jobId: string },

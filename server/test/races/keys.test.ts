@@ -1,5 +1,5 @@
-// create×create, edit×create, delete×create on one key: a key belongs to one undeleted job of a tenant, and who comes
-// second is told so, or gets it when the first comes to nothing.
+// create×create, edit×create, delete×create on one key: a key belongs to one undeleted job of a tenant; the second
+// request is refused, or gets the key if the first does not commit.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'
@@ -175,7 +175,7 @@ for (const version of POSTGRES_VERSIONS) {
   }
 }
 
-test('people who create, rename and delete jobs of a few keys, all at once', async (t) => {
+test('jobs with a few shared keys can be created, renamed and deleted by many people at once', async (t) => {
   const given = await createRace(t)
   const { s, client, first, second } = given
   const like = await s.createJob()

@@ -1,4 +1,4 @@
-// Schedulers as they are, and the ledger of what they and people who change jobs make of every slot.
+// Real schedulers, and the ledger of every slot as they and people that change jobs leave it.
 
 import assert from 'node:assert/strict'
 import { isGraphRefusal } from '../../src/domain/graphs/graph.ts'
@@ -94,7 +94,7 @@ export async function changeNoted(
   return view
 }
 
-/** Ends whatever is under way, until nothing is. */
+/** Ends all executions in progress, until none is left. */
 export async function drain({ s, client, first }: Race): Promise<void> {
   const releaser = createReleaser(first, s.ids)
   for (const lease of await s.maintenance.watch()) await s.maintenance.reclaim(lease)
@@ -131,7 +131,7 @@ export async function runAll(s: Race['s']): Promise<void> {
   }
 }
 
-/** Every slot of every version of a job up to what is decided. */
+/** Every slot of every version of a job up to its last decided instant. */
 function slotsOf(begins: Begins, { jobId }: NewJob, versions: readonly JobView[], decidedTo: EpochMs) {
   return versions.flatMap(({ version, schedule, anchorAt }, i) => {
     const answer = compileSchedule(schedule, { createdAt: anchorAt, jobId })

@@ -168,7 +168,7 @@ test('a letter that one redrive names twice becomes one execution', async (t) =>
   await assertWhole(race.client)
 })
 
-test('people who redrive and discard the same letters, all at once', async (t) => {
+test('the same dead letters can be redriven and discarded by many people at once', async (t) => {
   const race = await createRace(t)
   const { client, first, second } = race
   const letters = await addLetters(race, 60)

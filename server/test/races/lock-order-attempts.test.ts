@@ -1,5 +1,5 @@
-// Who speaks of attempts of several batches, and of some alone, locks them in the order of all others: the worker, batches
-// before `live`, by id.
+// Reports on attempts of several batches, and on single ones, take locks in the same order as everything else: the
+// worker, batches before `live`, by id.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'

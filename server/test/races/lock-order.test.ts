@@ -1,4 +1,4 @@
-// Who locks several batches or executions locks them in one order: batches before `live`, by id.
+// Statements that lock several batches or executions lock them in one order: batches before `live`, by id.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { deleteJob } from '../../src/domain/jobs/job-change.ts'
@@ -71,7 +71,7 @@ for (const version of POSTGRES_VERSIONS) {
           cancelMany(second, upwards ? ids.toReversed() : ids),
         ])
         assert.deepEqual(answer.missing, [])
-        // Both batches, and of the others what it came before.
+        // Both batches, and the other executions that it reached first.
         assert.equal(cancelling, 2 + answer.cancelled.length)
       },
     )
@@ -188,7 +188,7 @@ for (const version of POSTGRES_VERSIONS) {
       [job, other.job],
       [triggered, other.executionId],
     ]
-    // The release is held when it has flagged what runs of the first, and comes to the second.
+    // The release is held after it flagged the running executions of the first job, before it reaches the second.
     await client.query(`
       CREATE FUNCTION hold() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
         IF current_setting('application_name') = 'carillon held' THEN PERFORM pg_advisory_xact_lock(77); END IF;

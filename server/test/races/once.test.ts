@@ -1,4 +1,4 @@
-// One key, one effect, one answer: whoever comes at once, whoever is killed in the middle, and when the reply of a
+// One key, one effect, one answer: for concurrent callers, for a caller killed in the middle, and when the reply to a
 // commit is lost.
 import assert from 'node:assert/strict'
 import test from 'node:test'
@@ -58,7 +58,7 @@ const tables = [
   'attempts',
 ]
 
-/** How many rows each table has, and what they say. */
+/** The number of rows of each table, and their content. */
 async function contentOf({ client }: Race, names: readonly string[] = [...tables, 'idempotency_keys']) {
   const content: Record<string, unknown> = {}
   for (const name of names) {
@@ -83,7 +83,7 @@ async function killHeld({ client }: Race): Promise<void> {
   assert.equal(rowCount, 1)
 }
 
-/** What is committed on it is committed; the reply never comes. */
+/** A database that commits every write and never replies. */
 class DeafDatabase extends Database {
   override async query<R extends object>(statement: Sql, values: readonly unknown[]): Promise<Rows<R>> {
     await super.query<R>(statement, values)
@@ -222,7 +222,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  test(`PostgreSQL ${version}: without a key, what is committed and not heard of is not written twice`, async (t) => {
+  test(`PostgreSQL ${version}: without a key, a write that was committed and got no reply is not written twice`, async (t) => {
     const race = await createRace(t, version)
     const { s, client } = race
     const job = await s.createJob()

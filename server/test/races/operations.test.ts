@@ -16,7 +16,7 @@ import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole } from './invariants.ts'
 import { createPatientRace, createRace, hammer, type Race, type Session } from './sessions.ts'
 
-/** What a process runs its steps with. */
+/** The dependencies with which a process runs its steps. */
 function depsOf({ operations }: Session, { s }: Race): OperationDeps {
   const clock = {
     databaseNow: () => epochMs(Date.now()),
@@ -249,7 +249,7 @@ for (const version of POSTGRES_VERSIONS) {
   })
 }
 
-test('people who start and cancel operations, and runners that run them, all at once', async (t) => {
+test('operations can be started, cancelled and run by many people and runners at once', async (t) => {
   const given = await createRace(t)
   const { s, client, first, second } = given
   await createJobs(given, 60)

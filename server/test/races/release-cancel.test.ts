@@ -1,5 +1,5 @@
-// CANCEL_RUNNING, BUFFER_ONE and BUFFER_ALL: release×finish, ×claim, ×trigger, ×fire. What a newer slot supersedes is
-// cancelled wherever it goes meanwhile, and nothing starts beside what has not ended.
+// CANCEL_RUNNING, BUFFER_ONE and BUFFER_ALL: release×finish, ×claim, ×trigger, ×fire. An execution superseded by a
+// newer slot is cancelled wherever it moves meanwhile, and nothing starts beside an unended execution.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { OverlapPolicy } from '../../src/domain/jobs/job.ts'
@@ -25,8 +25,8 @@ const release = (session: Session, { jobId }: NewJob) => releaseAll(session, [jo
 type Place = 'batch' | 'live'
 
 /**
- * A job whose slot 0 is under way and whose slot 1 waits. Of such jobs executions are rows of their own; in a batch is
- * what came before the job got its policy.
+ * A job with slot 0 in progress and slot 1 waiting. Executions of such jobs are rows of their own; in a batch are only
+ * executions from before the job got its policy.
  */
 async function createWaiting({ s }: Race, overlapPolicy: OverlapPolicy, place: Place) {
   const job = await s.createJob({ overlapPolicy: place === 'batch' ? 'SKIP' : overlapPolicy })
@@ -40,7 +40,7 @@ async function createWaiting({ s }: Race, overlapPolicy: OverlapPolicy, place: P
   return { job, later, running: running.executionId, next: next.executionId }
 }
 
-/** A worker claims what there is, and may then say how it ended. */
+/** A worker claims everything available, and may then report how it ended. */
 async function claimRunning({ s }: Race) {
   const workerId = await s.addWorker()
   const { batches, live } = await s.claim(workerId)
@@ -54,7 +54,7 @@ async function claimRunning({ s }: Race) {
   return { workerId, finish }
 }
 
-/** What a worker says, and what a release that waited for it then makes of it. */
+/** The report of a worker, and the status after a release that waited for it. */
 const endings: Record<string, { of: (s: Race['s']) => Ending; status: string }> = {
   'has ended': { of: (s) => s.succeeded(), status: 'SUCCEEDED' },
   'is to be retried': { of: (s) => s.failedForNow(), status: 'CANCELLED' },

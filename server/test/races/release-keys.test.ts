@@ -1,5 +1,5 @@
 // release×release, release×finish, release×reclaim and release×cancel of executions that share a concurrency key: never
-// more hold it than its limit, whoever lets them go, and what ends makes room for the next.
+// more hold it than its limit, whichever process releases them, and each end makes room for the next.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { defaultTenantId as tenantId } from '../../src/domain/tenants/tenant.ts'

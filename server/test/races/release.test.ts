@@ -1,5 +1,5 @@
-// release×finish, release×release, release×fire, release×trigger, wake×wake: what waits is let go once, and never beside
-// an execution that is under way.
+// release×finish, release×release, release×fire, release×trigger, wake×wake: a waiting execution is released once, and
+// never beside an execution in progress.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
@@ -85,7 +85,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  test(`PostgreSQL ${version}: fire×release: nothing is let go while a fire decides, nor beside what it fired`, async (t) => {
+  test(`PostgreSQL ${version}: fire×release: nothing is released while a fire decides, nor beside the execution it fired`, async (t) => {
     const { s, client, first, second } = await createRace(t, version)
     const { job, executionId } = await createTriggered(s)
     // The fire finds a waiting trigger and skips; of a job that owes nothing and has no trigger it would fire.
@@ -103,7 +103,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  test(`PostgreSQL ${version}: release×trigger: a trigger waits for the release, and then behind what it let go`, async (t) => {
+  test(`PostgreSQL ${version}: release×trigger: a trigger waits for the release, and then behind the released execution`, async (t) => {
     const { s, client, first, second, waiting } = await createRace(t, version)
     const job = await createOwing(s)
     const held = first.holdAfter(releaseWaiting)

@@ -28,7 +28,7 @@ async function createDead({ s }: Race, changes: Partial<NewJob> = {}) {
   return { job, executionId }
 }
 
-/** Whether it was repeated, and as what. */
+/** Ways to repeat an execution; each returns whether it was repeated, and how. */
 const ways: Record<
   string,
   (session: Session, executionId: string, newExecutionId: string) => Promise<string>
@@ -44,7 +44,7 @@ const ways: Record<
 }
 const { retry, redrive } = ways as { retry: (typeof ways)[string]; redrive: (typeof ways)[string] }
 
-/** The step that redrives what is due, of one process. */
+/** The step of a process that redrives due dead letters. */
 function redriveDueOf({ deadLetters }: Session, { s }: Race) {
   const clock = { monotonicMs: () => performance.now() }
   return redriveDue({ clock, ids: s.ids, lanes: new LaneChooser(), deadLetters, onReady() {} })
@@ -162,7 +162,7 @@ for (const version of POSTGRES_VERSIONS) {
     )
   }
 
-  // A retry repeats what has ended, with or without a letter; a redrive uses the letter.
+  // A retry repeats an ended execution, with or without a dead letter; a redrive uses the dead letter.
   for (const [one, other, outcome, executions] of [
     [retry, redrive, 'no letter', 1],
     [redrive, retry, 'retried', 2],
@@ -261,7 +261,7 @@ for (const version of POSTGRES_VERSIONS) {
   )
 }
 
-test('people who retry, redrive, edit, discard and delete the same few, all at once', async (t) => {
+test('the same few executions can be retried, redriven, edited, discarded and deleted by many people at once', async (t) => {
   const given = await createRace(t)
   const { s, client, first, second } = given
   const dead: { job: NewJob; executionId: string }[] = []
@@ -292,7 +292,7 @@ test('people who retry, redrive, edit, discard and delete the same few, all at o
   await assertWhole(client)
 })
 
-test('a redrive of nothing, and of what is not there, does nothing', async (t) => {
+test('a redrive of nothing, or of a dead letter that does not exist, does nothing', async (t) => {
   const { s, first } = await createRace(t)
   assert.deepEqual(await first.deadLetters.redrive({ tenantId, letters: [] }), {
     redriven: [],

@@ -1,5 +1,5 @@
-// Roots and notes at the edges of a run: what was noted of a run before its end does not touch it when it is resumed, and a
-// root that leaves a run for one of its own does so whatever happens to it meanwhile.
+// Roots and notes at the boundaries of a run: notes from before the end of a run do not affect it when it is resumed,
+// and a root that leaves a run for a run of its own does so regardless of concurrent changes to it.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { lockNodes, moveRoots, selectNotes } from '../../src/postgres/graphs/advance-runs.sql.ts'
@@ -93,7 +93,8 @@ for (const version of POSTGRES_VERSIONS) {
       [(await g.get(runId)).status, (await g.get(executionId)).status],
       ['SUCCEEDED', 'SUCCEEDED'],
     )
-    // Not assertWhole: it wants every retry to lead to what it repeats, and a root that had never fired repeats nothing.
+    // Not assertWhole: it wants every retry to lead to the execution it repeats, and a root that had never fired
+    // repeats nothing.
   })
 
   test(`PostgreSQL ${version}: a root that ended hours before its run was made keeps payload and key when that is resumed`, async (t) => {
@@ -131,7 +132,7 @@ for (const version of POSTGRES_VERSIONS) {
       const stepping = first.runSteps.step([runId], g.tools)
       await held.reached
       const finishing = s.finishLive(workerId, root, s.succeeded())
-      // Who finishes waits for whoever moves it, once that has locked it.
+      // The finish waits for the move of the root, once that has locked it.
       if (statement === moveRoots) await waiting()
       else await finishing
       held.resume()

@@ -54,7 +54,7 @@ test('runs of a wide graph are made and let go some at a time, and a small one i
   assert.equal(await countRows(race, 'run_notes'), 0)
 })
 
-test('runs of a wide graph are skipped and cancelled some at a time, those first that were noted first', async (t) => {
+test('runs of a wide graph are skipped and cancelled some at a time, the earliest noted first', async (t) => {
   const race = await createRace(t)
   const { g, runIds, smallId } = await makeWide(race)
   await g.step()
@@ -113,7 +113,7 @@ test('of a graph with many roots so many runs are made in one step that its jobs
   assert.equal(await countRows(race, 'graph_runs'), 110)
 })
 
-test('what is blocked of a job is not walked through to see what is under way, and hides nothing of that', async (t) => {
+test('the check for executions in progress does not scan the blocked executions of a job, and misses none in progress', async (t) => {
   const race = await createRace(t)
   const { s, client } = race
   const g = await makeGraph(s, 'a b>a', { b: { overlapPolicy: 'SKIP' } })

@@ -23,7 +23,7 @@ import { POSTGRES_VERSIONS } from '../database.ts'
 import { assertWhole, placesOf } from './invariants.ts'
 import { createRace, type Race, releaseAll, type Session } from './sessions.ts'
 
-/** A pair whose run only waits for somebody to see that all of it has ended. */
+/** A pair of jobs with a run in which everything has ended and only the last step is missing. */
 async function createEnded(s: Scenario, changes: Partial<NewJob> = {}) {
   const pair = await createPair(s, changes)
   await s.fire(pair.root, 0, pair.inRun(0))
@@ -81,7 +81,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  test(`PostgreSQL ${version}: drop×fire: a root that fires while what is left of an unknown run is dropped starts it`, async (t) => {
+  test(`PostgreSQL ${version}: drop×fire: a root that fires while the leftover notes of an unknown run are dropped starts the run`, async (t) => {
     const race = await createRace(t, version)
     const { s, first, second, client } = race
     const { root, inRun } = await createPair(s)
@@ -121,7 +121,7 @@ for (const version of POSTGRES_VERSIONS) {
     await assertWhole(client)
   })
 
-  test(`PostgreSQL ${version}: fire×edge: what fired before its job was a root runs alone`, async (t) => {
+  test(`PostgreSQL ${version}: fire×edge: an execution fired before its job was a root runs alone`, async (t) => {
     const race = await createRace(t, version)
     const { s, first, second, client, waiting } = race
     const root = await s.createJob()

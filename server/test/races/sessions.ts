@@ -111,7 +111,7 @@ function sessionOn(database: HeldDatabase) {
   }
 }
 
-/** Lets go what may go of these jobs, as the release loop of one process does it. */
+/** Releases everything releasable of these jobs, as the release loop of a process does it. */
 export function releaseAll(
   { maintenance, ids }: Pick<Session, 'maintenance' | 'ids'>,
   jobIds: readonly string[],
@@ -143,7 +143,7 @@ export interface Held {
 
 const reachMsMax = 20_000
 
-/** A database whose statements can be held. A single statement is then a transaction of its own. */
+/** A database with statements that can be held. A single statement is then a transaction of its own. */
 class HeldDatabase extends KeptPool {
   readonly #holds = new Map<string, Hold>()
   readonly #all: Hold[] = []
@@ -157,7 +157,8 @@ class HeldDatabase extends KeptPool {
     const hold: Hold = { when, reached: Promise.withResolvers(), resumed: Promise.withResolvers() }
     this.#holds.set(name, hold)
     this.#all.push(hold)
-    // A test whose statement never comes says so, instead of waiting until the runner ends it.
+    // A test that holds a statement which is never sent fails with a message, instead of waiting until the runner ends
+    // it.
     const { promise, reject } = hold.reached
     const guard = setTimeout(() => reject(new Error(`nothing came to ${name}`)), reachMsMax)
     const settle = () => clearTimeout(guard)
@@ -174,7 +175,7 @@ class HeldDatabase extends KeptPool {
     // As ever while nothing is to be held.
     if (this.#holds.size === 0) return super.transaction(work)
     return super.transaction((queries) => {
-      // One at a time: what is sent behind one that is held waits with it.
+      // One at a time: statements sent behind a held one wait with it.
       let before: Promise<unknown> = Promise.resolve()
       const query: Queries['query'] = (statement, values) => {
         const step = before.then(() => this.#step<never>(queries, statement, values))
@@ -203,7 +204,7 @@ class HeldDatabase extends KeptPool {
       await arrive(hold)
     }
     const result = await queries.query<R>(statement, values)
-    // What a first look has left is done by the whole statement.
+    // The full statement handles the rows that the fast path has left.
     if (hold?.when === 'after' && (statement.name === name || result.rows.length === 0)) {
       this.#holds.delete(name)
       await arrive(hold)
@@ -212,7 +213,10 @@ class HeldDatabase extends KeptPool {
   }
 }
 
-/** Statements that do what is plain, and leave the rest to another one: a test that holds this one means both. */
+/**
+ * Fast-path statements, and the full statement to which each leaves the rest: a test that holds the full one means
+ * both.
+ */
 const firstLooks = new Map([
   [fireFast.name, fireSlots.name],
   [finishSucceeded.name, finishBatches.name],
@@ -260,7 +264,7 @@ export async function hammer(ms: number, actors: readonly (() => Promise<unknown
   return errors
 }
 
-/** Choices from a seed that is new each time and printed; what runs at once is still up to the machine. */
+/** Choices from a seed that is new each time and printed; the machine still decides which statements run at once. */
 export function rollDice(t: TestContext): Dice {
   const given = process.env['CARILLON_RACE_SEED']
   const seed = given === undefined ? randomInt(2 ** 31) : Number(given)

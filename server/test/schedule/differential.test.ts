@@ -11,7 +11,7 @@ import { epochMs } from '../../src/lib/time/epoch.ts'
 import { type OracleCase, type OracleInterval, oracleIntervalNext, oracleNext } from './oracle.ts'
 import { randomExpression, randomInstant, randomZone, seededRandom } from './random-case.ts'
 
-// The fixed seed makes a failure repeat for everyone; the second finds what the first never will.
+// The fixed seed makes a failure repeat for everyone; the second finds failures that the first never will.
 const given = process.env['SEED']
 const fixedSeed = 20_261_115
 const seeds = given === undefined ? [fixedSeed, randomInt(2 ** 31)] : [Number(given)]

@@ -27,7 +27,7 @@ test('every expression and sentence on the page is accepted', () => {
   for (const text of texts) assert.doesNotThrow(() => compiled(text), text)
 })
 
-test('every sentence on the page becomes what the page says', () => {
+test('every sentence on the page becomes the schedule that the page gives for it', () => {
   for (const match of section('English').matchAll(/^\| `([^`]+)` \| `([^`]+)`/gm)) {
     const [, sentence, becomes] = match as unknown as [string, string, string]
     const runs = runsAfter(sentence, '2026-01-01T00:00:00Z', 3)
@@ -38,7 +38,7 @@ test('every sentence on the page becomes what the page says', () => {
   }
 })
 
-test('the worked examples of clock changes are what the engine does', () => {
+test('the worked examples of clock changes match the behaviour of the engine', () => {
   const rows = [...section('Clock changes').matchAll(/^\| `([^`]+)` \| ([^|]+) \| ([^|]+) \|$/gm)]
   assert.equal(rows.length, 7)
   for (const row of rows) {
@@ -54,7 +54,7 @@ test('the worked examples of clock changes are what the engine does', () => {
       )
       const wanted = times.map((time) => `${day} ${time}`)
       assert.deepEqual(runs.slice(0, times.length), wanted, expression)
-      // A row that names times of one hour names all of them: the run after them is another day's.
+      // A row that names times within a single hour names all of them: the next run is on another day.
       if (/ [\d,]+ \* \* \*$/.test(expression)) assert.notEqual(runs.at(-1)!.slice(0, 10), day, expression)
     }
   }

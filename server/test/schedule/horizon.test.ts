@@ -5,13 +5,13 @@ import { test } from 'node:test'
 import { countSlots, slotsBetween } from '../../src/domain/schedule/next-run.ts'
 import { at, compiled, cron, runsAfter, runsBefore } from './list-runs.ts'
 
-test('a zone whose clock has stopped changing goes on past 2100', () => {
+test('a zone with a clock that has stopped changing goes on past 2100', () => {
   assert.deepEqual(runsAfter(cron('14 17 * FEB *', 'Asia/Irkutsk'), '2100-03-20T00:00:00Z', 1), [
     '2101-02-01T09:14:00Z',
   ])
 })
 
-test('the first months of 2101 are not lost in a zone whose clock still changes', () => {
+test('the first months of 2101 are not lost in a zone with a clock that still changes', () => {
   assert.deepEqual(runsAfter(cron('0 12 5 * *', 'America/Chicago'), '2100-12-06T00:00:00Z', 5), [
     '2101-01-05T18:00:00Z',
     '2101-02-05T18:00:00Z',

@@ -1,4 +1,4 @@
-// Short questions for the schedule tests: what does this schedule do after this instant, as readable text.
+// Short queries for the schedule tests: the runs of a schedule after an instant, as readable text.
 import assert from 'node:assert/strict'
 import { compileSchedule, type ScheduleContext } from '../../src/domain/schedule/compile-schedule.ts'
 import { type CompiledSchedule, nextSlot, previousSlot } from '../../src/domain/schedule/next-run.ts'

@@ -1,6 +1,6 @@
-// A second opinion on cron, by brute force from the definition: walk local days and minutes, ask Temporal what
-// each matching local time is in the zone, keep what the rules allow. Shares no code with the engine and is slow
-// on purpose; it knows nothing of masks, tables or segments.
+// A second opinion on cron, by brute force from the definition: walk local days and minutes, ask Temporal for the
+// instants of each matching local time in the zone, keep the ones that the rules allow. Shares no code with the engine
+// and is slow on purpose; it knows nothing of masks, tables or segments.
 
 export interface OracleCase {
   expression: string
@@ -232,7 +232,10 @@ function readFields(expression: string): Fields {
 
 const expanded = new Map<string, Set<number>>()
 
-/** The values of one term, counted one by one from its start, going round the field if the end lies before it. */
+/**
+ * The values of a single term, counted one by one from its start, wrapping around the field if the end lies before the
+ * start.
+ */
 function expand(term: string, min: number, max: number, size: number, names: string[]): Set<number> {
   const key = `${term}|${min}|${max}`
   const known = expanded.get(key)

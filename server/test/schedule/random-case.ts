@@ -17,7 +17,7 @@ type Random = () => number
 const below = (random: Random, n: number) => Math.floor(random() * n)
 const pick = <T>(random: Random, items: readonly T[]): T => items[below(random, items.length)]!
 
-/** Zones whose clock changes have broken other engines, chosen more often than the rest. */
+/** Zones with clock changes that have broken other engines, chosen more often than the rest. */
 export const HARD_ZONES = [
   'America/New_York',
   'America/St_Johns',

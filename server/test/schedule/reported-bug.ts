@@ -1,4 +1,4 @@
-// Bugs that users reported against other cron engines, as tests of this one. The threads are those of
+// Bugs that users reported against other cron engines, as tests of this one. The threads are listed in
 // reference/cron.md section 3; their addresses are https://github.com/<owner>/<repo>/issues/<n>.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

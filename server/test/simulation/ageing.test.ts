@@ -1,5 +1,5 @@
-// Who goes first within a tenant: priority counts, and waiting counts too, a minute for a level, so that nothing is
-// overtaken for ever.
+// The order of executions within a tenant: priority counts, and waiting counts too, a minute for a level, so that
+// nothing is overtaken indefinitely.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
@@ -18,7 +18,7 @@ function setup() {
 }
 
 for (const lane of [sharedLane, 'tenant-a']) {
-  test(`under a flood of priority 1 in lane ${lane}, priority 10 goes before what came 540 s later`, async () => {
+  test(`under a flood of priority 1 in lane ${lane}, priority 10 goes before executions that came 540 s later`, async () => {
     const { sim, load } = setup()
     const place = { tenantId: 'tenant-a', lane: () => lane }
     const flood: ReturnType<typeof load.enqueue> = []
@@ -43,7 +43,7 @@ for (const lane of [sharedLane, 'tenant-a']) {
       'nothing younger ran at all',
     )
     assert.equal(passed.length, 0, `${passed.length} that came 540 s later went before it`)
-    // It is not that priority means nothing: what came well before that went first.
+    // Priority still counts: executions that came well before that went first.
     const older = flood.filter(({ atMs }) => atMs < low!.atMs + 8 * levelMs)
     assert.ok(older.every(({ executionId }) => (starts.get(executionId)?.order ?? Infinity) < start.order))
   })

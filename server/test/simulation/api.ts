@@ -1,5 +1,5 @@
-// The API as a target reaches it that was called and says later how it went: by the token it was called with, through
-// the code that ends attempts for the real one. It keeps nothing: a word whose answer was lost is said again.
+// The API as reached by a called target that reports its result later: by the token it was called with, through the
+// code that ends attempts for the real API. It keeps no state: a report with a lost reply is sent again.
 import assert from 'node:assert/strict'
 import { endAttempts } from '../../src/api/executions/end-attempts.ts'
 import { DefinitionCache } from '../../src/api/workers/definition-cache.ts'
@@ -21,7 +21,7 @@ export interface ApiDeps {
   ports: Pick<StorePorts, 'attempts' | 'queue' | 'secrets' | 'requests'>
 }
 
-/** Whose attempt it is, as the target heard it. */
+/** The attempt as the target received it. */
 export interface Called {
   executionId: string
   token: string
@@ -66,7 +66,7 @@ export class SimulatedApi {
     return answer!.state
   }
 
-  /** A request with a key: what came of it, also when it is asked again. Null: nothing did. */
+  /** A request with a key: its result, also when it is repeated. Null: it had none. */
   async ask(
     { tenantId, key }: { tenantId: string; key: string },
     work: (stores: WriteStores) => Promise<string | null>,
@@ -77,7 +77,7 @@ export class SimulatedApi {
       const value = await work(stores)
       return { value, reply: value === null ? null : { status: 202, headers: {}, body: value } }
     })
-    // Whoever asks while the first is still being dealt with is told to ask again.
+    // A caller that repeats a request while the first is still in progress is told to try again.
     if (outcome.kind === 'in_flight') throw new Unavailable('the answer to the first request')
     assert(outcome.kind !== 'other_request', `the key ${key} is taken by another request`)
     for (const topic of ['queue', 'waiting', 'operations'] as const) wakeup.send(topic)

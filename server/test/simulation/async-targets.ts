@@ -9,7 +9,7 @@ import type { Called } from './api.ts'
 import { drawMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 
-/** What a target said of an attempt. */
+/** A target's report on an attempt. */
 export interface Word {
   executionId: string
   attempt: number

@@ -1,5 +1,5 @@
-// People who change jobs all day: edits, pauses, resumes and deletes, most of them within milliseconds of a slot. What
-// they did is noted, so that the checker can compute by itself which slots there should have been.
+// People that change jobs all day: edits, pauses, resumes and deletes, most of them within milliseconds of a slot. Each
+// change is recorded, so that the checker can compute independently which slots there should have been.
 
 import type { JobStatus, JobVersion } from '../../src/domain/jobs/job.ts'
 import {
@@ -24,7 +24,7 @@ import { drawMs, drawWaitMs } from './faults.ts'
 import type { Simulation } from './world.ts'
 
 export interface ChangeOptions {
-  /** Nothing is changed later; whatever is paused then is resumed. */
+  /** Nothing is changed later; every job paused by then is resumed. */
   untilMs: number
   /** Mean time between two changes. */
   everyMs: number
@@ -48,7 +48,7 @@ export interface Change {
   version: number
   /** Of a delete: the executions that had not begun. Of a cancel: the one that was meant, if it had not. */
   pending: readonly string[]
-  /** Of a delete that cancels what runs, or a cancel: the executions that ran. */
+  /** For a delete that cancels running executions, or a cancel: the executions that ran. */
   running: readonly string[]
 }
 
@@ -61,7 +61,7 @@ const pauseMsMax = 300_000
 const cancelWaitMsMax = 400
 /** Of all pauses, so many end by themselves. */
 const untilShare = 0.3
-/** Of all changes, so many are of one execution. */
+/** Share of changes that concern a single execution. */
 const cancelShare = 0.1
 /** Of all jobs, at most so many are deleted. */
 const deletedShareMax = 0.3
@@ -87,7 +87,7 @@ class Changer {
   readonly #random: Random
   readonly #options: ChangeOptions
 
-  /** As it is when nobody notes what the servers do. */
+  /** The unwrapped function, which does not record the changes made by servers. */
   readonly #makeChange: Jobs['change']
 
   constructor(sim: Simulation, random: Random, options: ChangeOptions) {
@@ -99,7 +99,7 @@ class Changer {
     this.#noteResumes()
   }
 
-  /** A server resumes what was paused until a time: that is a change too. */
+  /** Records the resumes that a server makes at the end of a timed pause: they are changes too. */
   #noteResumes(): void {
     const { jobs, store } = this.#sim.tables
     jobs.change = (target, decide) => {
@@ -160,7 +160,7 @@ class Changer {
     for (const job of this.#jobs()) if (job.cursor.status === 'PAUSED') this.#change(job, 'resume')
   }
 
-  /** Those of graphs are changed by others: see `graph-deeds.ts`. */
+  /** Jobs outside graphs; jobs of graphs are changed elsewhere: see `graph-deeds.ts`. */
   #jobs(): JobRow[] {
     const { tables, graphs } = this.#sim
     return [...tables.store.jobs.values()].filter(({ jobId }) => !graphs.has(jobId))
@@ -194,7 +194,7 @@ class Changer {
   }
 
   #change(job: JobRow, drawn: ChangeKind): void {
-    // What was aimed behind the end comes too late, but for the end of a pause.
+    // A change planned for after the end comes too late, unless it ends a pause.
     if (this.#sim.nowMs >= this.#options.untilMs && drawn !== 'resume') return
     const { tenantId, jobId } = job
     const before = job.cursor.status

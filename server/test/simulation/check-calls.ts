@@ -1,5 +1,5 @@
-// What the targets saw: never early, always with the same key, at least once for each attempt on record. Calls beyond
-// those on record are explained by something that went wrong at the server that made them.
+// Checks the calls that the targets saw: never early, always with the same key, at least once for each attempt on
+// record. Calls beyond the recorded ones are explained by a fault at the server that made them.
 
 import { isLimited, type JobVersion } from '../../src/domain/jobs/job.ts'
 import { idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
@@ -52,7 +52,7 @@ function checkCall(
     say('I15', `${name} is beyond the ${attempts.length} attempts on record`)
 }
 
-/** That of its kind, unless it is of one whose place it took. */
+/** The key by the kind of the execution, unless it kept that of an execution it replaced. */
 export function keptKeyOf(execution: RecordedExecution): string {
   return execution.attempts[0]?.idempotencyKey ?? idempotencyKeyOf(execution.kind, execution)
 }
@@ -66,7 +66,7 @@ export function checkCoverage(context: Context, execution: RecordedExecution): v
     if (outcome === 'lost') continue
     const own = execution.calls.filter((call) => call.attempt === attempt)
     const exact = own.find(({ at, saidAt }) => saidAt === (startedAt ?? saidAt) || at === startedAt)
-    // Of one that others ended before its worker had written anything, only its claim is known.
+    // If an attempt was ended by others before its worker had written anything, only its claim is known.
     const wasTold = outcome === 'timed_out' || wordsOf(executionId).some((word) => word.attempt === attempt)
     const later = exact ?? own.find(({ at }) => at >= (startedAt ?? at) - slackMs)
     if (later === undefined) {

@@ -1,5 +1,5 @@
-// What people did to a job holds from the moment it was done: nothing fires while it is paused or after it was
-// deleted, every slot belongs to the schedule of its time, and what was skipped for a change is near that change.
+// A change by a person holds from the moment it was made: nothing fires while a job is paused or after it was deleted,
+// every slot belongs to the schedule of its time, and slots skipped for a change are near that change.
 import type { SkipReason } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import type { Change } from './changes.ts'
@@ -25,7 +25,7 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
   for (const execution of executions) {
     const { executionId, slot, version, firedAt, cancelledAt, calls } = execution
     if (isOfSlot(execution)) checkVersion(context, checked, slot, version)
-    // What people ask for by hand runs all the same.
+    // Executions requested by hand run all the same.
     const stop = stops.find(({ from, to }) => isOfSlot(execution) && firedAt > from && firedAt < to)
     if (stop !== undefined) {
       const since = `the job was ${stop.status} since ${toRfc3339(stop.from)}`
@@ -34,7 +34,7 @@ export function checkChanges(context: Context, checked: CheckedJob): void {
     if (cancelledAt === null) continue
     if (!isSuperseded(execution) && !changes.some((change) => isCancelledBy(execution, change)))
       say('I11', `${executionId} was cancelled at ${toRfc3339(cancelledAt)} by nobody`)
-    // A worker that was declared dead may call late; what it says is not accepted.
+    // A worker that was declared dead may call late; its reports are not accepted.
     const late = calls.filter(({ at }) => at > cancelledAt)
     for (const { at, server } of late)
       if (context.plain || !context.wasFaulty(server, at - 30_000, at))

@@ -1,5 +1,5 @@
-// Jobs of graphs: their executions are recorded and called as those of others are; each that a root starts has its run;
-// and unless overlap is allowed, the runs of a root come one after the other.
+// Jobs of graphs: their executions are recorded and called like all others; each execution that a root starts has its
+// run; and unless overlap is allowed, the runs of a root come one after the other.
 import { idempotencyKeyOf } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { checkAttempts } from './check-attempts.ts'
@@ -67,15 +67,15 @@ function checkRoot(context: Context, checked: CheckedJob, runs: readonly Checked
 }
 
 /**
- * When its root came to be. The run is in the way from then on, also while nobody has looked at it: its root may have been
- * cancelled and be over before the run is made, and what depends on the root has not had its turn.
+ * When its root was created. The run blocks others from then on, also before its first step: its root may have been
+ * cancelled and be over before the run is made, and the dependents of the root have not had their turn.
  */
 function firstOf({ job }: CheckedJob, { run, executions, bornAt }: CheckedRun): number {
   const own = executions[run.graph.plan.nodes.findIndex(({ jobId }) => jobId === job.jobId)]!
   return Math.min(...own.map(({ executionId }) => bornAt.get(executionId)!))
 }
 
-/** Each key is that of its kind, unless it is of one whose place it took. */
+/** Each key is the one by the kind of its execution, unless it was kept from an execution that this one replaced. */
 function checkKeys({ say }: Context, one: RecordedExecution): void {
   const { executionId, kind, attempts, calls } = one
   const kept = keptKeyOf(one)
@@ -106,7 +106,7 @@ function checkRunOf(
   const wasCancelled =
     // By a newer slot of another root, when all of it that ran had ended: no execution tells of it.
     supersededBy(run) <= firedAt ||
-    // The same, and somebody resumed the run later: what it was cancelled for is forgotten.
+    // The same, but the run was resumed later: the reason of its cancel is no longer on record.
     (one.outcome === 'cancelled' && run.rounds.some(({ to }) => to <= firedAt)) ||
     evidence.deeds.some((deed) => deed.kind === 'cancel run' && deed.runId === runId && deed.at <= firedAt) ||
     run.executions.flat().some(({ cancelledAt }) => cancelledAt !== null && cancelledAt <= firedAt)
@@ -146,8 +146,8 @@ function busyOf({ executionId, calls, endedAt }: RecordedExecution): Busy[] {
 }
 
 /**
- * From the first call of the root, or a resume that leaves the root as it is, to the end of the run: while its root waits
- * a run is not under way. And what of it ran alone.
+ * From the first call of the root, or a resume that leaves the root as it is, to the end of the run: a run is not in
+ * progress while its root waits. Also includes executions of the root that ran alone.
  */
 function busyOfRoot({ job, executions }: CheckedJob, runs: readonly CheckedRun[]): Busy[] {
   const inRuns = new Set<RecordedExecution>()

@@ -1,4 +1,4 @@
-// What is left when all has ended: nothing under way, no call nobody knows of, no letter without a death.
+// Checks the leftovers when all has ended: nothing in progress, no unexplained call, no dead letter without a death.
 import type { CheckedJob, Context } from './checker.ts'
 
 export function checkLeftovers({ evidence, say }: Context, jobs: readonly CheckedJob[]): void {

@@ -1,5 +1,5 @@
-// At no moment more executions of a job run than its limit says, nor more of all jobs with one key, each from its first
-// call to its end. What somebody superseded made way for a slot that came later.
+// At no moment do more executions of a job run than its limit allows, nor more of all jobs that share a key, each from
+// its first call to its end. A superseded execution made way for a slot that came later.
 import { nameOfKey, supersededMessage } from '../../src/domain/queue/release.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import { isSuperseded } from './check-changes.ts'

@@ -8,7 +8,7 @@ import { type CheckedJob, type Context, dueOf, isOfSlot, type RecordedExecution 
 const misfireAfterMs = 60_000
 /** A fire is decided and carried out so much later, at most: its server stood still, or the call was late. */
 const decidedMsMax = 70_000
-/** What is decided together is fired within this time. */
+/** Slots decided together are fired within this time. */
 const togetherMs = 1_000
 
 export function checkMisfires(context: Context, checked: CheckedJob): void {

@@ -1,5 +1,5 @@
-// What people asked for by hand: one request has one effect however often it was sent, what was answered is there, and
-// nothing is there that nobody asked for.
+// Checks requests made by hand: one request has one effect however often it was sent, the effect of every answered
+// request exists, and no effect exists without a request.
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'
@@ -26,7 +26,7 @@ function checkAnswers({ say }: Context, { kind, jobId, answers, refused }: Order
   if (different.size > 0 && refused) say('I21', `a ${kind} of ${jobId} with one key was done and refused`)
 }
 
-/** Each that was answered has its execution; of one that was not there may be one. */
+/** Each answered request has its execution; an unanswered request may have one. */
 function checkMade({ say }: Context, orders: readonly Order[], made: readonly RecordedExecution[]): void {
   const byId = new Map(made.map((one) => [one.executionId, one]))
   let unanswered = 0

@@ -33,7 +33,7 @@ export function checkOverlap({ say, evidence }: Context, { version, executions }
   }
 }
 
-/** Those of a backfill may run beside each other, as it was asked. */
+/** Executions of a backfill may run beside each other, as requested. */
 function areOfBackfill(...executions: RecordedExecution[]): boolean {
   return executions.every(({ kind }) => kind === 'backfill')
 }

@@ -1,5 +1,5 @@
-// Runs of graphs: every node ends once, each goes only when what it depends on has ended as it must, what is skipped has
-// a reason, and no run stays open.
+// Runs of graphs: every node ends once, each starts only when its dependencies have ended as required, every skip has a
+// reason, and no run stays open.
 import type { NodeState, RunEdge, RunNode } from '../../src/domain/graphs/graph-run.ts'
 import { type EpochMs, toRfc3339 } from '../../src/lib/time/epoch.ts'
 import type { GraphRunRow } from '../../testing/memory-store/rows.ts'
@@ -12,13 +12,13 @@ import { latestReadBy } from './clock-steps.ts'
 export interface CheckedRun {
   bornAt: Evidence['bornAt']
   run: GraphRunRow
-  /** By place, oldest first; what a resume replaced comes before what replaced it. */
+  /** By node index, oldest first; an execution replaced by a resume comes before its replacement. */
   executions: readonly (readonly RecordedExecution[])[]
   /** From when to when it was under way: once, and once more for each time it was resumed. */
   rounds: readonly { from: EpochMs; to: EpochMs }[]
 }
 
-/** When nothing goes wrong, what may go goes this soon. */
+/** Without faults, a node that may start does so within this time. */
 const lateMsMax = 2_000
 const aftermathMs = 30_000
 
@@ -180,7 +180,7 @@ function parentAt(
     return current.endedAt <= at
       ? { state: stateOf(current), endedAt: current.endedAt }
       : { state: null, endedAt: 0 }
-  // A root whose slot was skipped has one since it was resumed.
+  // A root with a skipped slot has an execution only since it was resumed.
   const isResumed = rounds.length > 1 && bornAt.get(all[0]!.executionId)! >= rounds[1]!.from
   return { state: isResumed ? 'unrun' : null, endedAt: 0 }
 }
@@ -198,7 +198,7 @@ function checkStatus({ say }: Context, { runId, status, states, graph, cancelMes
     say('I19', `run ${runId} is ${status}: ${own}`)
 }
 
-/** What was cancelled was so by somebody, and of a cancelled run nothing begins any more. */
+/** Every cancelled execution was cancelled by a request, and nothing of a cancelled run starts any more. */
 function checkCancels(context: Context, checked: CheckedRun, jobs: ReadonlyMap<string, CheckedJob>): void {
   const { evidence, say, plain, wasFaulty } = context
   const { run, executions, rounds } = checked

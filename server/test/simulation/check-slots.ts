@@ -17,7 +17,7 @@ const misfireAfterMs = 60_000
 const aftermathMs = 30_000
 /** A slot that fires later than this is not skipped for overlap. */
 const onTimeMs = 2_020
-/** A server goes by what it measured of the store's clock for so long. */
+/** A server relies on its measurement of the store's clock for this long. */
 const unmeasuredMsMax = 60_000
 
 export function checkSlots(context: Context, checked: CheckedJob): void {
@@ -74,8 +74,8 @@ function collectSkips(context: Context, checked: CheckedJob): Map<EpochMs, strin
 }
 
 /**
- * Whether only the last slot is beyond the change that ended it: a scheduler whose clock is ahead, by less than it may be
- * unsure of, had it owed a moment before its time, and a change settles what is owed.
+ * Whether only the last slot is beyond the change that ended it: a scheduler with a clock ahead, by less than its
+ * permitted uncertainty, had the slot owed a moment before its time, and a change settles owed slots.
  */
 function isOwedAhead(
   { changes }: CheckedJob,
@@ -117,8 +117,8 @@ function explain(context: Context, checked: CheckedJob, slot: EpochMs, reason: S
 }
 
 /**
- * By how much the store's clock was put forward near this time. Until a server has measured it again, it takes a slot for
- * on time that is late by so much more, and what has begun meanwhile is in the way.
+ * By how much the store's clock was put forward near this time. Until a server has measured it again, it takes a slot
+ * for on time that is late by that much more, and executions started meanwhile block it.
  */
 function unseenStepMs({ evidence }: Context, due: EpochMs): number {
   const isNear = (before: number, after: number) =>

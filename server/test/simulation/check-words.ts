@@ -1,5 +1,5 @@
-// What targets said of attempts that they had taken: a word that was taken is on record as it was said, nothing is on
-// record that nobody said, and none is timed out before its time.
+// Checks the reports of targets on attempts that they had accepted: an accepted report is on record as it was sent, no
+// result is on record without a report, and no attempt is timed out before its time.
 import type { AttemptRow } from '../../testing/memory-store/rows.ts'
 import type { Word } from './async-targets.ts'
 import type { CheckedJob, Context, RecordedExecution } from './checker.ts'

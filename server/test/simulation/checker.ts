@@ -1,6 +1,6 @@
-// The independent checker: reads what the store recorded and what the targets saw, computes by itself which slots
-// there should have been, and says what does not fit. It knows nothing of how the stages work. The numbers of the
-// invariants are those of docs/internals/invariants.md.
+// The independent checker: reads the records of the store and the calls that the targets saw, computes on its own which
+// slots there should have been, and reports every mismatch. It knows nothing of how the stages work. The numbers of the
+// invariants are the ones of docs/internals/invariants.md.
 
 import type { NodeSkipReason } from '../../src/domain/graphs/graph-run.ts'
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
@@ -41,18 +41,18 @@ const unsyncedMsMax = 90_000
 export interface Evidence {
   store: MemoryStore
   sent: VirtualHttp['sent']
-  /** Who made each call of `sent`. */
+  /** The sender of each call of `sent`. */
   senders: readonly Sender[]
   faults: readonly Fault[]
   changes: readonly Change[]
-  /** What targets said later. */
+  /** The later reports of targets. */
   words: readonly Word[]
-  /** Jobs that depend on each other, and what people did to them and their runs. */
+  /** Jobs that depend on each other, and the actions of people on them and their runs. */
   graphs: ReadonlyMap<string, GraphMember>
   deeds: readonly GraphDeed[]
-  /** What people asked for by hand. */
+  /** The requests made by hand. */
   orders: readonly Order[]
-  /** What the database's clock read at a ms of `sent` and `faults`. */
+  /** The reading of the database's clock at a ms of `sent` and `faults`. */
   databaseAt: (ms: number) => EpochMs
   /** When each execution came to be. */
   bornAt: ReadonlyMap<string, EpochMs>
@@ -64,7 +64,7 @@ export interface Evidence {
   isPunctual: boolean
   /** No slot lies later. */
   untilAt: number
-  /** What targets ask for with 429. */
+  /** The delay that targets request with 429. */
   retryAfterMs: number
 }
 
@@ -92,7 +92,7 @@ export interface RecordedExecution {
   jobId: string
   kind: ExecutionKind
   slot: EpochMs
-  /** The execution whose place it takes; null: it takes none's. */
+  /** The execution that it replaces; null: none. */
   retryOf: string | null
   /** The graph run it belongs to; null: it ran alone. */
   runId: string | null
@@ -122,9 +122,9 @@ export interface CheckedJob {
   /** While one schedule was in force, in order. */
   reigns: readonly Reign[]
   changes: readonly Change[]
-  /** Those that ended, by slot. */
+  /** The ended executions, by slot. */
   executions: readonly RecordedExecution[]
-  /** What may be in the way of a slot: the executions, or the runs that they start. */
+  /** Everything that may block a slot: the executions, or the runs that they start. */
   inTheWay: readonly Pick<RecordedExecution, 'slot' | 'firedAt' | 'endedAt'>[]
 }
 
@@ -142,12 +142,12 @@ export interface Context {
   /** Nothing went wrong: nothing may be late or skipped for no reason. */
   plain: boolean
   /**
-   * How far two instants of different clocks may lie apart: servers know the database's time to within a round trip and
-   * what they drifted since, and the database's clock may have been put back.
+   * How far two instants of different clocks may lie apart: servers know the database's time to within a round trip
+   * plus their drift since, and the database's clock may have been put back.
    */
   slackMs: number
   say: (invariant: string, what: string) => void
-  /** What the target of an execution said of its attempts. */
+  /** The reports of the target of an execution on its attempts. */
   wordsOf: (executionId: string) => readonly Word[]
   /** Whether another took its place, by hand or when its run was resumed: then its dead letter is gone. */
   isReplaced: (executionId: string) => boolean
@@ -157,7 +157,7 @@ export interface Context {
 
 export interface Verdict {
   violations: Violation[]
-  /** What happened how often: a simulation that meets nothing proves nothing. */
+  /** How often each event happened: a simulation that meets nothing proves nothing. */
   seen: Record<string, number>
 }
 
@@ -226,7 +226,7 @@ function gather(evidence: Evidence): CheckedJob[] {
     const reigns = reignsOf(job, own, evidence.untilAt as EpochMs)
     const expected = withinRuns(job, reigns)
     const version = job.versions.get(1)!
-    // What people asked for is in the way while it waits for its turn, too.
+    // An execution requested by hand also blocks others while it waits for its turn.
     const inTheWay = executions.map((one) =>
       isOfSlot(one) ? one : { ...one, firedAt: evidence.bornAt.get(one.executionId) ?? one.firedAt },
     )
@@ -252,7 +252,7 @@ function recordedOf(rows: readonly AttemptRow[], calls: readonly Call[]): Record
     endedAt: last.recordedAt,
     cancelledAt: isCancelled ? last.recordedAt : null,
     cancelMessage: isCancelled ? (last.error?.message ?? '') : null,
-    // What ended an execution that did not run is no attempt.
+    // The row that ended an execution which did not run is no attempt.
     attempts: isSkipped || (isCancelled && last.workerId === null) ? rows.slice(0, -1) : rows,
     calls,
   }

@@ -1,5 +1,5 @@
-// Where the clocks of a zone change while a simulation runs, and schedules whose slots lie there: at local times that
-// there are not, and at local times that there are twice.
+// Finds where the clocks of a zone change while a simulation runs, and makes schedules with slots there: at local times
+// that do not exist, and at local times that occur twice.
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { JobRow } from '../../testing/memory-store/rows.ts'
@@ -13,7 +13,7 @@ export interface ClockChange {
   byMs: number
 }
 
-/** Those that draw-options.ts lays simulations over. */
+/** Zones over which draw-options.ts lays simulations. */
 const ZONES = [
   'Europe/Berlin',
   'America/New_York',
@@ -64,7 +64,8 @@ export function drawAtChange(
     const hours = [...new Set([before.hour, (before.hour + 1) % 24, after])].join(',')
     return { cron_expression: `* ${hours} * * *`, timezone: zone }
   }
-  // Where they are put forwards that is a time there is not; where they are put back, one whose second coming is near.
+  // Where clocks are put forward, that is a time that does not exist; where they are put back, one that soon occurs
+  // again.
   const isAgain = byMs < 0 && random.next() < 0.7
   const plain = (isAgain ? local(at) : before).toPlainDateTime()
   const { hour, minute } = byMs > 0 || isAgain ? plain.add({ minutes: drawMs(random, 1, 4) }) : plain

@@ -1,8 +1,8 @@
-// Steps of the store's clock, as what is on record shows them: by what it read.
+// Steps of the store's clock, reconstructed from its recorded readings.
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Evidence } from './checker.ts'
 
-/** What the clock read just before the step and just after it. */
+/** The readings of the clock just before the step and just after it. */
 interface ClockStep {
   before: EpochMs
   after: EpochMs
@@ -18,8 +18,8 @@ export function clockStepsOf({ faults, databaseAt }: Evidence): ClockStep[] {
 }
 
 /**
- * The latest that the clock had read when it read this. Where it was put back, what was before bears a later time than what
- * came of it: an execution ends at 6.155, the clock goes back by 168 ms, and the next one is rightly fired at 6.029.
+ * The latest reading of the clock up to this one. Where the clock was put back, a cause bears a later time than its
+ * effect: an execution ends at 6.155, the clock goes back by 168 ms, and the next one is rightly fired at 6.029.
  */
 export function latestReadBy(evidence: Evidence, at: EpochMs): EpochMs {
   const latestWith = (latest: EpochMs, { before, after }: ClockStep) =>
@@ -27,7 +27,9 @@ export function latestReadBy(evidence: Evidence, at: EpochMs): EpochMs {
   return clockStepsOf(evidence).reduceRight(latestWith, at)
 }
 
-/** Whether the clock read this twice, since it was put back: then nobody can say what came first. The witness saw it. */
+/**
+ * Whether the clock read this twice, since it was put back: then the order of events is unknown. The witness saw it.
+ */
 export function isReadTwice(evidence: Evidence, at: EpochMs): boolean {
   return clockStepsOf(evidence).some(({ before, after }) => after <= at && at <= before)
 }

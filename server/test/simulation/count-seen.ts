@@ -1,4 +1,4 @@
-// What happened how often: a simulation that meets nothing proves nothing.
+// Counts how often each event happened: a simulation that meets nothing proves nothing.
 import { SKIP_REASONS } from '@carillon/contract/constants.ts'
 import type { AttemptRow, GraphRunRow } from '../../testing/memory-store/rows.ts'
 import { isHeldBack, isSuperseded } from './check-changes.ts'
@@ -7,7 +7,7 @@ import { type CheckedJob, type Context, dueOf, type Evidence, isOfSlot } from '.
 import { countAtChanges } from './clock-changes.ts'
 import { FAULT_KINDS } from './faults.ts'
 
-/** What every batch of seeds must meet: where one is never met, the simulator is blind. */
+/** Events that every batch of seeds must meet: where one is never met, the simulator is blind. */
 export const SOMETIMES = [
   ...FAULT_KINDS,
   'partition takeover',
@@ -63,7 +63,7 @@ export function countSeen(
     cancelled: store.log.counts.cancelled,
     ...Object.fromEntries(SKIP_REASONS.map((reason) => [reason, 0])),
     superseded: 0,
-    /** From when a slot was due to its fire, but for those that a resume made late. */
+    /** From the due time of a slot to its fire, except for slots made late by a resume. */
     lateMsMax: 0,
   }
   for (const { job } of jobs) for (const { reason, count } of job.skips) seen[reason]! += count
@@ -92,7 +92,7 @@ export function countSeen(
   return seen
 }
 
-/** What was cancelled before its call began is an attempt without one. */
+/** An execution cancelled before its call began has an attempt without a call. */
 function wasStarted({ outcome, startedAt }: AttemptRow): boolean {
   return outcome !== 'cancelled' || startedAt !== null
 }

@@ -1,5 +1,5 @@
-// What a seed decides before anything runs: who is there, what goes wrong how often, and when it all happens. Each kind
-// of fault is absent in about a third of the seeds, so that no fault hides what another one would show.
+// Draws everything that a seed decides before anything runs: the servers and jobs, the rate of each fault, and the
+// times. Each kind of fault is absent in about a third of the seeds, so that no fault hides the effects of another.
 import type { Random } from '../../src/ports/random.ts'
 import { SeededRandom } from '../virtual-world.ts'
 import { drawMs, type FaultRates, minuteMs, noFaults } from './faults.ts'
@@ -11,7 +11,7 @@ export interface DrawnOptions {
   servers: readonly (readonly ServerRole[])[]
   jobs: number
   graphs: number
-  /** What people do to graphs, about so often. */
+  /** Number of actions by people on graphs, approximately. */
   deeds: number
   /** Of each worker. */
   capacity: number

@@ -1,5 +1,5 @@
-// Who goes first among tenants: a herd waits in its own lane and harms nobody else, and while several have work each
-// gets its share by weight.
+// The order of executions among tenants: a herd waits in its own lane and harms nobody else, and while several tenants
+// have work each gets its share by weight.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { batchExecutionsMax } from '../../src/domain/queue/execution.ts'
@@ -28,7 +28,7 @@ for (const laterMs of [0, 1, 3_000]) {
     await sim.advance(5_000)
     const start = load.starts().get(one!.executionId)
     assert.ok(start !== undefined, 'it did not start within 5 s')
-    // What started in the same instant, in the same claim, was not in its way.
+    // Executions that started in the same instant, in the same claim, did not delay it.
     const between =
       load
         .starts()

@@ -1,15 +1,15 @@
-// What goes wrong in a simulation, all of it from one seed: servers that crash or stand still, a store that is away,
-// calls of it that fail before or after they were carried out. Each fault is noted: the checker wants an explanation.
+// The faults of a simulation, all from one seed: servers that crash or freeze, a store that is unavailable, store calls
+// that fail before or after they were carried out. Each fault is recorded: the checker wants an explanation.
 import type { Random } from '../../src/ports/random.ts'
 
 export interface FaultRates {
-  /** Mean time between crashes of one server; null: none. It is back after a moment, at most `restartMsMax`. */
+  /** Mean time between crashes of a server; null: none. It is back after a moment, at most `restartMsMax`. */
   crashEveryMs: number | null
   restartMsMax: number
   /** Mean time between crashes of all servers at once; null: none. */
   blackoutEveryMs: number | null
   blackoutMsMax: number
-  /** Mean time between pauses of one server; null: none. */
+  /** Mean time between pauses of a server; null: none. */
   pauseEveryMs: number | null
   pauseMsMax: number
   /** It lasts one of these times instead of up to the longest; empty: it does not. */
@@ -17,19 +17,19 @@ export interface FaultRates {
   /** Mean time between outages of the store; null: none. */
   outageEveryMs: number | null
   outageMsMax: number
-  /** Mean time between cuts of one server's way to the store, both ways or only back; null: none. */
+  /** Mean time between cuts of a server's connection to the store, both ways or only back; null: none. */
   cutEveryMs: number | null
   cutMsMax: number
   /** Mean time between whiles in which one server's way to the store is slow; null: none. */
   slowEveryMs: number | null
   slowMsMax: number
-  /** Mean time between stops of one server, or of all one after the other, by the book; null: none. */
+  /** Mean time between orderly stops of a server, or of all one after the other; null: none. */
   stopEveryMs: number | null
   /** Mean time between steps of the store's own clock; null: none. */
   stepEveryMs: number | null
   /** Share of store calls that fail and did nothing. */
   refusedShare: number
-  /** Share of store calls that were carried out and whose reply is lost. */
+  /** Share of store calls that were carried out but lost their reply. */
   lostShare: number
   /** Share of store calls that are carried out long after their caller has given up. */
   lateShare: number

@@ -1,4 +1,4 @@
-// What the checker says of a while with a bug planted between the servers and the store.
+// Collects the findings of the checker on a short simulation with a bug planted between the servers and the store.
 import assert from 'node:assert/strict'
 import { type Caller, wrapPorts } from './ports.ts'
 import { run } from './run.ts'

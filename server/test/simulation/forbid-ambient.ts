@@ -1,5 +1,5 @@
-// While a seed runs, whatever escapes the injected world throws: the host's clocks, its timers and its randomness. So a
-// server's wall clock may say what it likes, and one seed is one run.
+// While a seed runs, every use of the host's clocks, timers or randomness outside the injected world throws. So a
+// server's wall clock may show any time, and one seed is one run.
 import crypto from 'node:crypto'
 import { syncBuiltinESMExports } from 'node:module'
 
@@ -15,7 +15,7 @@ const FORBIDDEN: readonly (readonly [object, readonly string[]])[] = [
   [AbortSignal, ['timeout']],
 ]
 
-/** Ends with the disposal of what it returns. One at a time. */
+/** Ends when the returned object is disposed. One at a time. */
 export function forbidAmbient(): Disposable {
   const undo: (() => void)[] = []
   for (const [object, names] of FORBIDDEN) for (const name of names) undo.push(forbid(object, name))

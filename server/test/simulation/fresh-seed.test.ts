@@ -1,4 +1,5 @@
-// Hours on end with the jobs of a whole day: what `sim.test.ts` runs is many and short. Another seed by the environment.
+// Hours on end with the jobs of a whole day: `sim.test.ts` runs many short simulations instead. Another seed can be
+// given by the environment.
 import test from 'node:test'
 import { SeededRandom } from '../virtual-world.ts'
 import { drawFaults } from './faults.ts'

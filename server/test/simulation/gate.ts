@@ -1,5 +1,5 @@
-// What stands between one simulated server and the world: its timers, the replies of the store and the answers of
-// targets all come through here. Held, they wait while the world goes on; shut, they never come: a crash.
+// The gate between a simulated server and the world: its timers, the replies of the store and the responses of targets
+// all come through here. Held, they wait while the world goes on; shut, they never come: a crash.
 import type { Http, HttpOutcome, HttpRequest } from '../../src/ports/http.ts'
 import type { Timer, Timers } from '../../src/ports/timers.ts'
 import { type VirtualTimers, waitOn } from '../virtual-world.ts'
@@ -27,7 +27,7 @@ export class Gate {
     if (this.#state === 'open') this.#state = 'held'
   }
 
-  /** What was held back comes one by one, as anything else would: before what happens next. */
+  /** Delivers the held-back events one by one, in the usual way: before anything that happens next. */
   release(): void {
     if (this.#state !== 'held') return
     this.#state = 'open'
@@ -75,7 +75,7 @@ export class GatedHttp implements Http {
   readonly #gate: Gate
   readonly #onSend: () => void
 
-  /** `onSend` is called before each call: to note who made it. */
+  /** `onSend` is called before each call: to record its sender. */
   constructor(world: Http, gate: Gate, onSend: () => void) {
     this.#world = world
     this.#gate = gate

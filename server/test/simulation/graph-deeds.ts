@@ -1,5 +1,5 @@
-// People who act on graphs and their runs all day: they trigger, pause, cancel and resume, and change what depends on
-// what while runs go on. What they did is noted for the checker.
+// People that act on graphs and their runs all day: they trigger, pause, cancel and resume, and change dependencies
+// while runs go on. Their actions are recorded for the checker.
 
 import {
   deleteJob,
@@ -20,7 +20,7 @@ import type { GraphMember } from './graphs.ts'
 import type { Simulation } from './world.ts'
 
 export interface DeedOptions {
-  /** Nothing is done later; whatever is paused then is resumed. */
+  /** Nothing is done later; every job paused by then is resumed. */
   untilMs: number
   /** How many there are, about. Default 500. */
   deeds?: number
@@ -32,7 +32,7 @@ export type GraphDeed = { at: EpochMs } & (
   | { kind: 'delete'; jobId: string }
   | { kind: 'trigger'; jobId: string; executionId: string; runId: string | null }
   | { kind: 'cancel execution'; executionId: string }
-  /** With what was in the hands of workers, and so may begin yet. */
+  /** With the executions in flight at workers, which may still start. */
   | { kind: 'cancel run'; runId: string; running: readonly string[] }
   /** With when it was over before. */
   | { kind: 'resume run'; runId: string; finishedAt: EpochMs; executionIds: readonly string[] }

@@ -14,7 +14,7 @@ export interface GraphOptions {
   /** No slot lies later; from the start of the simulation. */
   untilMs: number
   graphs: number
-  /** Whose they are. */
+  /** The tenants that own the graphs. */
   tenants: readonly string[]
   /** Keys that some of their jobs share with others. */
   keys: readonly ConcurrencyKey[]
@@ -32,7 +32,7 @@ export interface GraphMember {
   role: 'root' | 'inner' | 'spare'
   /** The dependency it keeps; null: it is a root. */
   spine: string | null
-  /** Whatever it may depend on besides: none is reached from it. */
+  /** Other jobs on which it may depend: none is reached from it. */
   others: readonly string[]
 }
 
@@ -45,7 +45,7 @@ export function startGraphs(sim: Simulation, options: GraphOptions): void {
   const ids = sim.idsOf('graph api')
   let before: { members: string[]; everySeconds: number } = { members: [], everySeconds: 0 }
   for (let i = 0; i < options.graphs; i++) {
-    // Two in a row are of one tenant, and may grow together.
+    // Each two in a row belong to the same tenant, and may grow together.
     const tenantId = options.tenants[Math.floor(i / 2) % options.tenants.length]!
     const partner = i % 2 === 0 ? null : before
     const drawn = Math.max(
@@ -147,7 +147,7 @@ class GraphMaker {
     }
   }
 
-  /** What may have to wait long is for graphs that are soon over, else no end comes. */
+  /** Limits that may cause long waits are for graphs that are soon over, or the simulation would not end. */
   #drawLimits(isRoot: boolean, isSwift: boolean): Pick<JobRequest, 'overlap_policy' | 'concurrency_key'> {
     const dice = this.#dice
     const policies: readonly OverlapPolicy[] = isSwift

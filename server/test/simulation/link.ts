@@ -1,6 +1,6 @@
-// The way to the store of one simulated server: every call takes its time, may fail before or after it was carried out,
-// and may be carried out long after its caller has given up. A call that has left is carried out, whatever becomes of
-// its sender.
+// The connection of a simulated server to the store: every call takes its time, may fail before or after it was carried
+// out, and may be carried out long after its caller has given up. A call that was sent is carried out, regardless of
+// the fate of its sender.
 import { Unavailable } from '../../src/lib/unavailable.ts'
 import type { Random } from '../../src/ports/random.ts'
 import type { VirtualTimers } from '../virtual-world.ts'
@@ -29,7 +29,7 @@ export interface LinkDeps {
   onBreak: () => void
   /** Told when a call is carried out, and how its caller hears of it. */
   onEvent: ((what: string, args: unknown[]) => void) | null
-  /** Told what came of each call that was carried out. */
+  /** Receives the result of each call that was carried out. */
   onDone: ((name: string, args: unknown[], result: Promise<unknown>, isLate: boolean) => void) | null
 }
 
@@ -66,7 +66,7 @@ export function createLink(deps: LinkDeps): Caller {
     }
     const sent = call.send()
     if (when === 'during') onBreak()
-    // Whoever called goes on first, to its next await.
+    // The caller goes on first, to its next await.
     else void sent.finally(() => deps.timers.schedule(0, onBreak)).catch(() => {})
     return sent
   }
@@ -151,7 +151,7 @@ class Call {
   #carryOutLate(): void {
     const { timers, random, isAway, onDone } = this.#deps
     const { name, method, args } = this.#facts
-    // As it was sent: whoever sent it goes on and may change what it holds.
+    // A copy as it was sent: the sender goes on and may change its objects.
     const sent = structuredClone(args)
     timers.schedule(this.#giveUpMs + drawMs(random, 0, lateMsMax), () => {
       if (isAway()) return
@@ -170,7 +170,7 @@ class Call {
     if (fate === 'refused' || isAway() || way.cut === 'both') return null
     this.#say(name, args)
     const result = method(...args)
-    // Whoever asked hears of a failure later; until then nobody listens, which is no fault of theirs.
+    // The caller hears of a failure later; until then nothing listens, which is not the caller's fault.
     result.catch(() => {})
     onDone?.(name, args, result, false)
     return result

@@ -1,4 +1,4 @@
-// `npm run sim`: many seeds, one after the other, and what came of them.
+// `npm run sim`: runs many seeds, one after the other, and prints their results.
 import { randomInt } from 'node:crypto'
 import { parseArgs } from 'node:util'
 import { SOMETIMES } from './count-seen.ts'
@@ -74,7 +74,7 @@ async function runOrFail(seed: number, minutes: number, traced: boolean): Promis
   }
 }
 
-/** Null: somebody wants to know how. A text: what is wrong. */
+/** Null: the usage text is wanted. A text: the error in the arguments. */
 function readOrder(args: string[]): Order | string | null {
   try {
     const { values } = parseArgs({

@@ -1,5 +1,5 @@
-// Counts what a simulation should meet now and then, by what the program says of itself and by what the store answers:
-// faults that nothing ran into prove nothing.
+// Counts the events that a simulation should meet now and then, from the program's own events and from the replies of
+// the store: faults that nothing ran into prove nothing.
 import type { OwnAttempt } from '../../src/ports/queue.ts'
 import {
   attemptRefused,
@@ -12,7 +12,7 @@ import type { LinkDeps } from './link.ts'
 import type { Witness } from './witness.ts'
 import type { Simulation } from './world.ts'
 
-/** Ends with the disposal of what it returns. */
+/** Ends when the returned object is disposed. */
 export function countEvents(sim: Simulation, witness: Witness): Disposable {
   const subscriptions = new DisposableStack()
   subscriptions.use(attemptRefused.subscribe(() => sim.meet('stale result refused')))
@@ -32,7 +32,7 @@ export function countEvents(sim: Simulation, witness: Witness): Disposable {
   return subscriptions
 }
 
-/** What came of calls that were carried out. */
+/** Counts the results of calls that were carried out. */
 export function countAnswers(sim: () => Simulation): NonNullable<LinkDeps['onDone']> {
   return (name, args, result, isLate) => {
     if (isLate && isOfTheDead(sim(), name, args)) sim().meet('late effect after a take-over')
@@ -47,7 +47,7 @@ export function countAnswers(sim: () => Simulation): NonNullable<LinkDeps['onDon
   }
 }
 
-/** Whether whoever sent it has lost its lease since. */
+/** Whether the sender has lost its lease since. */
 function isOfTheDead({ tables }: Simulation, name: string, [first]: unknown[]): boolean {
   const { leases, schedulers } = tables.store
   if (name.startsWith('partitions.')) return typeof first === 'string' && !schedulers.has(first)

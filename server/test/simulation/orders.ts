@@ -1,6 +1,6 @@
-// What people ask of the API by hand, all day: to trigger a job, to run an execution again, to redrive dead letters, to
-// run past slots. Each request has a key; some are sent twice at once, and one that is not answered is sent again. What
-// was answered is noted for the checker.
+// Requests by hand to the API, all day: to trigger a job, to run an execution again, to redrive dead letters, to run
+// past slots. Each request has a key; some are sent twice at once, and an unanswered request is sent again. The answers
+// are recorded for the checker.
 
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { toTriggerBatches } from '../../src/domain/queue/trigger-batches.ts'
@@ -36,7 +36,7 @@ export interface Order {
   slots: readonly EpochMs[]
   /** Of many triggers by one request: how many; else 1. */
   count: number
-  /** What its senders were answered: the execution or operation that came of it; of many triggers their batch. */
+  /** The answers to its senders: the resulting execution or operation; for many triggers their batch. */
   answers: string[]
   /** Somebody heard that nothing came of it: the job was gone, or there were too many. */
   refused: boolean

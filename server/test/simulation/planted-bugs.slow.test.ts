@@ -40,7 +40,8 @@ test('a finish that is dropped silently is found', async () => {
     return async (name, method, args) =>
       /^queue\.finish/.test(name) && isSome(args) && isDue() ? answer : method(...args)
   })
-  // Nothing is stuck for it: maintenance ends what nobody ends. But then it is called again for no reason.
+  // Nothing gets stuck by it: maintenance ends executions that nothing else ends. But then it is called again for no
+  // reason.
   assert.ok(broken.has('I15'), `only ${[...broken]}`)
 })
 
@@ -130,13 +131,13 @@ test('a delete that leaves executions behind is found', async () => {
   assert.ok(broken.has('I16'), `only ${[...broken]}`)
 })
 
-test('a release that does not count what is under way is found', async () => {
+test('a release that does not count the executions in progress is found', async () => {
   const bug: Caller = async (name, method, args) => {
     if (name !== 'maintenance.release') return method(...args)
     const [jobIds, decide] = args as Parameters<Maintenance['release']>
     return method(jobIds, (job: WaitingJob) => decide({ ...job, underWay: 0 }, new KeyCounts()))
   }
-  // So many that some of one key meet.
+  // Enough jobs that some with the same key meet.
   const broken = await findBroken(() => bug, { jobs: 300 })
   assert.ok(broken.has('I20') && broken.has('I21'), `only ${[...broken]}`)
 })

@@ -1,4 +1,4 @@
-// Proves the checker of graphs: with a bug planted in what takes runs further it must go red, and say which invariant.
+// Proves the checker of graphs: with a bug planted in the code that steps runs it must go red, and name the invariant.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { isNodeEnded } from '../../src/domain/graphs/graph-run.ts'
@@ -71,8 +71,8 @@ test('a step that reads notes and leaves them is found', async () => {
       return answer
     }),
   )
-  // Who reads of a root twice takes it for one that runs alone: others of the root do not wait for this run, or it is
-  // never looked at again.
+  // A reader that sees a root twice takes it for one that runs alone: other executions of the root do not wait for this
+  // run, or it is never stepped again.
   assert.ok(broken.has('I20') || broken.has('I14'), `only ${[...broken]}`)
 })
 
@@ -88,7 +88,7 @@ test('a skipped node that is not recorded is found', async () => {
   assert.ok(broken.has('I19'), `only ${[...broken]}`)
 })
 
-test('a run whose end does not free its root, and one that frees it too soon, are found', async () => {
+test('a run that does not free its root at its end, and one that frees it too soon, are found', async () => {
   const kept = await findBroken(({ store }) => {
     const free = store.deleteRunRoot.bind(store)
     const isDue = everySo(30)

@@ -1,4 +1,4 @@
-// Work put straight into the queue, as fires would put it there: for simulations of who goes first.
+// Puts work straight into the queue, as fires would: for simulations of the order of claims.
 import { planJob } from '../../src/api/jobs/plan-new-job.ts'
 import { batchExecutionsMax, executionIdAt } from '../../src/domain/queue/execution.ts'
 import { serverRoute } from '../../src/domain/queue/route.ts'
@@ -53,7 +53,7 @@ export class QueueLoad {
     })
   }
 
-  /** What workers hold at present, started or not. */
+  /** The number of executions that workers hold at present, started or not. */
   get inFlight(): number {
     let count = 0
     for (const { batches, live } of this.#sim.tables.store.leases.values()) {

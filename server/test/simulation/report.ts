@@ -1,5 +1,5 @@
-// What `npm run sim` says: a table of what was met, and of a seed that failed everything that it takes to understand and
-// to repeat it.
+// The output of `npm run sim`: a table of the events met, and for a failed seed everything needed to understand and to
+// repeat it.
 import { execFileSync } from 'node:child_process'
 import { mkdtempSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -17,7 +17,7 @@ export function commandOf({ seed, minutes }: Pick<SeedReport, 'seed' | 'minutes'
   return `npm run sim -- --seed ${seed}${minutes === minutesDefault ? '' : ` --minutes ${minutes}`}`
 }
 
-/** Runs the seed once more, to see what happened. */
+/** Runs the seed once more, to record its events. */
 export async function describeFailure(report: SeedReport): Promise<string> {
   const { seed, drawn, violations } = report
   const [first, ...others] = violations
@@ -37,7 +37,7 @@ export async function describeFailure(report: SeedReport): Promise<string> {
   ].join('\n')
 }
 
-/** The last before it was found; of one that was found at the end, those that name what it is about. */
+/** The last events before the violation was found; if it was found at the end, the events that name its subject. */
 async function recordEvents({ seed, minutes }: SeedReport, violation: Violation): Promise<string[]> {
   const { what, atMs = Number.POSITIVE_INFINITY } = violation
   const ids = atMs === Number.POSITIVE_INFINITY ? (what.match(anId) ?? []) : []
@@ -89,7 +89,7 @@ export class Totals {
     for (const [what, count] of Object.entries(seen)) this.seen.set(what, (this.seen.get(what) ?? 0) + count)
   }
 
-  /** Those of the given that were never met. */
+  /** The given counters that were never met. */
   missing(counters: readonly string[]): string[] {
     return counters.filter((what) => (this.seen.get(what) ?? 0) === 0)
   }

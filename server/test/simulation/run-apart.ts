@@ -1,4 +1,4 @@
-// The thread of one simulation: see `runApart`.
+// The thread of a single simulation: see `runApart`.
 import { parentPort, workerData } from 'node:worker_threads'
 import { type Report, type RunOptions, run } from './run.ts'
 

@@ -1,5 +1,5 @@
-// Runs a simulation from its seed to its end and has it checked. What is wrong is said together with the one command
-// that repeats it.
+// Runs a simulation from its seed to its end and has it checked. Each violation is reported together with the one
+// command that repeats it.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { Worker } from 'node:worker_threads'
@@ -71,7 +71,7 @@ export async function run(given: RunOptions): Promise<Run> {
   return { sim, verdict }
 }
 
-/** What may leave the thread it was found in. */
+/** The part of the results that may leave the thread of the simulation. */
 export interface Report extends Pick<SimulationOptions, 'seed' | 'rates'> {
   verdict: Verdict
 }

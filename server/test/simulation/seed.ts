@@ -1,5 +1,5 @@
 // One seed of `npm run sim`: draws everything from the seed, runs it and has it checked. Short, so that many seeds go
-// by in a minute; what one seed does not meet another does.
+// by in a minute; events that one seed does not meet another does.
 import type { Violation } from './checker.ts'
 import { type DrawnOptions, drawOptions } from './draw-options.ts'
 import { forbidAmbient } from './forbid-ambient.ts'
@@ -12,7 +12,7 @@ export interface SeedReport {
   drawn: DrawnOptions
   /** The first one found comes first. */
   violations: readonly Violation[]
-  /** What was met how often. */
+  /** How often each event was met. */
   seen: Readonly<Record<string, number>>
   /** How much time went by in it, the end included. */
   simulatedMs: number

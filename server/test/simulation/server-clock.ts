@@ -1,6 +1,6 @@
-// The clock of one simulated server: a monotonic clock with an origin and a drift of its own, and the real code that
-// follows the database's clock by samples over the same faulty way as every other call. It is the host's: a restart of
-// the server finds it as it was, but must measure anew.
+// The clock of a simulated server: a monotonic clock with an origin and a drift of its own, and the real code that
+// follows the database's clock by samples over the same faulty connection as every other call. It belongs to the host:
+// a restarted server finds it unchanged, but must measure anew.
 import { DatabaseClock } from '../../src/lib/time/clock.ts'
 import type { Timer, Timers } from '../../src/ports/timers.ts'
 import type { Queries } from '../../src/postgres/connection/database.ts'
@@ -8,7 +8,7 @@ import { type VirtualTimers, type VirtualWorld, waitOn } from '../virtual-world.
 import type { Caller } from './ports.ts'
 
 export interface HostClock {
-  /** What its monotonic clock read when the simulation began. */
+  /** The reading of its monotonic clock when the simulation began. */
   originMs: number
   /** Its ms in one of ours: 1.01 is one that runs fast. */
   rate: number
@@ -18,7 +18,7 @@ export function createServerClock(timers: VirtualTimers, { originMs, rate }: Hos
   return new DatabaseClock(() => originMs + timers.nowMs * rate)
 }
 
-/** What `postgres/connection/clock-sync.ts` asks, by way of a link. */
+/** The queries of `postgres/connection/clock-sync.ts`, sent over a link. */
 export function createClockQueries(world: VirtualWorld, call: Caller): Queries {
   const read = async () => ({ rows: [{ ms: world.clock.databaseNow() }], count: 1 })
   return { query: (() => call('clock.read', read, [])) as Queries['query'] }

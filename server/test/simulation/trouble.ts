@@ -1,5 +1,6 @@
-// What happens to servers and to the store from time to time: crashes, pauses, cuts, slow whiles, stops by the book,
-// outages, steps of the store's clock. Each is noted with its time: the checker wants an explanation for what it finds.
+// The faults of servers and of the store from time to time: crashes, pauses, cuts, slow periods, orderly stops,
+// outages, steps of the store's clock. Each is recorded with its time: the checker wants an explanation for its
+// findings.
 import type { Random } from '../../src/ports/random.ts'
 import type { VirtualWorld } from '../virtual-world.ts'
 import { drawMs, drawWaitMs, type Fault, type FaultRates, slowCallMsMax } from './faults.ts'
@@ -20,7 +21,7 @@ export interface TroubleDeps {
   boot: (name: string) => void
   note: (fault: Fault) => void
   trace: (what: string) => void
-  /** Told of what is worth counting. */
+  /** Called for each event worth counting. */
   meet: (what: string) => void
 }
 
@@ -28,7 +29,7 @@ const outageMsMin = 2_000
 const restartMsMin = 200
 const cutMsMin = 500
 const slowMsMin = 5_000
-/** What a server has for what runs when it is stopped. */
+/** The time that a stopping server gives its running executions. */
 const drainMsMax = 30_000
 const stepForwardMsMax = 5_000
 const stepBackMsMax = 300
@@ -55,7 +56,7 @@ export class Trouble {
     this.#plan('stopEveryMs', () => this.#stopSome())
   }
 
-  /** Of one server, for as long as it is up. */
+  /** Plans the faults of a single server, for as long as it is up. */
   planFor(running: Running): void {
     const isUp = () => this.#isUp(running)
     this.#plan('crashEveryMs', () => this.crash(running), isUp)
@@ -64,7 +65,7 @@ export class Trouble {
     this.#plan('slowEveryMs', () => this.#slow(running), isUp)
   }
 
-  /** Nothing more goes wrong: the store is back, servers that stood still go on, those that crashed come back. */
+  /** Nothing more goes wrong: the store is back, frozen servers go on, crashed ones come back. */
   end(none: FaultRates): void {
     this.rates = { ...none, restartMsMax: this.rates.restartMsMax }
     this.isAway = false

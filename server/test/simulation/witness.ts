@@ -1,6 +1,6 @@
-// Looks on while the simulation runs, and says at once what must never be: an execution in two places or back after its
-// end, a slot before its time, more at once than a limit says, a partition held by one that is gone. It sees every
-// change of the store; what takes a look at everything is done now and then.
+// Watches while the simulation runs, and reports at once every state that must never be: an execution in two places or
+// back after its end, a slot before its time, more at once than a limit allows, a partition held by a scheduler that is
+// gone. It sees every change of the store; checks that need to read everything are made now and then.
 
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
@@ -14,9 +14,9 @@ import type { Violation } from './checker.ts'
 import type { Simulation } from './world.ts'
 
 const lookEveryMs = 500
-/** An outage that whoever watches leases cannot fail to notice. */
+/** An outage that a watcher of leases cannot fail to notice. */
 const noticedMs = 4_000
-/** After it a worker has a whole term to beat again, but for drift and what we see late. */
+/** After it a worker has a whole term to beat again, except for drift and our late observation. */
 const graceMs = workerLeaseMs - 1_000
 const violationsMax = 20
 
@@ -29,7 +29,7 @@ export class Witness {
   readonly bornAt = new Map<string, EpochMs>()
   readonly #sim: Simulation
   readonly #store: MemoryStore
-  /** Not among those in batches: they are there by number. */
+  /** Ended executions, except the ones in batches, which are known by number. */
   readonly #ended = new Set<string>()
   /** The latest that the store's clock has read: it may be put back. */
   #latest = 0
@@ -169,7 +169,7 @@ function underWay({ live, batched }: JobRow): number {
   return count
 }
 
-/** Those of a backfill may run beside each other, as it was asked. */
+/** Executions of a backfill may run beside each other, as requested. */
 function isBackfilling({ live, batched }: JobRow): boolean {
   if (batched.size > 0) return false
   return live.values().every(({ state, kind }) => kind === 'backfill' || isHeld(state))
@@ -179,7 +179,7 @@ function isHeld(state: LiveRow['state']): boolean {
   return state === 'waiting' || state === 'blocked'
 }
 
-/** Of one job at once; null: any number. */
+/** Maximum concurrent executions of a single job; null: any number. */
 function limitOf({ overlapPolicy, concurrencyLimit }: JobVersion): number | null {
   return overlapPolicy === 'ALLOW' ? concurrencyLimit : 1
 }

@@ -36,7 +36,7 @@ export interface WorkloadOptions {
   orderEveryMs?: number
 }
 
-/** What a target asks for with 429. */
+/** The delay that a target requests with 429. */
 export const retryAfterSeconds = 7
 
 type Schedule = Exclude<NonNullable<JobRequest['schedule']>, string>
@@ -151,7 +151,7 @@ function drawSparse(sim: Simulation, random: Random, { untilMs }: WorkloadOption
   return { type: 'CRON', cron_expression: `${minute} 0-4 * * *`, timezone, end_at }
 }
 
-/** Every few seconds, for some minutes: what an edit makes of a job. */
+/** Every few seconds, for some minutes: the schedule that an edit gives a job. */
 function drawBurst(sim: Simulation, random: Random, { untilMs }: WorkloadOptions): Schedule {
   const end_at = timeOf(sim, Math.min(untilMs, sim.nowMs + drawMs(random, 60_000, 600_000)))
   const everySeconds = drawMs(random, 1, 40)
@@ -210,7 +210,7 @@ function requestOf(index: number, random: Random, schedule: Schedule): JobReques
   }
 }
 
-/** What becomes of slots that nobody could fire in time; a window of some leaves the oldest out. */
+/** The policy for slots that could not be fired in time; some have a window, which leaves the oldest slots out. */
 function drawMisfire(random: Random): Partial<JobRequest> {
   const misfire_policy = pick(random, MISFIRE_POLICIES)
   return random.next() < 0.5
@@ -218,7 +218,10 @@ function drawMisfire(random: Random): Partial<JobRequest> {
     : { misfire_policy, misfire_window_seconds: drawMs(random, 10, 90) }
 }
 
-/** Overlap, limits and jitter. What may have to wait long is for targets that answer at once, else no end comes. */
+/**
+ * Overlap, limits and jitter. Settings that may cause long waits are for targets that answer at once, or the simulation
+ * would not end.
+ */
 function drawLimits(random: Random, target: Target, schedule: Schedule): Partial<JobRequest> {
   const isSwift = target === 'quick' || target === 'wrong'
   const waits: readonly OverlapPolicy[] = [
@@ -254,7 +257,7 @@ function setTargets(sim: Simulation): void {
     refusing: null,
     wrong: () => ({ status: 404, afterMs: drawMs(random, 1, 50) }),
     later: answerLater(sim),
-    // Whoever called hears nothing until its time is over; what was done there nobody knows.
+    // The caller hears nothing until its time is over; whether the target did the work is unknown.
     hung: () => (random.next() < 0.5 ? { status: 200, afterMs: 3_600_000 } : { status: 200, afterMs: 5 }),
     reset: () => ({ status: 200, afterMs: drawMs(random, 1, 2_000), isReset: random.next() < 0.5 }),
   }

@@ -45,13 +45,13 @@ export interface SimulationOptions {
   traced?: boolean
   /** Told of every store call as it is carried out or fails. */
   onEvent?: (at: number, server: string, what: string, args: unknown[]) => void
-  /** Told what came of each call that was carried out. */
+  /** Receives the result of each call that was carried out. */
   onDone?: LinkDeps['onDone']
 }
 
 const hintLateMsMax = 8_000
 
-/** Who made a call, and when by its own clock. */
+/** The sender of a call, and its time by the sender's own clock. */
 export interface Sender {
   server: string
   saidAt: number
@@ -62,15 +62,15 @@ export class Simulation {
   readonly tables: Tables
   /** All that went wrong by our doing. */
   readonly faults: Fault[] = []
-  /** What people did to jobs, in order. */
+  /** The changes that people made to jobs, in order. */
   readonly changes: Change[] = []
   /** Jobs that depend on each other, by id. */
   readonly graphs = new Map<string, GraphMember>()
-  /** What people did to them and their runs, in order. */
+  /** The actions of people on graphs and their runs, in order. */
   readonly deeds: GraphDeed[] = []
-  /** What targets said of attempts that they had taken. */
+  /** The reports of targets on attempts that they had accepted. */
   readonly words: Word[] = []
-  /** What people asked for by hand. */
+  /** The requests made by hand. */
   readonly orders: Order[] = []
   /** Where they say it. */
   readonly api: SimulatedApi
@@ -78,7 +78,7 @@ export class Simulation {
   readonly failures: LoopFailure[] = []
   /** For each entry of `world.http.sent`. */
   readonly senders: Sender[] = []
-  /** What was met how often. */
+  /** How often each event was met. */
   readonly met = new Map<string, number>()
   readonly options: SimulationOptions
   readonly trouble: Trouble
@@ -122,7 +122,7 @@ export class Simulation {
     return createHash('sha256').update(`${this.options.seed} ${name}`).digest().readInt32LE()
   }
 
-  /** Ids for whoever acts on the store from outside the servers. */
+  /** Ids for actors on the store from outside the servers. */
   idsOf(name: string): UuidV7 {
     return new UuidV7(() => this.world.clock.databaseNow(), this.randomOf(name))
   }
@@ -131,7 +131,7 @@ export class Simulation {
     return this.world.timers.nowMs
   }
 
-  /** One of those that are up; null: none is. */
+  /** A server that is up; null: none is. */
   anyServer(random: Random): SimulatedServer | null {
     const running = [...this.#servers.values()]
     return running[Math.floor(random.next() * running.length)]?.server ?? null
@@ -145,7 +145,7 @@ export class Simulation {
     return this.world.advance(ms)
   }
 
-  /** Nothing more goes wrong: the store is back, servers that stood still go on, those that crashed come back. */
+  /** Nothing more goes wrong: the store is back, frozen servers go on, crashed ones come back. */
   heal(): void {
     this.trouble.end(noFaults)
   }
@@ -207,7 +207,7 @@ export class Simulation {
     return wrapPorts(this.options.tamper?.(this.tables) ?? this.tables, link)
   }
 
-  /** The way to the store of one of them. */
+  /** The connection of a single server to the store. */
   #createLink(name: string, gate: Gate, way: Way, onBreak: () => void): Caller {
     const { onEvent, onDone = null } = this.options
     return createLink({

@@ -1,4 +1,4 @@
-// What dashboards read, in memory: counted when somebody asks.
+// The figures that dashboards read, in memory: counted on request.
 import { errorShape } from '../../src/domain/history/error-shape.ts'
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
@@ -187,7 +187,7 @@ export class MemoryActivity implements Activity {
     return job.versions.get(job.version)!.name
   }
 
-  /** What is claimable, and what is held back of slots and triggers. */
+  /** The claimable executions, and the slots and triggers that are held back. */
   #waiting(tenantId: string | null) {
     const isWanted = (jobId: string) => {
       return tenantId === null || this.#store.jobs.get(jobId)!.tenantId === tenantId

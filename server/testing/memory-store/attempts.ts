@@ -1,4 +1,4 @@
-// Attempts under way, in memory, as those speak of them who run them elsewhere.
+// Attempts in progress, in memory, as reported by workers and targets that run them elsewhere.
 import { executionIdAt } from '../../src/domain/queue/execution.ts'
 
 import type {
@@ -65,7 +65,10 @@ export class MemoryAttempts implements Attempts {
     return isMeant && (workerId === null || held.workerId === workerId) ? found : null
   }
 
-  /** Its reply was lost, or somebody cancelled it before. What a time-out or a reclaim wrote is not what was said. */
+  /**
+   * True if its reply was lost, or it was cancelled before. A row from a time-out or a reclaim is not the caller's
+   * report.
+   */
   #isRecorded({ executionId, attempt, workerId, ending }: AttemptEnding): boolean {
     const said = ending.kind === 'ended' ? ending.end.outcome : null
     const rows = this.#store.log

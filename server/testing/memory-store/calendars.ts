@@ -51,7 +51,7 @@ export class MemoryCalendars implements Calendars {
       updatedBy: by,
     }
     this.#store.calendars.set(`${tenantId} ${name}`, row)
-    // What is due later no scheduler has planned yet.
+    // Jobs due later are not yet planned by any scheduler.
     const dueBefore = now + 2 * lookAheadMs
     for (const { cursor } of this.#naming(tenantId, name)) {
       const isSoon = cursor.dueAt !== null && cursor.dueAt < dueBefore
@@ -80,7 +80,7 @@ export class MemoryCalendars implements Calendars {
     return [...this.#store.calendars.values()].filter((row) => row.tenantId === tenantId)
   }
 
-  /** Jobs that are not deleted and whose present version names it. */
+  /** Undeleted jobs that name it in their present version. */
   #naming(tenantId: string, name: string): JobRow[] {
     return [...this.#store.jobs.values()].filter((job) => {
       if (job.tenantId !== tenantId || job.deletedAt !== null) return false

@@ -1,5 +1,5 @@
-// Cancelling in memory. What does not run ends at once, and its record says why; what runs is flagged, and ends when
-// its worker gives it back.
+// Cancelling in memory. An execution that does not run ends at once, and its record says why; a running one is flagged,
+// and ends when its worker gives it back.
 import { batchIdOf, executionIdAt } from '../../src/domain/queue/execution.ts'
 import { soonerForCancel } from './deadlines.ts'
 import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
@@ -24,7 +24,9 @@ export function findInBatch(batch: BatchRow, executionId: string): BatchEntry | 
   return batch.entries.find(({ position }) => executionIdAt(batch.batchId, position) === executionId)
 }
 
-/** Whether it is running, and so only on its way to its end. Of two who cancel one execution the first is on record. */
+/**
+ * Whether it is running, and so only about to end. If an execution is cancelled twice, the first cancel is on record.
+ */
 export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: string): boolean {
   if (found.place === 'batch') {
     const { batch, entry } = found
@@ -49,7 +51,7 @@ export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: str
   return true
 }
 
-/** Ends what does not run of a job, and what runs too if `running`. */
+/** Ends the executions of a job that do not run, and running ones too if `running`. */
 export function cancelOfJob(
   store: MemoryStore,
   job: JobRow,
@@ -59,7 +61,7 @@ export function cancelOfJob(
   for (const one of wanted) cancelUnderWay(store, one, message)
 }
 
-/** Every execution of the job that has not ended, except those that wait for others of their run: they are left to it. */
+/** Every unended execution of the job, except the ones that wait for others of their run: they are left to the run. */
 export function unendedOf({ live, batched }: JobRow): UnderWay[] {
   const inBatches = [...batched].map(([entry, batch]): UnderWay => ({ place: 'batch', batch, entry }))
   const rows = live.values().filter(({ state }) => state !== 'blocked')

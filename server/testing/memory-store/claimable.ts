@@ -1,5 +1,5 @@
-// What can be claimed, in the order it is claimed in: batches and single executions by lane, and single executions
-// that wait for a host. The twin of the partial indexes on `batches` and `live`.
+// The claimable work, in the order it is claimed in: batches and single executions by lane, and single executions that
+// wait for a host. The counterpart of the partial indexes on `batches` and `live`.
 import type { BatchRow, LiveRow } from './rows.ts'
 import { type Compare, compareText, SortedSet } from './sorted-set.ts'
 
@@ -63,7 +63,7 @@ export class Claimable {
     return namesIn(this.#hosts, routes)
   }
 
-  /** Those that have something to claim and begin so, in order. */
+  /** Routes with this prefix that have something to claim, in order. */
   routesFrom(prefix: string): string[] {
     const filled = [...this.#lanes, ...this.#hosts].filter(([, names]) => names.size > 0)
     const routes = new Set(filled.map(([route]) => route))

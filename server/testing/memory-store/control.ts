@@ -43,7 +43,7 @@ export class MemoryControl implements Control {
     if (found.place === 'ended') {
       const { jobId, outcome, workerId } = found.row
       if (outcome !== 'cancelled') return { kind: 'finished', status: statusOfOutcome(outcome) }
-      // A worker stands only on what was running when it was cancelled.
+      // Only an execution that was running when it was cancelled has a worker on record.
       return workerId === null ? { kind: 'cancelled', jobId, settled: null } : { kind: 'cancelling', jobId }
     }
     const { jobId } = found.place === 'live' ? found.row : found.entry

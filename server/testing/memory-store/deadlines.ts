@@ -1,4 +1,4 @@
-// When maintenance ends what nobody else ends, in memory.
+// When maintenance ends executions that nothing else ends, in memory.
 import type { Execution } from '../../src/domain/jobs/job.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Overdue } from '../../src/ports/maintenance.ts'
@@ -36,7 +36,7 @@ export function silentAtOf(store: MemoryStore, row: LiveRow): EpochMs | null {
   return seconds === undefined ? null : epochMs(store.now() + seconds * 1_000)
 }
 
-/** Of one that was cancelled then, and would have this deadline. */
+/** The deadline of an execution that was cancelled at this time, and would otherwise have this deadline. */
 export function soonerForCancel(cancelledAt: EpochMs, deadline: EpochMs | null): EpochMs {
   return epochMs(Math.min(deadline ?? Number.POSITIVE_INFINITY, cancelledAt + cancelGraceMs))
 }

@@ -1,4 +1,4 @@
-// What lists show of an execution in memory, wherever it is.
+// The summary of an execution in lists, in memory, wherever it is stored.
 import {
   type AttemptOutcome,
   executionIdAt,
@@ -10,7 +10,7 @@ import type { AttemptRow, BatchEntry, BatchRow, JobRow, LiveRow } from './rows.t
 import type { MemoryStore } from './store.ts'
 
 export function summaryOfLive(store: MemoryStore, row: LiveRow): ExecutionSummary {
-  // Between two attempts it shows what the last one did.
+  // Between two attempts it shows the result of the last one.
   const isRunning = row.state === 'running' || row.state === 'awaiting'
   const last = isRunning ? undefined : store.log.of(row.executionId).at(-1)
   return {
@@ -91,7 +91,7 @@ export function summaryOfFinal(store: MemoryStore, row: AttemptRow): ExecutionSu
   }
 }
 
-/** What an execution that has not ended said last. */
+/** The last progress and checkpoint that an unended execution reported. */
 export function saidOf(row: LiveRow | undefined): Pick<ExecutionView, 'progress' | 'checkpoint'> {
   if (row === undefined) return { progress: null }
   const { heardAt, progress: fraction, progressText: message } = row
@@ -105,7 +105,9 @@ export function attemptsOf(store: MemoryStore, executionId: string): AttemptView
   return store.log.of(executionId).filter(isAttempt).map(attemptView)
 }
 
-/** What ended an execution between attempts is no attempt: a cancel, a skip, or the time of all attempts together. */
+/**
+ * The end of an execution between attempts is no attempt: a cancel, a skip, or the time limit of all attempts together.
+ */
 function isAttempt({ outcome, startedAt, workerId }: AttemptRow): boolean {
   if (outcome === 'skipped') return false
   return startedAt !== null || (outcome === 'timed_out' ? workerId !== null : outcome !== 'cancelled')

@@ -46,7 +46,7 @@ export class MemoryExecutions implements Executions {
     }
   }
 
-  /** Those that match and have not ended, newest first, behind `before`. */
+  /** The unended executions that match, newest first, behind `before`. */
   findUnended(query: ExecutionQuery): { executionIds: string[]; next: string | null } {
     const { tenantId, jobId, before, limit } = query
     const own = [...this.#store.jobs.values()].filter((one) => one.tenantId === tenantId)

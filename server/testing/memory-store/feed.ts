@@ -1,4 +1,4 @@
-// The live view in memory. A place is an instant, and what was recorded or changed at it.
+// The live view in memory. A position is an instant, and the rows recorded or changed at it.
 
 import { countNodes } from '../../src/domain/graphs/run-counts.ts'
 import { statusOfLive, statusOfOutcome } from '../../src/domain/queue/execution.ts'

@@ -26,7 +26,7 @@ export function makeLive(given: Pick<LiveRow, Identity | Place> & Partial<LiveRo
   }
 }
 
-/** What belongs to an attempt alone: it is gone once the attempt is over. */
+/** Fields that belong to an attempt alone: they are cleared once the attempt is over. */
 export const atRest = {
   workerId: null,
   callerId: null,

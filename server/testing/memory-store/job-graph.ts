@@ -1,4 +1,4 @@
-// What depends on what, in memory: it stands in the present versions of the jobs.
+// The dependencies between jobs, in memory: they are stored in the present versions of the jobs.
 import type { GraphPart } from '../../src/domain/graphs/graph.ts'
 import type { GraphWrite } from '../../src/domain/graphs/graph-change.ts'
 import { noteDue } from './note-due.ts'

@@ -295,7 +295,7 @@ export class MemoryJobs implements Jobs {
   }
 }
 
-/** Of a root, one whose own execution has ended counts for as long as its run goes on. */
+/** For a root, an execution that has ended still counts for as long as its run goes on. */
 function countBackfill(store: MemoryStore, { jobId, live }: JobRow, operationId: string): number {
   const runs = [...(store.runRoots.get(jobId)?.values() ?? [])]
   const isOf = (one: { operationId: string | null }) => one.operationId === operationId
@@ -329,7 +329,7 @@ function stateOf(job: JobRow, now: EpochMs): JobState {
   }
 }
 
-/** What has its record already: skips, and slots that ran while overlap was allowed. */
+/** Slots that have their record already: skips, and slots that ran while overlap was allowed. */
 export function recordsWithin({ skips, slots }: JobRow, range: { from: EpochMs; to: EpochMs }) {
   const fired = [...slots.values()].filter(({ reason }) => reason === null)
   const parts = [...skips, ...fired.map(({ slot }) => ({ from: slot, to: slot }))]

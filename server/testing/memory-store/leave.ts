@@ -1,11 +1,11 @@
-// Out of a claimed batch, in memory, what runs becomes a row that has a deadline.
+// Leaving a claimed batch, in memory: a running execution becomes a row that has a deadline.
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { deadlineFrom, soonerForCancel } from './deadlines.ts'
 import type { LiveRow } from './rows.ts'
 import { takeOut } from './settle.ts'
 import type { MemoryStore } from './store.ts'
 
-/** Our own workers and those who beat have ended or left a batch long before. */
+/** Our own workers and workers that beat have ended or left a batch long before. */
 const forgottenMs = 60_000
 const prunedMax = 50
 
@@ -17,7 +17,7 @@ export function leaveRunning(store: MemoryStore, row: LiveRow, start: EpochMs): 
   return row
 }
 
-/** What nobody has spoken of since its batch was claimed. */
+/** Moves executions out of batches on which nothing was reported since their claim. */
 export function leaveForgotten(store: MemoryStore): void {
   const before = epochMs(store.now() - forgottenMs)
   const forgotten = [...store.leases.values()]

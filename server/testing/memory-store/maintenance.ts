@@ -85,7 +85,8 @@ export class MemoryMaintenance implements Maintenance {
       // It may have been heard of meanwhile.
       if ((overdueAt(row) ?? Infinity) > now) return []
       const isHeld = isRunning({ place: 'live', row })
-      // What ran when it was found and waits by now was recorded as lost: only that its whole time is over ends it too.
+      // An execution that ran when it was found and waits by now was recorded as lost: only the end of its total time
+      // ends it too.
       if (!isHeld && end.deadReason !== 'TOTAL_TIMEOUT') return []
       const rest = isHeld ? {} : { startedAt: null, durationMs: null }
       settle(this.#store, row, { kind: 'ended', end: { ...end, ...rest } })
@@ -93,7 +94,7 @@ export class MemoryMaintenance implements Maintenance {
     })
   }
 
-  /** Whose execution has waited longest comes first: it is to have the key. */
+  /** The job with the longest-waiting execution comes first: it is to have the key. */
   #inOrder(jobIds: readonly string[]): JobRow[] {
     const jobs = [...new Set(jobIds)].flatMap((jobId) => this.#store.jobs.get(jobId) ?? [])
     const rankOfFirst = ({ waiting }: JobRow) => waiting.first()?.rank ?? Number.MAX_SAFE_INTEGER

@@ -2,7 +2,7 @@
 import type { RunNoteRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-/** With all that was noted of it. One whose job is in no graph any more runs alone. */
+/** Moves a root with all the notes on it. If its job is no longer in a graph, it runs alone. */
 export function moveRoot(
   store: MemoryStore,
   { runId, jobId, executionId }: RunNoteRow,

@@ -1,4 +1,4 @@
-// What the calendars hold that a schedule names, in memory.
+// The content of the calendars that a schedule names, in memory.
 import type { JobVersion } from '../../src/domain/jobs/job.ts'
 import { calendarNames } from '../../src/domain/schedule/exclusions.ts'
 import type { CursorCalendars } from '../../src/ports/slots.ts'
@@ -17,7 +17,7 @@ export function calendarsOf(
   return { entries: Object.fromEntries(entries), revision: revisionOf(store, tenantId, names) }
 }
 
-/** Grows with each change of one of them; one that is gone counts nothing. */
+/** Grows with each change of a named calendar; a deleted calendar counts nothing. */
 export function revisionOf(store: MemoryStore, tenantId: string, names: readonly string[]): number {
   return names.reduce((sum, name) => sum + (store.calendars.get(`${tenantId} ${name}`)?.revision ?? 0), 0)
 }

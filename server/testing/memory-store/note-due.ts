@@ -3,7 +3,7 @@ import { lookAheadMs } from '../../src/domain/scheduling/look-ahead.ts'
 import type { CursorRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
-/** What is due later is found by the next load of the window. */
+/** Slots due later are found by the next load of the window. */
 const notedWithinMs = 2 * lookAheadMs
 
 export function noteDue(store: MemoryStore, cursor: CursorRow): void {

@@ -50,7 +50,7 @@ export function openMemoryStore(clock: Pick<Clock, 'databaseNow'>) {
     graphRuns: new MemoryGraphRuns(store),
   }
   return {
-    /** The tables themselves: to count what was recorded, or to give a tenant another weight. */
+    /** The tables themselves: to count recorded rows, or to give a tenant another weight. */
     store,
     ...stores,
     requests: new MemoryRequests(store, stores),

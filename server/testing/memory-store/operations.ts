@@ -1,5 +1,5 @@
-// Operations in memory. Unlike in PostgreSQL a step that fails leaves behind what it wrote before it failed: whoever
-// works in steps must not mind to meet its own work again.
+// Operations in memory. Unlike in PostgreSQL a step that fails leaves behind its writes up to the failure: code that
+// works in steps must tolerate its own earlier work.
 import {
   backfillCancelledMessage,
   type NewOperation,
@@ -75,7 +75,7 @@ export class MemoryOperations implements Operations {
     return structuredClone(row.operation)
   }
 
-  /** What runs already goes on. */
+  /** Executions that already run go on. */
   #cancelExecutions({ operationId }: Operation): void {
     for (const row of [...this.#store.live.values()]) {
       const found = { place: 'live', row } as const
@@ -96,7 +96,7 @@ export class MemoryOperations implements Operations {
       operation.skipped += skipped
       operation.after = after ?? operation.after
       row.failures = 0
-      // It may have been cancelled meanwhile: what was done counts, and nothing more is done.
+      // It may have been cancelled meanwhile: finished work counts, and nothing more is done.
       if (operation.status === 'RUNNING') {
         if (error !== undefined) this.#end(row, { status: 'FAILED', error })
         else if (after === null) this.#end(row, { status: 'COMPLETED' })

@@ -1,4 +1,4 @@
-// What jobs are about to do, in memory.
+// The upcoming slots of jobs, in memory.
 import type { PlannedJob } from '../../src/domain/scheduling/forecast.ts'
 import type { PlannedJobs, PlannedQuery } from '../../src/ports/planned-jobs.ts'
 import { calendarsOf } from './named-calendars.ts'

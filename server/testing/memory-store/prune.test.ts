@@ -17,7 +17,7 @@ async function setup() {
   return { s, world, store, prune: () => executions.prune(world.clock.databaseNow()) }
 }
 
-test('what is pruned is gone from history and still counted', async () => {
+test('pruned executions are gone from history and still counted', async () => {
   const { s, world, store, prune } = await setup()
   const job = await s.createJob()
   const pruned = await s.fire(job, 0)
@@ -64,7 +64,7 @@ test('a graph run goes once it has ended', async () => {
   }
 })
 
-test('an execution between two attempts keeps those before', async () => {
+test('an execution between two attempts keeps its earlier attempts', async () => {
   const { s, world, prune } = await setup()
   const executionId = await s.fire(await s.createJob(), 0)
   const workerId = await s.addWorker()
@@ -74,7 +74,7 @@ test('an execution between two attempts keeps those before', async () => {
   assert.equal((await s.view(executionId)).attempts.length, 1)
 })
 
-test('a slot whose record was pruned does not fire again', async () => {
+test('a slot with a pruned record does not fire again', async () => {
   const { s, store, prune } = await setup()
   const job = await s.createJob()
   for (const second of [0, 1, 2]) {

@@ -104,7 +104,7 @@ export class MemoryQueue implements Queue {
         return [{ executionId, state: 'recorded' }]
       const live = this.#store.live.get(executionId)
       if (live?.workerId === workerId) return [{ executionId, state: 'held' }]
-      // That it awaits its end is what this worker said of it.
+      // It awaits its end because this worker reported so.
       const isAwaited = live?.callerId === workerId && live.attempt === attempt
       return isAwaited ? [{ executionId, state: 'recorded' }] : []
     })

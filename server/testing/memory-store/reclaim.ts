@@ -1,5 +1,5 @@
-// What happens in memory to what a lost worker held: its attempts are recorded as lost and run elsewhere, or are dead
-// after too many losses, or end because somebody had cancelled them.
+// Reclaims the executions of a lost worker, in memory: its attempts are recorded as lost and run elsewhere, or are dead
+// after too many losses, or end because they had been cancelled.
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { lossesMax, workerLostMessage } from '../../src/domain/queue/retry.ts'
@@ -29,7 +29,7 @@ export function reclaim(store: MemoryStore, { workerId, beats }: Beat): SettledA
   return settled
 }
 
-/** What was lost before and may have killed both its workers is from now on kept apart from others. */
+/** An execution that was lost before and may have killed both its workers is from now on kept apart from others. */
 function hostAfter({ route, host, losses }: LiveRow): string | null {
   return route === serverRoute || losses === 0 ? host : suspectHost
 }

@@ -17,7 +17,7 @@ interface Skip {
   message: string
 }
 
-/** How an execution ends that somebody has cancelled; `said`: what is known of the attempt it was in. */
+/** The end of a cancelled execution; `said`: the known facts about the attempt it was in. */
 export function cancelledEnd(
   store: MemoryStore,
   message: string,
@@ -76,7 +76,7 @@ export function recordAttempt(
   if (end.deadReason !== null) addDeadLetter(store, row, end.deadReason)
 }
 
-/** The attempt of an execution that was recorded last, as somebody is told of it who did not hear it from its runner. */
+/** The last recorded attempt of an execution, in the form sent to listeners that did not hear of it from its runner. */
 export function settledOf(store: MemoryStore, executionId: string): SettledAttempt {
   const { attempt, kind, jobId, version, outcome, final, enqueuedAt, recordedAt } = store.log
     .of(executionId)
@@ -107,7 +107,7 @@ function addDeadLetter(store: MemoryStore, row: LiveRow, reason: DeadReason): vo
     }),
     ...('payload' in from ? { payload: from.payload } : {}),
     editedAt: null,
-    // Once: what was redriven, by itself or by a person, waits for a person.
+    // Once: an execution that was already redriven, automatically or by a person, waits for a person.
     redriveAt:
       afterSeconds === undefined || row.kind === 'redrive' ? null : epochMs(diedAt + afterSeconds * 1_000),
     runId: row.runId,

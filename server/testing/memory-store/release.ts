@@ -1,4 +1,4 @@
-// Releasing in memory: what is known of a job of which something waits, and what a plan makes of it.
+// Releasing in memory: the facts about a job with waiting executions, and the effects of a plan on it.
 import { bufferMax } from '../../src/domain/jobs/job.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import {
@@ -97,14 +97,15 @@ function endOfLast(store: MemoryStore, { jobId, latest, owed, cursor }: JobRow):
   if (runs.some(({ executionId }) => executionId === latest?.executionId)) return null
   const last = latest === null ? undefined : store.log.of(latest.executionId).at(-1)
   const decidedTo = cursor.decidedTo!
-  // One that ended before is not what it awaits: its slot was skipped, or the job was paused since. It counts from now.
+  // An execution that ended before is not the awaited one: its slot was skipped, or the job was paused since. It counts
+  // from now.
   if (last === undefined || last.recordedAt < decidedTo) return store.now()
-  // A result may come late. What is decided meanwhile stays so: a slot in it would never fire.
+  // A result may come late. Instants decided meanwhile stay decided: a slot among them would never fire.
   const run = last.runId === null ? undefined : store.graphRuns.get(last.runId)
   return epochMs(Math.max(run?.finishedAt ?? last.finishedAt ?? last.recordedAt, decidedTo))
 }
 
-// Not in a batch: batches are for what fires on time, many jobs at once.
+// Not in a batch: batches are for slots that fire on time, many jobs at once.
 function releaseOwed(
   store: MemoryStore,
   job: JobRow,
@@ -141,7 +142,7 @@ function cancelSuperseded(
   done: Released,
 ): void {
   const message = supersededMessage(bySlot)
-  // Before anything of them ends: what waits would not be told from what was let go.
+  // Before any of them ends: afterwards waiting executions could not be told from released ones.
   const runs = underWay ? runsUnderWay(store, job).filter((run) => !isStopping(store, run)) : []
   for (const { runId, jobId, executionId } of runs)
     store.addRunNote({ runId, what: 'cancel', jobId, executionId, at: store.now(), message })

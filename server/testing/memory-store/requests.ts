@@ -1,5 +1,5 @@
-// One request, one effect, in memory. What `work` wrote before it failed cannot be undone here, and so neither can a
-// dry run.
+// One request, one effect, in memory. Writes that `work` made before it failed cannot be undone here, and so neither
+// can a dry run.
 import { hourMs } from '../../src/lib/time/units.ts'
 import type { Done, Once, Requests, RequestTerms, RunOutcome, WriteStores } from '../../src/ports/requests.ts'
 import type { RequestRow } from './rows.ts'

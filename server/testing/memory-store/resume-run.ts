@@ -1,4 +1,4 @@
-// How an ended run goes on in memory: new executions in place of those that did not succeed.
+// Resumes an ended run in memory: new executions replace the ones that did not succeed.
 
 import { RunGraph, type RunNode, resumableOf } from '../../src/domain/graphs/graph-run.ts'
 import { executionIdAt, idempotencyKeyOf, isKeyKept } from '../../src/domain/queue/execution.ts'
@@ -12,7 +12,7 @@ import type { MemoryStore } from './store.ts'
 export function resumeRun(store: MemoryStore, run: GraphRunRow, tools: RunTools): ResumeOutcome {
   const { status, graph } = run
   if (run.finishedAt === null) return { kind: 'not_finished', status }
-  // What was noted before is not about what comes now: a cancel that came too late would end it again.
+  // Earlier notes do not concern the resumed run: a cancel that came too late would end it again.
   advanceRun(store, run, { laneOf: tools.laneOf, isNew: false }, nothingStepped())
   const places = resumableOf(graph, run.states)
   if (places.length === 0) return { kind: 'nothing' }
@@ -51,7 +51,7 @@ function findBusyRoot(store: MemoryStore, { graph }: GraphRunRow): string | null
   return graph.plan.nodes.find(isBusy)?.jobId ?? null
 }
 
-/** What of it is in the way: a run of which it is a root, else an execution. */
+/** The part of the job that blocks the resume: a run with the job as a root, else an execution. */
 function findOverlap(store: MemoryStore, jobId: string): ResumeOutcome {
   const { live, batched } = store.jobs.get(jobId)!
   const [runId = null] = [...(store.runRoots.get(jobId)?.keys() ?? [])].toSorted(compareText)

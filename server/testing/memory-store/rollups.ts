@@ -31,7 +31,7 @@ export class MemoryRollups implements Rollups {
   async stats(tenantId: string, jobId: string): Promise<JobStats | null> {
     const job = this.#store.findJob(tenantId, jobId)
     if (job === null) return null
-    // What was skipped did not run.
+    // A skipped execution did not run.
     const finals = finalsOf(this.#store, job).filter(({ outcome }) => outcome !== 'skipped')
     const statuses = finals.map(({ outcome }) => statusOfOutcome(outcome))
     const count = (wanted: string) => statuses.filter((status) => status === wanted).length

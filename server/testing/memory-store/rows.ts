@@ -34,7 +34,7 @@ export interface JobRow {
   deletedAt: EpochMs | null
   pause: Pause | null
   versions: Map<number, JobVersion>
-  /** Who made which of them, and when. */
+  /** The author and time of each version. */
   made: Map<number, { at: EpochMs; by: string }>
   cursor: CursorRow
   slots: Map<EpochMs, SlotRow>
@@ -47,7 +47,7 @@ export interface JobRow {
   /** The row of `catchups`. */
   owed: OwedSlots | null
   live: Set<LiveRow>
-  /** Those of `live` that wait to be released, by rank. */
+  /** The rows of `live` that wait to be released, by rank. */
   waiting: SortedSet<LiveRow>
   /** Its executions in batches. */
   batched: Map<BatchEntry, BatchRow>
@@ -124,22 +124,22 @@ export interface LiveRow {
   payloadOverride?: unknown
   idempotencyKey: string | null
   retryOf: string | null
-  /** What it waits for or holds: no more than its limit that are not waiting have the same key. */
+  /** The key that it waits for or holds: no more than its limit that are not waiting have the same key. */
   concurrencyKey: ConcurrencyKey | null
   /** The backfill it belongs to. */
   operationId: string | null
   /** The graph run it belongs to; null: it runs alone. */
   runId: string | null
-  /** Of a running or awaiting one: it ends cancelled, whatever is said of it. */
+  /** For a running or awaiting execution: it ends cancelled, regardless of its reported result. */
   cancelledAt: EpochMs | null
   cancelMessage: string | null
-  /** Who made the call whose end is awaited. */
+  /** The worker that made the call with the awaited end. */
   callerId: string | null
   /** When maintenance ends the attempt: its time is over, it was silent for too long, or all attempts took too long. */
   deadline: EpochMs | null
   silentAt: EpochMs | null
   totalDeadline: EpochMs | null
-  /** What the attempt said last, and when. The checkpoint is for the next attempt too. */
+  /** The time and content of the attempt's last report. The checkpoint is for the next attempt too. */
   heardAt: EpochMs | null
   progress: number | null
   progressText: string | null
@@ -190,7 +190,7 @@ export interface LeaseRow extends Worker {
   live: Set<LiveRow>
 }
 
-/** The log of one attempt. */
+/** The log of a single attempt. */
 export interface LogRow {
   tenantId: string
   /** By number. */
@@ -237,7 +237,7 @@ export interface RunRootRow {
   operationId: string | null
 }
 
-/** What happened to a run and was not looked at yet. */
+/** An event of a run that no step has processed yet. */
 export interface RunNoteRow {
   runId: string
   what: 'root' | 'end' | 'cancel'
@@ -262,8 +262,8 @@ export interface GraphRunRow {
   states: NodeState[]
   resumes: number
   /**
-   * Executions that others took the place of when it was resumed for the nth time, oldest first. Null: a root whose slot was
-   * skipped had none.
+   * Executions that were replaced when the run was resumed for the nth time, oldest first. Null: a root with a skipped
+   * slot had none.
    */
   replaced: { place: number; executionId: string | null; resume: number }[]
   createdAt: EpochMs

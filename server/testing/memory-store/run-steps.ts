@@ -66,7 +66,7 @@ export class MemoryRunSteps implements RunSteps {
     const { graphRuns, runNotes } = this.#store
     const wanted = new Set(runIds)
     const known = [...wanted].flatMap((runId) => graphRuns.get(runId) ?? [])
-    // All are made before any goes on, as on PostgreSQL: what comes of one is nothing that had ended before another began.
+    // All runs are made before any is stepped, as on PostgreSQL: no run starts after an end caused by stepping another.
     const starts = [...runNotes.keys()].filter((runId) => wanted.has(runId) && !graphRuns.has(runId))
     const made = starts.flatMap((runId) => this.#make(runId, tools) ?? [])
     for (const run of [...known, ...made]) {
@@ -75,7 +75,7 @@ export class MemoryRunSteps implements RunSteps {
     return stepped
   }
 
-  /** Null: nobody knows anything of it any more, and what is left of it is gone. */
+  /** Null: nothing is known of the run any more, and its leftover notes are deleted. */
   #make(runId: string, tools: RunTools): GraphRunRow | null {
     const run = makeRun(this.#store, runId, tools)
     if (run === null) this.#dropNotes(runId)
@@ -106,7 +106,7 @@ export function nothingStepped(): Stepped {
   return { ready: 0, waiting: false, cancelled: false, over: [], settled: [] }
 }
 
-/** By what was noted, that included which it causes itself. A new one, and one that is resumed, is looked at as a whole. */
+/** Steps a run by its notes, including the ones it causes itself. A new or resumed run is evaluated as a whole. */
 export function advanceRun(
   store: MemoryStore,
   run: GraphRunRow,
@@ -133,14 +133,17 @@ export function advanceRun(
   else store.unfiredRuns.delete(run.runId)
 }
 
-/** One whose pause is over resumes in a moment. */
+/** A job with an expired pause resumes in a moment. */
 function statusNow(store: MemoryStore, jobId: string): JobStatus | undefined {
   const job = store.jobs.get(jobId)
   const until = job?.pause?.until ?? null
   return until !== null && until <= store.now() ? 'ACTIVE' : job?.cursor.status
 }
 
-/** Ends what does not run of it; nothing of it goes any more. Of two who cancel it the first is on record. */
+/**
+ * Ends the executions of the run that do not run; nothing of it starts any more. If a run is cancelled twice, the first
+ * cancel is on record.
+ */
 export function cancelRun(store: MemoryStore, run: GraphRunRow, message: string, stepped: Stepped): void {
   if (run.status !== 'RUNNING') return
   run.status = 'CANCELLING'
@@ -160,7 +163,7 @@ function cancelOne(store: MemoryStore, executionId: string, message: string, ste
   }
 }
 
-/** What the notes say of nodes, by place; what they ask for besides is done. */
+/** The changes of nodes according to the notes, by node index; other requests in the notes are carried out. */
 function readNotes(
   store: MemoryStore,
   run: GraphRunRow,
@@ -175,7 +178,7 @@ function readNotes(
       strays.add(executionId)
       turnAway(store, run, { note, notes }, stepped)
     }
-    // What else was noted of it has gone with it.
+    // The other notes on it have gone with it.
     if (strays.has(executionId) || run.finishedAt !== null) continue
     if (what === 'root') takeRoot(store, run, note, { changes, stepped })
     else if (what === 'end') takeEnd(store, run, note, { changes, stepped })
@@ -241,13 +244,13 @@ function takeEnd(
   const place = nodes.findIndex((node) => node.executionId === executionId)
   if (place === -1) return
   const last = findEnd(store, executionId)
-  // Nothing is on record of it: whatever depends on its success does not run.
+  // Nothing is on record of it: jobs that depend on its success do not run.
   changes.set(place, last === undefined ? 'failed' : nodeStateOf(last.outcome, last.skipReason))
   if (nodes[place]!.role === 'root' && last?.outcome === 'cancelled')
     cancelRun(store, run, last.error?.message ?? '', stepped)
 }
 
-/** Roots that have not fired into the run, and will not: those that have are noted. */
+/** Roots that have not fired into the run, and will not: roots that have fired are noted. */
 function unrunRootsOf(
   store: MemoryStore,
   { slot, states, graph }: GraphRunRow,
@@ -263,7 +266,7 @@ function isToCome({ cursor, slots, owed, pause }: JobRow, slot: EpochMs): boolea
   if (owed !== null && owed.from <= slot && slot <= owed.to) return true
   const { status, depends, slotAt, decidedTo } = cursor
   if (depends || (decidedTo !== null && decidedTo >= slot)) return false
-  // One whose pause is over resumes as of the end of it, in a moment.
+  // A job with an expired pause resumes as of the end of the pause, in a moment.
   const from = status === 'ACTIVE' ? slotAt : status === 'PAUSED' ? (pause?.until ?? null) : null
   return from !== null && from <= slot
 }

@@ -1,4 +1,4 @@
-// What is shown of a run in memory: its nodes with their executions, and what an execution runs after.
+// The view of a run in memory: its nodes with their executions, and the executions that an execution runs after.
 import { type NodeState, statusOfNode } from '../../src/domain/graphs/graph-run.ts'
 import { countNodes } from '../../src/domain/graphs/run-counts.ts'
 import {
@@ -85,8 +85,8 @@ export function parentResultsOf(store: MemoryStore, run: GraphRunRow, executionI
 }
 
 /**
- * What was in a place until the run was resumed for the nth time; null: it is there now. With a parent all that runs after it
- * is replaced, so that is what a child which was replaced then had run after.
+ * The execution of a node until the run was resumed for the nth time; null: the current one. With a parent all its
+ * descendants are replaced, so a child that was replaced then had run after this execution.
  */
 function inPlace(
   { graph, states, replaced }: GraphRunRow,

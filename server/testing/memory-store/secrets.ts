@@ -1,5 +1,5 @@
-// What an installation signs with, in memory. First keys are derived instead of drawn: a simulation from one seed is
-// always the same.
+// The signing keys of an installation, in memory. First keys are derived instead of drawn: a simulation from one seed
+// is always the same.
 import { hash } from 'node:crypto'
 import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Secrets, TenantSigningKeys } from '../../src/ports/secrets.ts'

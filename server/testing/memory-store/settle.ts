@@ -1,5 +1,5 @@
-// How an execution leaves the hands that hold it, in memory: one end for all who may say it, the worker that runs it,
-// a target that was called, and maintenance.
+// Ends an attempt in flight, in memory: one implementation for all reporters of the end, the worker that runs it, a
+// target that was called, and maintenance.
 import type { AttemptEnd } from '../../src/domain/queue/attempt.ts'
 import { suspectHost } from '../../src/domain/queue/route.ts'
 import type { Ending } from '../../src/ports/queue.ts'
@@ -40,7 +40,7 @@ export function settle(store: MemoryStore, row: LiveRow, ending: Ending): 'cance
     return null
   }
   if (row.cancelMessage !== null) {
-    // What the target answered stays on the attempt, and changes nothing.
+    // The target's response stays on the attempt, and changes nothing.
     const said = ending.kind === 'ended' ? ending.end : {}
     store.deleteLive(row)
     recordAttempt(store, row, holderOf(row), cancelledEnd(store, row.cancelMessage, said))
@@ -85,7 +85,7 @@ function endAttempt(store: MemoryStore, row: LiveRow, end: AttemptEnd): void {
   }
 }
 
-/** Whose attempt it is; null: it is between attempts. */
+/** The worker that holds the attempt; null: it is between attempts. */
 function holderOf({ workerId, callerId }: LiveRow): string | null {
   return workerId ?? callerId
 }

@@ -94,7 +94,7 @@ export class MemorySlots implements Slots {
     return { answers, batches: taken.map((batch) => takeBatch(this.#store, batch, lease)) }
   }
 
-  /** Jobs of which a late plan starts in what is decided or recorded and reaches further: it was made too early. */
+  /** Jobs with a late plan that starts among decided or recorded slots and reaches further: it was made too early. */
   #findBehind(items: readonly SlotToFire[]): Set<string> {
     const behind = new Set<string>()
     for (const [jobId, { from, to }] of latePlansOf(items)) {
@@ -119,7 +119,7 @@ export class MemorySlots implements Slots {
     if ((item.plannedAt ?? 0) > this.#store.now() + uncertaintyMsMax) return 'early'
     if (item.runs !== null && runs + item.runs.count > item.runs.max) return this.#planAnew(job.cursor)
     const answer = this.#decide(job, item)
-    // Also for a slot that has its record: the cursor moves past what was skipped and what is owed.
+    // Also for a slot that has its record: the cursor moves past skipped and owed slots.
     const { owedTo, owedPaceMs, version } = item
     // One that is only to be recorded and has its record: it is in no other range.
     const isRecorded = item.skip !== null && answer === 'already_recorded'
@@ -134,7 +134,7 @@ export class MemorySlots implements Slots {
     return calendars !== null && revisionOf(this.#store, tenantId, calendars.names) !== calendars.revision
   }
 
-  /** Whoever planned it reads the job again. */
+  /** The scheduler that planned it reads the job again. */
   #planAnew(cursor: CursorRow): 'stale' {
     this.#store.noteChange(cursor)
     return 'stale'

@@ -1,5 +1,5 @@
-// A set in order, as an index of a table: found by binary search. What an item is sorted by must not change while it
-// is in the set.
+// A set in order, as an index of a table: found by binary search. The sort key of an item must not change while it is
+// in the set.
 
 export type Compare<T> = (a: T, b: T) => number
 

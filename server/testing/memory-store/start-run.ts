@@ -20,7 +20,7 @@ import type { AttemptRow, GraphRunRow, JobRow, LiveRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
 
-/** By the root that was noted first of those that are known; null: there is none. */
+/** Makes a run from the first noted of the known roots; null: there is none. */
 export function makeRun(
   store: MemoryStore,
   runId: string,

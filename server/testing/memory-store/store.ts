@@ -69,7 +69,7 @@ export class MemoryStore {
   readonly operations = new Map<string, OperationRow>()
   /** By tenant and name, with a space between. */
   readonly calendars = new Map<string, CalendarRow>()
-  /** What attempts said, by execution and the number of the attempt. */
+  /** The logs of attempts, by execution and the number of the attempt. */
   readonly logs = new Map<string, Map<number, LogRow>>()
   /** By process with the role `history`: its last beat. */
   readonly historyBeats = new Map<string, EpochMs>()
@@ -92,7 +92,7 @@ export class MemoryStore {
     return this.#clock.databaseNow()
   }
 
-  /** What was recorded before is not shown any more. */
+  /** Records from before this time are no longer shown. */
   retainedFrom(): EpochMs {
     return epochMs(this.now() - historyDaysMax * dayMs)
   }
@@ -272,7 +272,7 @@ export class MemoryStore {
 
   #startRun(row: LiveRow, runId: string): void {
     const { jobId, executionId, operationId } = row
-    // A run that was resumed may have a row of this root already: whoever reads the note finds it a run of its own.
+    // A resumed run may have a row of this root already: the step that reads the note gives the root a run of its own.
     const isThere = this.runRoots.get(jobId)?.has(runId) ?? false
     if (!isThere) this.addRunRoot({ jobId, runId, executionId, operationId })
     this.#noteRun(row, runId, 'root')
@@ -326,7 +326,7 @@ export class MemoryStore {
   }
 }
 
-/** What starts a run; what a run itself makes is not noted. */
+/** Kinds of executions that start a run; executions made by a run itself are not noted. */
 const runKinds: ReadonlySet<ExecutionKind> = new Set<ExecutionKind>(RUN_KINDS)
 
 export type DueCursor = Pick<CursorRow, 'jobId' | 'dueAt'>

@@ -1,4 +1,4 @@
-// What of a job has not ended, in memory.
+// The unended executions of a job, in memory.
 import { type LiveState, statusOfLive } from '../../src/domain/queue/execution.ts'
 import { totalMax, type UnderWay, type UnendedExecution, underWayMax } from '../../src/ports/executions.ts'
 import { summaryOfEntry } from './execution-summary.ts'

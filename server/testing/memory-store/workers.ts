@@ -20,7 +20,7 @@ import { MemoryStore } from './store.ts'
 export class MemoryWorkers implements Leases, Workers, Pick<Maintenance, 'watch' | 'reclaim'> {
   readonly #store: MemoryStore
 
-  /** Given only a clock, the leases stand alone: for whoever needs nothing else of the store. */
+  /** Given only a clock, the leases stand alone: for callers that need nothing else of the store. */
   constructor(of: MemoryStore | Pick<Clock, 'databaseNow'>) {
     this.#store = of instanceof MemoryStore ? of : new MemoryStore(of)
   }

@@ -51,7 +51,7 @@ test('before and after are a day, a week or a month away', () => {
 const [day] = daysOf('day', '2026-11-17', 'UTC')
 const hours = hoursOf(day!)
 
-test('what ended and what is to come is counted in its hour, and what lies outside is not', () => {
+test('ended and future executions are counted in their hour, and others outside the day are not', () => {
   const past = [
     { at: '2026-11-17T00:00:00Z', succeeded: 2, failed: 1, timed_out: 1 },
     { at: '2026-11-16T23:00:00Z', succeeded: 9, failed: 9, timed_out: 9 },

@@ -1,10 +1,10 @@
-// The calendar without its looks: which hours and days a view has, and what of the past and of the future lies in each.
+// The calendar without its looks: which hours and days a view has, and the past and future executions in each.
 import { dayMs, hourMs, minuteMs } from '../../lib/units.ts'
 
 export const VIEWS = ['day', 'week', 'month'] as const
 export type View = (typeof VIEWS)[number]
 
-/** What lies in an hour or a day. */
+/** Counts for an hour or a day. */
 export interface Counts {
   ok: number
   bad: number
@@ -110,8 +110,8 @@ export function addUp(all: readonly Counts[]): Counts {
 }
 
 /**
- * The slots of a preview, each for itself. A preview ends after so many; of a job that runs oftener than that the rest
- * is reckoned, an hour at a time, from the distance of those that are known.
+ * The slots of a preview, one by one. A preview ends after `limit` slots; for a job that runs more often than that the
+ * rest is estimated, an hour at a time, from the distance between the known slots.
  */
 export function aheadOf(
   slots: readonly number[],

@@ -1,4 +1,4 @@
-// What ran and what will run, by day, week or month: past in colour, future as ghosts; and days on which not to run.
+// Past and future executions, by day, week or month: past in colour, future as ghosts; and days on which not to run.
 import type { Calendar } from '@carillon/contract/calendar.ts'
 import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'

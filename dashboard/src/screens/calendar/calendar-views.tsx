@@ -120,7 +120,7 @@ export function MonthView(props: ViewProps & { marks: (date: string) => string[]
   )
 }
 
-/** What lies in the cell, job by job where that is known. */
+/** The content of a cell, job by job where that is known. */
 export function CellDetails({
   cell,
   runs,

@@ -96,7 +96,7 @@ function CellBox({ cell, most, isChosen, isStop, onChoose }: CellBoxProps) {
   const kind = past > 0 ? 'is-past' : ahead > 0 ? 'is-ahead' : ''
   const strength = most === 0 ? 0 : Math.round(8 + 30 * Math.sqrt(Math.min(1, past / most)))
   return (
-    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the grid around it
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the grid around it handles the keys
     <div
       role="gridcell"
       data-cell={cell.id}

@@ -1,4 +1,5 @@
-// What ran and what will run in a span of time. Of all jobs: two requests. Of a filter: of its first jobs, two each.
+// Past and future executions in a span of time. For all jobs: two requests. With a filter: two for each of its first
+// jobs.
 import type { ActivityList } from '@carillon/contract/activity.ts'
 import type { ForecastReply } from '@carillon/contract/forecast.ts'
 import type { Job, JobList } from '@carillon/contract/job.ts'
@@ -34,7 +35,7 @@ export interface CalendarRuns {
   lanes: Lane[] | null
   /** Jobs that match and are not among the lanes. */
   unseen: number
-  /** What is not known of this span, in words. */
+  /** The unknown parts of this span, in words. */
   missing: string | null
   isLoading: boolean
   error: unknown
@@ -163,7 +164,7 @@ function previewBody(job: Job, fromMs: number) {
   }
 }
 
-/** Null: none of it is past, or all of it is older than what is kept. */
+/** Null: none of the span is past, or all of it is older than the retention. */
 function pastQuery(span: Span, nowMs: number): { step: 'hour'; from: string; to: string } | null {
   const oldestMs = nowMs - (keptHours - 1) * hourMs
   const fromMs = Math.max(oldestMs, span.fromMs)

@@ -1,4 +1,4 @@
-// Dead letters: first what went wrong, grouped, then the letters one by one; redriven, corrected or discarded.
+// Dead letters: first the errors, grouped, then the letters one by one; redriven, corrected or discarded.
 import { ERROR_TYPES } from '@carillon/contract/constants.ts'
 import type { DeadLetter } from '@carillon/contract/dead-letter.ts'
 import { Link } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-// One dead letter: the errors of all its attempts, its payload, and what can be done with it.
+// One dead letter: the errors of all its attempts, its payload, and the actions on it.
 import type { DeadLetter, RedriveReply } from '@carillon/contract/dead-letter.ts'
 import { useQuery } from '@tanstack/react-query'
 import { Link } from '@tanstack/react-router'

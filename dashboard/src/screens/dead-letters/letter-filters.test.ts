@@ -1,9 +1,9 @@
-// Filters of dead letters, and what a redrive is told.
+// Filters of dead letters, and the parameters of a redrive.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { letterQueryOf, readRate, redriveCommandOf, redriveSeconds } from './letter-filters.ts'
 
-test('only what the API knows comes from the address to the API', () => {
+test('only filters that the API knows are sent from the address to the API', () => {
   assert.deepEqual(letterQueryOf({ job_id: 'j', letter: 'x', error_type: 'TIMEOUT', nonsense: '1' }), {
     job_id: 'j',
     error_type: 'TIMEOUT',

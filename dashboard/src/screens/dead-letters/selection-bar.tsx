@@ -1,4 +1,4 @@
-// What can be done with the letters that were selected.
+// Actions on the selected dead letters.
 import type { RedriveReply } from '@carillon/contract/dead-letter.ts'
 import { ApiProblem, api } from '../../api/client.ts'
 import { Button } from '../../components/button.tsx'

@@ -1,4 +1,4 @@
-// What was sent and what came back. Both are shown as text only, whatever they contain.
+// The request and the response. Both are shown as text only, regardless of their content.
 import type { Execution } from '@carillon/contract/execution.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useState } from 'react'
@@ -53,7 +53,7 @@ function targetOf(execution: Execution, job: JobDetails | undefined): string {
   return `${method}${target}`.trim()
 }
 
-// Those of the job are named only: their values can be written, not read.
+// Headers of the job are shown by name only: their values can be written, not read.
 function headersOf(execution: Execution, job: JobDetails | undefined): string {
   if (execution.callback_url === null) return ''
   const own = Object.keys(job?.execution.headers ?? {}).map((name) => `${name}: (not shown)`)

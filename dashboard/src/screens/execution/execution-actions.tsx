@@ -1,4 +1,4 @@
-// What can be done with one execution: again, again with another payload, not at all; and the way to its neighbours.
+// Actions on one execution: run again, run again with another payload, cancel; and links to its neighbours.
 import type { CancelReply, Execution, RetryReply } from '@carillon/contract/execution.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'

@@ -1,4 +1,4 @@
-// One execution: why it is where it is, its attempts, what was sent and came back, and its log as it grows.
+// One execution: why it is where it is, its attempts, its request and response, and its log as it grows.
 import type { Execution } from '@carillon/contract/execution.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useQueryClient } from '@tanstack/react-query'

@@ -51,7 +51,7 @@ test('one that succeeded says on which attempt, how long it took and how late it
   assert.equal(whyLine(base, now), 'It succeeded on attempt 1 in 500 ms; it began 30 ms after it was due.')
 })
 
-test('one that is retried says what went wrong and when it goes on', () => {
+test('a retrying execution shows its error and when its next attempt starts', () => {
   const retrying = {
     ...base,
     status: 'RETRYING',
@@ -139,12 +139,12 @@ test('clocks of two machines that disagree make no bar that ends before it begin
   assert.ok(bar !== undefined && bar.queueMs >= 0 && (bar.runMs ?? -1) >= 0)
 })
 
-test('the neighbours are by slot, and of one slot by when they were made', () => {
+test('neighbours are ordered by slot, and within a slot by creation', () => {
   const placed = (execution_id: string, second: number) => ({
     execution_id,
     scheduled_time: `2026-11-17T12:00:0${second}Z`,
   })
-  // As a list has them: what was made last comes first, and r is a retry of the slot of b.
+  // In list order: newest first, and r is a retry of the slot of b.
   const items = [placed('r', 2), placed('c', 3), placed('b', 2), placed('a', 1)]
   assert.equal(nearest(items, placed('b', 2), 'older'), 'a')
   assert.equal(nearest(items, placed('b', 2), 'newer'), 'r')

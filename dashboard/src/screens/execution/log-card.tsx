@@ -96,7 +96,7 @@ function LogLines({ lines, isWrapped, isFollowed, onLeave }: LogLinesProps) {
       className={isWrapped ? 'log wrapped' : 'log'}
       role="group"
       aria-label="Lines of the log"
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reachable by keyboard
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: a scrolling element must be reachable by keyboard
       tabIndex={0}
       onWheel={(event) => event.deltaY < 0 && isFollowed && onLeave()}
     >

@@ -1,5 +1,5 @@
-// The log of an execution as it grows. The cursor of the API is what keeps it whole: the live stream only says that
-// there is more, so a line is never missing and never there twice.
+// The log of an execution as it grows. The cursor of the API keeps it complete: the live stream only says that there is
+// more, so a line is never missing and never there twice.
 import type { LogList } from '@carillon/contract/worker.ts'
 import { useEffect, useRef, useState } from 'react'
 import { api } from '../../api/client.ts'

@@ -3,7 +3,7 @@ import type { LogList } from '@carillon/contract/worker.ts'
 
 export type Line = LogList['logs'][number]
 
-/** Those that have the text, in any case. */
+/** The lines that contain the text, ignoring case. */
 export function searchLines(lines: readonly Line[], text: string): readonly Line[] {
   const wanted = text.trim().toLowerCase()
   return wanted === '' ? lines : lines.filter(({ message }) => message.toLowerCase().includes(wanted))

@@ -7,8 +7,8 @@ import { nearest, type Placed } from './neighbour-of.ts'
 const pageMax = 200
 
 /**
- * A list begins with what was made last. Looking back that is what is nearest; looking forward it is what is farthest,
- * so the stretches of time that are looked at begin shorter.
+ * A list begins with the newest executions. Looking back, they are the nearest; looking forward, they are the farthest,
+ * so the searched spans of time begin shorter.
  */
 const stretchesMs = {
   older: [hourMs, dayMs, 400 * dayMs],

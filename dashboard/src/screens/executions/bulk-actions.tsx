@@ -1,4 +1,4 @@
-// What can be done to all executions that match the filter: first how many they are, then the question, then progress.
+// Actions on all executions that match the filter: first how many there are, then the question, then progress.
 import type { Operation } from '@carillon/contract/operation.ts'
 import { useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'

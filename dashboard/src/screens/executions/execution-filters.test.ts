@@ -11,7 +11,7 @@ test('a range becomes the minute it began in, and is not sent itself', () => {
   })
 })
 
-test('what the address has besides filters is not sent', () => {
+test('parameters of the address other than filters are not sent', () => {
   assert.deepEqual(queryOf({ tab: 'x', q: 'mail' }, now), { q: 'mail' })
 })
 
@@ -23,7 +23,7 @@ test('all that match can be cancelled only when some have not ended, and never a
   assert.equal(cancelFilterOf({}), null)
 })
 
-test('a redrive is offered only where it finds what the list shows', () => {
+test('a redrive is offered only where its filter finds the listed executions', () => {
   assert.deepEqual(redriveFilterOf({ dead_letter: 'true', job_id: 'j' }), { job_id: 'j' })
   assert.deepEqual(redriveFilterOf({ status: 'FAILED', error_type: 'HTTP_ERROR' }), {
     error_type: 'HTTP_ERROR',

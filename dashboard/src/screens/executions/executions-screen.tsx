@@ -96,7 +96,7 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
   const { items, refetch } = list
   const ids = useMemo(() => new Set(items.map((row) => row.execution_id)), [items])
   const newest = items[0]?.execution_id ?? null
-  // A list that was read anew has what was held back.
+  // A list that was read again includes the rows that were held back.
   // biome-ignore lint/correctness/useExhaustiveDependencies: with every new list
   useEffect(() => setLive(noLiveRows), [items])
   useLive('executions', ({ items: told }) => {

@@ -39,12 +39,12 @@ test('one that is older than the list, or does not match it, is not new', () => 
   assert.equal(takeLiveRows(noLiveRows, [told('d')], failedOnly).fresh.size, 0)
 })
 
-test('what is held back has a limit', () => {
+test('the number of rows held back is limited', () => {
   const many = Array.from({ length: freshMax + 50 }, (_, index) => told(`n${index}`))
   assert.equal(takeLiveRows(noLiveRows, many, seen).fresh.size, freshMax)
 })
 
-test('what is told of an earlier attempt does not undo a later one', () => {
+test('an event about an earlier attempt does not undo a later one', () => {
   const row = { execution_id: 'a', status: 'RUNNING', attempt_number: 2 } as Row
   assert.equal(mergeRow(row, told('a', { attempt_number: 1, status: 'FAILED' })).status, 'RUNNING')
   assert.equal(mergeRow(row, told('a', { attempt_number: 2, status: 'FAILED' })).status, 'FAILED')

@@ -1,5 +1,5 @@
-// What the live stream says about a list: rows that are there change in place; new ones are counted and held back
-// until they are asked for, so that the list does not jump under the pointer.
+// Applies the live stream to a list: existing rows change in place; new ones are counted and held back until they are
+// asked for, so that the list does not jump under the pointer.
 import type { ExecutionSearch } from '@carillon/contract/execution.ts'
 import type { LiveExecution } from '../../live/live.ts'
 
@@ -7,7 +7,7 @@ export type Row = ExecutionSearch['executions'][number]
 
 export interface LiveRows {
   changed: ReadonlyMap<string, LiveExecution>
-  /** Ids of those that are not in the list yet. */
+  /** Ids of executions that are not in the list yet. */
   fresh: ReadonlySet<string>
 }
 
@@ -18,7 +18,7 @@ export interface Seen {
   ids: ReadonlySet<string>
   /** The id of the first row, which tells when it was made; null: there is none. */
   newest: string | null
-  /** What can be told of an event; other conditions are the server's to judge. */
+  /** Conditions that can be checked on an event; the server judges the others. */
   query: Readonly<Record<string, string>>
 }
 

@@ -1,4 +1,5 @@
-// A graph on a canvas, for up to a thousand nodes: only what is seen is drawn, and names only when they can be read.
+// A graph on a canvas, for up to a thousand nodes: only the visible part is drawn, and names only when they can be
+// read.
 import { useEffect, useMemo, useRef } from 'react'
 import { statusColour } from '../../components/status.tsx'
 import { useThemeName } from '../../lib/theme.ts'
@@ -11,7 +12,7 @@ const dashes: Record<string, number[]> = { failure: [6, 4], completion: [2, 3] }
 export function GraphCanvas({ layout, nodes, selected, marked, view, box }: DrawingProps) {
   const element = useRef<HTMLCanvasElement>(null)
   const themeName = useThemeName()
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours are those of the theme
+  // biome-ignore lint/correctness/useExhaustiveDependencies: the colours depend on the theme
   const colours = useMemo(readColours, [themeName])
   const ruleOf = useMemo(
     () => new Map(nodes.flatMap(({ id, parents }) => parents.map((on) => [`${on.id} ${id}`, on.on]))),

@@ -1,4 +1,4 @@
-// One run of a graph: the graph with its status at this moment, the same as a table, and what can be done with it.
+// One run of a graph: the graph with its current status, the same as a table, and the actions on it.
 import type { GraphRun } from '@carillon/contract/graph-run.ts'
 import { Link, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
@@ -204,7 +204,7 @@ function tookOf({ created_at, finished_at }: GraphRun): string {
   return formatDuration(finished_at === null ? null : Date.parse(finished_at) - Date.parse(created_at))
 }
 
-/** The run as it was read, moved on by what the stream tells; read again at most every moment. */
+/** The run as it was read, updated by events of the stream; read again at most every moment. */
 function useRun(runId: string) {
   const path = `/graph-runs/${encodeURIComponent(runId)}`
   const [everyMs, setEveryMs] = useState(unendedMs)
@@ -212,7 +212,7 @@ function useRun(runId: string) {
   const isUnended = found.data?.finished_at === null
   useEffect(() => setEveryMs(isUnended || found.data === undefined ? unendedMs : 0), [isUnended, found.data])
   const [told, setTold] = useState<ReadonlyMap<string, ToldExecution>>(new Map())
-  // biome-ignore lint/correctness/useExhaustiveDependencies: what was read anew has what was told
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a run that was read again includes the events so far
   useEffect(() => setTold(new Map()), [found.data])
   const ids = useMemo(() => new Set(found.data?.nodes.map(({ execution_id }) => execution_id)), [found.data])
   useLive('executions', ({ items }) => {

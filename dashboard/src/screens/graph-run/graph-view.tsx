@@ -1,4 +1,4 @@
-// A graph that is drawn: as SVG while it is small, on a canvas above that. Who cannot see or point uses the arrow keys
+// A drawn graph: as SVG while it is small, on a canvas above that. People unable to see or point use the arrow keys
 // here, or the table, which has the same in words.
 import { type CSSProperties, type KeyboardEvent, useEffect, useMemo, useRef } from 'react'
 import { Button } from '../../components/button.tsx'

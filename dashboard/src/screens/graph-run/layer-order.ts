@@ -24,7 +24,7 @@ export function* orderLayers(vertices: readonly Linked[], sweeps: number): Gener
   return best
 }
 
-// As a walk from each beginning meets them: what hangs together stays together.
+// In the order in which a walk from each start meets them: connected nodes stay together.
 function firstOrder(vertices: readonly Linked[]): number[][] {
   const count = vertices.reduce((most, { layer }) => Math.max(most, layer + 1), 0)
   const layers: number[][] = Array.from({ length: count }, () => [])

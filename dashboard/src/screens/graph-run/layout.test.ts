@@ -1,4 +1,4 @@
-// The layout of graphs: who stands where, that nothing lies on anything, and how long it takes.
+// The layout of graphs: the position of each node, that nothing overlaps, and how long it takes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { countCrossings } from './layer-order.ts'
@@ -39,7 +39,7 @@ test('a node stands right of everything it depends on, by the longest way', () =
   assertNothingOverlaps(layout)
 })
 
-test('what is needed late stands just before who needs it', () => {
+test('a node that is needed late stands in the layer just before its dependent', () => {
   const layout = layOut(graph('a b<a c<b outside d<c,outside'))
   assert.equal(at(layout, 'outside').layer, 2)
 })

@@ -1,12 +1,12 @@
-// Places the nodes of a graph in layers from left to right: a node stands right of all it depends on. Within a layer
-// the order is that of the neighbours' middle (barycentre), which leaves few lines crossing. In steps, so that a graph of
-// a thousand nodes does not hold up the page; it ends for whatever it is given, also for a circle.
+// Arranges the nodes of a graph in layers from left to right: a node stands right of all it depends on. Within a layer
+// the order follows the neighbours' middle (barycentre), which leaves few lines crossing. In steps, so that a graph of
+// a thousand nodes does not block the page; it terminates for any input, also for a cycle.
 import { orderLayers } from './layer-order.ts'
 import { placeInOrder } from './place-in-order.ts'
 
 export interface GraphNode {
   id: string
-  /** Ids of what it depends on; unknown ones count for nothing. */
+  /** Ids of the nodes it depends on; unknown ones are ignored. */
   parents: readonly string[]
 }
 
@@ -78,7 +78,9 @@ export function* layOutInSteps(nodes: readonly GraphNode[]): Generator<void, Lay
   return shapeOf(nodes, { layerOf, chains, y })
 }
 
-/** By the longest way from a node without parents; one that is needed late stands just before who needs it. */
+/**
+ * By the longest path from a node without parents; a node that is needed late stands just before its first dependent.
+ */
 function layersOf(parents: readonly number[][]): number[] {
   const children: number[][] = parents.map(() => [])
   const open = parents.map((list) => list.length)
@@ -142,7 +144,7 @@ function verticesOf(parents: readonly number[][], layerOf: readonly number[]) {
   return { vertices, chains }
 }
 
-/** Every place moves towards the middle of its neighbours, as far as those beside it let it. */
+/** Every position moves towards the middle of its neighbours, as far as the adjacent nodes in its layer allow. */
 function* placeSweepsOf(vertices: readonly Vertex[], layers: readonly number[][]): Generator<void, number[]> {
   const y = vertices.map(() => 0)
   const gaps = layers.map((layer) =>

@@ -1,4 +1,4 @@
-// One node of a run: what became of it and why, what it ran after, what runs after it, what a resume would do.
+// One node of a run: its status and the reason, its parents, its dependents, and the effect of a resume on it.
 import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
 import { Facts } from '../../components/page.tsx'

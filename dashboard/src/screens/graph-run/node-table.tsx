@@ -1,4 +1,4 @@
-// The graph in words: one row for each node, in the order in which they come, with what it runs after.
+// The graph in words: one row for each node, in execution order, with the nodes it runs after.
 import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { type Column, DataTable } from '../../components/data-table.tsx'

@@ -1,5 +1,5 @@
-// Positions in a given order and with given distances, as near as can be (least squares) to where each wants to be:
-// those that want the same place form a block, which stands at the mean of its wishes.
+// Positions in a given order and with given distances, as near as possible (least squares) to the wanted ones: nodes
+// that want the same position form a block, which stands at the mean of their wishes.
 
 /** `gaps[i]` is the least distance between i - 1 and i; that of the first counts for nothing. */
 export function placeInOrder(wanted: readonly number[], gaps: readonly number[]): number[] {

@@ -1,4 +1,4 @@
-// Cancel a run, or go on with one that did not succeed; what would run again is shown before.
+// Cancels a run, or resumes one that did not succeed; the nodes that would run again are shown before.
 import type { GraphRun, GraphRunCancelReply, GraphRunResumeReply } from '@carillon/contract/graph-run.ts'
 import { useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'

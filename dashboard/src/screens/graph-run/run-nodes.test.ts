@@ -1,4 +1,4 @@
-// What a run shows between two readings, what a resume would run again, and where arrow keys lead.
+// The view of a run between two reads, the nodes that a resume would run again, and where arrow keys lead.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { layOut } from './layout.ts'
@@ -29,7 +29,7 @@ function node(job_id: string, parents: string[], given: Partial<RunNode> = {}): 
 
 const told = { started_at: null, finished_at: null, duration_ms: 12 }
 
-test('a resume runs what did not succeed and all behind it, also what ran because of the failure', () => {
+test('a resume runs unsuccessful nodes and all behind them, also nodes that ran because of the failure', () => {
   const nodes = [
     node('extract', []),
     node('clean', ['extract'], { status: 'FAILED' }),

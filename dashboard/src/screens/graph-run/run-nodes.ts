@@ -1,11 +1,11 @@
-// The nodes of a run: as they are at this moment by the live stream, what a resume would run again, and which node is
-// beside which.
+// The nodes of a run: their current status by the live stream, the ones that a resume would run again, and which node
+// is beside which.
 import type { GraphRun } from '@carillon/contract/graph-run.ts'
 import type { Layout } from './layout.ts'
 
 export type RunNode = GraphRun['nodes'][number]
 
-/** What the stream tells of an execution, as far as a node shows it. */
+/** The part of an execution event that a node shows. */
 export interface ToldExecution {
   status: string
   attempt_number: number
@@ -17,7 +17,10 @@ export interface ToldExecution {
 export const activeStatuses: readonly string[] = ['RUNNING', 'RETRYING', 'CANCELLING']
 const endedStatuses: readonly string[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED']
 
-/** What was told since the run was read. What was read as ended stays so: the stream may tell something older. */
+/**
+ * Applies the events since the run was read. A node that was read as ended stays so: the stream may deliver an older
+ * event.
+ */
 export function withTold(
   nodes: readonly RunNode[],
   told: ReadonlyMap<string, ToldExecution>,
@@ -50,8 +53,8 @@ export function childrenOf(
 }
 
 /**
- * Ids of the nodes that get new executions when the run is resumed, by the rule of the server: what did not succeed,
- * and all that depends on it; what was skipped because of what stays as it is remains so.
+ * Ids of the nodes that get new executions when the run is resumed, by the rule of the server: nodes that did not
+ * succeed, and all that depend on them; a node that was skipped because of an unchanged node remains skipped.
  */
 export function resumableOf(nodes: readonly RunNode[]): Set<string> {
   const starts = nodes.filter(isResumeStart).map(({ job_id }) => job_id)

@@ -103,7 +103,7 @@ function usePointers(
     if (!isClick || !wasOnly || movedPx.current > clickPx) return
     const at = pointIn(event.currentTarget, event)
     const { view, options } = latest.current
-    // What was clicked stays where it is, also when a panel opens beside it.
+    // The clicked node stays where it is, also when a panel opens beside it.
     setView((before) => before)
     options.onClick({ x: (at.x - view.x) / view.scale, y: (at.y - view.y) / view.scale })
   }

@@ -61,7 +61,7 @@ export function GraphsScreen() {
 
 function useLiveRuns(items: readonly RunRow[]): readonly RunRow[] {
   const [told, setTold] = useState<ReadonlyMap<string, RunNews>>(new Map())
-  // biome-ignore lint/correctness/useExhaustiveDependencies: a list that was read anew has what was told
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a list that was read again includes the events so far
   useEffect(() => setTold(new Map()), [items])
   useLive('graph_runs', ({ items: news }) =>
     setTold((before) => {

@@ -6,7 +6,7 @@ import './graphs.css'
 
 interface NodeProgressProps {
   counts: Readonly<Record<string, number>>
-  /** The words are shown, and not only told to those who cannot see the bar. */
+  /** Shows the words, instead of only announcing them to people unable to see the bar. */
   withWords?: boolean
 }
 

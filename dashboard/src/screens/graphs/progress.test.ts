@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inProgressOrder, progressText, withNews } from './progress.ts'
 
-test('what has ended comes first, and a status that is unknown last', () => {
+test('ended statuses come first, and an unknown status last', () => {
   const parts = inProgressOrder({ PENDING: 2, NEW_ONE: 1, FAILED: 1, SUCCEEDED: 3, RUNNING: 0 })
   assert.deepEqual(
     parts.map(({ status }) => status),
@@ -23,7 +23,7 @@ test('the bar in words', () => {
   assert.equal(progressText({}), '0 of 0 nodes ended')
 })
 
-test('a row moves on with what is told of its run', () => {
+test('a row is updated by the events of its run', () => {
   const row = { status: 'RUNNING', nodes_by_status: { PENDING: 2 } }
   const news = { graph_run_id: 'r', status: 'SUCCEEDED', states: { SUCCEEDED: 2 } }
   assert.deepEqual(withNews(row, news), { status: 'SUCCEEDED', nodes_by_status: { SUCCEEDED: 2 } })

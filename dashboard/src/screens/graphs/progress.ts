@@ -1,4 +1,4 @@
-// Nodes of a run by status, in the order of a bar: what has ended first, what is still to come last.
+// Nodes of a run by status, in the order of a bar: ended ones first, future ones last.
 import { formatCount, words } from '../../lib/format.ts'
 
 const order = [
@@ -38,14 +38,14 @@ export function progressText(counts: Readonly<Record<string, number>>): string {
   return `${formatCount(ended)} of ${formatCount(total)} nodes ended${list === '' ? '' : `: ${list}`}`
 }
 
-/** What the live stream tells of a run. */
+/** An event of the live stream about a run. */
 export interface RunNews {
   graph_run_id: string
   status: string
   states: unknown
 }
 
-/** The row of a run with what was told since it was read. */
+/** The row of a run with the events since it was read. */
 export function withNews<Row extends { status: string; nodes_by_status: Record<string, number> }>(
   row: Row,
   news: RunNews | undefined,

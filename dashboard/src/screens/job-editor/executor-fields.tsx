@@ -1,4 +1,4 @@
-// What the job calls, by each kind of executor, and what it is called with.
+// The target of the job, for each kind of executor, and its input.
 import { EXECUTORS, type Executor, METHODS } from '@carillon/contract/constants.ts'
 import type { ReactNode } from 'react'
 import { Button } from '../../components/button.tsx'

@@ -1,4 +1,4 @@
-// A field of the form: its name, a hint, and what is wrong with it, from the form or from the server.
+// A field of the form: its name, a hint, and its error, from the form or from the server.
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { type ChangeEvent, createContext, type ReactNode, useContext, useId } from 'react'
 

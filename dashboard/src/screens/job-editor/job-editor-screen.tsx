@@ -1,4 +1,4 @@
-// A new job, a copy of one, or a change of one.
+// Creates, copies or changes a job.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useParams } from '@tanstack/react-router'
 import { useEffect } from 'react'
@@ -22,7 +22,7 @@ function Loaded({ sourceId, isEdit }: { sourceId: string; isEdit: boolean }) {
   const found = useGet<JobDetails>(`/jobs/${encodeURIComponent(sourceId)}`)
   const { refetch } = found
   useEffect(() => void refetch(), [refetch])
-  // One that is remembered from before may be older than what is there, and a change of it would be refused.
+  // A cached job may be older than the one on the server, and a change of it would be refused.
   const job = found.isFetchedAfterMount ? found.data : undefined
   if (job === undefined) {
     return (

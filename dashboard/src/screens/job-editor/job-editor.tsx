@@ -1,4 +1,4 @@
-// The form of a job: what it is called, when it runs, what it calls; what will be sent, and what that changes.
+// The form of a job: its name, when it runs, its target; the request that will be sent, and the changes it makes.
 import type { ChangedJob, JobDetails } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { useNavigate } from '@tanstack/react-router'
@@ -248,7 +248,7 @@ function send(twin: Twin, base: JobDetails | null): Promise<ChangedJob> {
   return api.patch<ChangedJob>(twin.path, twin.body, { ifMatch: base.version })
 }
 
-/** The builder has fields of its own; what the server says of the schedule belongs to the one that is seen. */
+/** The builder has fields of its own; an error of the server about the schedule belongs to the visible one. */
 function atBuilderField(form: JobForm): (error: FieldError) => FieldError {
   const own = `/schedule#${form.schedule.kind}`
   const fields: readonly [RegExp, string][] = [

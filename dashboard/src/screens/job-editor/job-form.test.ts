@@ -61,7 +61,7 @@ for (const [name, request] of Object.entries({ full, shell, after, both })) {
 const edited = (change: Partial<JobForm>, request = full) =>
   patchOf(request, readForm({ ...formOfRequest(request), ...change }).request)
 
-test('an edit sends what changed and nothing else', () => {
+test('an edit sends the changed fields and nothing else', () => {
   assert.deepEqual(edited({ priority: '3', description: '' }).patch, { priority: 3, description: null })
   assert.deepEqual(edited({ headers: 'X-Key: ***' }).patch, { execution: { headers: { Accept: null } } })
   const { schedule } = formOfRequest(full)
@@ -91,7 +91,7 @@ test('a null in a changed payload is refused, because a merge patch would take i
   )
 })
 
-test('what a field cannot mean is told by its pointer', () => {
+test('an invalid field value is reported with the pointer of its field', () => {
   const { errors } = readForm({
     ...blankJob,
     timeout: 'long',
@@ -105,7 +105,7 @@ test('what a field cannot mean is told by its pointer', () => {
   )
 })
 
-test('a new job says only what is not so anyway', () => {
+test('a new job sends only fields that differ from the defaults', () => {
   const { request } = readForm({ ...blankJob, name: 'hello', callbackUrl: 'http://127.0.0.1:7420/echo' })
   assert.deepEqual(shortened(request), {
     name: 'hello',

@@ -1,5 +1,5 @@
-// The form of a job without its looks: from the fields to the request of the API and back. What a field cannot mean is
-// told by the same pointers that the server uses, so that both kinds of error appear in one place.
+// The form of a job without its looks: from the fields to the request of the API and back. Invalid values are reported
+// with the same pointers that the server uses, so that both kinds of error appear in one place.
 import { type Executor, executionDefaults } from '@carillon/contract/constants.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
@@ -13,7 +13,7 @@ export interface JobForm {
   description: string
   tags: string
   schedule: ScheduleForm
-  /** What a job that runs after others has besides, and does not fire by. */
+  /** The schedule that a job with dependencies also has, and does not fire by. */
   keptSchedule: JobRequest['schedule'] | null
   dependsOn: readonly { job_id: string; on: 'success' | 'completion' | 'failure' }[]
   executor: Executor
@@ -48,7 +48,7 @@ export interface JobForm {
   metadata: string
 }
 
-/** As they are on the server; what equals them is left out of a new job. */
+/** The defaults of the server; equal values are left out of a new job. */
 const defaults = {
   timeout: '300',
   maxRetries: '3',
@@ -93,7 +93,7 @@ export const blankJob: JobForm = {
   metadata: '',
 }
 
-/** A job as a request would make it: without what the server adds, and without what says nothing. */
+/** A job as a request would make it: without fields that the server adds, and without empty ones. */
 export function requestOf(job: Job): JobRequest {
   return {
     name: job.name,
@@ -168,7 +168,7 @@ export interface ReadJob {
   errors: FieldError[]
 }
 
-/** The whole request, and what is wrong with the form. */
+/** The whole request, and the errors of the form. */
 export function readForm(form: JobForm): ReadJob {
   const errors: FieldError[] = []
   const number = (value: string, pointer: string): number | undefined => {
@@ -261,7 +261,7 @@ function readExecution(form: JobForm, errors: FieldError[], number: ReadNumber, 
   }
 }
 
-/** A new job says only what is not so anyway. */
+/** A new job sends only fields that differ from the defaults. */
 export function shortened(request: JobRequest): JobRequest {
   const usual = readForm({ ...blankJob, name: 'a' }).request
   const { execution, retry_policy, ...rest } = request
@@ -273,7 +273,9 @@ export function shortened(request: JobRequest): JobRequest {
   }
 }
 
-/** The merge patch that an edit sends; null: nothing changed. What is of another type replaces the old as a whole. */
+/**
+ * The merge patch that an edit sends; null: nothing changed. A value of another type replaces the old one as a whole.
+ */
 export function patchOf(
   before: JobRequest,
   after: JobRequest,

@@ -1,4 +1,4 @@
-// The next slots of a schedule, each on its own clock, with what a clock change or an exclusion does to it.
+// The next slots of a schedule, each on its own clock, with the effect of a clock change or an exclusion on it.
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import { useMemo, useState } from 'react'
 import { Icon } from '../../components/icon.tsx'
@@ -12,7 +12,7 @@ import './next-runs.css'
 const shownMax = 10
 const touchedMax = 4
 
-/** `request`: what the preview was asked with. */
+/** `request`: the request of the preview. */
 export function NextRuns({
   preview,
   request,
@@ -63,7 +63,7 @@ function SlotList({ label, slots, zone }: { label: string; slots: Slots; zone: s
 
 const clockNotes = ['GAP', 'FOLD_FIRST', 'FOLD_SECOND']
 
-/** What becomes of the runs around the next clock change, if it touches any. */
+/** The effect of the next clock change on the slots around it, if it touches any. */
 function ClockChange({ zone, request }: { zone: string; request: SchedulePreviewRequest }) {
   const [nowMs] = useState(serverNow)
   const changeMs = useMemo(() => nextClockChange(zone, nowMs), [zone, nowMs])

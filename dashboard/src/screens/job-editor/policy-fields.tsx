@@ -1,4 +1,4 @@
-// Retries, what happens when executions meet or were missed, and limits.
+// Retries, the policies for overlaps and misfires, and limits.
 import { Card } from '../../components/page.tsx'
 import { SelectField, TextField } from './field.tsx'
 import type { JobForm } from './job-form.ts'

@@ -1,4 +1,4 @@
-// What the schedule means, while it is written: a sentence, the next runs, and what to look out for.
+// The meaning of the schedule, while it is written: a sentence, the next slots, and warnings.
 import type { FieldError } from '@carillon/contract/problem.ts'
 import type { SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import { ApiProblem } from '../../api/client.ts'

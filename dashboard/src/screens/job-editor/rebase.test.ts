@@ -10,7 +10,7 @@ const base: JobRequest = {
   execution: { callback_url: 'http://a.example' },
 }
 
-test('what two people changed is kept of both, and of the same field the later one wins', () => {
+test('the changes of two people are both kept, and for the same field the later one wins', () => {
   const theirs = {
     ...base,
     priority: 1,

@@ -1,4 +1,4 @@
-// Somebody else changed the job meanwhile: what was changed here is put on top of what is there now.
+// Another person changed the job meanwhile: the changes made here are applied on top of the current version.
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { mergePatch } from '../job/diff.ts'
 

@@ -1,4 +1,4 @@
-// When the job runs: a kind, its fields, a zone, and what else a schedule may say.
+// When the job runs: a kind, its fields, a zone, and the other settings of a schedule.
 import type { ReactNode } from 'react'
 import { withSeconds } from '../jobs/date-time.ts'
 import { Labelled } from '../jobs/labelled.tsx'
@@ -29,7 +29,7 @@ interface BuilderProps {
   onChange(change: Partial<ScheduleForm>): void
   /** A job that is there cannot be made to run at once. */
   isNew: boolean
-  /** What is shown for jobs that run after others. */
+  /** The fields for jobs that run after others. */
   dependencies: ReactNode
 }
 

@@ -77,7 +77,7 @@ test('times of day become one cron where one cron can say them', () => {
   assert.equal(cronOf(times({ pattern: 'monthly', monthDays: '1, l' })), '0 9 1,L * *')
 })
 
-test('what one schedule cannot say, or is no time or day, is refused at its field', () => {
+test('an impossible schedule or an invalid time or day is refused at its field', () => {
   const fieldOf = (form: ScheduleForm) => {
     const read = scheduleOf(form)
     return read.error === null ? null : read.field

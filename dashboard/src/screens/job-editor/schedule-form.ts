@@ -64,7 +64,7 @@ export const blankSchedule: ScheduleForm = {
 const unitSeconds: Partial<Record<EveryUnit, number>> = { seconds: 1, minutes: 60, hours: 3_600 }
 const unitLetters: Partial<Record<EveryUnit, string>> = { days: 'D', weeks: 'W', months: 'M' }
 
-/** What the form says, as it is sent. `undefined`: no schedule, because it runs after other jobs. */
+/** The schedule of the form, as it is sent. `undefined`: no schedule, because it runs after other jobs. */
 export function scheduleOf(form: ScheduleForm): ReadSchedule {
   try {
     return { schedule: writeSchedule(form), error: null }
@@ -74,7 +74,7 @@ export function scheduleOf(form: ScheduleForm): ReadSchedule {
   }
 }
 
-/** The form of a stored schedule; what the builder cannot say exactly is shown as its text. */
+/** The form of a stored schedule; a schedule that the builder cannot express exactly is shown as its text. */
 export function formOf(shown: ScheduleObject | null): ScheduleForm {
   if (shown === null) return { ...blankSchedule, kind: 'after' }
   const stored = plainSchedule(shown)
@@ -86,7 +86,7 @@ export function formOf(shown: ScheduleObject | null): ScheduleForm {
   return base
 }
 
-/** As it is sent: with its type, without what a job shows besides. */
+/** The schedule as it is sent: with its type, without the additional fields that a job shows. */
 export function plainSchedule(shown: ScheduleObject): ScheduleObject {
   const { next_run_at, last_run_at, runs, ...schedule } = shown as ScheduleObject & Record<string, unknown>
   return { ...schedule, type: typeOf(schedule) }

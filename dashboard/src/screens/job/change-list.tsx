@@ -1,4 +1,4 @@
-// What is different, field by field: what was there is crossed out, what is there instead stands below.
+// The differences, field by field: the old value is crossed out, the new one stands below.
 import type { Change } from './diff.ts'
 import './change-list.css'
 

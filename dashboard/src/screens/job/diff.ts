@@ -1,5 +1,5 @@
-// What is different between two JSON values: as changes that people read, and as the merge patch that makes one of
-// the other. Lists are compared as a whole, as a merge patch does.
+// The difference between two JSON values: as changes that people read, and as the merge patch that turns one into the
+// other. Lists are compared as a whole, as a merge patch does.
 
 export interface Change {
   /** `execution.callback_url`; empty: the value as a whole. */
@@ -20,7 +20,7 @@ export function changesBetween(before: unknown, after: unknown, path = ''): Chan
     .slice(0, changesMax)
 }
 
-/** RFC 7396; undefined: nothing to change. What is gone is null. */
+/** RFC 7396; undefined: nothing to change. A removed field is null. */
 export function mergePatch(before: unknown, after: unknown): unknown {
   if (sameJson(before, after)) return undefined
   if (!isRecord(before) || !isRecord(after)) return after === undefined ? null : after

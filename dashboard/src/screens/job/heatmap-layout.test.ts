@@ -21,7 +21,7 @@ test('a Sunday ends a full column and a Monday begins one', () => {
   assert.equal(layOutYear([], Date.parse('2026-11-23T00:00:00Z')).days.length, 52 * 7 + 1)
 })
 
-test('the colour of a day is by its volume beside the busiest one and by what failed', () => {
+test('the colour of a day follows its volume relative to the busiest day and its share of failures', () => {
   const year = layOutYear(
     [count('2026-11-15', 1), count('2026-11-16', 900, 50, 50), count('2026-11-17', 300)],
     today,

@@ -1,5 +1,5 @@
-// Where each day of a year lies in the heatmap and which colour it has: a column a week, Monday on top, the present
-// day last. Days are those of UTC, as the server counts them.
+// The position of each day of a year in the heatmap, and its colour: a column a week, Monday on top, the present day
+// last. Days are in UTC, as the server counts them.
 import { dayMs } from '../../lib/units.ts'
 
 export const weeks = 53
@@ -74,7 +74,7 @@ export function layOutYear(counts: readonly DayCount[], todayMs: number): Year {
   }
 }
 
-/** By the square root: a day of one execution beside one of thousands is still there to be seen. */
+/** By the square root: a day with a single execution is still visible beside a day with thousands. */
 function levelOf(total: number, most: number): number {
   return total === 0 ? 0 : Math.max(1, Math.ceil(Math.sqrt(total / most) * 4))
 }
@@ -107,7 +107,7 @@ export function sayDay({ date, ok, bad }: Day): string {
   return `${date}: ${ok + bad} ended, ${failed}`
 }
 
-/** Of months in which something ran, for those who read rather than look. */
+/** Totals of months in which something ran, as text for people unable to see the heatmap. */
 export function monthTotals(year: Year): { month: string; ok: number; bad: number }[] {
   const totals = new Map<string, { month: string; ok: number; bad: number }>()
   for (const { date, ok, bad } of year.days) {

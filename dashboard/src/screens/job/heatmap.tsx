@@ -1,5 +1,5 @@
-// A year of a job, a square a day. Drawn on a canvas; the arrow keys go from day to day, and what a day was is said in
-// words below, as are the months.
+// A year of a job, a square a day. Drawn on a canvas; the arrow keys go from day to day, and the counts of a day are
+// given in words below, as are the months.
 import type { ActivityList } from '@carillon/contract/activity.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, type MouseEvent, useEffect, useMemo, useRef, useState } from 'react'
@@ -203,7 +203,7 @@ function draw(canvas: HTMLCanvasElement, { year, cell, skipped, shownWeeks, day 
       pen.fillStyle = colours.ok
       pen.fillRect(x, y, size, size)
       if (one.bad > 0) {
-        // What failed fills the square from below, so that its share is seen and not only its colour.
+        // Failures fill the square from below, so that their share is seen and not only their colour.
         const high = Math.max(3, Math.round(size * one.badShare))
         pen.globalAlpha = 1
         pen.fillStyle = colours.bad

@@ -1,4 +1,4 @@
-// What can be done to the job: run it now, pause, resume, edit, duplicate, run its past slots, delete.
+// Actions on the job: run it now, pause, resume, edit, duplicate, run its past slots, delete.
 import type { JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { Operation } from '@carillon/contract/operation.ts'
 import { useNavigate } from '@tanstack/react-router'

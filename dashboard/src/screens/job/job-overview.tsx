@@ -1,4 +1,4 @@
-// How the job is doing: why it runs or not, its year, how long it takes, what comes next, what ran, what it waits for.
+// How the job is doing: why it runs or not, its year, its durations, its next slots, its executions, its dependencies.
 import type { ActivityList } from '@carillon/contract/activity.ts'
 import type { ExecutionItem, SkippedSlot } from '@carillon/contract/execution.ts'
 import type { JobGraph } from '@carillon/contract/graph-run.ts'

@@ -1,4 +1,4 @@
-// Every slot of the job and what became of it; why, in a sentence, for each.
+// Every slot of the job and its status; why, in a sentence, for each.
 import type { SlotItem, WhyReply } from '@carillon/contract/slot.ts'
 import { Link } from '@tanstack/react-router'
 import { useId, useMemo, useState } from 'react'

@@ -1,4 +1,4 @@
-// The versions of a job, and what is different between any two of them.
+// The versions of a job, and the differences between any two of them.
 import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'

@@ -1,4 +1,4 @@
-// What can be done to all jobs that match the filter: first how many they are, then the question, then progress.
+// Actions on all jobs that match the filter: first how many there are, then the question, then progress.
 import type { Operation } from '@carillon/contract/operation.ts'
 import { useEffect, useId, useState } from 'react'
 import { api } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-// What can be done to one job from lists and from its own screen: run it now, pause it, resume it.
+// Actions on one job, from lists and from its own screen: run it now, pause it, resume it.
 import type { JobState } from '@carillon/contract/job.ts'
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
 import { useNavigate } from '@tanstack/react-router'

@@ -1,4 +1,4 @@
-// Jobs: what runs when, how it went, and what can be done to one or to all that match.
+// Jobs: when each runs, how it went, and the actions on one or on all that match.
 import type { Job } from '@carillon/contract/job.ts'
 import { Link, useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'

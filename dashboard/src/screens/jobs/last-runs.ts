@@ -1,4 +1,4 @@
-// How the latest execution of each job went, of those that ran lately: one request for all rows, kept up by the stream.
+// The latest execution of each job that ran lately: one request for all rows, kept up to date by the stream.
 import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useLive } from '../../live/hooks.ts'
@@ -20,7 +20,7 @@ export function useLastRuns(): ReadonlyMap<string, LastRun> {
   return withRuns(told, data?.executions ?? [])
 }
 
-/** The newest of each job; the same execution told again replaces what was known of it. */
+/** The newest execution of each job; a newer event about the same execution replaces the older one. */
 export function withRuns(
   before: ReadonlyMap<string, LastRun>,
   runs: readonly LastRun[],

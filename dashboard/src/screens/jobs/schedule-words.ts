@@ -1,4 +1,5 @@
-// A schedule in few words, for lists. What has no short form is shown as its own text; a preview tells the rest.
+// A schedule in few words, for lists. A schedule without a short form is shown as its own text; a preview tells the
+// rest.
 import type { Job } from '@carillon/contract/job.ts'
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import { formOf, type ScheduleForm, timesFormOf } from '../job-editor/schedule-form.ts'

@@ -1,4 +1,4 @@
-// What ended in each minute of the last hour, by outcome, moving every second.
+// Executions that ended in each minute of the last hour, by outcome, moving every second.
 import type { ActivityItem } from '@carillon/contract/activity.ts'
 import { useMemo } from 'react'
 import { Chart } from '../../components/chart.tsx'

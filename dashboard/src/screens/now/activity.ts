@@ -13,8 +13,8 @@ export interface Minutes {
 }
 
 /**
- * One value for every minute of the hour, the last one being the present one. What rollups know of a minute counts;
- * pulses fill in where they know more, as in the minute that is not over.
+ * One value for every minute of the hour, the last one being the present one. The rollup of a minute counts; pulses
+ * fill in where they know more, as in the minute that is not over.
  */
 export function minutesOf(
   buckets: readonly ActivityItem[],

@@ -1,4 +1,4 @@
-// What began late, was missed, or is due and waits.
+// Executions that began late, were missed, or are due and wait.
 import type { LateItem } from '@carillon/contract/late.ts'
 import { Link } from '@tanstack/react-router'
 import { Card, Empty } from '../../components/page.tsx'

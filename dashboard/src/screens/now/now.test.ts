@@ -34,7 +34,7 @@ const pulse = (as_of: string, succeeded: number): Pulse => ({
 })
 const now = Date.parse('2026-11-17T12:02:30Z')
 
-test('the health sentence counts what ended, who fails and what began in time', () => {
+test('the health sentence counts ended executions, failing jobs and executions that began in time', () => {
   const buckets = [bucket({ succeeded: 400, failed: 12, started: 400, within_1s: 396 })]
   assert.deepEqual(healthOf(buckets, 3, 0), {
     tone: 'bad',
@@ -70,7 +70,7 @@ test('pulses fill in where they know more than the rollup, and are not counted t
   assert.deepEqual(minutesOf(buckets, pulses, now, 3).values.succeeded, [0, 5, 4])
 })
 
-test('what lies outside the hour is left out', () => {
+test('executions outside the hour are left out', () => {
   const { values } = minutesOf([bucket({ at: '2026-11-17T10:00:00Z', succeeded: 9 })], [], now, 3)
   assert.deepEqual(values.succeeded, [0, 0, 0])
 })

@@ -1,4 +1,4 @@
-// What runs now, the longest first, with how far it says it is.
+// Running executions, the longest first, with their reported progress.
 import type { Execution, ExecutionSearch } from '@carillon/contract/execution.ts'
 import { Link } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
@@ -10,7 +10,7 @@ import { useNow } from '../../lib/now.ts'
 import { useLiveSometimes } from '../../live/hooks.ts'
 
 const shownMax = 6
-/** Who runs for less has hardly said anything. */
+/** An execution that has run for less has hardly reported any progress. */
 const askProgressAfterMs = 5_000
 
 export function RunningCard() {

@@ -1,4 +1,4 @@
-// API keys: what each may do, since when, until when, whether somebody uses it; made here, and shown once.
+// API keys: the scopes of each, since when, until when, whether somebody uses it; made here, and shown once.
 import type { ApiKey, CreatedApiKey } from '@carillon/contract/api-key.ts'
 import { useMemo, useState } from 'react'
 import { api } from '../../api/client.ts'

@@ -1,4 +1,4 @@
-// What a new API key is asked for with.
+// The request for a new API key.
 import type { ApiKeyRequest } from '@carillon/contract/api-key.ts'
 import { dayMs } from '../../lib/units.ts'
 

@@ -1,4 +1,4 @@
-// What the server says of itself: its version, its roles, and whether it can do its work.
+// The facts that the server reports: its version, its roles, and whether it can do its work.
 import type { Ready } from '@carillon/contract/health.ts'
 import { useQuery } from '@tanstack/react-query'
 import { Card, ErrorBox, Facts, Loading } from '../../components/page.tsx'

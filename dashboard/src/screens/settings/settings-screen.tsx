@@ -1,4 +1,4 @@
-// Keys, tenants, the signing key, what this browser shows, and what the server says of itself.
+// Keys, tenants, the signing key, the settings of this browser, and the facts that the server reports.
 import { useSession } from '../../api/session.ts'
 import { Page } from '../../components/page.tsx'
 import { type Tab, Tabs } from '../../components/tabs.tsx'

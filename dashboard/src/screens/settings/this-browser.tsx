@@ -1,4 +1,4 @@
-// Who is logged in here, and how this browser shows times and colours.
+// The session logged in here, and how this browser shows times and colours.
 import { Link } from '@tanstack/react-router'
 import { logOut, type Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'

@@ -1,4 +1,4 @@
-// A number with its unit, and in one line what it says.
+// A number with its unit, and its meaning in one line.
 import type { ReactNode } from 'react'
 
 interface FigureProps {

@@ -1,4 +1,4 @@
-// Is everything on time? Every number has its unit and says in one line what it is.
+// Is everything on time? Every number has its unit and its meaning in one line.
 import type { ActivityList } from '@carillon/contract/activity.ts'
 import type { Sla } from '@carillon/contract/sla.ts'
 import { Link } from '@tanstack/react-router'
@@ -83,7 +83,7 @@ function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowN
   const from = useMemo(() => new Date(beginOf(name, serverNow())).toISOString(), [name, minute])
   const { step } = windows[name]
   const found = useGet<ActivityList>('/activity', { query: { step, from }, everyMs, keep: true })
-  // biome-ignore lint/correctness/useExhaustiveDependencies: with what was read
+  // biome-ignore lint/correctness/useExhaustiveDependencies: computed again with new data
   const trend = useMemo(
     () => trendOf(found.data?.activity ?? [], name, serverNow()),
     [found.data, name, from],

@@ -53,7 +53,7 @@ test('minutes of a day are added up to ten minutes each', () => {
   assert.equal(trend.within1s.at(-2), 25)
 })
 
-test('what lies outside the window counts for nothing', () => {
+test('executions outside the window are not counted', () => {
   const trend = trendOf([item('2026-11-16T10:00:00Z', { succeeded: 9 })], '1h', nowMs)
   assert.equal(
     trend.succeeded.reduce((sum, count) => sum + count, 0),

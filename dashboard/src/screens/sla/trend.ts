@@ -1,5 +1,4 @@
-// Activity as lines and bars: buckets of one size from the beginning of the window to now, also those in which nothing
-// was recorded.
+// Activity as lines and bars: buckets of equal size from the beginning of the window to now, also empty ones.
 import type { ActivityItem } from '@carillon/contract/activity.ts'
 import { dayMs, hourMs } from '../../lib/units.ts'
 

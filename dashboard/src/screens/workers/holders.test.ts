@@ -1,4 +1,4 @@
-// Who holds which partition.
+// Which scheduler holds which partition.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { holdersOf, leaseLeftMs } from './holders.ts'

@@ -1,4 +1,4 @@
-// Partitions and who holds them: each scheduler has a letter and a colour, the same everywhere on the page.
+// Partitions and their schedulers: each scheduler has a letter and a colour, the same everywhere on the page.
 import type { PartitionList } from '@carillon/contract/partition.ts'
 
 export interface Holder {
@@ -33,7 +33,7 @@ export function holdersOf({
   )
 }
 
-/** What is left of the lease of a worker: it is dead so long after its last heartbeat. */
+/** The lease of a worker: it is dead this long after its last heartbeat. */
 const workerLeaseMs = 10_000
 
 export function leaseLeftMs(lastHeartbeat: string, nowMs: number): number {

@@ -1,4 +1,4 @@
-// Who runs attempts, and who fires which slice of all jobs.
+// The workers that run attempts, and the schedulers that fire the partitions of all jobs.
 import type { PartitionList } from '@carillon/contract/partition.ts'
 import type { WorkerList } from '@carillon/contract/worker.ts'
 import { useGet } from '../../api/hooks.ts'

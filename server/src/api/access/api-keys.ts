@@ -1,5 +1,5 @@
-// /api/v1/api-keys: who may call in the name of the tenant. A key is in the answer to the call that made it and
-// nowhere else; its hash is in no answer at all.
+// /api/v1/api-keys: the keys that may call in the name of the tenant. A key appears in the answer to the call that
+// created it and nowhere else; its hash appears in no answer at all.
 import {
   ApiKey,
   ApiKeyChange,
@@ -45,9 +45,11 @@ type KeyParams = { key_id: string }
 
 export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
   const { clock, ids, random, apiKeys, keyCache } = deps
-  /** The keys of requests that are being answered: what is kept for a repetition must not have them. */
+  /**
+   * Keys created by requests that are being answered: the answer stored for a repeated request must not contain them.
+   */
   const madeKeys = new WeakMap<FastifyRequest, string>()
-  // After the commit, before the answer: whoever hears of the change is under it.
+  // After the commit and before the answer: the change already applies to every client that learns of it.
   const forget = async ({ params }: FastifyRequest<{ Params: KeyParams }>, reply: FastifyReply) => {
     if (reply.statusCode < 300) keyCache.forgetKey(params.key_id.toLowerCase())
   }
@@ -214,14 +216,14 @@ function readKeyId({ key_id: given }: KeyParams): string {
   return keyId
 }
 
-/** Whose keys are made or listed. */
+/** The owner of the keys that are created or listed. */
 function ownerFor(caller: Caller, operator: boolean): KeyOwner {
   if (!operator) return caller.tenantId
   if (!caller.operator) throw new ApiError('OPERATOR_ONLY', 'The keys of operators are for operators.')
   return null
 }
 
-/** Whose keys can be reached by their ids. */
+/** The owners of the keys that can be reached by their ids. */
 function ownersFor({ tenantId, operator }: Caller): KeyOwner[] {
   return operator ? [tenantId, null] : [tenantId]
 }

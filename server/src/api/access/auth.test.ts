@@ -24,7 +24,7 @@ async function setup(t: TestContext) {
     operatorKey,
     publicUrl: null,
   })
-  /** Who the API takes the caller for. */
+  /** The caller as the API identifies it. */
   const askAs = async (headers: Record<string, string>): Promise<Caller> => {
     const request = { headers } as unknown as FastifyRequest
     await authenticate(request)
@@ -39,7 +39,7 @@ function assertRefused(answer: Answer, why: RegExp): void {
   assert.match(JSON.parse(answer.body).detail, why)
 }
 
-test('a key is taken for what it was made as', async (t) => {
+test('a key identifies its caller by the tenant, name and scopes it was created with', async (t) => {
   const { call, tenantId, askAs } = await setup(t)
   const { headers } = await addKey(call, tenantId, { name: 'deploy', scopes: ['write', 'read'] })
   const caller = await askAs(headers)
@@ -150,7 +150,7 @@ test('an operator acts for the tenant it names, or else for the default one', as
   }
 })
 
-test("what an operator makes for a tenant is the tenant's", async (t) => {
+test('a job that an operator creates for a tenant belongs to the tenant', async (t) => {
   const { call, tenantId } = await setup(t)
   const { headers } = await addKey(call, tenantId)
   const other = await addKey(call, defaultTenantId)

@@ -13,7 +13,7 @@ import type { KeyCache } from './key-cache.ts'
 import type { SessionCache } from './session-cache.ts'
 import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
 
-/** Who calls, for whom, and what it may do. */
+/** The caller of a request: its identity, its tenant and its rights. */
 export interface Caller {
   tenantId: string
   /** Of that tenant. */
@@ -29,7 +29,7 @@ export interface Caller {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whose jobs the request is about. Set by its key and by nothing else. */
+    /** The tenant that the request is about. Set by its key and by nothing else. */
     tenantId: string
     caller: Caller
   }
@@ -61,7 +61,7 @@ export function requireKey(deps: AuthDeps): Authenticate {
     if (cookie === null) {
       const key = readBearer(request)
       const keyHash = hashKey(key)
-      // What is no key at all is refused without asking anybody.
+      // A text that is no key at all is refused without a lookup.
       if (!timingSafeEqual(keyHash, operatorHash)) requireWhole(key)
       request.caller = await callerOfHash(request, keyHash)
     } else {
@@ -77,7 +77,7 @@ export function requireKey(deps: AuthDeps): Authenticate {
 
 export type IdentifyKey = (request: FastifyRequest, keyHash: Uint8Array) => Promise<Caller>
 
-/** By the hash of a key, who calls. */
+/** Identifies the caller by the hash of its key. */
 export function identifyKeys({
   clock,
   keyCache,

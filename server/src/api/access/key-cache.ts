@@ -1,5 +1,5 @@
-// Keys and tenants as they were a moment ago, so that no request waits for the database to say who it is. A change on
-// another server is seen within 5 s, one on this server at once.
+// Caches keys and tenants, so that no request waits for the database to identify its caller. A change on another server
+// is seen within 5 s, one on this server at once.
 import { keyUseMs } from '../../domain/access/api-key.ts'
 import type { Tenant } from '../../domain/tenants/tenant.ts'
 import { RecentLookups } from '../../lib/recent-lookups.ts'

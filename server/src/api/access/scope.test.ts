@@ -8,7 +8,7 @@ import { demandScopes } from './scope.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'
 
-/** One call of each kind; what there is to find does not matter here. */
+/** One call of each kind; whether its target exists does not matter here. */
 const calls = [
   { scope: 'read', method: 'GET', path: `/jobs/${nobody}` },
   { scope: 'read', method: 'GET', path: `/executions/${nobody}` },
@@ -38,7 +38,7 @@ test('each scope opens its own calls and no others; admin opens all', async (t) 
   }
 })
 
-test("what is for operators is closed to every tenant's key, and wants their scopes too", async (t) => {
+test('routes for operators are closed to every tenant key, and require the scopes of the operator key too', async (t) => {
   const { call } = await setupApp(t)
   const tenantId = await addTenant(call, 'sales')
   const own = await addKey(call, tenantId, { scopes: ['admin'] })

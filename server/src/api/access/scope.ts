@@ -1,5 +1,5 @@
-// What a route asks of the key that calls it. Every route says so; one that does not stops the start, so that none is
-// left open by oversight.
+// The scope that a route requires of the calling key. Every route declares one; a route that does not stops the start,
+// so that none is left open by oversight.
 import type { FastifyInstance, FastifyRequest, RouteOptions } from 'fastify'
 import type { Scope } from '../../domain/access/api-key.ts'
 import { ApiError } from '../http/api-error.ts'

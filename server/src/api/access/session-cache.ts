@@ -41,7 +41,7 @@ export class SessionCache {
     return found.keyHash
   }
 
-  /** Returns what the browser is to keep. */
+  /** Returns the cookie value for the browser to keep. */
   async open(keyHash: Uint8Array): Promise<string> {
     const cookie = formatSecret(this.#deps.random.bytes(sessionBytes))
     await this.#deps.sessions.open({ hash: hashKey(cookie), keyHash, forMs: sessionMs })

@@ -15,7 +15,7 @@ export function readSessionCookie({ headers }: Headers): string | null {
   return null
 }
 
-/** `publicUrl`: where browsers reach us, if that is not what they name as host. */
+/** `publicUrl`: the address at which browsers reach us, if it differs from the host that they name. */
 export function requireOwnPage(request: Headers, publicUrl: string | null): void {
   if (request.headers[CLIENT_HEADER.name] !== CLIENT_HEADER.value) {
     throw new ApiError(
@@ -38,7 +38,7 @@ export function refuseForeignOrigin({ headers }: Headers, publicUrl: string | nu
 
 export function writeSessionCookie({ headers }: Headers, value: string, forMs: number): string {
   const maxAge = Math.floor(forMs / 1_000)
-  // What the browser says of itself; no header of a proxy is believed.
+  // The browser's own header decides; no header of a proxy is trusted.
   const secure = headers.origin?.startsWith('https:') ? '; Secure' : ''
   return `${SESSION_COOKIE}=${value}; Max-Age=${maxAge}; Path=/; HttpOnly; SameSite=Strict${secure}`
 }

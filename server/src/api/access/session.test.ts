@@ -43,7 +43,7 @@ function cookieOf(answer: Answer): string {
   return String(answer.headers['set-cookie']).split(';')[0]!
 }
 
-test('a key opens a session, whose cookie no script can read and no other site sends', async (t) => {
+test('a key opens a session with a cookie that no script can read and no other site sends', async (t) => {
   const { call, tenantId, send, tryLogIn } = await setup(t)
   const { key } = await addKey(call, tenantId, { name: 'on call', scopes: ['read', 'operate'] })
   const answer = await tryLogIn({ key })
@@ -62,7 +62,7 @@ test('a key opens a session, whose cookie no script can read and no other site s
   assert.deepEqual(seen.json(), who)
 })
 
-test('a session may do what its key may, and no more', async (t) => {
+test('a session has the rights of its key, and no more', async (t) => {
   const { call, tenantId, send, logIn } = await setup(t)
   const { key } = await addKey(call, tenantId, { scopes: ['read'] })
   const session = await logIn({ key })
@@ -86,7 +86,7 @@ test('an operator has every scope, no name of a key, and the tenant that it name
   assert.equal(sales.tenant.name, 'sales')
 })
 
-test('every key sees itself, whatever its scopes', async (t) => {
+test('every key can look itself up, regardless of its scopes', async (t) => {
   const { call, tenantId } = await setup(t)
   const { headers } = await addKey(call, tenantId, { name: 'deploy', scopes: ['write'] })
   const answer = await call('GET', '/session', undefined, headers)
@@ -125,7 +125,7 @@ test('behind a proxy that changes the host, the public address counts too', asyn
   assertProblem(await tryLogIn({ key: operatorKey }, { origin: 'https://evil.example' }), 'UNAUTHENTICATED')
 })
 
-test('over https the cookie is for https only, and what a proxy says of that is not believed', async (t) => {
+test('over https the cookie is restricted to https, and proxy headers about that are not trusted', async (t) => {
   const { tryLogIn } = await setup(t)
   const secure = await tryLogIn({ key: operatorKey }, { origin: `https://${host}` })
   assert.match(String(secure.headers['set-cookie']), /; Secure$/)
@@ -133,7 +133,7 @@ test('over https the cookie is for https only, and what a proxy says of that is 
   assert.doesNotMatch(String(plain.headers['set-cookie']), /Secure/)
 })
 
-test('an API key beside the cookie is what counts', async (t) => {
+test('an API key takes precedence over the session cookie', async (t) => {
   const { call, tenantId, send, logIn } = await setup(t)
   const session = await logIn({ key: operatorKey })
   const { headers } = await addKey(call, tenantId, { scopes: ['read'] })
@@ -167,7 +167,7 @@ test('a session ends when its key expires, and after seven days', async (t) => {
   assertProblem(await send('GET', '/session', long), 'UNAUTHENTICATED')
 })
 
-test('who logs out is out at once, and the cookie goes; again is no error', async (t) => {
+test('a logout ends the session at once and removes the cookie; a second logout is no error', async (t) => {
   const { send, logIn } = await setup(t)
   const session = await logIn({ key: operatorKey })
   for (let i = 0; i < 2; i++) {

@@ -1,5 +1,5 @@
-// /api/v1/session: log in with a key or with the code of a one-time link, see who one is, log out. A key comes in once and
-// goes out never: the browser keeps a cookie that no script can read.
+// /api/v1/session: log in with a key or the code of a one-time link, show the current identity, log out. A key is
+// received once and never sent back: the browser keeps a cookie that no script can read.
 import { Session, SessionRequest } from '@carillon/contract/session.ts'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
@@ -110,7 +110,7 @@ async function keyHashOf(
   { key, code }: SessionRequest,
 ): Promise<Uint8Array> {
   if (key !== undefined) {
-    // In constant time where it matters: who is asked next compares hashes.
+    // Constant time where it matters: the lookup that follows compares hashes.
     if (!hashKey(key).equals(hashKey(operatorKey))) requireWhole(key)
     return hashKey(key)
   }

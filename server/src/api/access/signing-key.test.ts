@@ -22,7 +22,7 @@ test('each tenant has a signing key of its own, which it may change', async (t) 
   assert.ok(woken.includes('keys'), 'workers sign with it at once')
 })
 
-test('a change whose answer was lost is not made again unless it is forced', async (t) => {
+test('a rotation is not repeated after its answer was lost, unless it is forced', async (t) => {
   const { call, world } = await setupApp(t)
   const first = (await call('POST', '/signing-key/rotate')).json()
   assertProblem(await call('POST', '/signing-key/rotate'), 'SIGNING_KEY_NEW')

@@ -1,4 +1,4 @@
-// /api/v1/signing-key: what the callbacks of a tenant are signed with, so that receivers can verify them.
+// /api/v1/signing-key: the key that signs the callbacks of a tenant, so that receivers can verify them.
 import { RotateRequest } from '@carillon/contract/signing-key.ts'
 import { SigningKey } from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'

@@ -1,4 +1,4 @@
-// /api/v1/tenants: who owns jobs, and on which tier. For operators; a tenant may look at itself.
+// /api/v1/tenants: the owners of jobs, and their tiers. For operators; a tenant may read its own record.
 import {
   Tenant,
   TenantChange,
@@ -108,7 +108,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
     '/tenants/:tenant_id',
     {
       config: { scope: 'operator' },
-      // After the commit, before the answer: whoever hears of the change is under it.
+      // After the commit and before the answer: the change already applies to every client that learns of it.
       onSend: async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
         if (reply.statusCode === 200) keyCache.forgetTenant(params.tenant_id.toLowerCase())
       },

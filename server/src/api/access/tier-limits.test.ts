@@ -26,7 +26,7 @@ async function setup(t: TestContext) {
 /** As JSON: two bytes more. */
 const payloadOf = (bytes: number) => 'x'.repeat(bytes - 2)
 
-test('what lies within the tier is taken, with the nearest default', async (t) => {
+test('values within the tier limits are accepted, and defaults are the nearest that the tier allows', async (t) => {
   const { create } = await setup(t)
   const { priority, retry_policy: retryPolicy } = (await create()).json()
   assert.deepEqual([priority, retryPolicy.max_retries], [8, 3])
@@ -36,7 +36,7 @@ test('what lies within the tier is taken, with the nearest default', async (t) =
   assert.equal((await create({ priority: 10 })).statusCode, 201)
 })
 
-test('what lies beyond is refused by name and never made smaller', async (t) => {
+test('values beyond the tier limits are refused by name and never reduced', async (t) => {
   const { create, call, job } = await setup(t)
   const beyond: [string, Record<string, unknown>, object?][] = [
     ['/execution/payload', {}, { payload: payloadOf(1_025) }],

@@ -1,4 +1,4 @@
-// What the tier of the tenant allows. What lies beyond it is refused, never made smaller behind the client's back.
+// The limits of the tenant's tier. A value beyond them is refused, never reduced behind the client's back.
 import { type JobRequest, jobDefaults, payloadBytesMax } from '@carillon/contract/job.ts'
 import type { FastifyRequest } from 'fastify'
 import type { Execution, JobVersion } from '../../domain/jobs/job.ts'
@@ -8,7 +8,7 @@ import type { Tier } from '../../domain/tenants/tenant.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseField } from '../http/problem.ts'
 
-/** What a field is when it is left out: the usual value, or the nearest that the tier allows. */
+/** The values of omitted fields: the usual default, or the nearest that the tier allows. */
 export function defaultsOf({ priorityBest, retriesMax }: Tier) {
   return {
     ...jobDefaults,
@@ -25,7 +25,7 @@ export interface PayloadContext {
   tier: Tier
 }
 
-/** Of a job, or of whatever brings its own. Returns it as JSON. */
+/** Checks the payload of a job, or of a request that brings its own. Returns it as JSON. */
 export function checkPayload(payload: unknown, { pointer, method, tier }: PayloadContext): string {
   if (method === 'GET') throw refuseField(pointer, 'cannot be sent with GET, which has no body')
   const json = JSON.stringify(payload)

@@ -1,4 +1,4 @@
-// What the reference page reads of our OpenAPI document.
+// The parts of our OpenAPI document that the reference page reads.
 
 export interface DocSchema {
   $ref?: string
@@ -61,7 +61,7 @@ export interface Document {
 /** Deeper than any schema of ours: one that holds itself must come to an end. */
 export const schemaDepthMax = 12
 
-/** What a `$ref` stands for; only those into the components are ours. */
+/** The schema that a `$ref` stands for; only references into the components are ours. */
 export function resolve(document: Document, schema: DocSchema): DocSchema {
   const name = nameOf(schema)
   if (name === null) return schema

@@ -1,4 +1,4 @@
-// Examples for the reference page: a command that can be pasted, and what an answer looks like.
+// Examples for the reference page: a command that can be pasted, and a sample answer.
 import {
   type DocMedia,
   type DocOperation,
@@ -68,7 +68,7 @@ function sampleOf(document: Document, given: DocSchema, name: string, depth = 0)
   return {}
 }
 
-/** What is always there; where nothing is, the first fields: all of them together would often contradict each other. */
+/** The required fields; if there are none, the first fields: all of them together would often contradict each other. */
 function sampleObject(document: Document, schema: DocSchema, depth: number): unknown {
   if (depth > schemaDepthMax) return {}
   const { required = [] } = schema
@@ -80,7 +80,7 @@ function sampleObject(document: Document, schema: DocSchema, depth: number): unk
 const instant = '2026-03-01T10:00:00Z'
 const id = '0192abcd-ef01-7000-8000-0000000000aa'
 
-/** What a field of this name usually holds: an example made of "string" tells nobody anything. */
+/** Usual values of fields by name: an example made of "string" tells nobody anything. */
 const texts: Readonly<Record<string, string>> = {
   name: 'Daily Sales Report',
   description: 'Generate and email the daily report',

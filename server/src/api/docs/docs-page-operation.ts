@@ -1,4 +1,4 @@
-// One operation of the reference page: what it does and takes and answers, and beside it the command to try it.
+// One operation of the reference page: its purpose, input and answers, and beside it the command to try it.
 import type { DocMedia, DocOperation, DocParameter, Document } from './docs-page-document.ts'
 import { curlOf, exampleOf, originMark } from './docs-page-example.ts'
 import { type Html, html, prose } from './docs-page-html.ts'
@@ -17,7 +17,7 @@ export function idOf({ method, path }: PlacedOperation): string {
 
 export function renderOperation(document: Document, operation: PlacedOperation): Html {
   const { method, path, summary, description, parameters = [], requestBody, responses = {} } = operation
-  // What was made or begun comes before the 200 of a dry run.
+  // The answer about a created or started object comes before the 200 of a dry run.
   const answers = Object.entries(responses)
     .filter(([status]) => /^[123]/.test(status))
     .toSorted(([a], [b]) => Number(a === '200') - Number(b === '200'))
@@ -84,7 +84,7 @@ interface Answer {
 
 function renderAnswer(document: Document, status: string, { description, content = {} }: Answer): Html {
   const [type, media] = Object.entries(content)[0] ?? []
-  // What Fastify's generator writes where nobody described the answer.
+  // The text that Fastify's generator writes where nobody described the answer.
   const said = description === undefined || description === 'Default Response' ? '' : description
   const head = html`<span class="status">${status}</span> ${prose(said)} <span class="limits">${type ?? 'no body'}</span>`
   if (media?.schema === undefined) return html`<p class="answer">${head}</p>`

@@ -1,4 +1,4 @@
-// A schema for people: a row for each field, with what it may hold, and its own fields folded below it.
+// A schema for people: a row for each field with its allowed values, and its own fields folded below it.
 import {
   type DocSchema,
   type Document,
@@ -9,7 +9,7 @@ import {
 } from './docs-page-document.ts'
 import { type Html, html, prose } from './docs-page-html.ts'
 
-/** The fields of an object; of anything else what it is. */
+/** The fields of an object; for any other schema, its description. */
 export function renderSchema(document: Document, given: DocSchema, depth = 0): Html {
   const schema = withParts(document, given)
   const { properties = {}, required = [], description } = schema
@@ -43,7 +43,7 @@ function renderField(document: Document, { name, schema: given, required, depth 
   const schema = withParts(document, given)
   const { description, deprecated } = schema
   const inner = hasInner(document, schema) && depth < schemaDepthMax
-  // What must be filled in is seen at once.
+  // Required fields are visible at once.
   const open = required && depth === 0
   const children = inner
     ? html`<details${open ? html` open` : null}><summary>fields of ${name}</summary>${renderSchema(document, { ...schema, description: '' }, depth + 1)}</details>`

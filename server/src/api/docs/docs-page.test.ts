@@ -17,7 +17,7 @@ function textOf(page: string): string {
   return page.replace(/<[^>]*>/g, ' ').replace(/\s+/g, ' ')
 }
 
-test('what stands in the document cannot become markup', () => {
+test('text in the document cannot become markup', () => {
   const nasty = `<script>alert("1")</script> & 'x'`
   const page = renderDocsPage(
     documentOf({
@@ -110,7 +110,7 @@ test('methods that do the same on one path are shown once', () => {
   assert.match(textOf(page), /GET \/ ring and POST, PUT/)
 })
 
-test('what was made comes before the answer to a dry run, and types of one form share a list', () => {
+test('the answer about a created object comes before that of a dry run, and media types of the same form share a list', () => {
   const media = { schema: { type: 'object', properties: { weight_kg: { type: 'number' } } } }
   const page = renderDocsPage(
     documentOf({

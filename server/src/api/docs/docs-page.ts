@@ -59,7 +59,7 @@ ${renderErrors()}
 `.text
 }
 
-/** In the order of the document's tags; what has a tag that is not among them comes last. */
+/** In the order of the document's tags; operations with a tag that is not among them come last. */
 function groupsOf(document: Document): Group[] {
   const groups = new Map<string, Group>(
     (document.tags ?? []).map(({ name, description = '' }) => [name, { name, description, operations: [] }]),

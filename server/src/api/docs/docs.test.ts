@@ -58,7 +58,7 @@ test('nothing on it comes from elsewhere, and no script but its own can run', as
   }
 })
 
-test('who can unpack it gets it packed, and who cannot does not', async (t) => {
+test('a client that accepts gzip gets the page compressed, and any other client does not', async (t) => {
   const { app, get } = await setupApp(t)
   const plain = await get('/docs/api')
   assert.equal(plain.headers['content-encoding'], undefined)
@@ -132,7 +132,7 @@ test('the Markdown renderer is loaded with the first page of the docs, not with 
   assert.equal(out, '0 1\n')
 })
 
-test('what is not in the docs is not there, however it is asked for', async (t) => {
+test('a path that is not in the docs is not found, in any spelling', async (t) => {
   const { get } = await setupApp(t)
   for (const path of [
     '/docs/nothing',

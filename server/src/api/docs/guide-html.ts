@@ -41,7 +41,7 @@ ${renderHeadings(headings)}
 `.text
 }
 
-/** For programs that read docs: what there is, with the addresses of the Markdown. */
+/** For programs that read docs: an index with the addresses of the Markdown. */
 export function renderLlmsText(sections: readonly GuideSection[]): string {
   const lines = sections.flatMap(({ title, pages }) => [
     `## ${title}`,

@@ -23,7 +23,7 @@ export interface GuideSection {
 
 const root = join(import.meta.dirname, '../../../..')
 
-/** Pages by file, in the order of a reader who begins. What is in docs/ and not here comes last. */
+/** Pages by file, in the order for a new reader. Files in docs/ that are not listed here come last. */
 const order: Record<string, readonly string[]> = {
   'First steps': ['docs/README.md', 'docs/quickstart.md', 'docs/concepts.md'],
   Jobs: [

@@ -32,7 +32,7 @@ const { rules } = renderer
 /** Elements that end a line of the page's source. */
 const ownLine = new Set(['p', 'h1', 'h2', 'h3', 'h4', 'h5', 'h6', 'ul', 'ol', 'blockquote'])
 
-// A link is taken as it is written, of whatever scheme: `follow` decides, and attributes are escaped.
+// A link is taken as it is written, with any scheme: `follow` decides, and attributes are escaped.
 markdown.validateLink = () => true
 markdown.normalizeLink = (link) => link
 markdown.normalizeLinkText = (link) => link

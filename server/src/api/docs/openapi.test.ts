@@ -90,8 +90,9 @@ test('the document says which bodies may be left out', async (t) => {
 })
 
 /**
- * A preview writes nothing. What workers and targets say can be repeated as it is, a claim must not be answered twice, and
- * a key that was changed is not changed again. A session is no record, and its cookie must not be kept.
+ * A preview writes nothing. Reports of workers and targets can be repeated as they are, a claim must not be answered
+ * twice, and a signing key that was changed is not changed again. A session is no record, and its cookie must not be
+ * kept.
  */
 const asTheyAre =
   /\/preview$|\/session$|\/workers(\/|$)|\/executions\/[^/]+\/(complete|heartbeat|logs)$|\/signing-key\//

@@ -88,5 +88,5 @@ export const tokenSecurity = [{ attemptToken: [] }]
 /** The body of a call that takes none: `{}`, or nothing at all. */
 export const noFields = { type: 'object', properties: {}, additionalProperties: false, examples: [{}] }
 
-/** The query string of a call that takes none: what it would ignore is refused. */
+/** The query string of a call that takes none: parameters that would be ignored are refused. */
 export const noParameters = { type: 'object', properties: {}, additionalProperties: false }

@@ -1,5 +1,5 @@
-// All readers of GET /events in this process. Each tenant that somebody reads is looked at once a second, whoever reads and
-// however many; one that nobody reads is not. A look that takes longer than its second costs the next one, and nothing else.
+// All readers of GET /events in this process. Each tenant with readers is polled once a second, however many there are;
+// a tenant without readers is not. A poll that takes longer than its second costs the next poll, and nothing else.
 import type { ServerResponse } from 'node:http'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Timer, Timers } from '../../ports/timers.ts'
@@ -11,7 +11,7 @@ import { type LogPlace, type WatchDeps, WatchedExecution } from './watched-execu
 
 export interface EventHubDeps extends TenantEventsDeps, WatchDeps {
   timers: Timers
-  /** Makes what no other process has. */
+  /** Makes an id that no other process has. */
   newId: () => string
   isStopping: () => boolean
 }
@@ -186,7 +186,7 @@ export class EventHub {
       const head = `id: ${events.id}.${events.last}${tailOf(watched)}\n`
       reader.stream.write(texts.map((text) => head + text).join(''))
       if (watching.length <= watchedMax || !readers.delete(reader)) continue
-      // To the end of the line: those that were not looked at are the first of the next beat.
+      // To the end of the line: watched executions that were not polled are the first of the next beat.
       readers.add(reader)
     }
   }

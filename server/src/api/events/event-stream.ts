@@ -1,16 +1,16 @@
-// One reader of GET /events: bytes on its connection. Who reads too slowly is cut off; it comes back and is told what it
-// missed, or to load again. Nothing is kept for it here.
+// One reader of GET /events: bytes on its connection. A reader that is too slow is cut off; when it returns it receives
+// the missed events, or the request to load again. Nothing is kept for it here.
 import type { ServerResponse } from 'node:http'
 
-/** What may wait for a reader: seconds of the busiest stream. */
+/** Bytes that may wait for a reader: seconds of the busiest stream. */
 const bufferBytesMax = 512 * 1024
-/** So long without a word, and what stands between takes the connection for dead. */
+/** Maximum silence of a stream: after a longer one, proxies in between take the connection for dead. */
 const silenceMsMax = 15_000
 
 export interface StreamOptions {
   response: ServerResponse
   monotonicMs: () => number
-  /** Once, when it is over, whoever ended it. */
+  /** Called once, when the stream is over, no matter which side ended it. */
   onEnd: () => void
 }
 

@@ -65,7 +65,7 @@ test('a stream says hello, then tells the pulse once a second', async (t) => {
   assert.equal(Date.parse(second) - Date.parse(first), 1_000)
 })
 
-test('what waits and what ended is told with its job', async (t) => {
+test('waiting and ended executions are published with their job', async (t) => {
   const { begin, beat, makeJob, trigger, memory, world } = await setup(t)
   const jobId = await makeJob({ name: '<b>bold</b>\n' })
   const reader = await begin()
@@ -149,7 +149,7 @@ test('a tenant is told nothing of another', async (t) => {
   }
 })
 
-test('who comes back within a minute is told what it missed, once', async (t) => {
+test('a reader that returns within a minute receives the missed events, once', async (t) => {
   const { app, begin, read, beat, makeJob, trigger } = await setup(t)
   const jobId = await makeJob()
   const first = await begin()
@@ -169,13 +169,13 @@ test('who comes back within a minute is told what it missed, once', async (t) =>
     items.map((one) => one.execution_id),
     [missed],
   )
-  // Another that stayed would have got the same events; who asks for them again gets them from memory.
+  // A reader that stayed would have received the same events; a reader that asks for them again gets them from memory.
   const third = await read({ 'last-event-id': last })
   await third.data('hello')
   assert.deepEqual((await third.data('executions')).items, items)
 })
 
-test('who comes back later, or to another server, is told to load again', async (t) => {
+test('a reader that returns later, or to another server, is asked to load again', async (t) => {
   const { app, begin, read, beat } = await setup(t)
   const first = await begin()
   await beat()
@@ -241,7 +241,7 @@ test('with `watch` the execution is told when it changes, and its log line by li
   )
 })
 
-test('what is no stream, no execution of the tenant or no right to read is refused', async (t) => {
+test('a request without the stream type, with an execution of another tenant or without the right to read is refused', async (t) => {
   const { call, makeJob, trigger } = await setup(t)
   const stream = { accept: 'text/event-stream' }
   assertProblem(await call('GET', '/events'), 'NOT_ACCEPTABLE')
@@ -360,7 +360,7 @@ test('streams do not hold up the end of a server', async (t) => {
   assert.equal(await reader.next(), null)
 })
 
-test('who does not read is cut off, and little is kept for it', async (t) => {
+test('a client that does not read is cut off, and little is buffered for it', async (t) => {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')
   const { port } = server.address() as AddressInfo

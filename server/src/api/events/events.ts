@@ -1,4 +1,5 @@
-// GET /api/v1/events: what happens in a tenant, as server-sent events. A browser reads it by fetch, which can send our header.
+// GET /api/v1/events: the activity of a tenant, as server-sent events. A browser reads it by fetch, which can send our
+// header.
 import { EVENTS, EventsQuery } from '@carillon/contract/event.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Executions } from '../../ports/executions.ts'
@@ -51,7 +52,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
       }
       response.writeHead(200, {
         'content-type': 'text/event-stream; charset=utf-8',
-        // A proxy that gathers what it passes on would hold events back.
+        // A proxy that buffers the answer would hold events back.
         'x-accel-buffering': 'no',
       })
       const lastEventId = headers['last-event-id']

@@ -1,5 +1,5 @@
-// What happens in one tenant, as the events that all its readers get: asked for once, however many read. The latest are
-// kept, so that who comes back soon misses nothing.
+// The activity of a single tenant, as the events that all its readers get: polled once, however many read. The latest
+// events are kept, so that a reader that returns soon misses nothing.
 import type { EventData, EventName } from '@carillon/contract/event.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -13,7 +13,7 @@ export interface TenantEventsDeps {
   feed: Feed
 }
 
-/** How long ago one may have gone on reading. Whoever was away for longer loads again. */
+/** How long ago a reader may have stopped reading. After a longer absence it loads again. */
 export const resumeMsMax = 60_000
 /** Five a second are much. */
 const keptMax = 300
@@ -29,13 +29,13 @@ export interface KeptEvent {
 export class TenantEvents {
   readonly #deps: TenantEventsDeps
   readonly tenantId: string
-  /** Tells our numbers from those of another process, or of another time. */
+  /** Tells our event numbers from the numbers of another process, or of another time. */
   readonly id: string
   #last = 0
   #kept: KeptEvent[] = []
   #place: FeedPlace | null = null
   #lookedMs = 0
-  /** What was said last, by id; null: nothing was yet. */
+  /** The last published mark of each execution, operation and run, by id; null: nothing was published yet. */
   #said: {
     executions: Map<string, string>
     operations: Map<string, string>
@@ -62,7 +62,7 @@ export class TenantEvents {
     return this.#kept.filter((event) => event.number > number)
   }
 
-  /** Looks once, and returns what is new. */
+  /** Polls once, and returns the new events. */
   async look(): Promise<KeptEvent[]> {
     const { clock, feed } = this.#deps
     const before = this.#last
@@ -130,7 +130,7 @@ export class TenantEvents {
     this.#add('pulse', { as_of: toRfc3339(look.at), lag_ms: lag, ...counts })
   }
 
-  /** What was recorded, and what is under way otherwise than when it was last said; the latest last. */
+  /** Recorded executions, and executions under way that changed since they were last published; the latest last. */
   #changedExecutions({ recorded, dropped, underWay }: FeedLook) {
     const former = this.#said?.executions
     const told = new Set(recorded.map(markedIdOf))

@@ -42,10 +42,10 @@ export class WatchedExecution {
     return this.#done
   }
 
-  /** What is new, as events. */
+  /** Polls the execution once, and returns its news as events. */
   async look(): Promise<string[]> {
     const { executions, logs } = this.#deps
-    // First the execution, then its lines: what has ended by then has all of them written.
+    // First the execution, then its lines: an execution that has ended by then has all of them written.
     const execution = await executions.getExecution(this.#tenantId, this.executionId)
     if (execution === null) {
       this.#done = true

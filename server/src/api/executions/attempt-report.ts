@@ -32,7 +32,10 @@ export interface ReportContext {
   httpStatus: number | null
 }
 
-/** What belongs to another status is refused rather than ignored. `place`: the pointer to what holds it. */
+/**
+ * A field that belongs to another status is refused rather than ignored. `place`: the pointer to the object that holds
+ * it.
+ */
 export function checkEnd({ status, result, error }: EndGiven, place: string): void {
   if (status === 'failed' && error === undefined)
     throw refuseField(`${place}/error`, 'is required with failed')
@@ -73,7 +76,7 @@ function hasResult({ preview }: AttemptView, result: unknown): boolean {
   return one !== undefined && isDeepStrictEqual(one, other)
 }
 
-/** `final` and `retry_after_ms` decide what follows, and are not kept. */
+/** `final` and `retry_after_ms` only decide whether and when a retry follows; they are not stored. */
 function hasError({ error }: AttemptView, given: NonNullable<EndGiven['error']>): boolean {
   return isDeepStrictEqual(error, toError(given))
 }

@@ -103,7 +103,7 @@ test('a completion without a result, and one above 4 KB, may be repeated and not
   }
 })
 
-test('another error for an attempt that failed is refused, whatever follows the attempt', async (t) => {
+test('another error for a failed attempt is refused, whether or not a retry follows', async (t) => {
   for (const max_retries of [0, 1]) {
     const { claim, await202, say, show } = await setup(t, { retry_policy: { max_retries } })
     await await202(await claim())
@@ -186,7 +186,7 @@ test('a failure that is final is not retried', async (t) => {
   assert.equal((await show()).dead_letter, true)
 })
 
-test('what was cancelled ends so, and its target hears of it', async (t) => {
+test('a cancelled execution ends as CANCELLED, and its target is notified', async (t) => {
   const { claim, await202, say, show, call, executionId } = await setup(t)
   await await202(await claim())
   assert.equal((await call('POST', `/executions/${executionId}/cancel`)).statusCode, 202)

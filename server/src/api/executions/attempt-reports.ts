@@ -1,6 +1,6 @@
-// POST /api/v1/executions/{execution_id}/complete, /heartbeat, /logs: what a target says of an attempt that it was called
-// for, with the token of that attempt. An execution may be on its way from one place to another when it is looked for,
-// so it is looked for a few times before the word is refused.
+// POST /api/v1/executions/{execution_id}/complete, /heartbeat, /logs: reports of a target about the attempt it was
+// called for, with the token of that attempt. An execution may be moving from one table to another when it is looked
+// up, so the lookup is repeated a few times before the report is refused.
 import {
   CompleteReply,
   CompleteRequest,
@@ -32,7 +32,7 @@ export interface AttemptReportDeps extends EndDeps {
 
 const tags = ['attempts']
 const looksMax = 5
-/** What the target answered to the call; else it would not be the one to say how it ended. */
+/** The answer with which a target accepts a call; without it, the target may not report the end of the attempt. */
 const acceptedStatus = 202
 /** Its word came too late. */
 const lateCodes: readonly string[] = ['ATTEMPT_OVER', 'EXECUTION_FINISHED', 'RESULT_DIFFERS']

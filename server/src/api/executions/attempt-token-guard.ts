@@ -1,5 +1,5 @@
-// Who has the token of an attempt may speak for it, without an API key. The token is checked before the body is read; how
-// often one execution speaks, and how many speak at once, is bounded.
+// The holder of the token of an attempt may report on it, without an API key. The token is checked before the body is
+// read; the reports per second of each execution, and the reports in progress at once, are bounded.
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { type AttemptOfTenant, readAttemptToken } from '../../domain/queue/attempt-token.ts'
 import { HmacSha256 } from '../../lib/hmac.ts'
@@ -21,7 +21,7 @@ export interface TokenGuardDeps {
   secrets: Pick<Secrets, 'tokenKey'>
 }
 
-/** Of one execution. */
+/** For each execution. */
 const perSecondMax = 20
 /** Of all executions, in this process. */
 const underWayMax = 1_000

@@ -51,7 +51,7 @@ test('a cancel by filter becomes an operation that can be watched', async (t) =>
   })
 })
 
-test('what has ended is not counted, nor what does not match', async (t) => {
+test('executions that have ended or do not match the filter are not counted', async (t) => {
   const { cancel } = await setup(t)
   const totals: number[] = []
   for (const filter of [

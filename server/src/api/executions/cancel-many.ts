@@ -57,7 +57,7 @@ export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): vo
   )
 }
 
-/** Everything that is under way is not cancelled by an empty filter: who means that can say so by a status. */
+/** An empty filter does not cancel everything that is under way: a client that means that can say so by a status. */
 async function demandCondition({ body }: FastifyRequest): Promise<void> {
   const filter = (body as Partial<CancelManyRequest> | null | undefined)?.filter as unknown
   if (typeof filter !== 'object' || filter === null || Array.isArray(filter)) return

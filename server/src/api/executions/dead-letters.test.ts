@@ -32,7 +32,7 @@ async function setup(t: TestContext) {
   return { ...parts, createJob, bury, idsOf }
 }
 
-test('a dead letter tells what happened, and the execution says that it is one', async (t) => {
+test('a dead letter shows its failure, and its execution is marked as a dead letter', async (t) => {
   const { createJob, bury, call } = await setup(t)
   const jobId = await createJob('nightly')
   const executionId = await bury(jobId)
@@ -127,7 +127,7 @@ test('dead letters are found by reason, error and day, and the oldest of all is 
   assert.equal(oldestAt, '2026-01-01T00:00:00.250Z')
 })
 
-test('a corrected payload is what a redrive sends', async (t) => {
+test('a redrive sends the corrected payload', async (t) => {
   const { createJob, bury, call } = await setup(t)
   const executionId = await bury(await createJob('a'))
   const edited = await call('PATCH', `/dead-letters/${executionId}`, { payload: [1] })
@@ -140,7 +140,7 @@ test('a corrected payload is what a redrive sends', async (t) => {
   assert.deepEqual(again.payload, [1])
 })
 
-test('a letter whose job is deleted stays, and is said to', async (t) => {
+test('a dead letter of a deleted job stays, and the redrive reports it as such', async (t) => {
   const { createJob, bury, call } = await setup(t)
   const jobId = await createJob('a')
   const executionId = await bury(jobId)

@@ -1,5 +1,5 @@
-// Ends attempts that are run outside our own workers: what follows from their word is decided, written, told and
-// passed on to whoever waits.
+// Ends attempts that are run outside our own workers: decides the consequences of their reports, writes them, emits the
+// events, and wakes the processes that wait for them.
 import { type AttemptEnd, type AttemptReport, endAttempt } from '../../domain/queue/attempt.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import type { Attempts, HeldAttempt, ReportAnswer } from '../../ports/attempts.ts'
@@ -20,14 +20,14 @@ export interface EndDeps {
 
 export interface EndOrder {
   held: HeldAttempt
-  /** Who says so; null: whoever has the token. */
+  /** The worker that reports; null: the holder of the token. */
   workerId: string | null
   /** Null: it was not started, and is handed back. */
   word: AttemptReport | null
 }
 
 export interface EndedAttempts extends ReportAnswer {
-  /** How those ended that were not handed back, by execution. */
+  /** The ends of attempts that were not handed back, by execution. */
   ends: ReadonlyMap<string, AttemptEnd>
 }
 

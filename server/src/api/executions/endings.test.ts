@@ -37,7 +37,7 @@ test('an execution that the API cancels while it waits is counted once, however 
   assert.deepEqual(await counted(), { [ended('CANCELLED', 'trigger')]: 1, cancellations_total: 1 })
 })
 
-test('what waits of a graph run that the API cancels is counted once', async (t) => {
+test('a waiting execution of a graph run that the API cancels is counted once', async (t) => {
   const { make, call, trigger, counted } = await setup(t)
   await make('a')
   await make('b', ['a'])

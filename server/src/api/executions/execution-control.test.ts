@@ -54,7 +54,7 @@ test('a failed execution is run again under its key, and is no dead letter any m
   assertProblem(await call('GET', `/dead-letters/${executionId}`), 'DEAD_LETTER_NOT_FOUND')
 })
 
-test('what succeeded is run again under a new key, with a payload of its own', async (t) => {
+test('an execution that succeeded is run again under a new idempotency key, with its own payload', async (t) => {
   const { trigger, retry, show, memory, world } = await setup(t)
   const executionId = await trigger()
   await runAll({ memory, world })
@@ -64,7 +64,7 @@ test('what succeeded is run again under a new key, with a payload of its own', a
   assert.equal(after.payload, null)
 })
 
-test('what has not ended cannot be run again, nor what belongs to a deleted job', async (t) => {
+test('an execution that has not ended, or belongs to a deleted job, cannot be run again', async (t) => {
   const { trigger, retry, call, jobId, memory, world } = await setup(t)
   const executionId = await trigger()
   const early = await retry(executionId)
@@ -75,7 +75,7 @@ test('what has not ended cannot be run again, nor what belongs to a deleted job'
   assertProblem(await retry(executionId), 'JOB_DELETED')
 })
 
-test('what has not started is cancelled, once and for all', async (t) => {
+test('an execution that has not started is cancelled, once and for all', async (t) => {
   const { jobId, trigger, cancel, show, woken, memory, world } = await setup(t)
   const executionId = await trigger()
   const answer = await cancel(executionId, {})
@@ -91,7 +91,7 @@ test('what has not started is cancelled, once and for all', async (t) => {
   )
 })
 
-test('what waits for its next attempt is cancelled too', async (t) => {
+test('an execution that waits for its next attempt is cancelled too', async (t) => {
   const { trigger, cancel, show, memory, world } = await setup(t)
   const executionId = await trigger()
   const retryAt = epochMs(world.clock.databaseNow() + 60_000)
@@ -100,7 +100,7 @@ test('what waits for its next attempt is cancelled too', async (t) => {
   assert.equal((await show(executionId)).status, 'CANCELLED')
 })
 
-test('what has ended is not cancelled, and the answer says how it ended', async (t) => {
+test('an execution that has ended is not cancelled, and the answer says how it ended', async (t) => {
   const { trigger, cancel, woken, memory, world } = await setup(t)
   const ended = await trigger()
   await runAll({ memory, world })
@@ -110,7 +110,7 @@ test('what has ended is not cancelled, and the answer says how it ended', async 
   assert.deepEqual(woken, [])
 })
 
-test('what runs is being cancelled, and the answer stays the same when it has ended so', async (t) => {
+test('a running execution is CANCELLING, and the answer stays the same after it has ended as cancelled', async (t) => {
   const { jobId, trigger, cancel, show, woken, memory } = await setup(t)
   const executionId = await trigger()
   const { leases, queue } = memory
@@ -134,7 +134,7 @@ test('what runs is being cancelled, and the answer stays the same when it has en
   assert.deepEqual([late.statusCode, late.json()], [202, answer.json()])
 })
 
-test('what a cancel ended is counted', async (t) => {
+test('an execution that a cancel ended is counted', async (t) => {
   const { trigger, cancel } = await setup(t)
   const counts: number[] = []
   const subscription = executionsCancelled.subscribe(({ executions }) => void counts.push(executions))

@@ -102,7 +102,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
           executionId,
         )
         const body = { execution_id: executionId, job_id: outcome.jobId }
-        // What waited behind it may go, if it is over; else its worker is to hear of it.
+        // If it is over, executions that waited behind it may go; otherwise its worker must be notified.
         if (outcome.kind === 'cancelling')
           return { status: 202, body: { ...body, status: 'CANCELLING' }, wake: ['waiting', 'cancels'] }
         const cancelled = outcome.settled === null ? [] : [outcome.settled]

@@ -89,7 +89,7 @@ test('every condition that is given holds', async (t) => {
   assert.deepEqual([none.executions, none.pagination.total], [[], 0])
 })
 
-test('pages of what was found follow each other', async (t) => {
+test('search results come in consecutive pages', async (t) => {
   const { createJob, run, search } = await setup(t)
   const jobId = await createJob('a')
   const ids: string[] = []

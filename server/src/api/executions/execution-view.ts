@@ -35,7 +35,7 @@ export function toFoundExecution(one: ExecutionSummary): ExecutionSearch['execut
   return { ...toExecutionItem(one), job_id: one.jobId, job_name: one.jobName }
 }
 
-/** `parents`: what it runs after. */
+/** `parents`: the executions it runs after. */
 export function toExecution(one: ExecutionView, parents: readonly ParentResult[]): Execution {
   const { executionId, jobId, slot } = one
   const { execution, progress } = one
@@ -58,7 +58,7 @@ export function toExecution(one: ExecutionView, parents: readonly ParentResult[]
   }
 }
 
-/** What is called, if not over HTTP. */
+/** The called handler, command or artifact, if the call is not over HTTP. */
 function calledOf(execution: JobExecution): Pick<Execution, 'handler' | 'command' | 'artifact_id'> {
   if (execution.type === 'worker') return { handler: execution.handler }
   if (execution.type === 'shell') return { command: execution.command }

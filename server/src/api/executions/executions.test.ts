@@ -122,7 +122,7 @@ test('an execution is shown from pending to its end, with every attempt', async 
   ])
 })
 
-test('what got no answer has no callback response', async (t) => {
+test('an execution without an answer has no callback response', async (t) => {
   const { world, memory, trigger, show } = await setup(t)
   const executionId = await trigger()
   const error = { type: 'TIMEOUT', message: 'no complete response in time' } as const
@@ -134,7 +134,7 @@ test('what got no answer has no callback response', async (t) => {
   )
 })
 
-test('pages follow each other, newest first, whatever is added meanwhile', async (t) => {
+test('pages follow each other, newest first, even when executions are added meanwhile', async (t) => {
   const { trigger, list } = await setup(t)
   const ids: string[] = []
   for (let i = 0; i < 5; i++) ids.unshift(await trigger())
@@ -281,7 +281,7 @@ test('each wrong question is refused by its parameter', async (t) => {
   assert.match(plus.json().detail, /%2B/)
 })
 
-test('what is not there is not found', async (t) => {
+test('an unknown job or execution is not found', async (t) => {
   const { call } = await setup(t)
   for (const id of [nobody, 'nope', '%00']) {
     assertProblem(await call('GET', `/jobs/${id}/executions`), 'JOB_NOT_FOUND')

@@ -31,7 +31,7 @@ export interface ExecutionDeps {
   graphRuns: Pick<GraphRuns, 'parentsOf'>
 }
 
-/** A query of one job, whose id is known to be one. */
+/** A query about a single job, with an id that is known to be valid. */
 interface JobQuery {
   tenantId: string
   jobId: string
@@ -120,7 +120,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
   )
 }
 
-/** What runs after others is skipped as an execution. */
+/** A job that runs after others has no slots: it is skipped as an execution. */
 async function hasSlots(
   { jobs }: ExecutionDeps,
   { tenantId, jobId }: { tenantId: string; jobId: string },
@@ -146,7 +146,7 @@ async function listExecutions(
   }
 }
 
-/** What both lists can be asked. */
+/** The conditions that both lists accept. */
 function conditionsOf(query: ExecutionListQuery): Omit<ExecutionQuery, 'tenantId' | 'jobId' | 'tag' | 'q'> {
   return {
     status: query.status ?? null,

@@ -6,7 +6,7 @@ import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { LogPart } from '../../ports/logs.ts'
 import { refuseField } from '../http/problem.ts'
 
-/** `place`: the pointer to what holds the lines. */
+/** `place`: the pointer to the object that holds the lines. */
 export function toLogPart(
   given: LogPartGiven,
   of: Pick<LogPart, 'tenantId' | 'executionId' | 'attempt'>,

@@ -55,7 +55,7 @@ test('a log is followed while the execution runs, through its attempts, to its e
   assert.deepEqual(await read(`?limit=4&cursor=${full.next}`), { lines: [], next: null })
 })
 
-test('each wrong question is refused by its parameter, and what is not there is not found', async (t) => {
+test('each invalid query is refused by its parameter, and an unknown execution is not found', async (t) => {
   const { call, path } = await setup(t)
   for (const [query, name, code] of [
     ['limit=0', 'limit', 'INVALID_REQUEST'],

@@ -1,4 +1,4 @@
-// GET /api/v1/executions/{execution_id}/logs: what its attempts said, while they run and afterwards.
+// GET /api/v1/executions/{execution_id}/logs: the log lines of its attempts, while they run and afterwards.
 import { LogListQuery, logPageDefault } from '@carillon/contract/log.ts'
 import { LogList } from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'
@@ -33,7 +33,7 @@ export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): 
       const executionId = readExecutionId(params)
       const { attempt = null, limit = logPageDefault } = query
       const after = readPlace(query)
-      // First the execution, then its lines: what has ended by then has all of them written.
+      // First the execution, then its lines: an execution that has ended by then has all of them written.
       const execution = await executions.getExecution(tenantId, executionId)
       if (execution === null) throw executionNotFound(executionId)
       const lines = await logs.read({ tenantId, executionId, attempt, after, limit })

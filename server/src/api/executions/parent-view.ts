@@ -1,4 +1,4 @@
-// What an execution ran after, in the form of the wire.
+// The executions that an execution ran after, in wire format.
 import type { Parent } from '@carillon/contract/graph-run.ts'
 import { jsonOrText } from '../../lib/json-or-text.ts'
 import type { ParentResult } from '../../ports/graph-runs.ts'

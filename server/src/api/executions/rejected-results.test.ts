@@ -50,7 +50,7 @@ test('late results of a worker that was declared dead are refused, and the logs 
   assert.deepEqual(await logOf(marks[0]!.execution_id), [lateOf(paused, 'SUCCEEDED')])
   assert.deepEqual(await logOf(marks[1]!.execution_id), [lateOf(paused, 'FAILED')])
   assert.deepEqual(new Set(refused), new Set(executionIds.map((id) => `${id} ${paused}`)))
-  // Another runs them, and its results are those on record.
+  // Another worker runs them, and its results are the ones on record.
   const other = await register()
   const again = (await take(other)).map(markOf)
   const { accepted } = (
@@ -66,7 +66,7 @@ test('late results of a worker that was declared dead are refused, and the logs 
   }
 })
 
-test('whoever never had an attempt writes nothing into its log, whatever it reports', async (t) => {
+test('a worker that never held an attempt writes nothing into its log, regardless of its reports', async (t) => {
   const { register, take, report, reclaim, trigger, logOf, refused } = await setup(t)
   const paused = await register()
   await trigger(1)

@@ -1,5 +1,6 @@
-// Results that came too late, from those who run attempts outside our own workers: recorded as refused, as an event and in
-// the log of the execution. That never changes the answer, and one claim has one line, however often it is said.
+// Results that came too late, from workers and targets outside our own workers: recorded as refused, as an event and in
+// the log of the execution. That never changes the answer, and each claim has one line, however often the result is
+// repeated.
 import { lineOfRefused } from '../../domain/history/log.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Logs } from '../../ports/logs.ts'
@@ -16,7 +17,7 @@ export interface RejectedResult {
   executionId: string
   attempt: number
   fence: number
-  /** Null: whoever has the token. */
+  /** Null: the holder of the token. */
   workerId: string | null
   status: 'succeeded' | 'failed'
   /** The attempt has a result on record with the same status, and this is another one. */

@@ -63,7 +63,7 @@ test('a triggered root starts a run, and each job of it follows in its turn', as
   })
 })
 
-test('who asks for a run before it is made gets it as soon as it is', async (t) => {
+test('a request for a run that is not made yet is answered as soon as it is', async (t) => {
   const { make, idOf, call, step, world } = await setupGraphApp(t)
   await make('a')
   await make('b', ['a'])
@@ -87,7 +87,7 @@ test('a run that is made while somebody looks whether it is to come is found', a
   assert.equal((await call('GET', `/graph-runs/${runId}`)).json().graph_run_id, runId)
 })
 
-test('an execution of a run tells the run, what it runs after and what that returned', async (t) => {
+test('an execution of a run shows the run, its parents and their results', async (t) => {
   const { make, idOf, call, trigger, run } = await setupGraphApp(t)
   await make('a')
   await make('b')
@@ -125,7 +125,7 @@ test('an execution of a run tells the run, what it runs after and what that retu
   )
 })
 
-test('what cannot run any more is skipped, listed and told why', async (t) => {
+test('a node that cannot run any more is skipped, and listed with the reason', async (t) => {
   const { make, idOf, call, trigger, run, statuses } = await setupGraphApp(t)
   await make('a')
   await make('b', ['a'])
@@ -157,7 +157,7 @@ test('what cannot run any more is skipped, listed and told why', async (t) => {
   assertProblem(await call('GET', `/jobs/${nobody}/executions?status=SKIPPED`), 'JOB_NOT_FOUND')
 })
 
-test('a job that is outside and never ran says so, and so does a root whose slot was skipped', async (t) => {
+test('an outside job that never ran is shown as such, and so is a root with a skipped slot', async (t) => {
   const { make, idOf, call, trigger, run, memory, world, step } = await setupGraphApp(t)
   await make('a')
   await make('b')
@@ -188,7 +188,7 @@ test('a dead letter of a run names it', async (t) => {
   assert.deepEqual([letter.execution_id, letter.graph_run_id], [executionId, runId])
 })
 
-test('runs are listed newest first, by page and by what they are', async (t) => {
+test('runs are listed newest first, by page and by filter', async (t) => {
   const { make, idOf, call, trigger, run, world } = await setupGraphApp(t)
   await make('a')
   await make('b', ['a'])
@@ -344,7 +344,7 @@ test('executions that wait for others can be found, and cancelled many at once',
   assert.equal(answer.json().progress.total, 2)
 })
 
-test('a run that is not there is not found, whatever is asked of it', async (t) => {
+test('an unknown run is not found by any call', async (t) => {
   const { call } = await setupGraphApp(t)
   for (const id of [nobody, 'x', `${nobody}0`, '%00']) {
     assertProblem(await call('GET', `/graph-runs/${id}`), 'GRAPH_RUN_NOT_FOUND')

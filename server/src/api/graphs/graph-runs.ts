@@ -1,4 +1,4 @@
-// GET /api/v1/graph-runs: runs of jobs that run after each other, and POST …/cancel and …/resume of one.
+// GET /api/v1/graph-runs: runs of jobs that run after each other, and POST …/cancel and …/resume for a single run.
 // GET /api/v1/jobs/{job_id}/graph: which job runs after which.
 import {
   GraphRun,
@@ -35,7 +35,7 @@ type CancelledRun = Exclude<CancelRunOutcome, { kind: 'finished' | 'not_found' }
 type RunParams = { graph_run_id: string }
 
 const tags = ['graph runs']
-/** A run is made a moment after its root was enqueued: who asks for it meanwhile waits. */
+/** A run is made a moment after its root was enqueued: a request for it waits meanwhile. */
 const startLookMs = 25
 const startLooksMax = 80
 
@@ -116,7 +116,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
         const outcome = requireCancelled(await stores.graphRuns.cancel({ tenantId, runId, message }), runId)
         const { kind } = outcome
         const cancelled = kind === 'cancelled_before' ? [] : outcome.settled
-        // What waits behind the run may go, if it is over; else the workers are to hear of it.
+        // If the run is over, executions that wait behind it may go; otherwise the workers must be notified.
         if (kind === 'cancelling')
           return {
             status: 202,
@@ -168,7 +168,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
           status: 202,
           body: { graph_run_id: runId, status: 'RUNNING', execution_ids: executionIds },
           wake: ['queue', 'waiting'],
-          // A node whose job is paused or deleted is skipped at once, and the run may be over with it.
+          // A node with a paused or deleted job is skipped at once, which may end the run.
           runsOver: over,
           settled,
         }

@@ -23,7 +23,7 @@ test('every documented path refuses the methods it lacks with 405 and names the 
         assert.notEqual(answer.statusCode, 405, `${method} ${path}`)
         continue
       }
-      // A fixed name such as /jobs/bulk is also an id of /jobs/{job_id}, whose methods answer.
+      // A fixed name such as /jobs/bulk also matches the id in /jobs/{job_id}, so the methods of that path answer.
       if (answer.json().code !== 'METHOD_NOT_ALLOWED') {
         const isAlsoId = Object.entries(paths).some(
           ([other, { [method.toLowerCase()]: operation }]) =>

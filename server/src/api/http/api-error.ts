@@ -1,4 +1,4 @@
-// An expected refusal: a code of the registry, what is wrong this time, which fields, and what else helps.
+// An expected refusal: a code of the registry, the problem in this case, its fields, and further hints.
 import type { ErrorCode } from '@carillon/contract/errors.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import type { ExecutionStatus } from '../../domain/queue/execution.ts'

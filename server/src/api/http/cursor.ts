@@ -27,7 +27,7 @@ export interface PageQuery {
   page?: number
 }
 
-/** What `before` is: the id or the name of the last item, or for slots an instant. */
+/** `before`: the id or the name of the last item, or for slots an instant. */
 export function writeCursor(list: List, before: string | number): string {
   return Buffer.from(JSON.stringify([list, before])).toString('base64url')
 }
@@ -55,7 +55,7 @@ export function readInstantCursor(list: List, { cursor }: PageQuery): number | n
   return isInstant ? (before as number) : refuseCursor()
 }
 
-/** The year 9999. Slots lie between 1970 and 2199; what lies far outside, a database cannot write. */
+/** The year 9999. Slots lie between 1970 and 2199; a database cannot write instants that lie far outside. */
 const instantMsMax = 253_402_300_799_000
 
 export function limitOf({ limit = pageLimitDefault }: PageQuery): number {
@@ -95,7 +95,7 @@ export function paginationOf({ limit, total, capped = false, nextCursor, page }:
   }
 }
 
-/** Of a page whose last item leads to the next one, if there is one. */
+/** The cursor of the page after this last item; null: there is no further page. */
 export function cursorBehind(list: List, more: boolean, lastId: string | undefined): string | null {
   return more && lastId !== undefined ? writeCursor(list, lastId) : null
 }

@@ -35,7 +35,7 @@ test('the page allows no inline script, no other server and no frame, and is ask
   )
 })
 
-test('files whose names change with what is in them are kept for ever', async (t) => {
+test('files with names that change with their content are cached indefinitely', async (t) => {
   const { get } = await setup(t)
   const { headers } = await get('/assets/index-123.js')
   assert.equal(headers['cache-control'], 'public, max-age=31536000, immutable')
@@ -60,7 +60,7 @@ test('each file comes packed as the browser takes it, with a mark of its own', a
   assert.equal(new Set(marks).size, 3)
 })
 
-test('what the browser has already is not sent again', async (t) => {
+test('a page that the browser has already is not sent again', async (t) => {
   const { get } = await setup(t)
   const { headers } = await get('/')
   const mark = String(headers['etag'])
@@ -94,7 +94,7 @@ test('every path that may be a screen is answered with the page, and no other', 
   assertProblem(post, 'ROUTE_NOT_FOUND')
 })
 
-test('no path leads out of what was built', async (t) => {
+test('no path leads out of the built files', async (t) => {
   const { get } = await setup(t)
   const paths = [
     '/assets/..%2findex.html',

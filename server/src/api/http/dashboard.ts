@@ -1,5 +1,5 @@
-// The dashboard: its files from memory, packed as the browser takes them, and its page for every path that is a screen of it.
-// Only what was built is served, by exact name: there is no path that could lead elsewhere.
+// The dashboard: its files from memory, compressed as the browser accepts them, and its page for every path that is one
+// of its screens. Only built files are served, by exact name: there is no path that could lead elsewhere.
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { pathOf } from './problem.ts'
 
@@ -15,7 +15,7 @@ export interface DashboardFile {
   /** Null: it does not get smaller. */
   br: Buffer | null
   gzip: Buffer | null
-  /** Its name changes with what is in it. */
+  /** Its name changes with its content. */
   immutable: boolean
 }
 
@@ -56,7 +56,7 @@ export function servePages({ files }: Dashboard, notFound: Answer): Answer {
     isScreen(request) ? send(request, reply, files.get(page)!) : notFound(request, reply)
 }
 
-/** Of others, whose unknown paths are not screens. */
+/** Paths that belong to other routes: an unknown path below them is not a screen. */
 const taken = /^\/(?:api|docs|metrics|livez|readyz|openapi\.json|echo|assets)(?:\/|$)/
 
 function isScreen(request: FastifyRequest): boolean {

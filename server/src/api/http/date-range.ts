@@ -16,7 +16,7 @@ export interface DateRange {
   to: EpochMs | null
 }
 
-/** `place`: the pointer to what holds them, if it is not the query string. */
+/** `place`: the pointer to the object that holds the dates, if it is not the query string. */
 export function readDateRange(query: DateQuery, place = ''): DateRange {
   const { start_date: start, end_date: end } = query
   const from = start === undefined ? null : readSpan(start, `${place}start_date`).first
@@ -31,7 +31,7 @@ export function readDateRange(query: DateQuery, place = ''): DateRange {
 export function readSpan(text: string, name: string): { first: EpochMs; last: EpochMs } {
   const time = readTime(text, name)
   if (!time.ok || (!time.value.zoned && !time.value.dateOnly)) {
-    // What looks like a space may have been the + of an offset.
+    // An apparent space may have been the + of an offset.
     const hint = / \d\d:?\d\d$/.test(text) ? ', with + written as %2B' : ''
     throw refuseField(
       name,

@@ -1,9 +1,10 @@
-// What a server answers while it stops: words about what is under way. Refused, they would cost workers their lease and
-// attempts their end, though the database is there and nothing new is asked for.
+// The calls that a server answers while it stops: reports about work under way. Refusing them would cost workers their
+// lease and attempts their end, though the database is there and nothing new is asked for.
 import type { FastifyRequest } from 'fastify'
 
 const served: ReadonlySet<string> = new Set([
-  // It lives, and says that it is not ready: whoever kills what does not live must not kill what stops.
+  // A stopping server is alive and reports that it is not ready: a supervisor that kills dead processes must not kill
+  // it.
   'GET /livez',
   'GET /readyz',
   'GET /metrics',

@@ -1,4 +1,4 @@
-// /echo: a target to try jobs on. Answers with what it was sent; on request it is slow or fails, so that retries
+// /echo: a target to try jobs on. Answers with the request it received; on request it is slow or fails, so that retries
 // and timeouts can be watched without writing a receiver.
 
 import { Echo, EchoQuery } from '@carillon/contract/echo.ts'
@@ -7,7 +7,7 @@ import type { Timers } from '../../ports/timers.ts'
 import { problemResponses } from '../docs/openapi.ts'
 
 export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers }): Promise<void> {
-  // In here every body is bytes, whatever it says it is.
+  // Here every body is read as bytes, regardless of its content type.
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('*', { parseAs: 'buffer' }, (_request, body, done) => done(null, body))
 

@@ -7,7 +7,7 @@ import { ApiError } from './api-error.ts'
 export type Precondition = '*' | readonly string[] | null
 
 const headerLengthMax = 1_024
-// One tag and what follows it. No repetition within a repetition: linear on any text.
+// One tag and the comma or end after it. No repetition within a repetition: linear on any text.
 const nextTag = /[\t ]*((?:W\/)?"[\x21\x23-\x7e\x80-\xff]*")[\t ]*(,|$)/y
 
 export function tagOf(version: number): string {
@@ -28,7 +28,7 @@ export function readIfNoneMatch({ headers }: FastifyRequest): '*' | null {
   return text.trim() === '*' ? '*' : refuseHeader('If-None-Match', 'must be *')
 }
 
-/** A hook for what must not be changed blindly. Before validation, so that the answer is 428 and not 400. */
+/** A hook for resources that must not be changed blindly. Before validation, so that the answer is 428 and not 400. */
 export async function requireIfMatch({ headers }: FastifyRequest): Promise<void> {
   if (headers['if-match'] !== undefined) return
   const errors = [{ pointer: 'If-Match', detail: 'is required' }]

@@ -1,6 +1,7 @@
-// Reads a JSON body, and refuses at the edge what would fail deep inside: PostgreSQL takes no NUL, no half of a
-// surrogate pair and no JSON nested 20,000 deep, and each would be a 500 there. A number that would not come out as
-// it was sent is refused too: a payload is passed on, and must not change on the way. Linear in the size of the body.
+// Reads a JSON body, and refuses at the edge any input that would fail deep inside: PostgreSQL accepts no NUL, no half
+// of a surrogate pair and no JSON nested 20,000 deep, and each would be a 500 there. A number that would not be
+// preserved as it was sent is refused too: a payload is passed on, and must not change on the way. Linear in the size
+// of the body.
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
 import { escapePointer } from './problem.ts'
@@ -25,7 +26,7 @@ export function parseJsonBody(
   done(null, body)
 }
 
-/** A hook for calls whose body may be left out: no body says what an empty one says. */
+/** A hook for calls with an optional body: no body means the same as an empty one. */
 export async function takeNoBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) request.body = {}
 }

@@ -74,7 +74,7 @@ const pointers = [
   '/metadata/x',
 ]
 
-/** A job whose field at the pointer is the given JSON text. */
+/** A job with the given JSON text in the field at the pointer. */
 function jobText(pointer: string, text: string): string {
   if (pointer === '') return text
   const job = {
@@ -114,7 +114,7 @@ test('nothing that a body holds gives a 500: it is a job or a problem document',
   assert(counts.taken > 50 && counts.refused > 500, JSON.stringify(counts))
 })
 
-test('nor does what a job is changed into', async (t) => {
+test('nothing that a change to a job holds gives a 500', async (t) => {
   const { call } = await setupApp(t)
   const { job_id: jobId } = (await call('POST', '/jobs', jobText('/name', '"a"'))).json()
   const ifMatch = { 'if-match': '*' }
@@ -131,7 +131,7 @@ test('nor does what a job is changed into', async (t) => {
   }
 })
 
-test('nor does what other calls are sent', async (t) => {
+test('nothing that the body of another call holds gives a 500', async (t) => {
   const { call } = await setupApp(t)
   const created = await call('POST', '/jobs', jobText('/name', '"a"'))
   const { job_id: jobId } = created.json()

@@ -1,5 +1,5 @@
-// Parts of the API that are specified and not built: refused by name before anything else is looked at, because
-// ignoring one would run a job differently from what its owner asked for.
+// Parts of the API that are specified and not built: refused by name before any other check, because ignoring one would
+// run a job differently from the request of its owner.
 import type { FastifyRequest } from 'fastify'
 import { ApiError } from './api-error.ts'
 

@@ -45,14 +45,16 @@ export function pathOf({ url }: FastifyRequest): string {
   return url.split('?', 1)[0]!
 }
 
-/** What would be ignored is refused: who sends `{"dry_run":true}` with a DELETE means something by it. */
+/**
+ * A body that would be ignored is refused: a client that sends `{"dry_run":true}` with a DELETE means something by it.
+ */
 export async function refuseDeleteBody({ method, body }: FastifyRequest): Promise<void> {
   if (method !== 'DELETE' || body === undefined) return
   const detail = 'must be absent: DELETE takes none'
   throw new ApiError('INVALID_REQUEST', `The body ${detail}.`, [{ pointer: '', detail }])
 }
 
-/** What Node's HTTP parser refuses never becomes a request; the answer is written by hand. */
+/** Input that Node's HTTP parser refuses never becomes a request; the answer is written by hand. */
 export function refuseConnection(error: NodeJS.ErrnoException, socket: Socket): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
@@ -102,7 +104,7 @@ function problemOf({ code, message, errors, executionStatus }: ApiError): Proble
   return problem
 }
 
-/** Codes of Fastify that mean the client is wrong. Whatever is not here, and no error of ours, is our bug. */
+/** Codes of Fastify that mean a client error. Any error that is neither listed here nor one of our own is our bug. */
 const fastifyCodes: Record<string, ErrorCode> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'BODY_TOO_LARGE',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'UNSUPPORTED_MEDIA_TYPE',

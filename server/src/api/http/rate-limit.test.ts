@@ -14,7 +14,7 @@ async function setup(t: TestContext, tier: string) {
   return { ...parts, tenantId, headers, ask }
 }
 
-test('every answer to a limited tenant tells what is left, refusals too', async (t) => {
+test('every answer to a limited tenant shows the remaining requests, refusals too', async (t) => {
   const { ask } = await setup(t, 'free')
   const answer = await ask()
   assert.equal(answer.headers['ratelimit-policy'], '"api";q=10;w=1')
@@ -72,7 +72,7 @@ test('another tier counts at once', async (t) => {
   assert.equal((await ask()).headers['ratelimit-policy'], undefined)
 })
 
-test('full buckets are forgotten, and of too many those that were left alone for longest', () => {
+test('full buckets are dropped, and beyond the maximum the buckets that were unused for longest', () => {
   const buckets = new TokenBuckets()
   const take = (tenant: number, nowMs: number) =>
     buckets.take(`tenant ${tenant}`, { perSecond: 10, nowMs }).left
@@ -86,7 +86,7 @@ test('full buckets are forgotten, and of too many those that were left alone for
   assert.equal(buckets.size, 2)
 })
 
-test('what was used up is known for as long as it matters, however the time is cut', () => {
+test('used-up tokens are remembered for as long as they matter, wherever the generations begin', () => {
   for (const firstMs of [0, 500, 1_500, 1_999]) {
     const buckets = new TokenBuckets()
     const take = (key: string, nowMs: number) => buckets.take(key, { perSecond: 10, nowMs }).taken

@@ -1,12 +1,13 @@
-// Requests a second of each tenant, as its tier allows: a bucket that holds two seconds' worth. Counted by each
-// process for itself. Operators are not counted: whoever mends a tenant neither uses up its share nor is locked out.
-// The worker protocol is counted apart, each of its calls for itself: nothing else a tenant sends may cost it a lease.
+// Limits the requests per second of each tenant, as its tier allows: a bucket holds two seconds' worth. Each process
+// counts for itself. Operators are not counted: an operator that repairs a tenant neither uses up its share nor is
+// locked out. The worker protocol is counted separately, each of its calls for itself: nothing else a tenant sends may
+// cost it a lease.
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from './api-error.ts'
 
 const bucketsMax = 10_000
-/** What a bucket holds. One that was left alone for so long is full: it needs no memory. */
+/** Seconds of requests that a bucket holds. A bucket that was unused for so long is full: it needs no memory. */
 const burstSeconds = 2
 
 interface Bucket {
@@ -26,7 +27,7 @@ declare module 'fastify' {
   }
 }
 
-/** Of each call of the worker protocol, whatever the tier: enough for 1,000 workers. */
+/** For each call of the worker protocol, on any tier: enough for 1,000 workers. */
 const workerCallsPerSecond = 500
 
 /** A hook behind authentication. */
@@ -54,8 +55,9 @@ export function limitRate(clock: Clock): (request: FastifyRequest, reply: Fastif
 }
 
 /**
- * In two generations, each of two seconds at least: what was not used since the older one began is full, and goes with it. Not
- * moved to the end of one Map at each use, which keeps what was deleted ([m] 28 µs a request with 9,000 tenants; now 0.2).
+ * Two generations, each of at least two seconds: a bucket that was not used since the older one began is full, and is
+ * dropped with it. Buckets are not moved to the end of a single Map at each use, because a Map keeps deleted entries
+ * ([m] 28 µs a request with 9,000 tenants; now 0.2).
  */
 export class TokenBuckets {
   #recent = new Map<string, Bucket>()
@@ -94,7 +96,7 @@ export class TokenBuckets {
 
   #makeRoom(nowMs: number): void {
     const isOver = nowMs - this.#sinceMs >= burstSeconds * 1_000
-    // Of more than we count, those that asked longest ago get a full bucket for nothing.
+    // Beyond the number of tenants that we count, the tenants that asked longest ago get a full bucket for nothing.
     if (!isOver && this.#recent.size < bucketsMax / 2) return
     this.#older = this.#recent
     this.#recent = new Map()

@@ -1,7 +1,7 @@
-// Compiles the contract's schemas. Bodies are taken as they are: nothing is coerced, dropped or defaulted behind
-// the client's back. Query strings and path parameters are text, so there whole numbers and booleans are read from
-// it, strictly: ajv's own coercion takes "Infinity", "0x10" and " 5 " for numbers. Of the headers only those that the
-// schema names are looked at, under the names it gives them.
+// Compiles the contract's schemas. Bodies are taken as they are: nothing is coerced, dropped or defaulted behind the
+// client's back. Query strings and path parameters are text, so there whole numbers and booleans are read from it,
+// strictly: ajv's own coercion takes "Infinity", "0x10" and " 5 " for numbers. Only headers that the schema names are
+// checked, under the names it gives them.
 import { Ajv, type AnySchemaObject, type ValidateFunction } from 'ajv'
 import addFormats from 'ajv-formats'
 import type { FastifySchemaCompiler, FastifySchemaValidationError } from 'fastify'
@@ -68,7 +68,7 @@ function pickHeaders(headers: Fields, names: readonly string[]): Fields {
   return picked
 }
 
-/** What is not written as its type says stays text, which validation then refuses. */
+/** A text that is not written as its type requires stays text, which validation then refuses. */
 function readText(text: string, type: unknown): unknown {
   if (type === 'integer' && /^-?\d{1,15}$/.test(text)) return Number(text)
   if (type === 'boolean' && (text === 'true' || text === 'false')) return text === 'true'

@@ -45,7 +45,7 @@ test('a key stands for one request: another body or another path is refused', as
   assert.equal(await total(), 1)
 })
 
-test('what was refused is not kept: the corrected request may use the key', async (t) => {
+test('a refused request is not stored: the corrected request may use the key', async (t) => {
   const { create } = await setup(t)
   assertProblem(await create('k', { ...request, schedule: 'soon' }), 'INVALID_SCHEDULE')
   assert.equal((await create('k')).statusCode, 201)
@@ -99,7 +99,7 @@ test('other methods pay no attention to a key, nor does a preview', async (t) =>
   assert.equal((await call('POST', '/schedules/preview', { schedule: '@hourly' }, key)).statusCode, 200)
 })
 
-test('the keys of one tenant are not those of another', async (t) => {
+test('idempotency keys of different tenants are independent of each other', async (t) => {
   const { call, create } = await setup(t)
   const { tenant_id: tenantId } = (await call('POST', '/tenants', { name: 'other' })).json()
   const first = await create('k')

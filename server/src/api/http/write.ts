@@ -34,7 +34,7 @@ export interface WriteAnswer<Body> {
 
 /**
  * `gather`: the work creates or triggers and nothing else, so it may be committed together with others.
- * `work` may be called again, and what it did may be undone: everything it does goes through the stores it is given.
+ * `work` may be called again, and its effects may be undone: everything it does goes through the stores it is given.
  */
 export async function answerWrite<Body>(
   deps: WriteDeps,
@@ -80,7 +80,7 @@ interface Written {
   written: Reply
 }
 
-/** Gathered work that is refused has written nothing. Thrown, it would undo those that it is gathered with. */
+/** Gathered work that is refused has written nothing. If it threw, it would undo the other work it is gathered with. */
 async function refusalOf<T>(work: Promise<T>): Promise<T | ApiError> {
   try {
     return await work

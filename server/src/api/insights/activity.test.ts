@@ -40,7 +40,7 @@ test('activity by minute, hour and day says how executions ended', async (t) => 
   }
 })
 
-test('activity reaches from the bucket of one instant to another', async (t) => {
+test('activity covers the buckets from the first instant up to, but not including, the second', async (t) => {
   const { activity, ...bundle } = await setup(t)
   await runAll(bundle)
   const [{ at }] = await activity('step=minute')

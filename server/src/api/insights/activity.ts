@@ -1,4 +1,4 @@
-// GET /api/v1/activity: what was recorded in each minute, hour or day.
+// GET /api/v1/activity: the recorded activity of each minute, hour or day.
 import {
   type ActivityItem,
   ActivityList,

@@ -26,7 +26,7 @@ test('a forecast has the slots of the next hours and their peak', async (t) => {
   assert.equal((await call('GET', '/forecast?hours=168')).json().counts.length, 1_008)
 })
 
-test('a forecast is remembered for a minute, and made once for all who ask at once', async (t) => {
+test('a forecast is cached for a minute, and made once for all simultaneous requests', async (t) => {
   const asked: PlannedQuery[] = []
   const plannedJobs = {
     async listPlanned(query: PlannedQuery) {
@@ -60,7 +60,7 @@ test('a forecast looks at 20,000 jobs and says that there are more', async (t) =
   assert.equal(Math.max(...counts), 20_000)
 })
 
-test('what is not of the tenant is in no forecast of it', async (t) => {
+test('a forecast contains only jobs of its tenant', async (t) => {
   const { call } = await setupApp(t)
   await call('POST', '/jobs', daily)
   const tenant = (await call('POST', '/tenants', { name: 'other', tier: 'free' })).json()

@@ -1,5 +1,5 @@
-// Makes forecasts: a page of jobs at a time, in slices between which others get their turn, one forecast after the other,
-// each remembered for a minute. Whoever asks for the same meanwhile waits for the same.
+// Makes forecasts: a page of jobs at a time, in slices that let other work run in between, one forecast after the
+// other, each cached for a minute. Requests for the same forecast meanwhile wait for the same result.
 import { Forecast, type Peak } from '../../domain/scheduling/forecast.ts'
 import { RecentLookups } from '../../lib/recent-lookups.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'

@@ -1,5 +1,5 @@
-// What the answer to "why" needs to know of graphs: what a job runs after, what of it is still open, and which run is in
-// the way of a root. Bounded: a few reads for one question.
+// The facts about graphs for an answer to "why": the dependencies of a job, the ones that are still open, and the run
+// that holds back a root. Bounded: a few reads for one question.
 
 import { isNodeEnded, RunGraph, resumableOf } from '../../domain/graphs/graph-run.ts'
 import { bufferMax, type JobView } from '../../domain/jobs/job.ts'
@@ -86,7 +86,7 @@ async function findLast(
   return page?.executions[0] ?? null
 }
 
-/** What an execution still waits for in its run; null: it is in none, or in none any more. */
+/** The nodes that an execution still waits for in its run; null: it is in no run, or in none any more. */
 export async function findOpenRun(
   { executions, graphRuns }: GraphFactsDeps,
   { tenantId }: JobView,

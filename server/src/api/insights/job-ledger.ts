@@ -1,5 +1,5 @@
-// The slot ledger of a job: executions and skips from the store and what has no record yet from the schedule, merged
-// into one list in which every slot stands once. Reads no more than a page holds, wherever it begins.
+// The slot ledger of a job: executions and skips from the store, and slots without a record from the schedule, merged
+// into one list in which every slot appears once. Reads no more than a page holds, wherever it begins.
 import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { JobView } from '../../domain/jobs/job.ts'
 import { type Calendars as CalendarEntries, emptyCalendars } from '../../domain/schedule/exclusions.ts'
@@ -29,7 +29,7 @@ export interface LedgerSlot {
   range: SkipRange | null
 }
 
-/** What the store knows of the job besides. */
+/** Further facts of the store about the job. */
 type StoreFacts = Pick<SlotPage, 'recordedAt' | 'owed'>
 
 export interface LedgerPage {
@@ -64,7 +64,7 @@ export class JobLedger {
     this.#schedules = new SkipSchedules(of.job.jobId)
   }
 
-  /** The job is read before anything of it: what is recorded meanwhile is seen as recorded. */
+  /** The job is read before its records: slots recorded meanwhile are seen as recorded. */
   static async open(deps: LedgerDeps, job: JobView, now: EpochMs): Promise<JobLedger> {
     const named = await calendarsNamed(deps.calendars, job.tenantId, job.schedule)
     return new JobLedger(deps, { job, calendars: { ...emptyCalendars([job.schedule]), ...named }, now })
@@ -110,7 +110,7 @@ export class JobLedger {
     return { total: total + Math.max(0, owed - among.total), capped: recorded.capped || among.capped }
   }
 
-  /** What excludes a slot, in words, by the schedule it was skipped under, else by the present one. */
+  /** The exclusion that covers a slot, in words, by the schedule it was skipped under, else by the present one. */
   nameExclusion(slot: EpochMs, range: SkipRange | null): string | null {
     const { schedule, anchorAt } = range ?? this.job
     const calendars = { ...emptyCalendars([schedule]), ...this.#calendars }

@@ -42,7 +42,7 @@ function toBrief({ scheduled_time: time, status, reason }: SlotItem): string {
   return [time.slice(11, 16), status, reason].filter((part) => part !== undefined).join(' ')
 }
 
-test('every due slot is listed once with what became of it, oldest first', async (t) => {
+test('every due slot is listed once with its status, oldest first', async (t) => {
   const { jobId, memory, world, call, list, fire, goTo } = await setup(t)
   await goTo('2026-01-01T01:00:00Z')
   const ran = await fire('2026-01-01T01:00:00Z')
@@ -83,7 +83,7 @@ test('without a range the last 24 hours are listed, and days are whole days', as
   assert.deepEqual(both, ['03:00 PENDING', '04:00 PENDING'])
 })
 
-test('slots that are owed wait for their turn, and those among them that ran have run', async (t) => {
+test('owed slots wait for their turn, and owed slots that ran are listed as run', async (t) => {
   const { memory, jobId, world, list, brief, fire, goTo } = await setup(t)
   await goTo('2026-01-01T05:00:30Z')
   await fire('2026-01-01T01:00:00Z', { late: true, owedTo: at('2026-01-01T05:00:00Z') })
@@ -102,7 +102,7 @@ test('slots that are owed wait for their turn, and those among them that ran hav
   assert.equal((await list('?limit=1&to=2026-01-01T06:30:00Z')).pagination.total, 6)
 })
 
-test('what comes while a job is paused is told as resume will record it', async (t) => {
+test('slots that come while a job is paused are shown as resume will record them', async (t) => {
   const { jobId, call, brief, goTo } = await setup(t)
   await goTo('2026-01-01T00:30:00Z')
   await call('PATCH', `/jobs/${jobId}/pause`, { until: '2026-01-01T04:00:00Z' })
@@ -165,7 +165,7 @@ test('of a job that counts from the end of its last run only the planned slot li
   const slot = at('2026-01-01T01:00:00Z')
   await fire('2026-01-01T01:00:00Z', { move: { slotAt: null, dueAt: null, decidedTo: slot, awaits: true } })
   assert.deepEqual(await brief('?from=2026-01-01&to=2026-01-02'), ['01:00 PENDING'])
-  // On no grid: what was skipped is the slot itself.
+  // On no grid: the skipped range is the slot itself.
   const skipped = at('2026-01-01T02:17:31Z')
   const range = { from: skipped, to: skipped, count: 1, reason: 'paused', version: 1 } as const
   memory.store.jobs.get(jobId)!.skips.push(range)
@@ -182,7 +182,7 @@ test('with jitter a slot is to come until it is due', async (t) => {
   assert.deepEqual(await brief(), ['01:00 PENDING'])
 })
 
-test('pages of any size hold the same slots, whatever they are made of', async (t) => {
+test('pages of any size hold the same slots, made of executions, skips or the schedule', async (t) => {
   const { memory, jobId, world, listAll, list, fire, goTo } = await setup(t, {
     schedule: '* * * * *',
     overlap_policy: 'ALLOW',

@@ -1,4 +1,4 @@
-// GET /api/v1/jobs/{job_id}/slots: the slot ledger, what became of every slot of a job.
+// GET /api/v1/jobs/{job_id}/slots: the slot ledger, with the status of every slot of a job.
 import { type SlotItem, SlotList, SlotListQuery } from '@carillon/contract/slot.ts'
 import type { FastifyInstance } from 'fastify'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'

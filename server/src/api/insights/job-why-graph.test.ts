@@ -43,7 +43,7 @@ async function setup(t: TestContext, changes: object = {}) {
 
 const failed = { outcome: 'failed', error: { type: 'HTTP_ERROR', message: 'no' } } as const
 
-test('a job with dependencies says after what it runs, and how', async (t) => {
+test('a job with dependencies names the jobs it runs after, and on which outcome', async (t) => {
   const { why, load } = await setup(t)
   const { answer, status, reason } = await why(load)
   assert.equal(
@@ -59,7 +59,7 @@ test('a job with dependencies says after what it runs, and how', async (t) => {
   assert.equal(then.status, 'NO_SLOT')
 })
 
-test('an execution that waits for others of its run names those that are open', async (t) => {
+test('an execution that waits for others of its run names the open ones', async (t) => {
   const { why, fire, goTo, step, create, runId, executionOf, memory, world, extract, clean, load } =
     await setup(t)
   const both = [{ job_id: extract }, { job_id: clean }]
@@ -130,7 +130,7 @@ test('a run that is still under way is to be resumed once it has ended', async (
     assert(reply.answer.endsWith(later), reply.answer)
 })
 
-test('a branch that was not taken is not to be resumed, nor what has run again since', async (t) => {
+test('a branch that was not taken is not offered for a resume, nor is a job that has run again since', async (t) => {
   const { why, fire, goTo, step, call, create, runId, memory, world, extract, clean } = await setup(t)
   const alarm = await create({ name: 'alarm', depends_on: [{ job_id: extract, on: 'failure' }] })
   await goTo(one)

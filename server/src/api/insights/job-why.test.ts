@@ -20,7 +20,7 @@ async function setup(t: TestContext, changes: object = {}) {
   return { ...parts, jobId, why, fire, goTo }
 }
 
-test('it is told what became of the slot at a second, with its execution', async (t) => {
+test('the answer gives the status of the slot at a second, with its execution', async (t) => {
   const { memory, world, jobId, why, fire, goTo } = await setup(t)
   await goTo('2026-01-01T01:00:00Z')
   const { executionId } = await fire('2026-01-01T01:00:00Z')
@@ -140,7 +140,7 @@ test('without an instant it is told why nothing runs right now', async (t) => {
   assert.match(gone.answer, /^The job was deleted by operator at 2026-01-01T02:00:00Z\.$/)
 })
 
-test('a paused job tells who paused it, since when, why and until when', async (t) => {
+test('a paused job shows which key paused it, since when, why and until when', async (t) => {
   const { jobId, call, why, goTo } = await setup(t)
   await goTo('2026-01-01T00:10:00Z')
   await call('PATCH', `/jobs/${jobId}/pause`, { reason: 'Audit', until: '2026-01-02T00:00:00Z' })

@@ -122,7 +122,7 @@ async function answerSlot(deps: JobWhyDeps, question: Question, found: LedgerSlo
   })
 }
 
-/** What a job with dependencies did in the graph run of that second. */
+/** The part of a job with dependencies in the graph run of that second. */
 async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs): Promise<Answer> {
   const { job } = question.ledger
   const found = await findAt(deps, job, second)
@@ -140,7 +140,7 @@ async function answerTurn(deps: JobWhyDeps, question: Question, second: EpochMs)
   return whySlot({ ...nothing, job, slot, status, dueAt: slot, executionId, execution, again })
 }
 
-/** What an execution waits for is known of now only; null: it does not wait. */
+/** The reason why an execution waits is known for the present only; null: it does not wait. */
 async function answerWaiting(
   deps: JobWhyDeps,
   question: Question,
@@ -171,7 +171,7 @@ async function findBlocker(
   return wasUnderWay ? `the graph run ${run.runId}` : null
 }
 
-/** The slot behind a range of misfires, if it was among those that were missed. */
+/** The slot after a range of misfires, if it was among the missed ones. */
 async function findInstead(deps: JobWhyDeps, ledger: JobLedger, to: EpochMs): Promise<EpochMs | null> {
   const next = await findAfter(ledger, to)
   if (next === null || next.executionId === null) return null

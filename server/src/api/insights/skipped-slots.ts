@@ -87,7 +87,7 @@ export function countSkipped(schedules: SkipSchedules, ranges: readonly SkipRang
   return count
 }
 
-/** One slot is itself, whatever the schedule says: one that counts from an end is on no grid. */
+/** A single slot stands for itself, regardless of the schedule: a slot that counts from an end is on no grid. */
 function isSingle(range: SkipRange, schedule: CompiledSchedule | null): schedule is null {
   return range.count === 1 || schedule === null
 }

@@ -31,7 +31,7 @@ test('where nothing happened yet no share is known', async (t) => {
   assert.deepEqual(history, [{ tier: 'hot', bytes: null, attempts_estimate: 0, oldest_at: null }])
 })
 
-test('shares, throughput and what waits, over every window', async (t) => {
+test('shares, throughput and waiting executions are reported for every window', async (t) => {
   const { sla, create, world, ...bundle } = await setup(t)
   for (const end of [{}, {}, {}, { outcome: 'timed_out' as const }]) {
     await create()

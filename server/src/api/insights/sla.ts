@@ -1,4 +1,4 @@
-// GET /api/v1/sla: whether everything is on time, from what is counted already and from bounded looks.
+// GET /api/v1/sla: whether everything is on time, from existing counts and from bounded queries.
 import { Sla, SlaQuery } from '@carillon/contract/sla.ts'
 import type { FastifyInstance } from 'fastify'
 import type { WorkerView } from '../../domain/queue/worker.ts'
@@ -15,7 +15,7 @@ export interface SlaDeps {
   workers: Workers
 }
 
-/** How long each is, and what it is added up from. */
+/** The length of each window, and the step of the counts that it is added up from. */
 const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }>> = {
   '1h': { ms: hourMs, step: 'minute' },
   '24h': { ms: 24 * hourMs, step: 'minute' },

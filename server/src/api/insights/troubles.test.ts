@@ -19,7 +19,7 @@ const broken = {
   error: { type: 'HTTP_ERROR', message: 'the target answered 502' },
 } as const
 
-test('what fails is grouped by job and kind of error, with an execution to look at', async (t) => {
+test('failures are grouped by job and kind of error, with an example execution', async (t) => {
   const { call, jobId, world, ...bundle } = await setup(t)
   await runAll({ ...bundle, world }, broken)
   const { executions } = (await call('GET', `/jobs/${jobId}/executions`)).json()
@@ -37,7 +37,7 @@ test('what fails is grouped by job and kind of error, with an execution to look 
   assert.deepEqual((await call('GET', '/failures?minutes=9')).json().failures, [])
 })
 
-test('what waits and what began late is listed with how late', async (t) => {
+test('waiting executions and late starts are listed with their delay', async (t) => {
   const { call, jobId, world, ...bundle } = await setup(t)
   assert.deepEqual((await call('GET', '/late')).json(), { late: [] })
   await world.advance(7_000)

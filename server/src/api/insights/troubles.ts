@@ -1,4 +1,4 @@
-// GET /api/v1/failures and /late: what failed, grouped, and what was not on time.
+// GET /api/v1/failures and /late: failures in groups, and executions that were not on time.
 import { type Failure, FailureList, FailureQuery } from '@carillon/contract/failure.ts'
 import { type LateItem, LateList, LateQuery } from '@carillon/contract/late.ts'
 import type { FastifyInstance } from 'fastify'

@@ -62,7 +62,7 @@ test('a checksum that does not fit is refused, and one that fits is not', async 
   assert.equal((await put(`a?sha256=${sha256.toUpperCase()}`)).statusCode, 201)
 })
 
-test('what is no bundle is refused', async (t) => {
+test('a body that is no bundle is refused', async (t) => {
   const { put, call } = await setup(t)
   assertProblem(await put('a', Buffer.from('PK no gzip')), 'INVALID_REQUEST', '')
   assertProblem(await put('a', Buffer.alloc(0)), 'INVALID_REQUEST', '')
@@ -101,7 +101,7 @@ test('artifacts belong to their tenant, are bounded in number, and take the scop
   assert.equal((await put('a')).statusCode, 200)
 })
 
-test('bundles are received a few at a time, and who goes away makes room', async (t) => {
+test('bundles are received a few at a time, and a client that disconnects frees its capacity', async (t) => {
   const { app } = await setup(t)
   const url = new URL(await app.listen({ port: 0, host: '127.0.0.1' }))
   const headers = { authorization: `Bearer ${operatorKey}`, 'content-type': 'application/gzip' }

@@ -177,7 +177,7 @@ function boundUploads() {
   }
 }
 
-/** Whether it is a good bundle is seen where it is unpacked; what is none at all is refused here. */
+/** Whether a bundle is good is seen where it is unpacked; a body that is no bundle at all is refused here. */
 function requireBundle(body: Buffer | undefined): Buffer {
   if (body === undefined || !gzipMagic.every((byte, i) => body[i] === byte)) {
     throw refuseField('', 'must be a .tar.gz')
@@ -185,7 +185,7 @@ function requireBundle(body: Buffer | undefined): Buffer {
   return body
 }
 
-/** What no artifact can be called names nothing; it never reaches the store. */
+/** A text that cannot be an artifact id names nothing; it never reaches the store. */
 function readArtifactId({ artifact_id: id }: ArtifactParams): string {
   if (!idPattern.test(id)) throw artifactNotFound(id)
   return id

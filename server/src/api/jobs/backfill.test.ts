@@ -67,7 +67,7 @@ test('both ends are included, and now is not the future', async (t) => {
   assert.equal(await totalOf({ from: '2025-12-29T00:00:00.0004Z', to: '2025-12-30T23:59:59.999Z' }), 1)
 })
 
-test('what the exclusions skip is not counted', async (t) => {
+test('slots that the exclusions skip are not counted', async (t) => {
   const exclusions = [{ date: '2025-12-10' }, { from: '2025-12-20', to: '2025-12-22' }]
   const { totalOf } = await setup(t, { cron_expression: '@daily', exclusions })
   assert.equal(await totalOf(december), 31 - 4)
@@ -99,7 +99,7 @@ test('a range with too many slots is refused with how many there are', async (t)
   assert.match(all.json().detail, /a range of 1,767,182,401 slots/)
 })
 
-test('a job that has run once can run once more; what has no grid cannot', async (t) => {
+test('a one-time job can run once more; a job without a grid of slots cannot be backfilled', async (t) => {
   const soon = await setup(t, { type: 'ONE_TIME', scheduled_time: '2026-01-01T00:00:30Z' })
   await soon.world.advance(60_000)
   assert.equal(await soon.totalOf({ from: '2026-01-01T00:00:00Z', to: '2026-01-01T00:01:00Z' }), 1)

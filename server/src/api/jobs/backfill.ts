@@ -1,4 +1,4 @@
-// POST /api/v1/jobs/{job_id}/backfill: run the slots of a past range, whatever became of them then.
+// POST /api/v1/jobs/{job_id}/backfill: run the slots of a past range, regardless of their earlier outcome.
 import { BackfillRequest, Operation } from '@carillon/contract/operation.ts'
 import type { FastifyInstance } from 'fastify'
 import type { JobView } from '../../domain/jobs/job.ts'
@@ -102,7 +102,7 @@ function requireUndeleted(job: JobView | null, jobId: string): JobView {
   return job
 }
 
-/** A job whose slots lie where its schedule says, whenever one asks. */
+/** Requires a job with slots that follow from its schedule alone, regardless of the time of the request. */
 function requireGrid({ jobId, schedule }: JobView): void {
   if (schedule.type === 'IMMEDIATE')
     throw new ApiError('BACKFILL_NOT_POSSIBLE', `The job ${jobId} ran once, when it was created.`)

@@ -143,7 +143,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
   )
 }
 
-/** What no calendar can be called names nothing; it never reaches the store. */
+/** A text that cannot be a calendar name names nothing; it never reaches the store. */
 function readName({ name }: CalendarParams): string {
   if (!namePattern.test(name)) throw calendarNotFound(name)
   return name

@@ -1,5 +1,5 @@
-// The headers a job sends: what could break the message apart, what belongs to the connection, and what is ours to
-// set is refused when the job is created, not when it runs.
+// The headers a job sends: a header that could break the message apart, belongs to the connection, or is ours to set is
+// refused when the job is created, not when it runs.
 import { headerBytesMax } from '@carillon/contract/executor.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { isOwnHeader } from '../../domain/queue/own-headers.ts'

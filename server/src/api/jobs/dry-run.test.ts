@@ -14,7 +14,7 @@ import { executionsCancelled } from '../../telemetry/events.ts'
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }
 const request = { name: 'a', key: 'k', schedule: '@daily', execution }
 
-/** On PostgreSQL, which can undo what was done. */
+/** On PostgreSQL, which can undo writes. */
 async function setup(t: TestContext) {
   const { database, client } = await useDatabase(t)
   const clock = new DatabaseClock()
@@ -48,7 +48,7 @@ async function setup(t: TestContext) {
   }
   const { runSteps } = store
   const tools = { newExecutionId: () => ids.nextBatch(), laneOf: () => sharedLane }
-  /** What was noted of runs is decided. */
+  /** Processes the recorded updates of graph runs. */
   const step = async () => runSteps.step(await runSteps.findNoted(10, false), tools)
   return { ...parts, client, created, path, dump, step }
 }
@@ -133,7 +133,7 @@ test('a dry run of dependencies and of their runs leaves all as it was', async (
   assert.equal(await dump(), ended)
 })
 
-test('what a dry run would be refused, it is', async (t) => {
+test('a dry run is refused if the request itself would be', async (t) => {
   const { call, path } = await setup(t)
   const taken = await call('POST', '/jobs?dry_run=true', { ...request, name: 'b' })
   assertProblem(taken, 'JOB_KEY_TAKEN', '/key')
@@ -166,7 +166,7 @@ test('where there is no body, a dry run answers with an empty one', async (t) =>
   assert.deepEqual([done.statusCode, done.body], [204, ''])
 })
 
-test('a key is kept with what it did, on PostgreSQL too', async (t) => {
+test('an idempotency key is stored with the effect of its request, on PostgreSQL too', async (t) => {
   const { call, path, woken } = await setup(t)
   const trigger = () => call('POST', `${path}/trigger`, undefined, { 'idempotency-key': 'once' })
   const [first, second] = [await trigger(), await trigger()]

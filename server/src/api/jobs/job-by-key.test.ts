@@ -57,7 +57,7 @@ test('a deleted job leaves its key to the next', async (t) => {
   assert.notEqual(again.json().job_id, jobId)
 })
 
-test('header values that are shown stand for those that are stored', async (t) => {
+test('masked header values stand for the stored ones', async (t) => {
   const { put, memory } = await setup(t)
   const withHeaders = (headers: object) => ({ ...request, execution: { ...execution, headers } })
   assertProblem(await put(withHeaders({ 'X-A': '***' })), 'INVALID_REQUEST', '/execution/headers/X-A')
@@ -69,7 +69,7 @@ test('header values that are shown stand for those that are stored', async (t) =
   assertProblem(await put(withHeaders({ 'X-C': '***' })), 'INVALID_REQUEST', '/execution/headers/X-C')
 })
 
-test('conditions hold for what is there and for what is not', async (t) => {
+test('If-Match and If-None-Match hold for existing and for missing jobs', async (t) => {
   const { put } = await setup(t)
   assertProblem(await put(request, { 'if-match': '"1"' }), 'VERSION_STALE', 'If-Match')
   assertProblem(await put(request, { 'if-match': '*' }), 'VERSION_STALE', 'If-Match')
@@ -92,7 +92,7 @@ test('each wrong PUT is refused at its place', async (t) => {
   assertProblem(await put({ ...request, schedule: '61 * * * *' }), 'INVALID_SCHEDULE', '/schedule')
 })
 
-test('who loses a race tries again, and gives up when it loses every time', async (t) => {
+test('a PUT that loses a race is tried again, and gives up when it loses every time', async (t) => {
   const { put, memory, app } = await setup(t)
   const { jobs } = memory
   const { getByKey } = jobs

@@ -29,7 +29,7 @@ async function setup(t: TestContext, changes: Record<string, unknown> = {}) {
   return { ...parts, created, jobId, send, patch, storedHeaders }
 }
 
-test('what is named changes, what is not stays, and the version grows', async (t) => {
+test('named fields change, the others stay, and the version grows', async (t) => {
   const { created, world, send, jobId, call, woken } = await setup(t)
   await world.advance(1_000)
   const answer = await send({ priority: 2, retry_policy: { max_retries: 0 } }, { 'if-match': '"1"' })

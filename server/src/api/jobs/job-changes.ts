@@ -1,5 +1,5 @@
-// PATCH /api/v1/jobs/{job_id}: change any part of a job. What comes of the patch is judged as a whole, by the rules by
-// which a job is created.
+// PATCH /api/v1/jobs/{job_id}: change any part of a job. The patched job is validated as a whole, by the rules for a
+// new job.
 import { ChangedJob, JobPatch, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'

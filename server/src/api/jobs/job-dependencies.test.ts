@@ -27,7 +27,7 @@ test('a job that runs after another needs no schedule and has no slots', async (
     listed.map((one) => one.depends_on),
     [dependsOn, []],
   )
-  // The version of the other is what it was.
+  // The version of the other job is unchanged.
   assert.equal((await call('GET', `/jobs/${idOf('a')}`)).headers['etag'], '"1"')
 })
 
@@ -246,7 +246,7 @@ test('the graph of a job has all that hangs together', async (t) => {
   assertProblem(await call('GET', '/jobs/x/graph'), 'JOB_NOT_FOUND')
 })
 
-test('what runs after others cannot be backfilled; its root can', async (t) => {
+test('a job that runs after others cannot be backfilled; its root can', async (t) => {
   const { make, idOf, call } = await setupGraphApp(t)
   await make('a')
   await make('z')
@@ -274,6 +274,6 @@ test('a repeated request makes its dependencies once', async (t) => {
   const refused = { 'idempotency-key': 'c' }
   const missing = { ...request, depends_on: [{ job_id: nobody }] }
   assertProblem(await call('POST', '/jobs', missing, refused), 'DEPENDENCY_NOT_FOUND')
-  // What was refused has used no key.
+  // A refused request has not used its key.
   assert.equal((await call('POST', '/jobs', request, refused)).statusCode, 201)
 })

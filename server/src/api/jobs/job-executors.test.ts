@@ -52,7 +52,7 @@ test('a job of each type is shown as it was given, without values that may be se
   })
 })
 
-test('a total timeout may be shorter than that of one attempt', async (t) => {
+test('a total timeout may be shorter than the timeout for a single attempt', async (t) => {
   const { create } = await setup(t)
   const answer = await create({ ...worker, timeout_seconds: 100, total_timeout_seconds: 10 })
   assert.equal(answer.statusCode, 201, answer.body)
@@ -98,7 +98,7 @@ const refused: [string, object, string][] = [
   ),
 ]
 
-test('what is wrong with an execution is named, whatever its type', async (t) => {
+test('each invalid field of an execution is named, for every type', async (t) => {
   const { create } = await setup(t)
   for (const [what, execution, field] of refused) {
     const answer = await create(execution)
@@ -117,7 +117,7 @@ test('entrypoints within the bundle are taken', async (t) => {
   }
 })
 
-test('a change within the type is merged; variables keep what is shown as stars', async (t) => {
+test('a change within the type is merged; variables that are shown as stars keep their values', async (t) => {
   const { create, patch, stored } = await setup(t)
   const { job_id: jobId } = (await create({ ...shell, env: { TOKEN: 'secret', A: '1', B: '2' } })).json()
   const env = { TOKEN: '***', A: '3', B: null, C: '4' }
@@ -125,7 +125,7 @@ test('a change within the type is merged; variables keep what is shown as stars'
   const { args, ...rest } = (await stored(jobId)) as ShellExecution
   assert.deepEqual([args, rest.env], [['--all'], { TOKEN: 'secret', A: '3', C: '4' }])
   assertProblem(await patch(jobId, { env: { D: '***' } }), 'INVALID_REQUEST', '/execution/env/D')
-  // Unlike those of headers, names of variables differ by their case.
+  // Unlike names of headers, names of variables are case-sensitive.
   assertProblem(await patch(jobId, { env: { token: '***' } }), 'INVALID_REQUEST', '/execution/env/token')
   const none = { total_timeout_seconds: null }
   await patch(jobId, { total_timeout_seconds: 60 })
@@ -151,7 +151,7 @@ test('a payload of its own is checked against the tier and not against a method 
   assertProblem(await trigger('x'.repeat(256 * 1024)), 'INVALID_REQUEST', '/payload_override')
 })
 
-test('an execution says what is called', async (t) => {
+test('an execution shows the URL, handler, command or artifact that it calls', async (t) => {
   const { create, call } = await setup(t)
   const called = async (execution: object) => {
     const { job_id: jobId } = (await create(execution)).json()

@@ -1,4 +1,4 @@
-// Which jobs, dead letters, executions and slots: from what was sent to what the stores ask for, and back.
+// Filters of jobs, dead letters, executions and slots: from a request to the queries of the stores, and back.
 import type { DeadLetterListQuery } from '@carillon/contract/dead-letter.ts'
 import type { JobListQuery } from '@carillon/contract/job.ts'
 import type { CancelManyRequest } from '@carillon/contract/operation.ts'
@@ -16,7 +16,7 @@ export function toJobFilter({ status, tag, q }: Pick<JobListQuery, 'status' | 't
   return { status: status ?? null, tag: tag ?? null, q: q ?? null }
 }
 
-/** `place`: the pointer to what holds it, if it is not the query string. */
+/** `place`: the pointer to the object that holds the filter, if it is not the query string. */
 export function toLetterFilter(
   given: Omit<DeadLetterListQuery, 'limit' | 'cursor'>,
   place = '',
@@ -77,7 +77,7 @@ function fromBackfillFilter({ jobId, from, to }: BackfillFilter) {
 function fromDateRange({ from, to }: DateRange) {
   return {
     start_date: from === null ? null : toRfc3339(from),
-    // The end is included in what is sent.
+    // On the wire, the end is included.
     end_date: to === null ? null : toRfc3339(epochMs(to - 1)),
   }
 }

@@ -58,7 +58,7 @@ test('a list is narrowed by status, tag, and part of name, key or tag', async (t
   assert.deepEqual(await find('tag=sal'), [])
 })
 
-test('pages follow each other by cursor, whatever is added meanwhile', async (t) => {
+test('pages follow each other by cursor, even when jobs are added meanwhile', async (t) => {
   const { call, list, namesOf } = await setup(t, named('a', 'b', 'c', 'd', 'e'))
   const seen: string[] = []
   let cursor: string | null = ''

@@ -1,5 +1,5 @@
-// How a job behaves beside itself and others (overlap, limits, jitter), and what a schedule may carry besides: as
-// fields on the wire.
+// How a job behaves beside itself and others (overlap, limits, jitter), and the optional parts of a schedule: as fields
+// on the wire.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { MISFIRE_POLICIES, OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
@@ -84,7 +84,7 @@ test('the next run is the slot and its jitter, also when the slot itself is over
   assert.equal(await nextRun(made.job_id), toRfc3339(second))
 })
 
-test('the next run passes over what is excluded', async (t) => {
+test('the next run passes over excluded slots', async (t) => {
   const { createJob, patch } = await setup(t)
   const exclusions = [{ date: '2026-01-01' }, { from: '2026-01-02T00:00:00', to: '2026-01-02T05:30:00' }]
   const schedule = { cron_expression: '@hourly', timezone: 'Europe/Berlin', exclusions }
@@ -210,7 +210,7 @@ const refused: [string, object, string, ErrorCode?][] = [
   ],
 ]
 for (const [what, changes, pointer, code = 'INVALID_REQUEST'] of refused) {
-  test(`a job with ${what} is refused at its place`, async (t) => {
+  test(`a job with ${what} is refused at the right pointer`, async (t) => {
     const { create, woken } = await setup(t)
     assertProblem(await create(changes), code, pointer)
     assert.deepEqual(woken, [])

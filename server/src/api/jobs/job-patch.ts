@@ -1,4 +1,4 @@
-// What a change makes of a job, before it is judged: the job in the form in which it could be sent, and a JSON merge
+// Applies a change to a job, before it is validated: the job in the form in which it could be sent, and a JSON merge
 // patch (RFC 7396) applied to it.
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { type Execution, hasSchedule, type JobView } from '../../domain/jobs/job.ts'
@@ -8,12 +8,12 @@ import { hiddenValue } from './job-view.ts'
 type Fields = Record<string, unknown>
 type Texts = Readonly<Record<string, string>>
 
-/** Not judged yet: the patch may have taken away what a job needs. */
+/** Not validated yet: the patch may have removed parts that a job needs. */
 export function applyPatch(job: JobView, patch: Fields): unknown {
   const current = requestOf(job)
   const { schedule, execution } = patch
   const base: Fields = { ...current }
-  // What belongs to another kind of schedule would only be in the way.
+  // Fields of another kind of schedule would only be in the way.
   if (replacesSchedule(schedule, job)) delete base['schedule']
   if (replacesExecution(execution, job)) delete base['execution']
   else if (isObject(execution) && isObject(execution['headers'])) {
@@ -85,7 +85,7 @@ function replacesSchedule(schedule: unknown, { schedule: { type } }: JobView): b
   return typeof schedule['type'] === 'string' && schedule['type'] !== type
 }
 
-/** What belongs to another type would only be in the way. */
+/** Fields of another type would only be in the way. */
 function replacesExecution(execution: unknown, { execution: { type } }: JobView): boolean {
   return isObject(execution) && typeof execution['type'] === 'string' && execution['type'] !== type
 }

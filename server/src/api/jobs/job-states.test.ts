@@ -92,7 +92,7 @@ for (const { query, status, wake } of [
   { query: '', status: 'RUNNING', wake: ['changes', 'waiting'] },
   { query: '?cancel_running=true', status: 'CANCELLING', wake: ['changes', 'waiting', 'cancels'] },
 ]) {
-  test(`what runs of a job that is deleted with "${query}" is ${status}`, async (t) => {
+  test(`a running execution of a job that is deleted with "${query}" is ${status}`, async (t) => {
     const { path, call, remove, woken, memory } = await setup(t)
     const { execution_id: executionId } = (await call('POST', `${path}/trigger`)).json()
     await memory.maintenance.release([path.slice('/jobs/'.length)], () => ({

@@ -30,7 +30,7 @@ export interface JobStateDeps extends WriteDeps {
 
 interface StateChange {
   decide: (job: LockedJob) => JobWrite | ChangeRefusal | null
-  /** Absent: what it runs after stays as it is. */
+  /** Absent: its dependencies stay as they are. */
   dependencies?: Pick<ChangeTarget, 'dependsOn'>
   wake?: readonly WakeupTopic[]
 }
@@ -111,7 +111,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
       const wake: WakeupTopic[] = ['changes', 'waiting', ...(cancelRunning ? (['cancels'] as const) : [])]
       return answerChange(deps, request, reply, {
         decide: (job) => deleteJob(job, { by, cancelRunning }),
-        // What is gone runs after nothing.
+        // A deleted job has no dependencies.
         dependencies: { dependsOn: [] },
         wake,
       })

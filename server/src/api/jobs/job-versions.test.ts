@@ -10,7 +10,7 @@ const given = {
 }
 const force = { 'if-match': '*' }
 
-test('versions tell what a job was and who made it so, and keep its secrets', async (t) => {
+test('versions show each definition of a job and the key that made it, and hide its secrets', async (t) => {
   const { call } = await setupApp(t)
   const { job_id: jobId } = (await call('POST', '/jobs', given)).json()
   await call('PATCH', `/jobs/${jobId}`, { priority: 2, schedule: { cron_expression: '0 8 * * *' } }, force)
@@ -34,7 +34,7 @@ test('versions tell what a job was and who made it so, and keep its secrets', as
   assert.deepEqual([now.job.schedule.cron_expression, now.job.priority], ['0 8 * * *', 2])
   assert.deepEqual(before.job.execution.headers, { authorization: '***' })
   assert.doesNotMatch(answer.body, /secret/)
-  // Everything that the job shows, but for what belongs to no version or to the present.
+  // All fields of the job, except the ones that belong to no version or to the present.
   const { schedule, stats: _, ...job } = (await call('GET', `/jobs/${jobId}`)).json()
   const { next_run_at: _next, last_run_at: _last, ...asGiven } = schedule
   for (const [name, value] of Object.entries({ ...now.job, schedule: asGiven }))
@@ -64,7 +64,7 @@ test('a job that is not there, or is of another tenant, has no versions to show'
   const { headers } = await addKey(call, await addTenant(call, 'sales'))
   assertProblem(await call('GET', `/jobs/${jobId}/versions`, undefined, headers), 'JOB_NOT_FOUND')
   assertProblem(await call('GET', '/jobs/nonsense/versions'), 'JOB_NOT_FOUND')
-  // One that was deleted is still there for who knows it.
+  // A deleted job is still there for a caller that knows its id.
   await call('DELETE', `/jobs/${jobId}`)
   assert.equal((await call('GET', `/jobs/${jobId}/versions`)).statusCode, 200)
 })

@@ -1,4 +1,4 @@
-// GET /api/v1/jobs/{job_id}/versions: what the job was before each change, and who made it so.
+// GET /api/v1/jobs/{job_id}/versions: the job as it was before each change, and the key that made each version.
 import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-version.ts'
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'

@@ -16,7 +16,7 @@ export const hiddenValue = '***'
 
 export interface ShapeContext {
   now: EpochMs
-  /** What the calendars hold that the job names. */
+  /** The entries of the calendars that the job names. */
   calendars: Calendars
 }
 
@@ -36,7 +36,7 @@ export function toJob(job: JobView, context: ShapeContext): Job {
   }
 }
 
-/** A version of a job: what a request could have said to make it so. */
+/** A version of a job, in the form of a request that could have made it. */
 export function toDefinition(job: JobVersion): JobVersionList['versions'][number]['job'] {
   return {
     name: job.name,
@@ -104,7 +104,7 @@ export function toJobState(job: JobView, context: ShapeContext): JobState {
   }
 }
 
-/** What the store would answer about a job that it has just taken. */
+/** The view that the store would return of a job that it has just accepted. */
 export function viewOf(job: NewJob): JobView {
   const { createdAt: updatedAt, createdBy: updatedBy } = job
   const lastRunAt = job.immediate?.slot ?? null
@@ -134,7 +134,7 @@ function nextRunAt(job: JobView, { now, calendars }: ShapeContext): EpochMs | nu
   if (isAfterCompletion(job.schedule)) return dueAtOf(job, slotAt)
   const schedule = scheduleOf(job, calendars)
   if (schedule === null) return null
-  // A single slot that is late has not run yet: it is still what comes next.
+  // A single slot that is late has not run yet: it is still the next run.
   if (schedule.kind === 'once') return isExcluded(schedule, slotAt) ? null : dueAtOf(job, slotAt)
   // The stored slot may lag behind, and after a change it may lie far ahead. With jitter a slot that is over may still
   // be due.

@@ -79,7 +79,7 @@ test('a created job comes back whole, with its next run, and GET answers the sam
   assert.equal(shown.headers['etag'], '"1"')
 })
 
-test('what is left out gets its default', async (t) => {
+test('omitted fields get their defaults', async (t) => {
   const { createJob } = await setup(t)
   const { execution, retry_policy, schedule, ...job } = await createJob()
   assert.deepEqual(schedule, {
@@ -185,14 +185,14 @@ test('a ONE_TIME job runs at its time, at once if that is just past, and not if 
   const pointer = '/schedule/scheduled_time'
   const old = await create(jobWith(at('2025-12-30T23:59:59Z')))
   assertProblem(old, 'SCHEDULED_TIME_TOO_OLD', pointer)
-  // Whatever becomes of it then.
+  // Accepted, whether or not it then runs.
   await createJob(at('2025-12-31T00:00:00Z', { misfire_policy: 'SKIP' }))
   const narrow = await create(jobWith(at('2025-12-31T23:59:00Z', { misfire_window_seconds: 59 })))
   assertProblem(narrow, 'SCHEDULED_TIME_TOO_OLD', pointer)
   await createJob(at('2025-12-01T00:00:00Z', { misfire_window_seconds: 31_536_000 }))
 })
 
-test('a schedule may be a text and have bounds; it is echoed as what it became', async (t) => {
+test('a schedule may be a text and have bounds; it is echoed as the resulting object', async (t) => {
   const { createJob } = await setup(t)
   const { schedule: english } = await createJob({ schedule: 'weekdays at 9 in London' })
   assert.equal(english.timezone, 'Europe/London')
@@ -339,7 +339,7 @@ const refused: [string, Record<string, unknown>, string, ErrorCode?][] = [
   ['a NUL in a name', { name: 'a\0' }, '/name', 'INVALID_TEXT'],
 ]
 for (const [what, changes, pointer, code = 'INVALID_REQUEST'] of refused) {
-  test(`a job with ${what} is refused at its place`, async (t) => {
+  test(`a job with ${what} is refused at the right pointer`, async (t) => {
     const { create, woken } = await setup(t)
     const body = JSON.stringify(jobWith(changes)).replace('"NUMBER"', '1e999')
     assertProblem(await create(body), code, pointer)
@@ -360,7 +360,7 @@ const notBuilt: [Record<string, unknown>, string][] = [
     (name): [Record<string, unknown>, string] => [{ execution: { [name]: 1 } }, `/execution/${name}`],
   ),
 ]
-test('what is specified and not built is refused by name, never ignored', async (t) => {
+test('fields that are specified and not built are refused by name, never ignored', async (t) => {
   const { create, call } = await setup(t)
   for (const [changes, pointer] of notBuilt)
     assertProblem(await create(jobWith(changes)), 'NOT_SUPPORTED_YET', pointer)

@@ -1,5 +1,5 @@
-// POST /api/v1/jobs: create. GET /api/v1/jobs/{job_id}: what it is, when it runs and how it went. GET /api/v1/jobs:
-// the list.
+// POST /api/v1/jobs: create. GET /api/v1/jobs/{job_id}: its definition, its next run and its statistics. GET
+// /api/v1/jobs: the list.
 import { CreatedJob, JobDetails, JobList, JobListQuery, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Calendars } from '../../ports/calendars.ts'
@@ -57,7 +57,8 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
           if (created === 'key_taken') throw keyTaken(body.key)
           return created
         },
-        // What runs after others changes their graph too, under a lock of the tenant that nobody else should wait for.
+        // A job that runs after others changes their graph too, under a lock of the tenant that no other request should
+        // wait for.
         (request.body.depends_on ?? []).length > 0 ? {} : { gather: { jobId: null } },
       ),
   )

@@ -1,4 +1,4 @@
-// What the calendars hold that a request or a job names. Asked for only when one is named: most name none.
+// The entries of the calendars that a request or a job names. Read only when one is named: most name none.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import type { JobView } from '../../domain/jobs/job.ts'
 import {
@@ -10,7 +10,7 @@ import type { Calendars } from '../../ports/calendars.ts'
 
 type Resolver = Pick<Calendars, 'resolve'>
 
-/** Of a request: those that are there, so that the others are refused. */
+/** The existing calendars that a request names, so that the others are refused. */
 export async function calendarsNamed(
   calendars: Resolver,
   tenantId: string,
@@ -20,7 +20,7 @@ export async function calendarsNamed(
   return names === null ? {} : calendars.resolve(tenantId, names)
 }
 
-/** Of jobs of one tenant that are shown: one that is gone is empty. */
+/** The calendars of displayed jobs, all from the same tenant: a calendar that is gone is empty. */
 export async function calendarsOf(calendars: Resolver, jobs: readonly JobView[]): Promise<CalendarEntries> {
   const active = jobs.filter(({ status }) => status === 'ACTIVE')
   const known = emptyCalendars(active.map(({ schedule }) => schedule))

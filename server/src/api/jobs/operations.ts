@@ -141,7 +141,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
   )
 }
 
-/** What belongs to another action is refused rather than ignored. */
+/** A field that belongs to another action is refused rather than ignored. */
 function optionsOf(body: BulkRequest, { caller, now }: { caller: Caller; now: EpochMs }): OperationOptions {
   const { action, reason, until, payload_override: payload } = body
   if (action === 'delete' && !caller.scopes.has('write')) {

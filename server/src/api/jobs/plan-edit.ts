@@ -1,5 +1,5 @@
-// From a request to a changed job: its next version, or nothing if it says what the job says already. Decided while
-// the job is locked.
+// From a request to a changed job: its next version, or nothing if the request equals the job. Decided while the job is
+// locked.
 import { isDeepStrictEqual } from 'node:util'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import type { JobVersion, StoredSchedule } from '../../domain/jobs/job.ts'
@@ -16,14 +16,14 @@ import { scheduleOf } from './job-view.ts'
 import { type DefinedJob, defineJob, pointerToTime, refuseOver } from './validate-definition.ts'
 
 export interface EditContext {
-  /** Whose key it is. */
+  /** The name of the calling key. */
   by: string
   tier: Tier
-  /** Those that the request may name. What the job names already it may go on naming. */
+  /** The calendars that the request may name. Calendars that the job names already may stay. */
   calendars: Calendars
 }
 
-/** Null: nothing changes. Throws what is wrong with the request. */
+/** Null: nothing changes. Throws the refusal of an invalid request. */
 export function planEdit(state: JobState, given: JobRequest, context: EditContext): JobWrite | null {
   const request = revealValues(given, state.execution)
   const defined = defineAnew(state, request, context)

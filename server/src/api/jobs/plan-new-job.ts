@@ -17,16 +17,16 @@ export interface NewJobContext {
   jobId: string
   tenantId: string
   tier: Tier
-  /** Whose key it is. */
+  /** The name of the calling key. */
   by: string
   now: EpochMs
-  /** Those that the request may name. Default none. */
+  /** The calendars that the request may name. Default none. */
   calendars?: Calendars
   /** Called when the job runs at once: its execution and lane. */
   enqueue: () => { executionId: string; lane: string }
 }
 
-/** Throws what is wrong with the request. */
+/** Throws the refusal of an invalid request. */
 export function planJob(given: JobRequest, context: NewJobContext): NewJob {
   const { jobId, tenantId, tier, now, calendars = {} } = context
   const request = revealValues(given, null)

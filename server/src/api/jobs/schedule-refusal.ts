@@ -1,4 +1,4 @@
-// What the schedule engine refuses, as a problem document that points into the body.
+// Refusals of the schedule engine, as problem documents that point into the body.
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { ScheduleObjectSchema, SchedulePreviewRequestSchema } from '@carillon/contract/schedule.ts'
 import type { ScheduleError } from '../../domain/schedule/schedule-error.ts'

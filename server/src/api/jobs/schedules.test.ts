@@ -10,7 +10,7 @@ async function preview(t: TestContext, payload: object) {
   return app.inject({ method: 'POST', url: '/api/v1/schedules/preview', headers, payload })
 }
 
-test('a preview tells what a schedule means and when it runs next, from the clock of the database', async (t) => {
+test('a preview explains a schedule and lists its next runs, by the clock of the database', async (t) => {
   const answer = await preview(t, { schedule: 'every day at 10:00 AM in New York', count: 2 })
   assert.equal(answer.statusCode, 200, answer.body)
   const { schedule, next, rule, description } = answer.json()
@@ -26,7 +26,7 @@ test('a preview tells what a schedule means and when it runs next, from the cloc
   assert.match(description, /10:00/)
 })
 
-test('a preview shows what a clock change does', async (t) => {
+test('a preview shows the effect of a clock change', async (t) => {
   const schedule = { type: 'CRON', cron_expression: '30 2 * * *', timezone: 'America/New_York' }
   const answer = await preview(t, { schedule, from: '2026-03-08T00:00:00Z', count: 1 })
   const [slot] = answer.json().next
@@ -34,7 +34,7 @@ test('a preview shows what a clock change does', async (t) => {
   assert.equal(slot.notes[0].code, 'GAP')
 })
 
-test('a preview warns of what the tier of the tenant would refuse', async (t) => {
+test('a preview warns of a schedule that the tier of the tenant would refuse', async (t) => {
   const { call } = await setupApp(t)
   const tenantId = await addTenant(call, 'small', 'free')
   const ask = async (schedule: string, more: Record<string, string>) => {
@@ -87,7 +87,7 @@ const refused: [string, object, { code?: string; pointer: string; problem: strin
   ['no schedule', {}, { problem: 'INVALID_REQUEST', pointer: '/schedule' }],
 ]
 for (const [what, body, expected] of refused) {
-  test(`${what} is refused at its place`, async (t) => {
+  test(`${what} is refused at the right pointer`, async (t) => {
     const answer = await preview(t, body)
     assert.equal(answer.statusCode, 400, answer.body)
     const { code, errors } = answer.json()
@@ -96,7 +96,7 @@ for (const [what, body, expected] of refused) {
   })
 }
 
-test('a refusal carries what a form needs: where, what is allowed, what is near', async (t) => {
+test('a refusal carries the position, the allowed values and near suggestions that a form needs', async (t) => {
   const answer = await preview(t, { schedule: { type: 'CRON', cron_expression: '0 25 * * *' } })
   const [{ field, position, allowed }] = answer.json().errors
   assert.equal(field, 'hour')

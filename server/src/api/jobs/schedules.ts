@@ -1,4 +1,4 @@
-// POST /api/v1/schedules/preview: what a schedule means and when it would run, before anything is saved.
+// POST /api/v1/schedules/preview: the meaning of a schedule and its next runs, before anything is saved.
 import {
   SchedulePreviewReplySchema,
   type SchedulePreviewRequest,
@@ -33,7 +33,7 @@ export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
     },
     async ({ body, caller, tenantId }) => {
       const calendars = await calendarsNamed(deps.calendars, tenantId, body.schedule)
-      // As the tier of who asks would judge it, unless another interval is asked about.
+      // Judged by the tier of the caller, unless the request asks about another interval.
       const asked = { min_interval_seconds: caller.tier.intervalSecondsMin, ...body }
       const preview = previewSchedule(asked, { now: deps.clock.databaseNow(), calendars })
       if (!preview.ok) throw refuseSchedule(preview.error, body)

@@ -28,7 +28,7 @@ const triggered = async (claimed: ClaimedLive | null): Promise<TriggerOutcome> =
   ...{ kind: 'triggered', enqueuedAt: 0 as never, runId: null, claimed },
 })
 
-test('what the worker beside us has taken is told to it once it is committed', async () => {
+test('an execution claimed on insert is passed to the local worker once it is committed', async () => {
   const { stores, orders, ended } = setup(() => triggered(taken))
   await triggerNow(stores, order)
   assert.deepEqual(orders, [{ ...order, direct: name }])
@@ -43,7 +43,7 @@ test('a trigger that it did not take, or that was refused, leaves no unknown cla
   }
 })
 
-test('when nobody knows what was committed, the worker is told that', async () => {
+test('when the result of the commit is unknown, the worker is notified of an unknown claim', async () => {
   const { stores, ended } = setup(() => Promise.reject(new Error('no answer')))
   await assert.rejects(triggerNow(stores, order), /no answer/)
   assert.deepEqual(ended, [null])
@@ -57,7 +57,7 @@ test('a job that somebody has locked is waited for without room in a hand', asyn
   assert.deepEqual(ended, [{ batches: [], live: [] }])
 })
 
-test('what is in a lane of its own is not for a worker to take', async () => {
+test('an execution in the lane of its tenant is not claimed on insert', async () => {
   const { stores, orders } = setup(() => triggered(null))
   const own = { ...order, lane: 't' }
   await triggerNow(stores, own)

@@ -1,5 +1,6 @@
-// Triggers a job. Where the trigger is committed by itself, the worker beside us takes it with the commit: one transaction from
-// the request to the call, not two. What may still be undone, or answered for again, is claimed like everything else.
+// Triggers a job. A trigger that is committed alone is claimed on insert by the worker of this process: one transaction
+// from the request to the call, not two. A trigger that may still be undone, or answered again, is claimed like any
+// other.
 import { sharedLane } from '../../domain/queue/lane.ts'
 import type { DirectDispatch, Reservation } from '../../ports/direct-dispatch.ts'
 import type { Jobs, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
@@ -21,11 +22,11 @@ export async function triggerNow(
   { jobs, direct }: Pick<WriteStores, 'jobs' | 'direct'>,
   order: TriggerOrder,
 ): Promise<TriggerOutcome> {
-  // What is in a lane of its own waits there for its share.
+  // An execution in a tenant's own lane waits there for its share.
   const taking = order.lane === sharedLane ? (direct?.reserve(1) ?? null) : null
   if (taking === null) return jobs.trigger(order)
   const outcome = await triggerFor(jobs, order, taking)
-  // Who waits for the lock of a job keeps no room in the meantime.
+  // A trigger that waits for the lock of a job holds no reservation in the meantime.
   return outcome.kind === 'held_up' ? jobs.trigger(order) : outcome
 }
 

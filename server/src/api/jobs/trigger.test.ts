@@ -16,7 +16,7 @@ async function setup(t: TestContext, execution: object = {}) {
   return { ...parts, jobId, trigger, payloadOf }
 }
 
-test('a trigger makes an execution now, and wakes who runs it', async (t) => {
+test('a trigger makes an execution now, and wakes its workers', async (t) => {
   const { world, jobId, trigger, call, woken } = await setup(t)
   await world.advance(1_500)
   const answer = await trigger({})

@@ -74,7 +74,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
               scheduled_time: toScheduledTime(outcome.enqueuedAt),
               graph_run_id: outcome.runId,
             },
-            // Nobody waits for what is in hand.
+            // Nobody waits for an execution that is in flight already.
             wake: outcome.claimed === null ? [...queueTopics(lane), 'waiting'] : [],
           }
         },

@@ -24,7 +24,7 @@ export interface DefinitionContext {
   version: number
   /** Where an interval without a start begins. */
   anchorAt: EpochMs
-  /** Those that the request may name. */
+  /** The calendars that the request may name. */
   calendars: Calendars
 }
 
@@ -36,7 +36,7 @@ export interface DefinedJob {
 
 const metadataNameMax = 64
 
-/** Throws what is wrong with the request. */
+/** Throws the refusal of an invalid request. */
 export function defineJob(request: JobRequest, context: DefinitionContext): DefinedJob {
   const { jobId, tenantId, tier, version, anchorAt } = context
   const execution = defineExecution(request.execution, tier)

@@ -1,4 +1,4 @@
-// What a request says that a job runs after, and what it may not have meant by it.
+// The dependencies of a job as a request gives them, and warnings about effects that it may not have intended.
 import { isDeepStrictEqual } from 'node:util'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import type { Dependency } from '../../domain/graphs/graph.ts'
@@ -59,7 +59,7 @@ function findApart(graph: Graph): [MemberJob, MemberJob] | null {
   return other === undefined ? null : [first!, other]
 }
 
-/** Those that run after nothing; with `above` only those that lead to this job. */
+/** The jobs without dependencies; with `above` only the ones that lead to this job. */
 export function rootsOf({ jobs, edges }: Graph, above?: string): MemberJob[] {
   const parents = Map.groupBy(edges, ({ childId }) => childId)
   const leading = new Set(above === undefined ? jobs.map(({ jobId }) => jobId) : [above])

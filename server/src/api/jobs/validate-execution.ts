@@ -1,5 +1,5 @@
-// What a job calls, from a request to the form that is stored: which fields its type needs and takes, and the rules a
-// schema cannot say.
+// The execution part of a job, from a request to its stored form: the fields that its type needs and accepts, and the
+// rules that a schema cannot express.
 import { EXECUTOR_FIELDS, executionDefaults } from '@carillon/contract/constants.ts'
 import { argBytesMax, type ExecutionRequest, envBytesMax } from '@carillon/contract/executor.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
@@ -17,7 +17,7 @@ type Field = keyof ExecutionRequest
 const ownFields: Record<Executor, { required: readonly Field[]; optional: readonly Field[] }> =
   EXECUTOR_FIELDS
 
-/** Throws what is wrong with it. */
+/** Throws the refusal of an invalid execution. */
 export function defineExecution(request: ExecutionRequest, tier: Tier): Execution {
   const { type = executionDefaults.type, payload } = request
   checkFields(request, type)

@@ -31,7 +31,7 @@ function setup(result: string | null = '1') {
 
 const idsOf = (some: readonly OneClaimed[]) => some.map(({ executionId }) => executionId)
 
-test('nobody is asked for parents of what has none', async () => {
+test('parents are not read for executions that have none', async () => {
   const { asked, fill } = setup()
   const { taken, left, parents } = await fill([
     one('a'),
@@ -56,7 +56,7 @@ test('parents are asked for together, some at a time', async () => {
   )
 })
 
-test('what has no room in the answer is left, whole, and its parents are not even read', async () => {
+test('an execution that does not fit into the answer is left out whole, and its parents are not even read', async () => {
   const { asked, fill } = setup('x'.repeat(1024 * 1024))
   const all = Array.from({ length: 200 }, (_, at) => child(`${at}`))
   const { taken, left } = await fill(all)

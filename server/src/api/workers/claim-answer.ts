@@ -1,5 +1,5 @@
-// How much of what was claimed goes into one answer: payloads, checkpoints, and the results of what it runs after. What has no
-// room is handed back for the next claim, so no worker ever gets an execution without what belongs to it.
+// Decides how many claimed executions go into one answer, with payloads, checkpoints, and the results of their parents.
+// The rest is handed back for the next claim, so no worker ever gets an execution without its data.
 import type { Parent } from '@carillon/contract/graph-run.ts'
 import { runsAfterOthers } from '../../domain/queue/execution.ts'
 import { type GraphRuns, parentsPerLook } from '../../ports/graph-runs.ts'
@@ -10,7 +10,7 @@ import type { OneClaimed } from './claimed-executions.ts'
 export interface ClaimAnswer {
   taken: OneClaimed[]
   left: OneClaimed[]
-  /** By execution; those that run after nothing are not in it. */
+  /** By execution; executions without parents are not in it. */
   parents: ReadonlyMap<string, Parent[]>
 }
 

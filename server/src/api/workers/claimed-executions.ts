@@ -1,4 +1,4 @@
-// What a worker claimed: in the order in which it is to run, in the form of the wire, and how it is handed back.
+// The executions that a worker claimed: the order in which they run, their wire format, and how they are handed back.
 import type { Parent } from '@carillon/contract/graph-run.ts'
 import type { ClaimedExecution } from '@carillon/contract/worker.ts'
 import { type ExecutionKind, executionIdAt, idempotencyKeyOf } from '../../domain/queue/execution.ts'

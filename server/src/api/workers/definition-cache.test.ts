@@ -15,7 +15,7 @@ function setup(bytesMax?: number) {
   return { asked, known: new DefinitionCache(queue, bytesMax === undefined ? {} : { bytesMax }) }
 }
 
-test('each version is fetched once, and those that are missing together', async () => {
+test('each version is fetched once, and missing versions are fetched together', async () => {
   const { asked, known } = setup()
   const keys = [
     { jobId: 'a', version: 1 },
@@ -30,7 +30,7 @@ test('each version is fetched once, and those that are missing together', async 
   assert.deepEqual(asked, [keys.slice(0, 2), [{ jobId: 'gone', version: 1 }]])
 })
 
-test('memory is bounded, and what was used longest ago goes first; what was asked for is known all the same', async () => {
+test('memory is bounded, and the least recently used version goes first; all requested versions are known all the same', async () => {
   const bytes = JSON.stringify({ ...job, jobId: '0', version: 1 }).length
   const { asked, known } = setup(2 * bytes)
   const load = (...ids: string[]) => known.load(ids.map((jobId) => ({ jobId, version: 1 })))

@@ -24,7 +24,7 @@ export class DefinitionCache {
     return this.#kept.weight
   }
 
-  /** Those that are missing are fetched in one statement. The answer knows each of the keys that the store knows. */
+  /** Missing versions are fetched in one statement. The answer knows each of the keys that the store knows. */
   async load(keys: readonly DefinitionKey[]): Promise<(key: DefinitionKey) => Definition | undefined> {
     const found = new Map<string, Definition>()
     const missing = new Map<string, DefinitionKey>()

@@ -118,7 +118,7 @@ function setup() {
 type Wish = Partial<Omit<ClaimWish, 'worker'>> & { handlers?: string[]; labels?: string[] }
 const sizeOf = ({ live }: Claimed) => live.length
 
-test('what waits already is claimed at once', async () => {
+test('an execution that waits already is claimed at once', async () => {
   const { claim, waiting, desk } = setup()
   waiting.set(routeOf('a'), 3)
   assert.equal(sizeOf(await claim('w', { waitMs: 0 })), 3)
@@ -163,7 +163,7 @@ test('a claim is answered with nothing when its time is over, after a last look'
   assert.deepEqual([desk.parked, world.timers.pending], [0, 0])
 })
 
-test('a worker claims from the routes of its handlers whose labels it has, and no others', async () => {
+test('a worker claims from routes of its handlers with labels that it has, and no others', async () => {
   const { claim, waiting, orders } = setup()
   for (const route of [routeOf('a'), routeOf('a', 'eu,gpu'), routeOf('a', 'gpu'), routeOf('b'), routeOf('c')])
     waiting.set(route, 1)
@@ -171,7 +171,7 @@ test('a worker claims from the routes of its handlers whose labels it has, and n
   assert.deepEqual(orders[0]!.routes.toSorted(), [routeOf('a'), routeOf('a', 'gpu'), routeOf('c')])
 })
 
-test('who came first is served first, and one look serves all', async () => {
+test('the first worker to ask is served first, and one query serves all', async () => {
   const { claim, enqueue, world, asked } = setup()
   const answers: string[] = []
   const ask = (name: string) =>
@@ -188,18 +188,18 @@ test('who came first is served first, and one look serves all', async () => {
   assert.deepEqual(answers, ['v 1', 'w 1', 'x 1'])
 })
 
-test('a hundred workers of one handler do not all ask when there is one execution', async () => {
+test('a hundred workers with the same handler do not all query when there is one execution', async () => {
   const { claim, enqueue, world, asked } = setup()
   for (let n = 0; n < 100; n++) void claim(`w${n}`)
   await world.advance(0)
   asked.waiting = 0
   enqueue(routeOf('a'))
   await world.advance(0)
-  // Four at a time: those who look at once, and once more to see that nothing is left.
+  // Four at a time: the workers that query at once, and once more to see that nothing is left.
   assert(asked.waiting <= 8, `asked ${asked.waiting} times`)
 })
 
-test('nothing is claimed for who has gone; what was claimed meanwhile is given back', async () => {
+test('nothing is claimed for a client that has gone; an execution claimed meanwhile is handed back', async () => {
   const { claim, enqueue, world, deps, unclaimed, orders, desk } = setup()
   const gone = new AbortController()
   const early = claim('w', { signal: gone.signal })

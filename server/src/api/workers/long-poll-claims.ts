@@ -1,6 +1,6 @@
-// Where claims of SDK workers wait for something to run. One look serves all that wait: which routes of their handlers
-// have something is asked once, then each worker that could take it claims, in the order in which they came. The
-// desk holds nothing that another process would miss: what is claimed is held in the store, under the worker's name.
+// Holds claims of SDK workers until there is something to run. One query serves all waiting claims: it finds the routes
+// of their handlers that have work, then each worker that could take it claims, in order of arrival. Nothing held here
+// would be missed by another process: claimed executions are held in the store, under the worker's name.
 import { handlerRoutePrefix, hasLabelsFor, suspectHost } from '../../domain/queue/route.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
@@ -27,7 +27,7 @@ export interface ClaimWish {
   limit: number
   /** How long to wait when there is nothing. */
   waitMs: number
-  /** Whoever asked is gone: nothing is claimed for it any more. */
+  /** The client is gone: nothing is claimed for it any more. */
   signal: AbortSignal
   /** It went away while its claim was under way. */
   onUnclaimed: (claimed: Claimed) => void
@@ -39,7 +39,7 @@ const lookEveryMs = 1_000
 /** Claims under way at once: more would only wait for each other in the database. */
 const handsMax = 4
 const prefixesPerLook = 2_000
-/** Sets of labels of one handler that are looked at. */
+/** Maximum sets of labels that are queried for each handler. */
 const routesPerHandlerMax = 200
 /** Routes in one claim; of more, it is another part's turn each time. */
 const routesMax = 256
@@ -66,7 +66,7 @@ interface Look {
 export class LongPollClaims {
   readonly #deps: LongPollDeps
   readonly #suspects: SuspectsInFlight
-  /** Whoever came first is in front. */
+  /** In order of arrival, the first in front. */
   readonly #parked = new Set<Parked>()
   #isLooking = false
   #lookAgain = false
@@ -84,7 +84,7 @@ export class LongPollClaims {
     return this.#parked.size
   }
 
-  /** Resolves with what was claimed, or with nothing when the time is over. */
+  /** Resolves with the claimed executions, or with nothing when the time is over. */
   claim(wish: ClaimWish): Promise<Claimed> {
     if (this.#isClosed || wish.signal.aborted) return Promise.resolve(nothing)
     if (this.#parked.size >= parkedMax) {
@@ -139,7 +139,7 @@ export class LongPollClaims {
   }
 
   async #look(group: readonly Parked[]): Promise<void> {
-    // Those whose time is over by now have had it when this look ends.
+    // Claims that have run out of time by now are answered when this poll ends.
     const nowMs = this.#deps.clock.monotonicMs()
     if (this.#deps.isStopping()) {
       for (const parked of group) this.#settle(parked, nothing)
@@ -175,7 +175,7 @@ export class LongPollClaims {
   async #serve(parked: Parked, look: Look): Promise<void> {
     const routes = this.#chooseRoutes(parked, look)
     const key = routes.join('\n')
-    // Of a hundred workers of one handler, those who come too late need not ask one by one.
+    // Of a hundred workers with the same handler, the ones that come too late need not query one by one.
     if (routes.length === 0 || look.empty.has(key) || !this.#parked.has(parked)) return
     try {
       const claimed = await this.#claim(parked.wish, routes)
@@ -213,7 +213,7 @@ export class LongPollClaims {
     return claimed
   }
 
-  /** They are all lanes of one tenant: the shared one and its own take turns in who gets the odd one. */
+  /** All lanes belong to the same tenant: the shared lane and its own take turns in getting the odd execution. */
   #orderOf(lanes: readonly { lane: string }[], limit: number): ClaimOrder['lanes'] {
     const ordered = this.#turn++ % 2 === 0 ? lanes : lanes.toReversed()
     let left = limit

@@ -1,6 +1,6 @@
-// Which worker has an execution in hand that may have killed the worker before it: a worker gets one of them at a time.
-// What this process handed out it remembers, and asks the store whether it is over; a worker that asks two
-// processes by turns may get two, and no more.
+// Tracks which worker has a suspect in flight, an execution that may have killed the worker before it: a worker gets
+// one suspect at a time. This process remembers the suspects it handed out, and asks the store whether they are over; a
+// worker that asks two processes by turns may get two, and no more.
 import type { Attempts } from '../../ports/attempts.ts'
 
 const workersMax = 10_000
@@ -9,7 +9,7 @@ const reserved = ''
 
 export class SuspectsInFlight {
   readonly #attempts: Pick<Attempts, 'find'>
-  /** By worker, who got one longest ago first. */
+  /** By worker; the worker that got a suspect longest ago is first. */
   readonly #executions = new Map<string, string>()
 
   constructor(attempts: Pick<Attempts, 'find'>) {

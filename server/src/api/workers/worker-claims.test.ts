@@ -25,7 +25,7 @@ test('a worker gets no more than it has room for, and nothing once it drains', a
   assert.deepEqual(await take(workerId), [])
 })
 
-test('after a lost answer a claim that says what the worker holds gives back the rest', async (t) => {
+test('after a lost answer, a claim that lists the executions the worker holds hands back the rest', async (t) => {
   const { register, take, trigger, show } = await setup(t)
   const [workerId, other] = [await register(), await register()]
   await trigger(3)
@@ -37,7 +37,7 @@ test('after a lost answer a claim that says what the worker holds gives back the
   assert.equal((await show(known!.execution_id)).worker_id, workerId)
 })
 
-test('labels decide who gets what', async (t) => {
+test('labels decide which worker gets an execution', async (t) => {
   const { register, take, trigger } = await setup(t)
   const [plain, fit] = [await register(), await register({ labels: ['gpu', 'eu'] })]
   const execution = { type: 'worker', handler: 'report', labels: ['gpu'] }
@@ -46,7 +46,7 @@ test('labels decide who gets what', async (t) => {
   assert.equal((await take(fit)).length, 1)
 })
 
-test('a claim waits for what comes, and nothing is claimed for a client that has gone', async (t) => {
+test('a claim waits for executions to come, and nothing is claimed for a client that has gone', async (t) => {
   const { app, memory, register, take, trigger, claim } = await setup(t)
   const [workerId, other] = [await register(), await register()]
   const { findWaiting } = memory.routes
@@ -75,7 +75,7 @@ test('a claim waits for what comes, and nothing is claimed for a client that has
   assert.deepEqual(await take(workerId), [])
 })
 
-test('what was claimed for a client that went away before the answer is handed back', async (t) => {
+test('executions claimed for a client that went away before the answer are handed back', async (t) => {
   const { app, memory, register, take, trigger } = await setup(t)
   const [workerId, other] = [await register(), await register()]
   const { executionIds } = await trigger(1)
@@ -112,7 +112,7 @@ test('what was claimed for a client that went away before the answer is handed b
   assert.deepEqual([claimed!.execution_id, claimed!.attempt_number], [executionIds[0], 1])
 })
 
-/** A graph in which `b` runs after `a`, whose root was triggered and has ended with this result. */
+/** A graph in which `b` runs after `a`; its root was triggered and has ended with this result. */
 async function setupGraph(t: TestContext, result: unknown) {
   const parts = await setup(t)
   const { call, memory, world, register, take, report } = parts
@@ -136,7 +136,7 @@ async function setupGraph(t: TestContext, result: unknown) {
   return { ...parts, workerId, parentId, childId, runId, root: root! }
 }
 
-test('an execution that runs after others is handed out with what came of them', async (t) => {
+test('an execution that runs after others is handed out with their results', async (t) => {
   const { take, workerId, parentId, childId, runId, root } = await setupGraph(t, { rows: 3 })
   assert.deepEqual([root['graph_run_id'], 'parents' in root], [runId, false])
   const [child] = await take(workerId)
@@ -152,7 +152,7 @@ test('an execution that runs after others is handed out with what came of them',
   ])
 })
 
-test('when what came of them cannot be read, it is handed back unstarted', async (t) => {
+test('an execution is handed back unstarted when the results of its parents cannot be read', async (t) => {
   const { memory, claim, take, workerId } = await setupGraph(t, 'x')
   const { parentsOf } = memory.graphRuns
   const { report } = memory.attempts

@@ -69,7 +69,7 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
           return { executions: [] }
         }
         handBack(left)
-        // The answer is on its way; whoever asked may be gone before it arrives.
+        // The answer is on its way; the client may be gone before it arrives.
         let isSent = false
         reply.raw.once('finish', () => {
           isSent = true
@@ -94,7 +94,9 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
   )
 }
 
-/** How many it may take; what it is thought to hold and does not know of goes back first. */
+/**
+ * How many executions the worker may take; executions under its name that it does not know of are handed back first.
+ */
 async function roomOf(
   { queue, wakeup }: ClaimRouteDeps,
   { workerId, capacity }: OwnWorker,
@@ -121,7 +123,7 @@ async function claim(
   }
 }
 
-/** When this fails too they are the worker's until it dies, or until it says what it holds. */
+/** If this fails too, the executions stay with the worker until it dies, or until it lists the ones it holds. */
 async function returnThese(
   { attempts, wakeup }: ClaimRouteDeps,
   { workerId }: OwnWorker,

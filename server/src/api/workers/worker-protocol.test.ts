@@ -87,7 +87,7 @@ test('a worker that is not there is told so in every call', async (t) => {
   assert.equal((await beat(silent)).statusCode, 200)
 })
 
-test('a report may be repeated, and what was said otherwise before is refused', async (t) => {
+test('a report may be repeated, and a report that contradicts an earlier one is refused', async (t) => {
   const { register, take, report, trigger, show } = await setup(t)
   const workerId = await register()
   const { executionIds } = await trigger(2, { retry_policy: { max_retries: 0 } })
@@ -147,7 +147,7 @@ test('a failure is retried as the policy and the worker say', async (t) => {
   assert.deepEqual([third.status, third.dead_letter], ['FAILED', true])
 })
 
-test('what is released runs elsewhere, under another fence, with no attempt spent', async (t) => {
+test('a released execution runs elsewhere, under another fence, with no attempt spent', async (t) => {
   const { register, take, report, trigger, woken, show } = await setup(t)
   const [one, other] = [await register(), await register()]
   const { executionIds } = await trigger(1)
@@ -239,7 +239,7 @@ test('the checkpoint of an attempt is handed to the next one', async (t) => {
   assert.deepEqual([second!.attempt_number, second!['checkpoint']], [2, { row: 7 }])
 })
 
-test('what was cancelled ends so, whatever the worker says', async (t) => {
+test('a cancelled execution ends as CANCELLED, regardless of the report of its worker', async (t) => {
   const { register, take, report, trigger, show, call } = await setup(t)
   const workerId = await register()
   await trigger(1)
@@ -253,7 +253,7 @@ test('what was cancelled ends so, whatever the worker says', async (t) => {
   assert.equal((await show(id)).status, 'CANCELLED')
 })
 
-test('lines come with heartbeats and reports, and only from who holds the execution', async (t) => {
+test('log lines come with heartbeats and reports, and only from the holder of the execution', async (t) => {
   const { register, take, beat, report, trigger, call } = await setup(t)
   const [workerId, stranger] = [await register(), await register()]
   const { executionIds } = await trigger(1)
@@ -273,7 +273,7 @@ test('lines come with heartbeats and reports, and only from who holds the execut
   assert.deepEqual(await read(), ['a', 'b', 'c'])
 })
 
-test('what a worker holds when it leaves runs elsewhere', async (t) => {
+test('executions that a worker holds when it leaves run elsewhere', async (t) => {
   const { register, take, leave, trigger, woken } = await setup(t)
   const [workerId, other] = [await register(), await register()]
   const { executionIds } = await trigger(2)
@@ -338,7 +338,7 @@ test('a tenant has a bounded number of workers', async (t) => {
   assertProblem(await call('POST', '/workers', { handlers: ['a'] }), 'TOO_MANY_WORKERS')
 })
 
-test('the protocol is counted apart from what else a tenant sends', async (t) => {
+test('calls of the worker protocol are counted apart from other requests of a tenant', async (t) => {
   const parts = await setup(t)
   const tenantId = await addTenant(parts.call, 'sales', 'free')
   const { headers } = await addKey(parts.call, tenantId)

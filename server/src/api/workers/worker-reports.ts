@@ -1,5 +1,5 @@
-// POST /api/v1/workers/heartbeat: a worker lives, and how its executions go. POST /api/v1/workers/report: how they ended.
-// Both may be repeated: what is known already changes nothing.
+// POST /api/v1/workers/heartbeat: a worker is alive, and the progress of its executions. POST /api/v1/workers/report:
+// how they ended. Both may be repeated: known facts change nothing.
 import {
   type LogPartGiven,
   ReportReply,
@@ -41,9 +41,9 @@ interface Mark {
 
 const tags = ['workers']
 const config = { scope: 'operate', counted: 'apart' } as const
-/** Thousands of executions, with what they say. */
+/** Thousands of executions, with their reports. */
 const bodyLimit = 4 * 1024 * 1024
-/** Lookups of one report under way at once. */
+/** Maximum concurrent lookups for a single report. */
 const lookupsMax = 8
 
 export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps): void {
@@ -122,7 +122,8 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
       const parts = logPartsOf(results, { tenantId, now, field: 'results' })
       const workerId = await requireReporter(deps, tenantId, body)
       const held = await findHeld(attempts, workerId, results)
-      // Before the end: whoever sees it ended finds the whole log. Only what it holds is the worker's to speak of.
+      // Before the end is written: a reader that sees it finds the whole log. A worker may only report on executions
+      // that it holds.
       const kept = parts.filter(({ executionId }) => held.has(executionId))
       if (kept.length > 0) await logs.append(kept)
       const orders = results.flatMap((one) => {
@@ -167,7 +168,7 @@ function checkMarks(marks: readonly Mark[], field: string): void {
   }
 }
 
-/** Those that this worker holds under the attempt and the fence that it says, by execution. */
+/** The attempts that this worker holds under the attempt number and fence that it gives, by execution. */
 async function findHeld(
   attempts: Pick<Attempts, 'find'>,
   workerId: string,
@@ -183,7 +184,7 @@ async function findHeld(
   return new Map(own.map((one) => [one.executionId, one]))
 }
 
-/** One that was declared dead is told so; what it wanted to say comes too late, and that is recorded. */
+/** A worker that was declared dead receives that answer; its results come too late, and that is recorded. */
 async function requireReporter(
   deps: WorkerReportDeps,
   tenantId: string,
@@ -201,7 +202,7 @@ async function requireReporter(
   }
 }
 
-/** What is not held may have been recorded before, and the answer to that was lost. */
+/** An attempt that is not held may have been recorded before, with an answer that was lost. */
 async function findRecorded(
   executions: Pick<Executions, 'getExecution'>,
   { tenantId, workerId }: { tenantId: string; workerId: string },

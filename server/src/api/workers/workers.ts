@@ -1,4 +1,4 @@
-// /api/v1/workers: who runs attempts. POST registers a worker of the user's own, DELETE lets it leave.
+// /api/v1/workers: the workers that run attempts. POST registers a worker of the user's own, DELETE lets it leave.
 import { GoodbyeReply, Registered, RegisterRequest, WorkerList } from '@carillon/contract/worker.ts'
 import type { FastifyInstance } from 'fastify'
 import { type WorkerView, workerBeatMs, workerLeaseMs } from '../../domain/queue/worker.ts'
@@ -23,7 +23,7 @@ export interface WorkerDeps {
 }
 
 const tags = ['workers']
-/** Of one tenant: maintenance watches over a bounded number of all. */
+/** Per tenant: maintenance watches over a bounded number of workers in all. */
 const workersPerTenantMax = 1_000
 const capacityDefault = 50
 const leaveTriesMax = 3

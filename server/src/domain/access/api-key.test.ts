@@ -25,7 +25,7 @@ test('a key is recognised whole, and no single changed character goes unnoticed'
   }
 })
 
-test('what is shown of a key is its beginning, and what is kept is its SHA-256', () => {
+test('the shown prefix of a key is its beginning, and the stored hash is its SHA-256', () => {
   const key = formatApiKey(realRandom.bytes(apiKeyBytes))
   assert.equal(prefixOf(key), key.slice(0, 12))
   const hash = '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08'

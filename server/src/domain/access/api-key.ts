@@ -1,6 +1,5 @@
-// API keys: `crl_`, 32 random characters (160 bits), 6 of checksum. The prefix lets secret scanners find a leaked
-// one; the checksum tells a mistyped or damaged key from an unknown one without asking anybody. And what a key is
-// good for.
+// API keys: `crl_`, 32 random characters (160 bits), 6 of checksum. The prefix lets secret scanners find a leaked one;
+// the checksum tells a mistyped or damaged key from an unknown one without a lookup. Also the scopes of keys.
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
@@ -8,13 +7,13 @@ import { crc32 } from 'node:zlib'
 const alphabet = '0123456789abcdefghjkmnpqrstvwxyz'
 const bodyLength = 32
 const checksumLength = 6
-/** What is shown of a key once it is made: enough to tell keys apart, 120 bits short of using one. */
+/** The part of a key that is shown once it is made: enough to tell keys apart, 120 bits short of using one. */
 const prefixLength = 12
 
 /** How many random bytes a key takes. */
 export const apiKeyBytes = bodyLength
 
-/** Of one tenant, or of the operators; revoked ones are not counted. */
+/** Per tenant, or for the operators; revoked keys are not counted. */
 export const apiKeysMax = 1_000
 
 /** How exactly the last use of a key is known. */
@@ -48,7 +47,7 @@ export function expandScopes(scopes: readonly Scope[]): ReadonlySet<Scope> {
   return new Set(scopes.includes('admin') ? SCOPES : scopes)
 }
 
-/** Of the wanted ones, those that the holder lacks and so cannot pass on. */
+/** The wanted scopes that the holder lacks and so cannot pass on. */
 export function lackedScopes(held: ReadonlySet<Scope>, wanted: readonly Scope[]): Scope[] {
   return wanted.filter((scope) => !held.has(scope))
 }

@@ -7,7 +7,7 @@ export const sessionBytes = 32
 /** Counted from when it began; nothing renews it. */
 export const sessionMs = 7 * dayMs
 
-/** Of one key at a time. */
+/** Per key at a time. */
 export const sessionsMax = 100
 
 /** How long the link that a start prints may wait to be opened. */

@@ -4,7 +4,7 @@ import { takeAffordable } from './affordable.ts'
 
 const taken = (sizes: readonly number[], max = 100) => takeAffordable(sizes, (size) => size, max)
 
-test('as many items are taken as fit, those first that come first', () => {
+test('as many items are taken as fit, earlier ones first', () => {
   assert.deepEqual(taken([]), [])
   assert.deepEqual(taken([40, 40, 40, 20]), [40, 40, 20])
   assert.deepEqual(taken(Array(120).fill(1)), Array(100).fill(1))

@@ -1,4 +1,4 @@
-// What a new, changed or deleted job means for the jobs around it: decided while the graphs of the tenant are locked.
+// Decides the effect of a new, changed or deleted job on the jobs around it, while the graphs of the tenant are locked.
 import assert from 'node:assert/strict'
 import type { JobStatus, JobVersion } from '../jobs/job.ts'
 import type { JobState, JobWrite } from '../jobs/job-change.ts'
@@ -15,11 +15,11 @@ export interface GraphWrite {
   jobId: string
   /** All that the job depends on from now on. */
   dependsOn: readonly Dependency[]
-  /** The graphs of the job and of those that change theirs with it; null: none. */
+  /** The graphs of the job and of the jobs that change theirs with it; null: none. */
   graphIds: ReadonlyMap<string, string | null>
 }
 
-/** Whether the write changes what depends on what. */
+/** Whether the write changes the dependencies between jobs. */
 export function changesGraph(state: JobState, { version, status }: JobWrite): boolean {
   if (status === 'DELETED') return state.graphId !== null
   return version !== null && JSON.stringify(version.dependsOn) !== JSON.stringify(state.dependsOn)
@@ -29,7 +29,7 @@ export interface GraphChange {
   state: JobState
   /** It changes a graph. */
   write: JobWrite
-  /** What the job may come to depend on: the part has the graphs of these and its own. */
+  /** The possible new dependencies of the job: the part has their graphs and its own. */
   dependsOn: readonly Dependency[] | undefined
 }
 

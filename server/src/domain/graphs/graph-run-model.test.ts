@@ -1,4 +1,4 @@
-// What becomes of a run, held against the rules in words over random graphs, whatever the order in which its news come.
+// Checks the course of a run against the rules in words, over random graphs and with its updates in any order.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { Dice } from '../../../test/fuzz/dice.ts'
@@ -54,7 +54,9 @@ function drawCase(dice: Dice): Case {
   return { graph: new RunGraph({ nodes, edges }), shape, fates, before, outside }
 }
 
-/** Plays a run to its end: what goes ends as its fate says, in any order, and the news come in batches of any size. */
+/**
+ * Plays a run to its end: nodes that go end as their fate says, in any order, and updates come in batches of any size.
+ */
 class Played {
   readonly #case: Case
   readonly #dice: Dice
@@ -86,7 +88,7 @@ class Played {
       this.#pending.push({ place, state: this.#dice.pick(['going', 'failed', state]) })
   }
 
-  /** The news of one node stay in their order. */
+  /** The updates of a node stay in their order. */
   #draw(): Map<number, NodeState> {
     const changes = new Map<number, NodeState>()
     const many = this.#dice.pick([1, 1, 3, this.#pending.length])
@@ -139,7 +141,7 @@ function assertOnce(places: readonly number[]): void {
 
 function playToEnd(drawn: Case, dice: Dice): Played {
   const played = new Played(drawn, dice)
-  // Nodes whose parents are all outside are looked at when the run is made.
+  // Nodes with all parents outside are checked when the run is made.
   const blocked = [...drawn.before.keys()].filter((place) => drawn.before[place] === 'blocked')
   played.play(startsOf(drawn), blocked)
   assertOnce(played.went)
@@ -147,7 +149,7 @@ function playToEnd(drawn: Case, dice: Dice): Played {
   return played
 }
 
-test('each node ends once and as the rules say, in whatever order and batches the news come', () => {
+test('each node ends once and as the rules say, with updates in any order and batches', () => {
   const seen = new Map<string, number>()
   for (let seed = 1; seed <= 1_500; seed++) {
     const drawn = drawCase(new Dice(seed))
@@ -174,7 +176,7 @@ test('each node ends once and as the rules say, in whatever order and batches th
     assert.ok((seen.get(what) ?? 0) > 20, `hardly met: ${what}`)
 })
 
-test('a resumed run does again what did not succeed and what hangs on that, and nothing else', () => {
+test('a resumed run repeats the nodes that did not succeed and the nodes that depend on them, and nothing else', () => {
   let again = 0
   for (let seed = 1; seed <= 500; seed++) {
     const dice = new Dice(seed)
@@ -205,7 +207,10 @@ test('a resumed run does again what did not succeed and what hangs on that, and 
   assert.ok(again > 1_000, `only ${again} were done again`)
 })
 
-/** Whatever did not succeed, and whatever has such a one above it; of what was skipped for its parents only that. */
+/**
+ * Every node that did not succeed, and every node below such a node; a node skipped for its parents only in the second
+ * case.
+ */
 function resumableInWords({ shape, outside }: Case, states: readonly NodeState[]): Set<number> {
   const again = new Set<number>()
   // Parents come first, so one pass in order does.
@@ -218,7 +223,7 @@ function resumableInWords({ shape, outside }: Case, states: readonly NodeState[]
   return again
 }
 
-test('of a cancelled run nothing goes any more, and it is over when what went has ended', () => {
+test('a cancelled run lets nothing go any more, and is over when the nodes that went have ended', () => {
   for (let seed = 1; seed <= 200; seed++) {
     const dice = new Dice(seed)
     const { graph, before } = drawCase(dice)

@@ -70,7 +70,7 @@ test('the run of a slot has a valid id that is the same for all roots and sorts 
   assert.notEqual(runIdOfSlot(graphId.replace('1', '2'), epochMs(999)), ids[2])
 })
 
-test('only what a root of a graph does starts a run: a slot that of the slot, all else one of its own', () => {
+test('only an execution of a root starts a run: a slot starts the run of that slot, any other execution its own run', () => {
   const execution = { slot: epochMs(60_000), executionId: 'e' }
   assert.equal(runIdOf(null, { kind: 'slot', ...execution }), null)
   assert.equal(runIdOf('g', { kind: 'slot', ...execution }), runIdOfSlot('g', epochMs(60_000)))
@@ -89,7 +89,7 @@ test('a slot starts all roots with its schedule; a trigger only its own, and cou
   }
 })
 
-test('a root that has not the slot of a run is outside of it; one that has starts it too, whatever other slots it has', () => {
+test('a root without the slot of a run is outside of it; a root with the slot starts it too, regardless of its other slots', () => {
   const { edges } = readGraph('a b c>a,b')
   const rolesWith = (everySeconds: number, changes: Partial<MemberJob> = {}) => {
     const members = [memberOf('a', 60), { ...memberOf('b', everySeconds), ...changes }, memberOf('c', 60)]
@@ -193,7 +193,7 @@ test('a fan-in goes once, with the last of its parents', () => {
   assert.equal(stepRun(graph, third.states, news(3, 'succeeded')).over, 'SUCCEEDED')
 })
 
-test('every rule meets what it says of every end', () => {
+test('every dependency rule is met by exactly the outcomes that it names', () => {
   const ends = (Object.keys(NODE_LETTERS) as NodeState[]).filter(isNodeEnded)
   const metBy = (on: string) =>
     ends.filter((end) => {
@@ -208,7 +208,7 @@ test('every rule meets what it says of every end', () => {
   assert.deepEqual(metBy('completion'), ['succeeded', 'failed', 'timed_out'])
 })
 
-test('a skipped node says what was in its way', () => {
+test('a skipped node says why it was skipped', () => {
   const graph = graphOf('a b>a c>a:failure')
   const messageOf = (states: NodeState[], place: number) =>
     skipMessageOf(graph, states, place, (jobId) => `job ${jobId}`)
@@ -235,7 +235,7 @@ test('a skipped node says what was in its way', () => {
   assert.equal(messageOf(['succeeded', 'deleted', 'blocked'], 1), 'The job was deleted when its turn came.')
 })
 
-test('what an execution ended with at last is what its node ended with', () => {
+test('a node ends with the final outcome of its execution', () => {
   assert.deepEqual(
     (['succeeded', 'failed', 'timed_out', 'cancelled', 'lost'] as const).map((end) => nodeStateOf(end, null)),
     ['succeeded', 'failed', 'timed_out', 'cancelled', 'failed'],
@@ -254,7 +254,7 @@ test('states are stored as letters of their own', () => {
   assert.ok(letters.every((letter) => letter.length === 1))
 })
 
-test('a run in which all is well has nothing to resume, nor one whose branch was not taken', () => {
+test('a run in which all is well has nothing to resume, nor has a run with a branch that was not taken', () => {
   assert.deepEqual(resumableOf(graphOf('a b>a'), ['succeeded', 'succeeded']), [])
   assert.deepEqual(resumableOf(graphOf('a b>a:failure c>b'), ['succeeded', 'dependency', 'dependency']), [])
 })

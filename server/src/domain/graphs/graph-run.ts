@@ -1,5 +1,5 @@
 // A run of a graph: each of its jobs once, in an order that its dependencies allow. Nodes and edges are pinned at its
-// start. Pure: what becomes of a run is decided while it is locked, from what happened to its executions since. Also in the
+// start. Pure: the course of a run is decided while it is locked, from the updates of its executions since. Also in the
 // SDK's test kit, and so under Node 20: without Map.groupBy and the like.
 import { createHash } from 'node:crypto'
 import type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
@@ -12,8 +12,8 @@ import type { DependencyRule, Edge } from './graph.ts'
 export type { NodeRole, NodeSkipReason, RunKind, RunStatus } from '@carillon/contract/constants.ts'
 
 /**
- * unfired: a root whose slot is still to come; blocked: its dependencies are not met yet; going: it was let go and has not
- * ended. unrun: a root whose slot was skipped. absent: outside, and nothing of it has ended yet.
+ * unfired: a root with its slot still to come; blocked: its dependencies are not met yet; going: it was let go and has
+ * not ended. unrun: a root with a skipped slot. absent: outside, and no execution of it has ended yet.
  */
 export type NodeState =
   | 'unfired'
@@ -65,7 +65,7 @@ export interface RunPlan {
   edges: readonly RunEdge[]
 }
 
-/** The run of roots that fire for one slot: the same whoever fires, and sorted by the slot. */
+/** The id of the run of all roots that fire for a slot: the same for every root and process, and sorted by the slot. */
 export function runIdOfSlot(graphId: string, slot: EpochMs): string {
   const time = slot.toString(16).padStart(12, '0')
   const mixed = createHash('sha256').update(`${graphId}:${slot}`).digest('hex')
@@ -96,13 +96,13 @@ export interface MemberJob extends Pick<JobVersion, 'jobId' | 'version' | 'name'
   status: JobStatus
 }
 
-/** What belongs to a run, before its nodes have executions. */
+/** The nodes and edges of a run, before its nodes have executions. */
 export interface RunDraft {
   nodes: readonly Pick<RunNode, 'jobId' | 'version' | 'role'>[]
   edges: readonly RunEdge[]
 }
 
-/** What a run starts with. */
+/** The start of a run: its first root and its cause. */
 export interface RunStart {
   rootId: string
   kind: RunKind
@@ -113,9 +113,9 @@ export interface RunStart {
 }
 
 /**
- * All that the first root reaches; for a slot also what the roots reach that have this slot too, whatever others they
- * have: they fire into the same run. Whatever these depend on besides is outside. The first root is one of the members,
- * also when it is in no graph any more.
+ * All jobs that the first root reaches; for a slot also the jobs reached by roots that have this slot too, regardless
+ * of their other slots: they fire into the same run. All further dependencies of these are outside. The first root is
+ * one of the members, also when it is in no graph any more.
  */
 export function draftRun(members: readonly MemberJob[], edges: readonly Edge[], start: RunStart): RunDraft {
   const jobs = new Map(members.map((job) => [job.jobId, job]))
@@ -175,13 +175,13 @@ const meets: Readonly<Record<DependencyRule, ReadonlySet<NodeState>>> = {
   completion: new Set<NodeState>(['succeeded', 'failed', 'timed_out']),
 }
 
-/** How a node ended whose execution had this outcome at last. */
+/** The state of a node after this final outcome of its execution. */
 export function nodeStateOf(outcome: Outcome, skipReason: NodeSkipReason | null): NodeState {
   if (outcome === 'skipped') return skipReason ?? 'dependency'
   return outcome === 'lost' ? 'failed' : outcome
 }
 
-/** What a client sees of a node; of one that has not ended, its execution says more. */
+/** The status of a node that a client sees; of a node that has not ended, its execution says more. */
 export function statusOfNode(state: NodeState): ExecutionStatus {
   if (state === 'blocked' || state === 'unfired') return 'WAITING_DEPENDENCIES'
   if (state === 'going') return 'PENDING'
@@ -239,9 +239,9 @@ export interface RunStep {
 }
 
 export interface RunNews {
-  /** What became of nodes, by place. One that has ended keeps its state. */
+  /** New states of nodes, by position. A node that has ended keeps its state. */
   changes: ReadonlyMap<number, NodeState>
-  /** Blocked nodes to look at besides those that depend on what changed. */
+  /** Blocked nodes to check besides the nodes that depend on a changed one. */
   look: Iterable<number>
   /** Nothing goes any more. */
   isCancelled: boolean
@@ -262,7 +262,7 @@ export function stepRun(graph: RunGraph, before: readonly NodeState[], news: Run
   // A cancelled run awaits nobody: a root may be held back by a run that waits for the end of this one.
   if (news.isCancelled)
     for (const [place, state] of states.entries()) if (state === 'unfired') states[place] = 'unrun'
-  // Grows while it is walked: who depends on what is skipped is looked at too.
+  // Grows while it is walked: nodes that depend on a skipped node are checked too.
   for (const place of look) {
     if (states[place] !== 'blocked' || news.isCancelled) continue
     const next = judge(graph, states, place, news)
@@ -295,7 +295,7 @@ function judge(graph: RunGraph, states: readonly NodeState[], place: number, new
   return status === 'DELETED' ? 'deleted' : 'going'
 }
 
-/** Null: it has not ended. What was skipped alone makes no run fail: a branch that was not taken is skipped too. */
+/** Null: it has not ended. Skipped nodes alone make no run fail: a branch that was not taken is skipped too. */
 function statusOfRun(
   { nodes }: RunPlan,
   states: readonly NodeState[],
@@ -320,7 +320,7 @@ export function unmetOf(
   return { ...edge, parentId: graph.plan.nodes[edge.parent]!.jobId }
 }
 
-/** What is on record of a node that was skipped. */
+/** The message on record for a skipped node. */
 export function skipMessageOf(
   graph: RunGraph,
   states: readonly NodeState[],
@@ -340,9 +340,10 @@ function endText(state: NodeState): string {
 }
 
 /**
- * Nodes that get new executions when an ended run is resumed: what failed, was cancelled or never had its turn, and all
- * that depends on it, also what ran because of how that ended: an alert is to come again should it fail again. What was
- * skipped because of what stays as it is remains so. Empty: there is nothing to resume.
+ * Nodes that get new executions when an ended run is resumed: nodes that failed, were cancelled or never had their
+ * turn, and all nodes that depend on them, also nodes that ran because of such an end: an alert is to come again if its
+ * parent fails again. A node that was skipped because of a node that stays as it is remains skipped. Empty: there is
+ * nothing to resume.
  */
 export function resumableOf(graph: RunGraph, states: readonly NodeState[]): number[] {
   const again = new Set<number>()

@@ -45,7 +45,7 @@ function leastAround(jobId: string, edges: readonly Edge[]): string | null {
 
 const on = (...jobIds: string[]): Dependency[] => jobIds.map((jobId) => ({ jobId, on: 'completion' }))
 
-/** Who is in another graph than before. */
+/** The jobs that are in another graph than before. */
 function moved(given: GraphPart, jobId: string, ...parentIds: string[]) {
   const plan = planDependencies(given, { jobId, dependsOn: on(...parentIds) })
   assert('graphIds' in plan, JSON.stringify(plan))
@@ -70,7 +70,7 @@ test('two jobs become a graph, which has the least id in it', () => {
   assert.deepEqual(moved(part('a b'), 'a', 'b'), { a: 'a', b: 'a' })
 })
 
-test('who joins a graph is all that changes, unless it has the least id', () => {
+test('only the job that joins a graph changes its graph id, unless it has the least id', () => {
   assert.deepEqual(moved(part('a b>a c'), 'c', 'b'), { c: 'a' })
   assert.deepEqual(moved(part('a b c>b'), 'a', 'c'), { a: 'a', b: 'a', c: 'a' })
 })
@@ -79,7 +79,7 @@ test('a job that depends on jobs of two graphs makes one of them', () => {
   assert.deepEqual(moved(part('a b>a c d>c e'), 'e', 'b', 'd'), { c: 'a', d: 'a', e: 'a' })
 })
 
-test('a job that lets go of what held two parts together leaves two graphs', () => {
+test('a job that drops the dependency between two parts leaves two graphs', () => {
   const given = part('a b>a c>b,d d e>d')
   assert.deepEqual(moved(given, 'c', 'b'), { d: 'd', e: 'd' })
   assert.deepEqual(moved(given, 'c', 'd'), { c: 'c', d: 'c', e: 'c' })
@@ -95,7 +95,7 @@ test('another rule, or another way between the same jobs, changes no graph', () 
   assert.deepEqual(moved(part('a b>a c>b'), 'c', 'a'), {})
 })
 
-test('a cycle is spelled out from the job to the job, each before what runs after it', () => {
+test('a cycle is spelled out from the job to the job, each before the job that runs after it', () => {
   assert.equal(cycleOf(part('a'), 'a', 'a'), 'a a')
   assert.equal(cycleOf(part('a b>a'), 'a', 'b'), 'a b a')
   assert.equal(cycleOf(part('a b>a c>b d>c'), 'a', 'd'), 'a b c d a')
@@ -106,7 +106,7 @@ test('of several cycles the shortest is told', () => {
   assert.equal(cycleOf(part('a b>a c>b'), 'a', 'c', 'b'), 'a b a')
 })
 
-test('what a job depended on before makes no cycle any more', () => {
+test('a former dependency of a job makes no cycle any more', () => {
   assert.deepEqual(moved(part('a b>a c>b x'), 'b', 'x'), { a: null, x: 'b', b: 'b', c: 'b' })
   // b lets go of a, which may then depend on b; not in one step the other way round.
   assert.equal(cycleOf(part('a b>a'), 'a', 'b'), 'a b a')
@@ -130,7 +130,7 @@ test('a graph has no more than a thousand jobs', () => {
   assert.deepEqual(refused(full, 'x', ids[5]!), { kind: 'too_large', jobs: graphNodesMax + 1 })
   const room = part([ids[0], ...ids.slice(2).map((id) => `${id}>${ids[0]}`), 'x'].join(' '))
   assert.deepEqual(moved(room, 'x', ids[5]!), { x: ids[0] })
-  // What is taken away at the same time does not count.
+  // A dependency that is removed at the same time does not count.
   assert.deepEqual(moved(full, ids[7]!, 'x'), { [ids[7]!]: ids[7], x: ids[7] })
 })
 
@@ -162,7 +162,7 @@ test('a job on which others depend is not removed, and they are named', () => {
   assert.deepEqual(planRemoval(given, 'b'), { kind: 'has_dependents', jobs: [{ jobId: 'd', name: 'D' }] })
 })
 
-test('a job that is removed leaves its graph, and what only it held together', () => {
+test('a job that is removed leaves its graph, and the parts that only it held together are separate graphs', () => {
   const graphs = (given: GraphPart, jobId: string) => {
     const plan = planRemoval(given, jobId)
     assert('graphIds' in plan)

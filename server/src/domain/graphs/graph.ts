@@ -1,4 +1,4 @@
-// Which job runs after which. Jobs that depend on each other, directly or through others, are one graph; those in it that
+// Which job runs after which. Jobs that depend on each other, directly or through others, are one graph; its jobs that
 // depend on nothing are its roots. Pure: decided while nobody else changes a dependency of the tenant.
 import type { DependencyRule } from '@carillon/contract/constants.ts'
 import type { JobStatus } from '../jobs/job.ts'
@@ -16,7 +16,7 @@ export interface Edge {
   on: DependencyRule
 }
 
-/** Jobs of one graph, at most. */
+/** Maximum jobs in a graph. */
 export const graphNodesMax = 1_000
 /** Dependencies in one graph, at most: a run keeps them all. */
 export const graphEdgesMax = 10_000
@@ -29,7 +29,7 @@ export interface GraphJob {
   graphId: string | null
 }
 
-/** All graphs that a change touches: of the job, and of those that it is to depend on. */
+/** All graphs that a change touches: the graph of the job, and the graphs of the jobs that it is to depend on. */
 export interface GraphPart {
   jobs: readonly GraphJob[]
   /** Between any of them. */
@@ -60,7 +60,7 @@ export function isGraphRefusal(outcome: object | string): outcome is GraphRefusa
   return typeof outcome === 'object' && 'kind' in outcome
 }
 
-/** The job is among those of the part, also when it is new; it depends on these and nothing else from now on. */
+/** The part contains the job, also when it is new; the job has these dependencies and no others from now on. */
 export function planDependencies(
   { jobs, edges }: GraphPart,
   { jobId, dependsOn }: { jobId: string; dependsOn: readonly Dependency[] },
@@ -84,7 +84,7 @@ export function planDependencies(
   const size = graphs.values().filter(isHere).toArray().length
   if (size > graphNodesMax) return { kind: 'too_large', jobs: size }
   const count = then.filter(({ childId }) => isHere(graphs.get(childId)!)).length
-  // What has become smaller is taken also if it is still too large.
+  // A graph that has become smaller is accepted even if it is still too large.
   if (count > graphEdgesMax && then.length > edges.length) return { kind: 'too_many_edges', edges: count }
   const graphIds = new Map([...graphs].filter(([id, graph]) => known.get(id)!.graphId !== graph))
   return { graphIds }
@@ -101,7 +101,7 @@ export function planRemoval(part: GraphPart, jobId: string): GraphPlan | GraphRe
   return planDependencies(part, { jobId, dependsOn: [] })
 }
 
-/** The ids on the way from a job over those that depend on it back to itself; null: there is no such way. */
+/** The ids on the way from a job over its dependents back to itself; null: there is no such way. */
 function findCycle(edges: readonly Edge[], jobId: string, dependsOn: readonly Dependency[]): string[] | null {
   const parents = new Set(dependsOn.map((one) => one.jobId))
   const children = Map.groupBy(edges, ({ parentId }) => parentId)

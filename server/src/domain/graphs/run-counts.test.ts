@@ -3,7 +3,7 @@ import test from 'node:test'
 import { NODE_LETTERS, type NodeState } from './graph-run.ts'
 import { countNodes } from './run-counts.ts'
 
-test('nodes are counted by what became of them, and skipped ones by why', () => {
+test('nodes are counted by their status, and skipped ones by their reason', () => {
   const states: NodeState[] = ['succeeded', 'unrun', 'paused', 'dependency', 'dependency', 'failed', 'going']
   const roles = states.map(() => 'inner' as const)
   assert.deepEqual(countNodes(roles, states), {
@@ -13,14 +13,14 @@ test('nodes are counted by what became of them, and skipped ones by why', () => 
   })
 })
 
-test('whatever is SKIPPED is skipped for a reason, and nothing else is', () => {
+test('every SKIPPED node has a skip reason, and no other node has one', () => {
   for (const state of Object.keys(NODE_LETTERS) as NodeState[]) {
     const { counts, skips } = countNodes(['inner'], [state])
     assert.equal(Object.values(skips).length, counts.SKIPPED ?? 0, state)
   }
 })
 
-test('what is outside is not counted', () => {
+test('outside nodes are not counted', () => {
   const counted = countNodes(['root', 'outside', 'outside'], ['succeeded', 'absent', 'paused'])
   assert.deepEqual(counted, { nodes: 1, counts: { SUCCEEDED: 1 }, skips: {} })
 })

@@ -1,11 +1,11 @@
-// What a list of runs tells of the nodes of each: how many, by what became of them, and of those that were skipped by why: a
-// branch that was not taken is something else than a job that was paused. Outside ones are not counted.
+// The counts of nodes that a list of runs shows: by status, and skipped nodes by reason, because a branch that was not
+// taken is something else than a paused job. Outside nodes are not counted.
 import type { ExecutionStatus } from '../queue/execution.ts'
 import { type NodeRole, type NodeState, type SkipReason, skipReasonOf, statusOfNode } from './graph-run.ts'
 
 export interface RunCounts {
   nodes: number
-  /** By what `statusOfNode` says of their state. */
+  /** By the status that `statusOfNode` gives for their state. */
   counts: Partial<Record<ExecutionStatus, number>>
   skips: Partial<Record<SkipReason, number>>
 }

@@ -18,7 +18,7 @@ const shapes = [
   [`${'x'.repeat(400)}1`, 'x'.repeat(300)],
 ] as const
 
-test('what differs from one message to the next is left out', () => {
+test('parts that differ from one message to the next are left out', () => {
   for (const [message, shape] of shapes) assert.equal(errorShape(message), shape)
 })
 

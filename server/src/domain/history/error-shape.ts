@@ -1,5 +1,5 @@
-// What two error messages of one kind have in common: the message without what differs from one to the next. The store
-// has the same as a function; failures and dead letters are grouped by it.
+// The common shape of error messages of the same kind: the message without the parts that differ from one to the next.
+// The store has the same as a function; failures and dead letters are grouped by it.
 
 const shapedLength = 300
 const quoted = /"[^"]*"|`[^`]*`|(^|[ (=:,])'[^']*'/g

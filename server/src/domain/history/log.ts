@@ -10,11 +10,11 @@ export interface LogLine {
   message: string
 }
 
-/** Of one attempt; what comes then is not kept, and the last line says so. */
+/** Per attempt; later lines are not kept, and the last line says so. */
 export const logBytesMax = 256 * 1024
 /** A longer line is cut. */
 export const logLineLengthMax = 8_192
-/** What a line costs besides its text, so that empty ones are bounded too. */
+/** The cost of a line besides its text, so that empty lines are bounded too. */
 export const logLineBytes = 32
 
 /** In one run of an attempt; 256 KB have no more. */
@@ -29,13 +29,13 @@ export function firstLineOf({ attempt, fence }: { attempt: number; fence: number
   return linesOfRunMax * Math.min(runsMax, Math.max(0, fence - attempt))
 }
 
-/** Of one attempt: one for each claim of it, and all of these behind every line of its own. */
+/** Per attempt: one for each claim of it, and all of these behind every line of its own. */
 const refusedMax = 1_000
 
 export interface RefusedResult {
   attempt: number
   fence: number
-  /** Null: whoever has the token of the attempt. */
+  /** Null: the holder of the token of the attempt. */
   workerId: string | null
   /** Such as `SUCCEEDED, HTTP 200`; null: it had not ended, and was stopped. */
   said: string | null
@@ -43,7 +43,7 @@ export interface RefusedResult {
   differs?: boolean
 }
 
-/** What people read of a result that came too late, and where it stands in the log of its attempt. */
+/** The log line about a result that came too late, and its position in the log of its attempt. */
 export function lineOfRefused(
   { attempt, fence, workerId, said, differs = false }: RefusedResult,
   at: EpochMs,
@@ -61,7 +61,9 @@ export function lineOfRefused(
 
 const logCutMessage = 'The log is cut here: of each attempt the first 256 KB are kept.'
 
-/** What is kept of lines that come behind so many bytes, and how many bytes there are then; after a cut more than may be. */
+/**
+ * The lines that are kept after so many earlier bytes, and the new number of bytes; after a cut it exceeds the limit.
+ */
 export function keepLines(
   lines: readonly LogLine[],
   bytesBefore: number,

@@ -1,5 +1,5 @@
-// A job that comes to run after others, and one that does so no more. What becomes of slots otherwise is tested on the
-// stores, in `jobs-change.ts` and `jobs-slots.ts`.
+// A job that gets dependencies, and a job that loses them. Other effects on slots are tested on the stores, in
+// `jobs-change.ts` and `jobs-slots.ts`.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { at, job } from '../../../test/why-job.ts'
@@ -54,7 +54,7 @@ test('a job that takes on dependencies has no slot, and its slots up to now are 
   assert.equal(write.decidedTo, at('06:30:00'))
 })
 
-test('what it owed is dropped, and on record', () => {
+test('owed slots of a job that gets dependencies are dropped, and recorded as skipped', () => {
   const owed = { from: at('01:00:00'), to: at('03:00:00') }
   const owedDecided = [{ from: at('02:00:00'), to: at('02:00:00') }]
   const write = edit(state({ owed, owedDecided }), { dependsOn: others })

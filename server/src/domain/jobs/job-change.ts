@@ -1,4 +1,4 @@
-// Edit, pause, resume and delete: what becomes of a job and of its slots. Decided while the job is locked, so that no
+// Edit, pause, resume and delete: the effect on a job and on its slots. Decided while the job is locked, so that no
 // slot is both fired and skipped, and none is neither: up to an instant every slot is decided, after it none is.
 import assert from 'node:assert/strict'
 import type { EpochMs } from '../../lib/time/epoch.ts'
@@ -17,7 +17,7 @@ export interface JobState extends JobView {
   recordedAt: EpochMs | null
   /** Late slots that still wait to run, from and to included. */
   owed: { from: EpochMs; to: EpochMs } | null
-  /** What of the owed range is decided already: skips, and slots that ran, in order. */
+  /** The decided parts of the owed range: skips, and slots that ran, in order. */
   owedDecided: readonly { from: EpochMs; to: EpochMs }[]
   /** The graph it belongs to; null: none. */
   graphId: string | null
@@ -36,7 +36,7 @@ export interface SkippedRange {
 /** Of executions that end with their job. */
 export const jobDeletedMessage = 'The job was deleted.'
 
-/** What is written about a job. */
+/** A write to a job. */
 export interface JobWrite {
   by: string
   key: string | null
@@ -48,7 +48,7 @@ export interface JobWrite {
   runs: number
   pause: Pause | null
   skips: readonly SkippedRange[]
-  /** What is owed is among `skips` now. */
+  /** The owed slots are among `skips` now. */
   dropsOwed: boolean
   /** Executions that do not run yet are cancelled. */
   cancelsPending: boolean
@@ -81,7 +81,7 @@ export function editJob(state: JobState, { by, key, version }: JobEdit): JobWrit
   return { ...kept, ...settled, runs, ...planned }
 }
 
-/** Where a job stands whose slots are planned anew. */
+/** The status and next slot of a job after its slots are planned anew. */
 function planSlot(
   state: JobState,
   version: JobVersion,
@@ -118,8 +118,8 @@ export function pauseJob(
 }
 
 /**
- * The slots of the pause are skipped; what comes after it fires. With `at`, which lies in the past, as if it had been
- * resumed then: a slot since is late, not skipped. Null: it is active already.
+ * The slots of the pause are skipped; later slots fire. With `at`, which lies in the past, as if it had been resumed
+ * then: a slot since is late, not skipped. Null: it is active already.
  */
 export function resumeJob(
   state: JobState,
@@ -137,7 +137,7 @@ export function resumeJob(
   return { ...stayAs(state, by), ...settled, status, slotAt, pause: null }
 }
 
-/** Nothing fires any more. Null: it is deleted already, and what runs is to go on. */
+/** Nothing fires any more. Null: it is deleted already, and running executions are to go on. */
 export function deleteJob(
   state: JobState,
   { by, cancelRunning = false }: { by: string; cancelRunning?: boolean },
@@ -194,7 +194,7 @@ function settle(state: JobState, until: EpochMs, reason: SkipReason) {
   const owed = state.owed === null ? [] : skip(without(state.owed, state.owedDecided))
   const first = firstUndecided(state, decided)
   const skips = first === null || first > until ? owed : [...owed, ...skip([{ from: first, to: until }])]
-  // What was owed had been counted as if it ran.
+  // Owed slots had been counted as if they ran.
   const uncounted = owed.reduce((sum, { count }) => sum + count, 0)
   return {
     decidedTo,
@@ -237,7 +237,7 @@ function toSkips(
   })
 }
 
-/** What is left of a range when parts of it, in order, are taken out. */
+/** The rest of a range when parts of it, in order, are taken out. */
 function without(range: { from: EpochMs; to: EpochMs }, parts: JobState['owedDecided']) {
   const left: { from: EpochMs; to: EpochMs }[] = []
   let from = range.from

@@ -1,5 +1,5 @@
-// A job: the durable definition of what to run and when. Versions are append-only; an execution runs the version it
-// was fired with.
+// A job: the durable definition of work and its times. Versions are append-only; an execution runs the version it was
+// fired with.
 import type { JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Dependency } from '../graphs/graph.ts'
@@ -20,13 +20,13 @@ export function hasSchedule({ schedule }: { schedule: StoredSchedule }): boolean
 
 export const partitionsCount = 64
 
-/** What an attempt calls. */
+/** The call that an attempt makes. */
 export type Execution = HttpExecution | WorkerExecution | ShellExecution | ArtifactExecution
 
 interface AnyExecution {
   /** Absent: none. */
   payload?: unknown
-  /** Of one attempt. */
+  /** Per attempt. */
   timeout_seconds: number
   /** Of all attempts together, from the start of the first; absent: no limit. */
   total_timeout_seconds?: number
@@ -60,7 +60,7 @@ export interface ShellExecution extends AnyExecution {
 export interface ArtifactExecution extends AnyExecution {
   type: 'artifact'
   artifact_id: string
-  /** Of the bundle, 64 hex digits; absent: whatever has this id when the attempt starts. */
+  /** Of the bundle, 64 hex digits; absent: any bundle that has this id when the attempt starts. */
   sha256?: string
   /** `file:function`, or the path of an executable in the bundle. */
   entrypoint: string
@@ -91,7 +91,7 @@ export interface JobVersion {
   concurrencyLimit: number | null
   /** Executions of all the tenant's jobs with this key that may run at once. */
   concurrencyKey: ConcurrencyKey | null
-  /** What it runs after; while there is any, it has no slots of its own. Each job once. */
+  /** The jobs it runs after; while there are any, it has no slots of its own. Each job once. */
   dependsOn: readonly Dependency[]
   metadata: Readonly<Record<string, string>>
 }
@@ -101,10 +101,10 @@ export interface ConcurrencyKey {
   limit: number
 }
 
-/** Slots of a job that wait behind others, at most; what comes then is skipped. */
+/** Maximum slots of a job that wait behind others; further slots are skipped. */
 export const bufferMax = 1_000
 
-/** How many slots of a job may wait behind others; under ALLOW those that a limit holds back. */
+/** How many slots of a job may wait behind others; under ALLOW, the slots that a limit holds back. */
 export const bufferRoom: Record<OverlapPolicy, number> = {
   ALLOW: bufferMax,
   SKIP: 0,
@@ -163,7 +163,7 @@ export interface JobView extends JobVersion {
   updatedBy: string
 }
 
-/** What lists search in: name, key and tags, a line each. */
+/** The text that lists search in: name, key and tags, a line each. */
 export function searchTextOf(job: { name: string; key: string | null; tags: readonly string[] }): string {
   return [job.name, job.key ?? '', ...job.tags].join('\n').toLowerCase()
 }

@@ -28,7 +28,7 @@ export interface LetterFilter {
   to: EpochMs | null
 }
 
-/** Which executions, of those that have not ended. */
+/** Selects executions that have not ended. */
 export interface ExecutionFilter {
   jobId: string | null
   status: ExecutionStatus | null
@@ -44,7 +44,7 @@ export interface ExecutionFilter {
   to: EpochMs | null
 }
 
-/** Which slots of one job. */
+/** Selects slots of a single job. */
 export interface BackfillFilter {
   jobId: string
   /** Both included. */
@@ -57,7 +57,7 @@ export interface BackfillOptions {
   order: BackfillOrder
   /** Executions of it that have not ended, at most. */
   maxConcurrent: number
-  /** The slots are those of the schedule as it was when asked. */
+  /** The slots follow the schedule as it was at the time of the request. */
   schedule: StoredSchedule
   anchorAt: EpochMs
 }

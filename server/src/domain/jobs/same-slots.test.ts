@@ -29,7 +29,7 @@ test('an interval is shared if it says its start, or the jobs were made in one s
   assert(isShared({ type: 'INTERVAL', interval: 'R/2026-01-01T00:00:00Z/P1D' }))
 })
 
-test('what counts from an end, is spread by the job, differs or is not there is not shared', () => {
+test('slots that count from an end, are spread by the job, differ or do not exist are not shared', () => {
   assert(!isShared({ type: 'INTERVAL', every_seconds: 60, after_completion: true }, 0))
   assert(!isShared({ type: 'CRON', cron_expression: 'H H * * *' }, 0))
   assert(!isShared(noSchedule, 0))
@@ -58,7 +58,7 @@ test('a job has the slots of its schedule and no others', () => {
   assert(!has(noSchedule, 60))
 })
 
-test('what is known of a version is not read again, and says nothing of other versions and jobs', () => {
+test('the schedule of a known version is not read again, and says nothing of other versions and jobs', () => {
   const schedules = new KnownSchedules()
   let reads = 0
   const hourly = {

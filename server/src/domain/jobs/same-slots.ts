@@ -19,12 +19,12 @@ export function haveSameSlots(a: Scheduled, b: Scheduled): boolean {
   return one!.ok && other!.ok && isDeepStrictEqual(one!.value.compiled, other!.value.compiled)
 }
 
-/** Whether the schedule of a job has this slot. What counts from an end has none of its own. */
+/** Whether the schedule of a job has this slot. A schedule that counts from an end has no slots of its own. */
 export function hasSlotAt(job: Scheduled, slot: EpochMs): boolean {
   return isSlotOf(compile(job), slot)
 }
 
-/** The same for the same jobs again and again: what the schedule of a version means is read once. */
+/** `hasSlotAt` with a cache, for the same jobs again and again: the schedule of each version is compiled once. */
 export class KnownSchedules {
   readonly #compiled = new RecentMap<CompiledSchedule | null>({ weightMax: 4_000 })
 

@@ -26,7 +26,7 @@ test('a token is good for its own execution, attempt, claim and tenant, and unde
   assert.equal(readAttemptToken(new HmacSha256(Buffer.alloc(32, 2)), one.executionId, token), null)
 })
 
-test('what is no token is none, whatever it is', () => {
+test('a malformed token is never accepted', () => {
   const token = attemptTokenOf(key, one)
   const odd = [
     '',

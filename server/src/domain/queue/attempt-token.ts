@@ -1,7 +1,7 @@
-// The token of an attempt: whoever was called with it may say how the attempt goes and ends, and nothing else. It is
-// derived, not stored, so that it is good from the moment the call is sent, wherever the execution is just then. It
-// names the tenant, because an execution that has ended is found by its tenant, and the fence, because an execution that
-// was handed back while it ran is called again as the same attempt.
+// The token of an attempt: its holder may report the progress and the end of the attempt, and nothing else. It is
+// derived, not stored, so that it is valid from the moment the call is sent, wherever the execution is just then. It
+// names the tenant, because an execution that has ended is found by its tenant, and the fence, because an execution
+// that was handed back while it ran is called again as the same attempt.
 import { timingSafeEqual } from 'node:crypto'
 import type { HmacSha256 } from '../../lib/hmac.ts'
 

@@ -1,5 +1,5 @@
-// How an attempt ended, and what follows from it: nothing, another attempt, or a dead letter. Pure: the clock and
-// randomness are handed in, so workers, the API and maintenance decide alike.
+// The end of an attempt, and its consequence: nothing, another attempt, or a dead letter. Pure: the clock and
+// randomness are passed in, so workers, the API and maintenance decide alike.
 import type { DeadReason } from '@carillon/contract/constants.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { Executor } from '../jobs/job.ts'
@@ -8,7 +8,7 @@ import { type ErrorType, isRetried, type RetryPolicy, retryDelayMs } from './ret
 
 export type { DeadReason } from '@carillon/contract/constants.ts'
 
-/** What happened to one attempt. Times are those of the database's clock. */
+/** The end of an attempt. Times are by the database's clock. */
 export interface AttemptEnd {
   /**
    * cancelled: it was stopped because somebody cancelled it. lost: its own worker gave it up, and nobody can say how it
@@ -55,7 +55,7 @@ export const messageLengthMax = 1_024
 export const checkpointBytesMax = 64 * 1024
 export const progressTextLengthMax = 255
 
-/** What the runner of an attempt says of it. */
+/** The report on an attempt from the process that ran it. */
 export interface AttemptReport {
   startedAt: EpochMs | null
   finishedAt: EpochMs

@@ -51,13 +51,13 @@ test('a slot’s idempotency key is the head of SHA-256 of job and slot, whichev
   assert.equal(idempotencyKeyOf('slot', { jobId, executionId: other, slot }), ofSlot)
 })
 
-test('any other kind’s idempotency key is the head of SHA-256 of job and execution, whatever its time', () => {
+test('any other kind’s idempotency key is the head of SHA-256 of job and execution, regardless of its time', () => {
   assert.equal(idempotencyKeyOf('trigger', { jobId, executionId, slot }), ofExecution)
   assert.equal(idempotencyKeyOf('redrive', { jobId, executionId, slot }), ofExecution)
   assert.equal(idempotencyKeyOf('trigger', { jobId, executionId, slot: epochMs(0) }), ofExecution)
 })
 
-test('what is under way is PENDING until its first attempt began, and RETRYING from its end on', () => {
+test('an execution under way is PENDING until its first attempt began, and RETRYING after that attempt has ended', () => {
   assert.equal(statusOfLive('waiting', 0, false), 'PENDING')
   assert.equal(statusOfLive('ready', 0, false), 'PENDING')
   assert.equal(statusOfLive('running', 1, false), 'RUNNING')

@@ -1,5 +1,5 @@
-// An execution: one slot, or one trigger, of one job, from fired to finished. Its id leads to its batch: a batch id
-// ends in a zero byte, and an execution's id is the batch id plus its position.
+// An execution: one slot, or one trigger, of a job, from fired to finished. Its id leads to its batch: a batch id ends
+// in a zero byte, and an execution's id is the batch id plus its position.
 import { hash } from 'node:crypto'
 import { ATTEMPT_OUTCOMES, type ExecutionKind, type ExecutionStatus } from '@carillon/contract/constants.ts'
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
@@ -42,7 +42,7 @@ export function statusOfLive(state: LiveState, attempts: number, isCancelled: bo
   return attempts === 0 ? 'PENDING' : 'RETRYING'
 }
 
-/** The status of an execution whose final attempt had this outcome. */
+/** The status of an execution after this outcome of its final attempt. */
 export function statusOfOutcome(outcome: Outcome): ExecutionStatus {
   if (outcome === 'succeeded') return 'SUCCEEDED'
   if (outcome === 'cancelled') return 'CANCELLED'
@@ -55,7 +55,7 @@ export function runsAfterOthers({ kind, runId }: { kind: ExecutionKind; runId: s
   return kind === 'dependency' && runId !== null
 }
 
-/** The same for every attempt of one execution: by the slot for a slot, else by the execution. */
+/** The same for every attempt of an execution: by the slot for a slot, else by the execution. */
 export function idempotencyKeyOf(
   kind: ExecutionKind,
   { jobId, executionId, slot }: { jobId: string; executionId: string; slot: EpochMs },
@@ -65,8 +65,8 @@ export function idempotencyKeyOf(
 }
 
 /**
- * Whether what repeats an execution with this outcome has its key: who repeats what failed means the same thing; who
- * repeats what succeeded, was stopped or never began means it anew.
+ * Whether a repeat of an execution with this outcome keeps its idempotency key: a repeat after a failure means the same
+ * work; a repeat of an execution that succeeded, was stopped or never began means new work.
  */
 export function isKeyKept(outcome: Outcome): boolean {
   return outcome === 'failed' || outcome === 'timed_out' || outcome === 'lost'

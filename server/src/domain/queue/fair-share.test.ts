@@ -37,7 +37,7 @@ test('a lane that is alone gets everything that is free', () => {
   assert.deepEqual(share.split([shared], places), [{ lane: sharedLane, count: 2_000 }])
 })
 
-test('the shared lane comes first, with half of what is free while others wait', () => {
+test('the shared lane comes first, with half of the free capacity while others wait', () => {
   const share = new FairShare()
   const [first, ...others] = share.split([enterprise, shared, free], {
     free: 7,
@@ -67,7 +67,7 @@ for (const places of [10, 100, 500, 2_000]) {
   })
 }
 
-test('equal weights get equal shares, whatever the order of the lanes', () => {
+test('equal weights get equal shares, regardless of the order of the lanes', () => {
   const a = { lane: 'a', weight: 3 }
   const b = { lane: 'b', weight: 3 }
   const share = new FairShare()
@@ -76,7 +76,7 @@ test('equal weights get equal shares, whatever the order of the lanes', () => {
   assert(Math.abs(one['a']! + two['a']! - one['b']! - two['b']!) <= 100)
 })
 
-test('what a lane was offered and did not use does not count as served', () => {
+test('capacity that a lane was offered and did not use does not count as served', () => {
   const share = new FairShare()
   const a = { lane: 'a', weight: 1 }
   const b = { lane: 'b', weight: 1 }
@@ -117,7 +117,7 @@ test('nor does it collect for the round before', () => {
   assert.deepEqual(served, { a: 200, b: 200 })
 })
 
-test('while others wait, one lane has at most half of the worker, what it has in hand included', () => {
+test('while others wait, one lane has at most half of the worker, including its executions in flight', () => {
   const share = new FairShare()
   const inFlight = (lane: string) => (lane === 'enterprise' ? 900 : 0)
   const equal = { lane: 'equal', weight: enterprise.weight }
@@ -142,7 +142,7 @@ test('while others wait, one lane has at most half of the worker, what it has in
   ])
 })
 
-test('a worker of one place serves one lane after the other', () => {
+test('a worker with a capacity of 1 serves one lane after the other', () => {
   const share = new FairShare()
   const lanes = [
     { lane: 'a', weight: 1 },

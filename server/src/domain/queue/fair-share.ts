@@ -60,7 +60,7 @@ export class FairShare {
     return [...shares].map(([lane, count]) => ({ lane, count }))
   }
 
-  /** What a lane really got. */
+  /** Counts the executions that a lane really got. */
   count(lane: string, executions: number): void {
     const served = this.#served.get(lane)
     if (served !== undefined) this.#served.set(lane, served + executions)

@@ -19,7 +19,7 @@ function enterAll(gate: HostGate, nowMs: number): number {
   return entered
 }
 
-test('a host gets its cap and no more, whatever other hosts have', () => {
+test('a host gets its cap and no more, regardless of other hosts', () => {
   const gate = new HostGate({ capPerHost: 250 })
   assert.equal(gate.room(host, 0), 250)
   assert.equal(enterAll(gate, 0), 250)

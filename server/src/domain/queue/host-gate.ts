@@ -1,6 +1,6 @@
-// How many calls a worker may have at one target host: a share of its capacity, and nearly none while the host keeps
-// failing (the circuit breaker). Asked before and told after every call, so it allocates nothing on that path:
-// what is known of a host is dropped when it is idle and well, and its record is used again for the next one.
+// Limits the calls of a worker to each target host: a share of its capacity, and nearly none while the host keeps
+// failing (the circuit breaker). Consulted before and updated after every call, so it allocates nothing on that path:
+// the record of a host is dropped when it is idle and healthy, and is reused for the next one.
 import assert from 'node:assert'
 import type { HttpOutcome } from '../../ports/http.ts'
 
@@ -40,7 +40,10 @@ export function hostCapOf(workerCapacity: number): number {
   return Math.max(1, Math.floor(workerCapacity / 8))
 }
 
-/** What a call says about its host: an error on the way, a timeout, 5xx and 429 are failures, any other answer is life. */
+/**
+ * The verdict of a call about its host: a transport error, a timeout, 5xx and 429 are failures, any other answer is
+ * life.
+ */
 export function judgeHost(outcome: HttpOutcome): HostOutcome {
   if (outcome.kind === 'answered') return outcome.status >= 500 || outcome.status === 429 ? 'failed' : 'ok'
   switch (outcome.type) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import test from 'node:test'
 import { LaneChooser, sharedLane } from './lane.ts'
 
-/** Lanes of so many executions of one tenant, enqueued in one go. */
+/** The lanes of so many executions of a tenant, enqueued in one go. */
 function enqueue(lanes: LaneChooser, tenantId: string, count: number, nowMs: number): string[] {
   return Array.from({ length: count }, () => lanes.choose(tenantId, nowMs))
 }
@@ -11,7 +11,7 @@ function count(lanes: readonly string[], lane: string): number {
   return lanes.filter((one) => one === lane).length
 }
 
-test('fifty executions a second go through the shared lane, whatever comes on top through a lane of its own', () => {
+test('fifty executions a second of a tenant go through the shared lane, and all further ones through its own lane', () => {
   const lanes = new LaneChooser()
   assert.deepEqual(new Set(enqueue(lanes, 'a', 50, 5_000)), new Set([sharedLane]))
   assert.deepEqual(new Set(enqueue(lanes, 'a', 50, 5_999)), new Set(['a']))
@@ -52,7 +52,7 @@ test('one tenant’s burst does not move another tenant', () => {
   assert.deepEqual(enqueue(lanes, 'b', 1, 6_000), [sharedLane])
 })
 
-test('with ten thousand tenants in one second the others share, and those that are counted go on', () => {
+test('with ten thousand tenants in one second further tenants stay in the shared lane, and counted ones are still counted', () => {
   const lanes = new LaneChooser()
   for (let i = 0; i < 10_000; i++) lanes.choose(`tenant ${i}`, 5_000)
   assert.deepEqual(new Set(enqueue(lanes, 'one too many', 200, 5_000)), new Set([sharedLane]))

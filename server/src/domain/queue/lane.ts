@@ -8,7 +8,7 @@ const tenantsMax = 10_000
 export class LaneChooser {
   #second = 0
   #counts = new Map<string, number>()
-  /** Who was busy in the second before: a lane is kept for as long as the burst goes on. */
+  /** The tenants that were busy in the second before: a lane is kept for as long as the burst goes on. */
   #before = new Map<string, number>()
 
   /** The lane for one more execution of this tenant, or for so many that are enqueued together. */

@@ -4,7 +4,7 @@ import { LeaseWatch } from './lease-watch.ts'
 
 const setup = () => new LeaseWatch({ termMs: 10_000, lookMsMax: 3_000 })
 
-test('a worker whose counter stands still for the term is silent', () => {
+test('a worker is silent when its counter stands still for the term', () => {
   const watch = setup()
   const beats = [{ workerId: 'a', beats: 7 }]
   for (let nowMs = 0; nowMs < 10_000; nowMs += 1_000) assert.deepEqual(watch.look(beats, nowMs), [])
@@ -36,7 +36,7 @@ test('a worker that left is forgotten', () => {
   assert.deepEqual(watch.look([{ workerId: 'a', beats: 1 }], 4_000), [])
 })
 
-test('a watcher whose clock went back begins anew, and does not wait until it is where it was', () => {
+test('a watcher starts anew when its clock goes back, and does not wait until it is where it was', () => {
   const watch = setup()
   const beats = [{ workerId: 'a', beats: 1 }]
   watch.look(beats, 3_600_000)

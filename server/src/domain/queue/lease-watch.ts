@@ -1,6 +1,7 @@
-// Who has gone silent. A lease is a counter its holder increments; it has expired once the counter stood still
-// for the whole term on the watcher's own monotonic clock. No wall clock is trusted, and a watcher that could
-// not look (database away, process paused) starts its watch anew, because the holder could not beat either.
+// Detects holders that have gone silent. A lease is a counter its holder increments; it has expired once the counter
+// stood still for the whole term on the watcher's own monotonic clock. No wall clock is trusted, and a watcher that
+// could not read the counters (database away, process paused) starts its watch anew, because the holder could not beat
+// either.
 
 export interface Beat {
   workerId: string
@@ -23,10 +24,10 @@ export class LeaseWatch {
     this.#lookMsMax = options.lookMsMax
   }
 
-  /** Takes what was just read and returns those that stood still for the term. */
+  /** Takes the counters that were just read and returns the ones that stood still for the term. */
   look(beats: readonly Beat[], nowMs: number): Silence[] {
     const sinceLookMs = this.#lookedMs === null ? Number.POSITIVE_INFINITY : nowMs - this.#lookedMs
-    // Back: a clock that must not go back did; what it said before counts for nothing.
+    // Negative: a clock that must not go back did; its earlier readings count for nothing.
     const unbroken = sinceLookMs >= 0 && sinceLookMs <= this.#lookMsMax
     const before = unbroken ? this.#seen : new Map<string, never>()
     this.#seen = new Map()

@@ -7,7 +7,7 @@ import { rankOf, triggerPriority } from './rank.ts'
 
 const start = Date.UTC(2026, 0, 1)
 
-/** What the specification calls it: every 60 s of waiting are worth one level. Less goes first. */
+/** The effective priority of the specification: every 60 s of waiting are worth one level. Less goes first. */
 function effectivePriority(one: { enqueuedAt: EpochMs; priority: number }, now: number): number {
   return one.priority - (now - one.enqueuedAt) / minuteMs
 }
@@ -32,7 +32,7 @@ test('the order by rank is the order by effective priority, whenever one looks',
   assert(ties > 10, `${ties} ties`)
 })
 
-test('nothing is overtaken by what was enqueued more than nine minutes after it', () => {
+test('nothing is overtaken by an execution that was enqueued more than nine minutes after it', () => {
   const lowest = rankOf(epochMs(start), 10)
   assert(rankOf(epochMs(start + 9 * minuteMs - 1), 1) < lowest)
   assert.equal(rankOf(epochMs(start + 9 * minuteMs), 1), lowest)

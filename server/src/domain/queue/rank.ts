@@ -1,5 +1,6 @@
-// Who goes first. `rank` is the moment of enqueueing plus 60 s for each level of priority: since a minute of waiting
-// is worth one level, sorting by it is sorting by effective priority at any moment, in a static index.
+// The order of executions in a lane. `rank` is the moment of enqueueing plus 60 s for each level of priority: since a
+// minute of waiting is worth one level, sorting by it is sorting by effective priority at any moment, in a static
+// index.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 
 const rankMsPerLevel = 60_000

@@ -73,14 +73,14 @@ test('one at a time, in the order of rank, once nothing is under way', () => {
   assert.deepEqual(plan({ waiting, underWay: 1, uncancelled: 1 }), nothing)
 })
 
-test('slots go in their own order, whatever their ranks', () => {
+test('slots go in their own order, regardless of their ranks', () => {
   // The priority of the job was raised between them.
   const waiting = [slot('late', 20, 0), slot('early', 10, 5), one('person', { rank: at(1) })]
   assert.deepEqual(plan({ waiting }).go, ['early'])
   assert.deepEqual(plan({ waiting: [slot('late', 20, 3), one('person', { rank: at(1) })] }).go, ['person'])
 })
 
-test('what is owed goes before slots that came later and before a backfill, but behind people', () => {
+test('owed slots go before slots that came later and before a backfill, but behind triggers of people', () => {
   const base = { owed: owed(10, 12) }
   const first = { slots: [at(10)], state: 'ready', skips: [] }
   const left = { ...owed(11, 12), nextAt: at(100) }
@@ -92,12 +92,12 @@ test('what is owed goes before slots that came later and before a backfill, but 
   assert.deepEqual(plan({ ...base, underWay: 1 }), nothing)
 })
 
-test('a slot that came before what is owed goes first, also when a backfill is in front of it', () => {
+test('a slot that came before the owed slots goes first, also when a backfill is in front of it', () => {
   const waiting = [one('a', { kind: 'backfill', rank: at(1) }), slot('b', 9)]
   assert.deepEqual(plan({ owed: owed(10, 12), waiting }), { ...nothing, go: ['b'] })
 })
 
-test('what is owed ends with its last slot, and passes over what is decided', () => {
+test('owed slots end with the last slot of their range, and decided slots are passed over', () => {
   assert.equal(plan({ owed: owed(12, 12) }).owed?.left, null)
   const decided = [{ from: at(10), to: at(11) }]
   assert.deepEqual(plan({ owed: owed(10, 14), owedDecided: decided }).owed?.slots, [at(12)])
@@ -112,7 +112,7 @@ test('an owed slot that is not due yet by the clock of the database stays owed',
   assert.deepEqual(plan({ owed: owed(101, 101) }).owed?.slots, [])
 })
 
-test('owed slots that an exclusion covers are skipped as one range, up to what is decided', () => {
+test('owed slots that an exclusion covers are skipped as one range, up to the next decided slot', () => {
   const schedule = {
     type: 'CRON',
     cron_expression: '* * * * * *',
@@ -138,7 +138,7 @@ test('owed slots that an exclusion covers are skipped as one range, up to what i
   assert.equal(parted?.left, null)
 })
 
-test('at a pace: not before its time, and what was held up is made good a little at a time', () => {
+test('owed slots at a pace do not go before their time, and delayed ones are made up a few at a time', () => {
   const paced = (nextAt: number) => owed(10, 99, { paceMs: 100, nextAt: at(nextAt) })
   assert.equal(plan({ overlapPolicy: 'ALLOW', owed: paced(100.05) }).owed, null)
   const due = plan({ overlapPolicy: 'ALLOW', owed: paced(100) }).owed
@@ -158,7 +158,7 @@ test('ALLOW: as many as the limit leaves room for', () => {
   assert.deepEqual(plan({ overlapPolicy: 'ALLOW', waiting }).go, ['a', 'b', 'c'])
 })
 
-test('ALLOW with a limit: what is owed is made one at a time, when nothing else waits, and waits to be counted', () => {
+test('ALLOW with a limit: owed slots are made one at a time, when nothing else waits, and wait to be counted', () => {
   const base = { overlapPolicy: 'ALLOW', concurrencyLimit: 2, owed: owed(10, 20) } as const
   assert.deepEqual([plan(base).owed?.slots, plan(base).owed?.state], [[at(10)], 'waiting'])
   assert.equal(plan({ ...base, underWay: 2, waiting: [slot('a', 1)] }).owed, null)
@@ -174,7 +174,7 @@ test('a key is shared by jobs, and never holds more than its limit', () => {
   assert.deepEqual(planRelease(elsewhere, keys).go, ['c'])
 })
 
-test('a smaller limit than what the key holds lets nothing go', () => {
+test('a limit below the number of executions that hold the key lets nothing go', () => {
   const concurrencyKey = { key: 'db', limit: 1 }
   const keys = new KeyCounts([[nameOfKey('acme', 'db'), 3]])
   assert.deepEqual(planRelease(job({ waiting: [{ ...one('a'), concurrencyKey }] }), keys).go, [])
@@ -225,7 +225,7 @@ test('CANCEL_RUNNING: nothing that is owed is cancelled by a slot that waits beh
   assert.equal(plan({ ...base, waiting }).cancel, null)
 })
 
-test('CANCEL_RUNNING: of what waits in front of what is owed only the latest stays', () => {
+test('CANCEL_RUNNING: of the slots that wait in front of owed slots only the latest stays', () => {
   const base = { overlapPolicy: 'CANCEL_RUNNING', owed: owed(10, 12) } as const
   const waiting = [slot('s7', 7), slot('s8', 8), slot('s9', 9), slot('s20', 20), slot('s21', 21)]
   const superseded = { waiting: ['s8', 's7'], underWay: false, bySlot: at(9) }
@@ -257,7 +257,7 @@ test('a run of a backfill is in the way of all but others of that backfill', () 
   assert.deepEqual(plan({ ...runs, waiting: [one('person')], underWayOf: 'o1' }).go, [])
 })
 
-test('what is itself part of a run waits for executions of its job, not for runs', () => {
+test('an execution that is part of a run waits for executions of its job, not for runs', () => {
   for (const kind of ['dependency', 'retry'] as const) {
     const waiting = [one('node', { kind, inRun: true })]
     assert.deepEqual(plan({ waiting, runsUnderWay: 1 }).go, ['node'])
@@ -273,7 +273,7 @@ test('a job behind the roots and a resumed root are part of an open run; a retry
     assert.equal(isOfOpenRun({ kind, runId: 'r' }), false, `a ${kind} starts its run`)
 })
 
-test('what is itself part of a run passes what a run holds back, and nothing else', () => {
+test('an execution that is part of a run passes executions that a run holds back, and nothing else', () => {
   const key = { concurrencyKey: { key: 'k', limit: 1 } }
   const nodes = [
     one('node', { kind: 'dependency', inRun: true, rank: at(5) }),

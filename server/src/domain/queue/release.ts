@@ -1,6 +1,6 @@
-// What waits of a job, and what of it may go now: triggers and repeats behind a live execution, buffered slots, owed
-// slots, executions that a limit holds back, and the next slot of a job that counts from the end of its last run.
-// Pure: decided while the job is locked, from what the store then knows.
+// Decides which waiting executions of a job may go now: triggers and repeats behind a live execution, buffered slots,
+// owed slots, executions that a limit holds back, and the next slot of a job that counts from the end of its last run.
+// Pure: decided while the job is locked, from the facts that the store has then.
 import { type EpochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import type { ConcurrencyKey, JobVersion } from '../jobs/job.ts'
 import type { SkippedRange } from '../jobs/job-change.ts'
@@ -33,19 +33,19 @@ export interface WaitingJob
     | 'jitterSeconds'
   > {
   now: EpochMs
-  /** What the calendars hold that its exclusions name; null: it names none. */
+  /** The entries of the calendars that its exclusions name; null: it names none. */
   calendars: Calendars | null
   /** Executions that were let go and have not ended, in batches or alone. */
   underWay: number
-  /** Of those and of the runs under way, the ones that nobody has cancelled. */
+  /** Executions and runs under way that nobody has cancelled. */
   uncancelled: number
   /** The backfill that all under way belong to, runs included; null: there is none such. */
   underWayOf: string | null
   /** Of a root: its graph; null: it is in none. */
   graphId: string | null
   /**
-   * Of a root that does not allow overlaps: runs of its graph that were let go and have not ended; those of executions
-   * that wait do not count.
+   * Of a root that does not allow overlaps: runs of its graph that were let go and have not ended; runs of waiting
+   * executions do not count.
    */
   runsUnderWay: number
   /**
@@ -54,7 +54,7 @@ export interface WaitingJob
    */
   waiting: readonly WaitingExecution[]
   owed: OwedSlots | null
-  /** What of the owed range is decided already: skips, and slots that ran, in order. */
+  /** The decided parts of the owed range: skips, and slots that ran, in order. */
   owedDecided: readonly { from: EpochMs; to: EpochMs }[]
   /** Of a job that awaits the end of its last execution before its next slot is known; `endedAt` null: not yet. */
   awaits: { endedAt: EpochMs | null } | null
@@ -69,7 +69,7 @@ export interface WaitingExecution {
   rank: EpochMs
   /** The backfill it belongs to. */
   operationId: string | null
-  /** What it was made with. */
+  /** The concurrency key it was made with. */
   concurrencyKey: ConcurrencyKey | null
 }
 
@@ -97,7 +97,7 @@ export interface OwedPlan {
   slots: readonly EpochMs[]
   state: 'ready' | 'waiting'
   skips: readonly SkippedRange[]
-  /** What is owed then; null: nothing more. */
+  /** The slots that are owed then; null: none. */
   left: OwedSlots | null
 }
 
@@ -116,7 +116,7 @@ export function supersededMessage(bySlot: EpochMs): string {
   return `Cancelled: the slot ${toRfc3339(bySlot)} came while it was under way.`
 }
 
-/** How many executions hold each key of a tenant; counts what a plan lets go. */
+/** How many executions hold each key of a tenant; counts executions that a plan lets go. */
 export class KeyCounts {
   readonly #held: Map<string, number>
 
@@ -159,7 +159,7 @@ function letSeveralGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void
     free -= 1
   }
   const isLimited = job.concurrencyLimit !== null || job.concurrencyKey !== null
-  // One that is limited is made when those before it have gone: what is owed is not lost by waiting.
+  // An owed slot of a limited job is made when the executions before it have gone: an owed slot is not lost by waiting.
   const waits = job.waiting.length > plan.go.length
   if (isLimited && waits) return
   plan.owed = planOwed(job, isLimited ? 1 : owedAtOnceMax, isLimited ? 'waiting' : 'ready')
@@ -169,7 +169,7 @@ function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
   const cancels = job.overlapPolicy === 'CANCEL_RUNNING'
   const waiting = cancels ? planCancel(job, plan) : job.waiting
   const ordered = cancels ? slotsFirst(waiting) : inOrder(waiting)
-  // A backfill waits behind what is owed, and so hides nothing that goes before it.
+  // A backfill waits behind owed slots, and so hides nothing that goes before it.
   const first = ordered.find(({ kind }) => job.owed === null || kind !== 'backfill')
   const isFirst = first !== undefined && !isAfterOwed(first, job.owed)
   // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
@@ -188,12 +188,13 @@ function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
 }
 
 /**
- * A run of the job holds back each execution that would start another run, or that runs alone. An execution that is part
- * of an open run waits only for executions of its job, which end by themselves: it never waits for the end of a run. Else
- * two runs could each wait for the end of the other, as after an edit that turned their graph round, or when a resumed
- * root waits for a concurrency key while a younger run overtakes it. Of runs that have only started, the roots of one job
- * go in the order of their slots, so there the younger waits for the older. Not covered: a slot that was still owed under
- * ALLOW when a later slot went, in a job whose policy was changed to another one after that.
+ * A run of the job holds back each execution that would start another run, or that runs alone. An execution that is
+ * part of an open run waits only for executions of its job, which end on their own: it never waits for the end of a
+ * run. Otherwise two runs could each wait for the end of the other, as after an edit that reversed their graph, or when
+ * a resumed root waits for a concurrency key while a younger run overtakes it. Of runs that have only started, the
+ * roots of the same job go in the order of their slots, so there the younger waits for the older. Not covered: a slot
+ * that was still owed under ALLOW when a later slot went, in a job with a policy that was changed to another one after
+ * that.
  */
 function isHeldBack({ underWay, runsUnderWay }: WaitingJob, inRun: boolean): boolean {
   return underWay > 0 || (runsUnderWay > 0 && !inRun)
@@ -204,7 +205,7 @@ export function isOfOpenRun({ kind, runId }: { kind: ExecutionKind; runId: strin
   return kind === 'dependency' || (kind === 'retry' && runId !== null)
 }
 
-/** People first; slots in their own order, of which what is owed is a part. */
+/** People first; slots in their own order, which includes owed slots. */
 function isAfterOwed({ kind, slot }: WaitingExecution, owed: OwedSlots | null): boolean {
   if (owed === null) return false
   return kind === 'backfill' || (kind === 'slot' && slot > owed.from)
@@ -218,15 +219,18 @@ function inOrder(waiting: readonly WaitingExecution[]): WaitingExecution[] {
   return byRank.map((one) => (one.kind === 'slot' ? slots[next++]! : one))
 }
 
-/** What others were cancelled for goes before a person's trigger: that would be cancelled for it at once. */
+/**
+ * A slot that others were cancelled for goes before a person's trigger: the trigger would be cancelled for it at once.
+ */
 function slotsFirst(waiting: readonly WaitingExecution[]): WaitingExecution[] {
   const ordered = inOrder(waiting)
   return [...ordered.filter(({ kind }) => kind === 'slot'), ...ordered.filter(({ kind }) => kind !== 'slot')]
 }
 
 /**
- * Of several slots only the latest stays. What is owed runs first, each after the other: were it cancelled by a slot that
- * waits behind it, all of it would be; so then only what waits in front of it is looked at. Returns what waits then.
+ * Of several slots only the latest stays. Owed slots run first, one after the other: if a slot that waits behind them
+ * could cancel them, all of them would be cancelled; so then only slots in front of them are considered. Returns the
+ * executions that still wait.
  */
 function planCancel(
   { waiting, uncancelled, owed }: WaitingJob,
@@ -285,7 +289,8 @@ function takeOwed(job: WaitingJob, { from, to }: OwedSlots, count: number) {
       at = end
       continue
     }
-    // Whoever owed it may have taken the database's clock for further than it is: none goes before its time.
+    // The process that deferred the slot may have taken the database's clock for further than it is: no slot goes
+    // before its time.
     const isEarly = dueAtOf(job, slot) > job.now
     if (isEarly || slots.length === count) return { slots, skips, from: slot }
     slots.push(slot)

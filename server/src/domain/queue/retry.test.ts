@@ -108,7 +108,7 @@ const withoutAnswer: Record<Exclude<ErrorType, 'HTTP_ERROR'>, boolean> = {
   CANCELLED: false,
 }
 
-test('timeouts, connection errors and lost workers are retried; what would fail again is not', () => {
+test('timeouts, connection errors and lost workers are retried; errors that would occur again are not', () => {
   for (const [type, retried] of Object.entries(withoutAnswer))
     assert.equal(isRetried(type as ErrorType, null), retried, type)
   assert.deepEqual([...Object.keys(withoutAnswer), 'HTTP_ERROR'].toSorted(), ERROR_TYPES.toSorted())

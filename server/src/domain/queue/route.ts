@@ -1,5 +1,5 @@
-// A route says which workers may claim an execution. It follows from what the execution calls, and is stored with the
-// version of the job.
+// A route says which workers may claim an execution. It follows from the target of the execution, and is stored with
+// the version of the job.
 import type { Execution, Executor, JobVersion } from '../jobs/job.ts'
 
 /** Claimed by our own workers: http. */
@@ -32,12 +32,12 @@ function handlerRoute(tenantId: string, { handler, labels }: Extract<Execution, 
   return `${handlerRoutePrefix(tenantId, handler)}${labels.join(',')}`
 }
 
-/** What the routes of one handler begin with; what follows are the labels that a worker must have. */
+/** The prefix of the routes of a handler; the labels that a worker must have follow it. */
 export function handlerRoutePrefix(tenantId: string, handler: string): string {
   return `worker ${tenantId} ${handler} `
 }
 
-/** Whether a worker with these labels may claim from a route of one of its handlers. */
+/** Whether a worker with these labels may claim from a route to a handler that it has. */
 export function hasLabelsFor(route: string, labels: ReadonlySet<string>): boolean {
   const wanted = route.slice(route.lastIndexOf(' ') + 1)
   return wanted === '' || wanted.split(',').every((label) => labels.has(label))

@@ -1,10 +1,10 @@
-// Many triggers of one job at once: which execution is where. Each has its place in a batch from the beginning, also when they
-// turn out to be rows of their own: an id tells nothing else.
+// Assigns the executions of many triggers of a job to batches. Each has its position in a batch from the beginning,
+// also when they turn out to be rows of their own: an id tells nothing else.
 import { batchExecutionsMax, executionIdAt } from './execution.ts'
 
 /** Of the payloads in one batch: it is claimed and written as one row. */
 const batchBytesMax = 64 * 1024
-/** Triggers of a job that have not ended, at most: what it owes can be listed, cancelled and deleted with it. */
+/** Maximum triggers of a job that have not ended: all of them can be listed, cancelled and deleted with it. */
 export const triggersWaitingMax = 100_000
 
 export interface TriggerBatch {

@@ -4,7 +4,7 @@ import type { HmacSha256 } from '../../lib/hmac.ts'
 
 export interface SignedCall {
   id: string
-  /** In seconds: a receiver refuses what is too old to be new. */
+  /** In seconds: a receiver refuses calls that are too old to be new. */
   timestamp: number
   body: string
 }

@@ -1,14 +1,14 @@
-// A worker incarnation: one run of one process that runs attempts. A restart makes a new one with a new id.
+// A worker incarnation: one run of a process that runs attempts. A restart makes a new one with a new id.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Executor } from '../jobs/job.ts'
 
-/** What a worker says of itself. */
+/** The statuses that a worker reports of itself. */
 export const WORKER_STATUSES = ['ACTIVE', 'DRAINING'] as const
 export type WorkerStatus = (typeof WORKER_STATUSES)[number]
 
 export interface Worker {
   workerId: string
-  /** Whose handlers it runs; null: it is one of ours. */
+  /** The tenant that owns its handlers; null: it is one of ours. */
   tenantId: string | null
   host: string
   version: string
@@ -31,6 +31,6 @@ export interface WorkerView extends Worker {
 export const workerBeatMs = 3_000
 export const workerLeaseMs = 10_000
 export const workersMax = 10_000
-/** Of one worker. */
+/** Per worker. */
 export const handlersMax = 200
 export const labelsMax = 32

@@ -11,7 +11,7 @@ interface Counted {
 
 /** The slot one interval after an end; null: `end_at` comes before it, or the schedule cannot be read any more. */
 export function slotAfterEnd({ jobId, schedule }: Counted, endedAt: EpochMs): EpochMs | null {
-  // A start is where the first slot lies; after that it only holds back what comes before it.
+  // A start is the time of the first slot; after that it only holds back slots that come before it.
   const { start_at: _start, ...rest } = schedule
   // A slot is a whole second, and never early: after an end within a second the interval begins with the next one.
   const from = (Math.ceil(endedAt / 1_000) * 1_000) as EpochMs

@@ -34,7 +34,7 @@ export function countCalendarLocal(pattern: CalendarPattern, from: number, to: n
   return Math.max(0, last - indexFrom(pattern, from))
 }
 
-/** The first index whose slot is at or after `from`. */
+/** The first index with a slot at or after `from`. */
 function indexFrom(pattern: CalendarPattern, from: number): number {
   let index = Math.max(pattern.firstIndex, indexNear(pattern, from - slackSeconds))
   while (localOfIndex(pattern, index) < from) index++

@@ -1,4 +1,4 @@
-// What a clock change did to a slot or to a stretch of time: the facts that a preview shows.
+// The effect of a clock change on a slot or on a stretch of time: the facts that a preview shows.
 import { FIRST_SECOND, LAST_SECOND } from './civil.ts'
 import { segmentAt, type Zone } from './zone.ts'
 import { type LocalPattern, nextLocal } from './zone-search.ts'
@@ -29,7 +29,7 @@ export function isMovedByGap(pattern: LocalPattern, change: ClockChange | null):
   return nextLocal(pattern, change.from) < change.to
 }
 
-/** The first instant in [from, to) after a gap whose times this pattern loses, or null. */
+/** The first instant in [from, to) after a gap that loses times of this pattern, or null. */
 export function lostToGap(pattern: LocalPattern, from: number, to: number): number | null {
   const zone = pattern.zone
   if (zone.fixedOffset !== null || pattern.runAfterGap || from >= LAST_SECOND) return null

@@ -1,4 +1,4 @@
-// The front door: whatever a user sent as `schedule` (a text, or the object of spec section 2) becomes a compiled
+// The entry point: the `schedule` that a user sent (a text, or the object of spec section 2) becomes a compiled
 // schedule and the definition to store, or a refusal. Equal cron texts in one zone share one compiled form.
 import { SCHEDULE_TYPES, type ScheduleType } from '@carillon/contract/constants.ts'
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
@@ -21,7 +21,10 @@ export interface ScheduleContext {
   createdAt: EpochMs
   /** Decides the values of `H`. */
   jobId?: string
-  /** What the calendars named in exclusions hold; one that is not among them is refused. Absent: all are empty. */
+  /**
+   * The entries of the calendars named in exclusions; a calendar that is not among them is refused. Absent: all are
+   * empty.
+   */
   calendars?: Calendars
   /** The zone of a schedule that names none. Default UTC. */
   timezone?: string
@@ -29,7 +32,7 @@ export interface ScheduleContext {
 
 export interface ScheduleAnswer {
   compiled: CompiledSchedule
-  /** What to store and echo: always an object with its type, whatever was sent. */
+  /** The definition to store and echo: always an object with its type, for any form of input. */
   definition: ScheduleObject & { type: ScheduleType }
   /** The cron text with every H replaced; null without H. */
   hashedText: string | null

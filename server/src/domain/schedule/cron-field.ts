@@ -1,4 +1,4 @@
-// The seven fields of a cron expression: their names, ranges, sizes and what may stand in each.
+// The seven fields of a cron expression: their names, ranges, sizes and allowed values.
 import { FIRST_YEAR, LAST_YEAR } from './civil.ts'
 
 export interface CronField {
@@ -6,7 +6,7 @@ export interface CronField {
   readonly min: number
   /** The day of week goes to 7 because 0 and 7 are both Sunday. */
   readonly max: number
-  /** How many different values there are: the largest step, and the length of one turn of a wrapping range. */
+  /** The number of different values: the largest step, and the length of a full turn of a wrapping range. */
   readonly size: number
   readonly digitsMax: number
   readonly allowed: string

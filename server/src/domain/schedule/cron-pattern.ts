@@ -1,5 +1,5 @@
-// A parsed cron expression made ready to search: the sets, the day rule, the zone and what happens at a clock
-// change. A million of these are kept in memory, so it is one flat object without anything derivable.
+// A parsed cron expression made ready to search: the sets, the day rule, the zone and the behaviour at a clock change.
+// A million of these are kept in memory, so it is one flat object without anything derivable.
 import { lowestBit } from './bits.ts'
 import type { CronFields } from './cron.ts'
 import { canMatch, type DayTable, dayRuleOf } from './day-rule.ts'

@@ -312,7 +312,7 @@ export class CronReader {
     return value
   }
 
-  /** Adds first to last by step; a range whose end lies before its start runs over the end of the field. */
+  /** Adds first to last by step; a range with an end before its start runs over the end of the field. */
   #add(first: number, last: number, step: number) {
     const { min, size } = this.#field
     const stop = last < first ? last + size : last

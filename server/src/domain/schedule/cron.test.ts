@@ -121,7 +121,7 @@ test('H with a step keeps the step and moves its start', () => {
   }
 })
 
-test('a refusal names the field, the position and what is allowed', () => {
+test('a refusal names the field, the position and the allowed values', () => {
   const cases: [string, string, string | null, number | null][] = [
     ['60 * * * *', 'OUT_OF_RANGE', 'minute', 0],
     ['0 24 * * *', 'OUT_OF_RANGE', 'hour', 2],

@@ -8,7 +8,7 @@ import { findZone, type Zone } from './zone.ts'
 
 export type DayOrWindow = { date: string } | { from: string; to: string }
 
-/** What the names in `{"calendar": name}` stand for; resolved by the caller, because a calendar is stored. */
+/** The entries of each name in `{"calendar": name}`; resolved by the caller, because calendars are stored. */
 export type Calendars = Readonly<Record<string, readonly DayOrWindow[]>>
 
 const exclusionsMax = 100
@@ -30,7 +30,7 @@ export function emptyCalendars(schedules: readonly ScheduleObject[]): Calendars 
   return Object.fromEntries(schedules.flatMap((one) => calendarNames(one) ?? []).map((name) => [name, []]))
 }
 
-/** Flat windows [from, to) in epoch seconds: from, to, from, to. Without calendars those that are named are empty. */
+/** Flat windows [from, to) in epoch seconds: from, to, from, to. Without `calendars`, named calendars are empty. */
 export function compileExclusions(
   exclusions: readonly unknown[],
   zone: Zone,
@@ -72,7 +72,7 @@ export function compileExclusions(
   return { ok: true, value: merge(windows) }
 }
 
-/** What is wrong with the entries of a calendar, before it is stored; null: nothing. */
+/** The first error in the entries of a calendar, checked before it is stored; null: none. */
 export function checkEntries(entries: readonly unknown[]): ScheduleError | null {
   const utc = findZone('UTC')
   if (!utc.ok) return utc.error

@@ -4,7 +4,7 @@ import { DAY_SECONDS, FIRST_SECOND, LAST_SECOND, localSeconds, monthLength } fro
 import { type Result, refuse } from './schedule-error.ts'
 import { extendZone, segmentAt, type Zone } from './zone.ts'
 
-// What follows the date. Fixed widths and no repetition inside a repetition: linear on any text.
+// The part after the date. Fixed widths and no repetition inside a repetition: linear on any text.
 const written = /^.{10}[Tt ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?(?:([Zz])|([+-])(\d\d):?(\d\d))?$/
 
 interface WrittenTime {

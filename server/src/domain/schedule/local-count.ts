@@ -17,7 +17,7 @@ export function countLocal(pattern: CronPattern, from: number, to: number): numb
   return countDays(pattern, firstDay, lastDay) * timesPerDay(pattern) + beforeTo - beforeFrom
 }
 
-/** Matching times of one day. */
+/** Matching times per day. */
 function timesPerDay(pattern: CronPattern): number {
   return countBits(pattern.hours) * timesPerHour(pattern)
 }

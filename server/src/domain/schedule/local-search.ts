@@ -120,7 +120,7 @@ export function yearBit(years: Uint8Array, year: number): number {
   return index >= 0 && index < years.length ? years[index]! : 0
 }
 
-/** The matching days of one month, bit `day - 1`; `first` is the day number of its first day. */
+/** The matching days of a month, bit `day - 1`; `first` is the day number of its first day. */
 export function monthMask(pattern: CronPattern, year: number, month: number, first: number): number {
   const length = monthLength(year, month)
   const weekday = weekdayOf(first + daysToStayPositive)

@@ -1,13 +1,13 @@
-// When does it run? next, previous, between and count over any compiled schedule, in EpochMs. A slot is an instant
-// the schedule yields; a run is a slot outside every exclusion. Pure: the same question has the same answer on
-// every server, whatever its clock and its own zone.
+// When does it run? next, previous, between and count over any compiled schedule, in EpochMs. A slot is an instant the
+// schedule yields; a run is a slot outside every exclusion. Pure: the same question has the same answer on every
+// server, regardless of its clock and its own zone.
 import assert from 'node:assert/strict'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { LAST_SECOND } from './civil.ts'
 import type { SlotBounds } from './slot-bounds.ts'
 import { countInZone, type LocalPattern, nextInZone, previousInZone } from './zone-search.ts'
 
-/** A fixed rate: anchor + k * step, whatever clocks do. */
+/** A fixed rate: anchor + k * step, independent of clock changes. */
 interface ElapsedPattern {
   readonly kind: 'elapsed'
   readonly anchorSecond: number

@@ -1,4 +1,4 @@
-// Warnings: schedules that are valid and yet probably not what was meant. Each says what to do instead.
+// Warnings: schedules that are valid but probably not intended. Each warning suggests an alternative.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { monthLength } from './civil.ts'

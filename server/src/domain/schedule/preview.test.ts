@@ -58,7 +58,7 @@ test('a time right after the repeated hour is not marked', () => {
   assert.deepEqual(next[0], { at: '2026-11-01T07:00:00Z', local: '2026-11-01T02:00:00-05:00', notes: [] })
 })
 
-test('a preview shows what exclusions, H and jitter do', () => {
+test('a preview shows the effects of exclusions, H and jitter', () => {
   const excluded = preview({ ...cron('0 12 * * *'), exclusions: [{ date: '2026-03-08' }], max_runs: 2 })
   assert.deepEqual(
     excluded.next.map(({ at, notes }) => [at, notes[0]?.code]),
@@ -76,7 +76,7 @@ test('a preview shows what exclusions, H and jitter do', () => {
   assert.ok(hashed.starts_at! > hashed.at)
 })
 
-test('warnings name what is probably not meant', () => {
+test('warnings point out schedules that are probably not intended', () => {
   assert.deepEqual(warnings('0 10 * * *'), ['TOP_OF_HOUR'])
   assert.deepEqual(warnings('7 10 * * *'), [])
   assert.deepEqual(warnings('7 10 31 * *'), ['SKIPS_MONTHS'])
@@ -121,7 +121,7 @@ test('an interval of an existing job is shown on its own grid', () => {
   assert.equal(answer.value.next[0]!.at, '2026-03-07T15:00:00Z')
 })
 
-test('a preview refuses what the schedule refuses, and wrong counts and instants', () => {
+test('a preview refuses every schedule that the parser refuses, and wrong counts and instants', () => {
   const code = (request: SchedulePreviewRequest) => {
     const answer = previewSchedule(request, { now })
     return answer.ok ? 'accepted' : `${answer.error.code} ${answer.error.field}`

@@ -1,5 +1,5 @@
-// What a user sees before saving: the sentence, the next slots in local time and UTC, what a clock change or an
-// exclusion does to each, and warnings. The route and the command both call previewSchedule.
+// The preview a user sees before saving: the sentence, the next slots in local time and UTC, the effect of a clock
+// change or an exclusion on each, and warnings. The route and the command both call previewSchedule.
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '@carillon/contract/schedule.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { formatLocal } from './civil.ts'

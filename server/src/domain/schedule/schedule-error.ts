@@ -33,9 +33,9 @@ export interface ScheduleError {
   field: string | null
   /** Offset of the first wrong character in the text as given, from 0; null when no character is to blame. */
   position: number | null
-  /** What would have been accepted there. */
+  /** The input that would have been accepted there. */
   allowed: string | null
-  /** Texts or names near to what was given, each of them valid. */
+  /** Texts or names close to the given one, each of them valid. */
   suggestions: string[]
 }
 

@@ -1,5 +1,5 @@
-// The least time between two slots of a schedule on an ordinary day: what a tier's minimum interval and the limit
-// of jitter are held against. A clock change may bring two slots nearer; that is not counted.
+// The least time between two slots of a schedule on an ordinary day: the figure that a tier's minimum interval and the
+// jitter limit are checked against. A clock change may bring two slots nearer; that is not counted.
 import { DAY_SECONDS } from './civil.ts'
 import type { CronPattern } from './cron-pattern.ts'
 import { dayMask } from './day-rule.ts'

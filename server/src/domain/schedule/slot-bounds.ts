@@ -1,4 +1,4 @@
-// What narrows a schedule from outside its pattern: first and last instant, how many slots may fire, and the
+// Limits on a schedule from outside its pattern: first and last instant, the number of slots that may fire, and the
 // windows in which slots are skipped.
 
 export interface SlotBounds {

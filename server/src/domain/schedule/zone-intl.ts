@@ -1,12 +1,12 @@
-// The changes of UTC offset of a zone where Temporal is missing: Node before 26, which runs the SDK's test kit. Intl only
-// says what the clock shows at an instant, so its offset is looked at every few days, and where it differs the
-// second of the change is searched. A test holds it equal to Temporal for every zone.
+// The UTC offset changes of a zone where Temporal is missing: Node before 26, which runs the SDK's test kit. Intl only
+// gives the local time at an instant, so the offset is sampled every few days, and where it differs the second of the
+// change is searched. A test holds it equal to Temporal for every zone.
 import { DAY_SECONDS, FIRST_SECOND, localSeconds } from './civil.ts'
 import type { ZoneReading } from './zone-temporal.ts'
 
 /** No two changes of a zone lie closer together: the closest were a week apart (Recife in 2000). */
 const stepSeconds = 6 * DAY_SECONDS
-/** A zone whose clock has not changed from 1970 to 2101 is taken to be one that never does. */
+/** A zone without a clock change from 1970 to 2101 is taken to be fixed. */
 const fixedUntil = 4_133_980_800
 
 /** Null: there is no such zone. */
@@ -70,7 +70,7 @@ function search(clock: Intl.DateTimeFormat, until: number) {
   return { until, starts, offsets }
 }
 
-/** What the clock shows, `01/31/2026, 09:30:00`, less what it shows in UTC. */
+/** The local clock reading, `01/31/2026, 09:30:00`, minus the UTC reading. */
 function offsetAt(clock: Intl.DateTimeFormat, second: number): number {
   const text = clock.format(second * 1_000)
   const at = (index: number, length: number) => Number(text.slice(index, index + length))

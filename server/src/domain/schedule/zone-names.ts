@@ -28,7 +28,7 @@ let cities: Map<string, string> | null = null
 
 /** The zone of a city or common name, or null. `New York`, `new_york` and `newyork` are one name. */
 export function zoneOfCity(name: string): string | null {
-  // "GMT+2" and "London 17:30" are no names: what is more than a name must not be dropped.
+  // "GMT+2" and "London 17:30" are not names: the part beyond a name must not be dropped.
   if (!/^[\p{L} ._'-]+$/u.test(name)) return null
   const letters = lettersOf(name)
   return (Object.hasOwn(aliases, letters) ? aliases[letters] : readCities().get(letters)) ?? null

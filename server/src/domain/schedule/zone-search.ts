@@ -1,5 +1,5 @@
-// From local time to instants: walks the segments of a zone and applies the rules for gaps and repeated hours.
-// Slots of a pattern are: every instant whose local time matches (only its first pass, unless both count), and the
+// From local time to instants: walks the segments of a zone and applies the rules for gaps and repeated hours. The
+// slots of a pattern are: every instant with a matching local time (only its first pass, unless both count), and the
 // first instant after a gap that swallowed a match, if the pattern runs after gaps.
 import {
   type CalendarPattern,

@@ -1,7 +1,7 @@
 // The changes of UTC offset of a zone, as Temporal knows them.
 import { FIRST_SECOND } from './civil.ts'
 
-/** What the engine asks of whoever knows the zones. */
+/** The questions that the engine asks of a source of zone data. */
 export interface ZoneReading {
   /** As the database spells it; a link (`US/Eastern`) keeps its own name. */
   id: string

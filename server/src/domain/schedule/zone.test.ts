@@ -56,7 +56,7 @@ test('links and any letter case are zones; a link keeps its name', () => {
   }
 })
 
-test('one zone has one table, whatever the case of its name', () => {
+test('a zone has one table, regardless of the case of its name', () => {
   const [one, other] = [findZone('Europe/Paris'), findZone('europe/PARIS')]
   assert.ok(one.ok && other.ok)
   assert.equal(one.value, other.value)

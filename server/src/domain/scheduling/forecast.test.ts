@@ -35,7 +35,7 @@ test('slots are counted in ten minutes each, from the ten that it is in', () => 
   )
 })
 
-test('a dense schedule is counted like a sparse one, without what is past', () => {
+test('a dense schedule is counted like a sparse one, without past slots', () => {
   const { counts } = forecastOf(plan(cron('* * * * * *')))
   assert.equal(counts[0], 400 - 1)
   assert.equal(counts[1], 600)
@@ -57,7 +57,7 @@ test('intervals count from when each job was made', () => {
   assert.equal(counts[75], 1)
 })
 
-test('what exclusions skip is no slot to come', () => {
+test('slots skipped by exclusions do not count as upcoming slots', () => {
   const exclusions = [{ calendar: 'holidays' }]
   const calendars = { holidays: [{ date: '2026-01-01' }] }
   const { counts } = forecastOf(plan(cron('0 * * * *', { exclusions }), { calendars }))

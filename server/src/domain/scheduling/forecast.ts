@@ -16,18 +16,18 @@ export interface PlannedJob {
   name: string
   schedule: StoredSchedule
   anchorAt: EpochMs
-  /** As stored: what it fires next. */
+  /** As stored: the next slot to fire. */
   slotAt: EpochMs
   /** Slots that ran, while the schedule has a `max_runs`. */
   runs: number
-  /** What the calendars hold that it names; null: it names none. */
+  /** The entries of the calendars that the job names; null: it names none. */
   calendars: Calendars | null
 }
 
 export interface Peak {
   at: EpochMs
   count: number
-  /** Those whose slots lie here rather than elsewhere come first. */
+  /** Jobs with their slots here rather than elsewhere come first. */
   jobs: { jobId: string; name: string }[]
 }
 
@@ -38,7 +38,7 @@ const peakJobsMax = 5
 const walkedMax = 100
 const sharedMax = 2_000
 
-/** Slots of one job: which buckets, and how many in each. */
+/** The slots of a job: in which buckets, and how many in each. */
 type Spread = readonly (readonly [bucket: number, count: number])[]
 
 interface Candidate {
@@ -127,7 +127,7 @@ export class Forecast {
     return spread
   }
 
-  /** No more than are left; what a dense one has beyond so many is not told. */
+  /** At most `left` slots; further slots of a dense schedule are not reported. */
   #limited(job: PlannedJob, left: number): Spread {
     const compiled = compileJob(job)
     if (compiled === null || left <= 0) return []

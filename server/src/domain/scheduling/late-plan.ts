@@ -1,5 +1,5 @@
-// What a scheduler decided about a job after a hold-up reaches over many slots. If another scheduler has decided part of
-// them meanwhile, the plan was made too early: carried out, it would leave holes or skip what ran.
+// The decision of a scheduler about a job after an outage covers many slots. If another scheduler has decided part of
+// them meanwhile, the plan was made too early: carried out, it would leave holes or skip slots that ran.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { SkippedSlots } from './misfire.ts'
 

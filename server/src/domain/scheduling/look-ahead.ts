@@ -1,4 +1,4 @@
-// How far the scheduler looks ahead. What is due later costs nothing but its rows.
+// How far the scheduler looks ahead. Jobs due later cost nothing but their rows.
 
 /** Cursors due within this time are in the scheduler's memory. */
 export const lookAheadMs = 60_000

@@ -1,4 +1,4 @@
-// What is planned after a hold-up, held against the rule in words, slot by slot, over random schedules.
+// Checks the plan after an outage against the rule in words, slot by slot, over random schedules.
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { MISFIRE_POLICIES } from '@carillon/contract/constants.ts'
@@ -32,7 +32,7 @@ function planSlotBySlot(job: LateJob, from: EpochMs, now: EpochMs): Map<EpochMs,
   )
 }
 
-/** What a plan says of each slot; what is owed and excluded is skipped when its turn comes. */
+/** The decision of a plan for each slot; an owed slot that is excluded is skipped when its turn comes. */
 function readPlan(job: LateJob, options: { from: EpochMs; now: EpochMs }): Map<EpochMs, string> {
   const { schedule } = job
   const { skipped, runs } = planLate(job, { ...options, misfireAfterMs })

@@ -109,7 +109,7 @@ for (const [policy, expected] of [
   ['FIRE_ALL', { skipped: [], runs: '10:00:00 to 10:10:00', paceMs: 100 }],
   ['SKIP', unpaced(['misfire 10: 10:00:00 to 10:09:00'], '10:10:00 to 10:10:00')],
 ] as const) {
-  test(`of misfired slots ${policy} runs what it says, and with it every younger one`, () => {
+  test(`of misfired slots ${policy} runs the ones it promises, and with them every younger one`, () => {
     assert.deepEqual(plan({ schedule: everyMinute, from: '10:00:00', now: '10:10:30', policy }), expected)
   })
 }
@@ -141,7 +141,7 @@ for (const [policy, expected] of [
     ),
   ],
 ] as const) {
-  test(`under ${policy} excluded slots are recorded as such, and what runs first is not excluded`, () => {
+  test(`under ${policy} excluded slots are recorded as such, and the first slot to run is not excluded`, () => {
     const schedule = cron('* * * * *', ['10:02 to 10:05', '10:08 to 10:10'])
     assert.deepEqual(plan({ schedule, from: '10:00:00', now: '10:10:30', policy }), expected)
   })
@@ -165,7 +165,7 @@ test('when all are excluded nothing runs', () => {
   }
 })
 
-test('when what is left is excluded, the reasons stand in order', () => {
+test('when the remaining slots are excluded, the reasons stand in order', () => {
   const schedule = cron('* * * * *', ['10:05 to 11:00'])
   assert.deepEqual(
     plan({ schedule, from: '10:00:00', now: '10:10:30', policy: 'SKIP' }),
@@ -215,7 +215,7 @@ test('FIRE_ALL runs at most a thousand misfired slots, the latest', () => {
     runs: '09:42:20 to 10:00:00',
     paceMs: 100,
   })
-  // What is excluded is not one of the thousand: ten minutes further back.
+  // Excluded slots do not count towards the thousand: ten minutes further back.
   assert.deepEqual(plan({ schedule: cron('* * * * * *', ['09:45 to 09:55']), ...base }), {
     skipped: [`misfire ${365 * 86_400 - 60 - 1_600}: 2025-01-02T10:00:00Z to 09:32:19`],
     runs: '09:32:20 to 10:00:00',
@@ -241,7 +241,7 @@ for (const policy of ['FIRE_ONCE', 'FIRE_ALL'] as const) {
   })
 }
 
-test('FIRE_ALL runs what lies within the window only', () => {
+test('FIRE_ALL runs only the slots within the window', () => {
   const windowMs = 5 * 60_000
   assert.deepEqual(
     plan({ schedule: everyMinute, from: '10:00:00', now: '10:10:00', policy: 'FIRE_ALL', windowMs }),
@@ -305,7 +305,7 @@ test('slots before the first one that is open are neither run nor counted', () =
   )
 })
 
-test('a schedule that has ended owes what came before its end', () => {
+test('a schedule that has ended owes the slots before its end', () => {
   const schedule = compile({ type: 'CRON', cron_expression: '* * * * *', end_at: '2026-01-02T10:05:00Z' })
   assert.deepEqual(
     plan({ schedule, from: '10:00:00', now: '10:30:00' }),
@@ -335,10 +335,10 @@ test('over the night of a clock change the count is that of the zone', () => {
   )
 })
 
-// Jitter: what counts is when a slot is due. Hourly slots that are due up to half an hour later.
+// Jitter: the due time of a slot counts. Hourly slots that are due up to half an hour later.
 const jittered = { jobId: 'a job', schedule: hourly, jitterSeconds: 1_800, windowMs: 3 * hourMs } as const
 
-test('a slot whose jitter is not over is not due', () => {
+test('a slot is not due before its jitter is over', () => {
   const ten = at('10:00:00')
   const dueAt = dueAtOf(jittered, ten)
   assert(dueAt > ten + 1_000 && dueAt < ten + 1_800_000, 'else this test would say nothing')

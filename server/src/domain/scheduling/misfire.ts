@@ -1,6 +1,6 @@
-// What if we were down at that time? A slot is misfired when it could not fire within a minute of its due time. Of the
-// misfired ones within the job's window the latest runs (FIRE_ONCE), or up to 1,000 of them (FIRE_ALL), or none (SKIP);
-// the others are recorded as skipped. Younger late slots all run, in order, each waiting for the one before.
+// Decides which slots run after downtime. A slot is misfired when it could not fire within a minute of its due time. Of
+// the misfired slots within the job's window the latest runs (FIRE_ONCE), or up to 1,000 of them (FIRE_ALL), or none
+// (SKIP); the others are recorded as skipped. Slots less than a minute late all run, in order, one after the other.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { dayMs, hourMs } from '../../lib/time/units.ts'
 import type { MisfirePolicy } from '../jobs/job.ts'
@@ -44,7 +44,7 @@ export interface LatePlan {
   runs: LateRuns | null
 }
 
-/** From the first, which is not excluded, to the last that is due. Between them, what is excluded does not run. */
+/** From the first slot, which is not excluded, to the last due slot. Excluded slots between them do not run. */
 export interface LateRuns {
   first: EpochMs
   last: EpochMs
@@ -70,7 +70,7 @@ export function misfireWindowMs(schedule: CompiledSchedule, windowSeconds: numbe
   return shortestGapSeconds(schedule) < daySeconds ? fineWindowMs : coarseWindowMs
 }
 
-/** What to do about the slots of a job from `from` (the first that was not fired) up to now. */
+/** Plans the slots of a job from `from` (the first that was not fired) up to now. */
 export function planLate(
   job: LateJob,
   options: { from: EpochMs; now: EpochMs; misfireAfterMs: number },
@@ -98,7 +98,7 @@ export function mayRunMisfired({ misfirePolicy, windowMs }: LateJob, dueAt: Epoc
   return misfiredMax[misfirePolicy] > 0 && dueAt >= now - windowMs
 }
 
-/** The latest slot whose due time lies before an instant. */
+/** The latest slot with a due time before an instant. */
 function latestDueBefore(job: LateJob, before: EpochMs): EpochMs | null {
   let slot = previousSlot(job.schedule, before)
   // Jitter is below the gap between slots: one step back, or a few where a clock change brings slots nearer.
@@ -106,7 +106,7 @@ function latestDueBefore(job: LateJob, before: EpochMs): EpochMs | null {
   return slot
 }
 
-/** Where what runs begins; what lies before it does not. */
+/** The first slot that runs; earlier slots do not. */
 function firstToRun(
   job: LateJob,
   { from, latestMissed, now }: { from: EpochMs; latestMissed: EpochMs; now: EpochMs },

@@ -103,7 +103,10 @@ test('once shares are equal nothing moves any more', () => {
   assert.deepEqual(holders, settled)
 })
 
-/** As few as it can be done with: who stays keeps what its share allows, and who has more keeps the larger share. */
+/**
+ * The fewest moves possible: a remaining scheduler keeps as many as its share allows, and the larger holders keep the
+ * larger shares.
+ */
 function movesNeeded(before: Holders, schedulers: ReadonlySet<string>): number {
   const n = schedulers.size
   const counts = [...schedulers].map((name) => before.filter((holder) => holder === name).length)
@@ -118,7 +121,7 @@ function movesNeeded(before: Holders, schedulers: ReadonlySet<string>): number {
 const looksMax = 12
 
 for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
-  test(`whoever joins and leaves, no more moves than must, and no move is undone (seed ${seed})`, () => {
+  test(`as schedulers join and leave, only the necessary partitions move, and no move is undone (seed ${seed})`, () => {
     const random = new SeededRandom(seed)
     const { holders, schedulers, lookTogether, lookInTurn, leave, counts } = createShares()
     const next = () => `scheduler ${Math.floor(random.next() * 1e9)}`
@@ -153,7 +156,7 @@ for (const seed of [1, 2, 3, 4, 5, 6, 7, 8]) {
   })
 }
 
-test('whoever does not know itself among the living takes and releases nothing', () => {
+test('a scheduler that does not see itself among the living takes and releases nothing', () => {
   const holders: Holders = new Array(partitionsCount).fill(null)
   holders[0] = 'a'
   assert.deepEqual(planShare('a', { schedulers: ['b'], holders }), { take: [], release: [] })

@@ -9,7 +9,7 @@ export interface ShareChange {
   release: number[]
 }
 
-/** `holders`: who holds each partition. `schedulers`: all that live, this one included. */
+/** `holders`: the holder of each partition. `schedulers`: all living schedulers, this one included. */
 export function planShare(
   self: string,
   { schedulers, holders }: { schedulers: readonly string[]; holders: readonly (string | null)[] },
@@ -22,10 +22,10 @@ export function planShare(
     else if (counts.has(holder)) counts.set(holder, counts.get(holder)! + 1)
     if (holder === self) mine.push(partition)
   })
-  // Who has more keeps more: what does not divide evenly stays where it is.
+  // Larger holders keep more: the remainder of an uneven division stays where it is.
   const order = schedulers.toSorted((a, b) => counts.get(b)! - counts.get(a)! || (a < b ? -1 : 1))
   const floor = Math.floor(partitionsCount / order.length)
-  /** How many those before us in the order lack. */
+  /** How many partitions the schedulers before us in the order lack. */
   let before = 0
   for (const [index, name] of order.entries()) {
     const quota = floor + (index < partitionsCount % order.length ? 1 : 0)
@@ -34,7 +34,8 @@ export function planShare(
       continue
     }
     if (mine.length > quota) return { take: [], release: mine.slice(quota) }
-    // Each starts behind those before it, so that two that look at once do not reach for the same ones.
+    // Each starts behind the ones before it, so that two schedulers planning at once do not reach for the same
+    // partitions.
     const start = free.length === 0 ? 0 : before % free.length
     const turned = [...free.slice(start), ...free.slice(0, start)]
     return { take: turned.slice(0, quota - mine.length), release: [] }

@@ -1,5 +1,5 @@
-// Slots of a job that have no record yet: those it owes, those that are due and not decided, those to come. Found by
-// the schedule, in either direction, never by walking over more of them than were asked for.
+// Slots of a job that have no record yet: owed slots, due slots without a decision, and slots to come. Found by the
+// schedule, in either direction, never by walking over more of them than were requested.
 import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { JobView } from '../jobs/job.ts'
@@ -69,7 +69,7 @@ export class UnrecordedSlots {
     return null
   }
 
-  /** How many there are; `owed`: of those that are owed, records among them counted too. */
+  /** The number of slots; `owed` also counts owed slots that have a record. */
   count(): { owed: number; ahead: number } {
     const sum = (stretches: readonly Stretch[]) => stretches.reduce((all, one) => all + this.#countIn(one), 0)
     const owed = this.#stretches.filter((one) => one.owed)
@@ -95,7 +95,7 @@ export class UnrecordedSlots {
     if (owed) return { slot, status: 'PENDING', reason: 'owed' }
     const pausedTo = pausedUntil(this.#facts)
     const isPaused = pausedTo !== null && slot < pausedTo
-    // What resume will record of it.
+    // The record that resume will make of this slot.
     if (dueAtOf(job, slot) <= now)
       return isPaused
         ? { slot, status: 'SKIPPED', reason: 'paused' }
@@ -125,7 +125,7 @@ function owedStretch({ owed, job, schedule }: SlotFacts): Stretch[] {
 function aheadStretch(facts: SlotFacts, to: EpochMs): Stretch[] {
   const { job, schedule, recordedAt, owed } = facts
   if (job.slotAt === null || job.status === 'COMPLETED' || job.status === 'DELETED') return []
-  // The stored slot may lag behind what has been recorded.
+  // The stored slot may lag behind the recorded ones.
   const from = Math.max(job.slotAt, (recordedAt ?? -1) + 1, (owed?.to ?? -1) + 1) as EpochMs
   const single = schedule === null || isAfterCompletion(job.schedule)
   if (single) return job.slotAt < from ? [] : [{ from, to: from, owed: false, single }]

@@ -1,4 +1,4 @@
-// Who owns jobs, and what its tier allows. A single-team installation has one tenant and never meets the word.
+// The owner of jobs, and the limits of its tier. A single-team installation has one tenant and never meets the word.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 
 /** The tenant that the operator key acts for. */

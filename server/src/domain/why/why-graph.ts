@@ -1,5 +1,5 @@
-// Why a job of a graph does not run: what it runs after, what of that is still open, which run is in its way. The words
-// for it, and what they are made of. Pure.
+// Why does a job of a graph not run? Its dependencies, the ones still open, and the run in its way: the sentences for
+// them, and the facts they are made from. Pure.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Dependency, DependencyRule, Edge, NamedJob } from '../graphs/graph.ts'
 import type { ExecutionStatus } from '../queue/execution.ts'
@@ -8,13 +8,13 @@ import { atText, lowerFirst, shorten } from './why-text.ts'
 /** Of a job that depends on others. */
 export interface GraphFacts {
   parents: readonly { name: string; on: DependencyRule }[]
-  /** The names of those that start the runs it is in. */
+  /** The names of the jobs that start the runs it is in. */
   roots: readonly string[]
   /** Its latest execution, if that was skipped or failed in a run. */
   last: LastTurn | null
 }
 
-/** What became of a job in a run that did not go well for it. */
+/** The fate of a job in a run that did not go well for it. */
 export interface LastTurn {
   executionId: string
   slot: EpochMs
@@ -33,7 +33,7 @@ export interface RunAgain {
 /** Of an execution that waits for others of its run. */
 export interface OpenRun {
   runId: string
-  /** What it depends on and has not ended. */
+  /** Its dependencies that have not ended. */
   open: readonly { name: string; status: ExecutionStatus }[]
 }
 
@@ -89,7 +89,7 @@ export function openText({ runId, open }: OpenRun): string {
   return `waits for ${others} in the graph run ${runId}`
 }
 
-/** What is on record of one that was skipped, within a sentence. */
+/** The recorded reason of a skipped execution, worded to fit within a sentence. */
 export function skipText(message: string): string {
   return lowerFirst(shorten(message).replace(/\.$/, ''))
 }

@@ -174,7 +174,7 @@ const thens: [SlotFacts, string][] = [
   ],
 ]
 
-test('what became of a slot is told in one sentence', () => {
+test('the fate of a slot is told in one sentence', () => {
   for (const [slot, text] of thens) assert.equal(whySlot(slot).text, text)
 })
 

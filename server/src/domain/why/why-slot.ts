@@ -1,4 +1,4 @@
-// Why did it not run at 02:00? What became of one slot, or of the slots around an instant without one, as one sentence.
+// Why did it not run at 02:00? The fate of a slot, or of the slots around an instant without one, as one sentence.
 import type { SlotReason, SlotStatus } from '@carillon/contract/slot.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
@@ -23,11 +23,11 @@ export interface SlotFacts extends SlotFate {
   execution: ExecutionView | null
   /** The version of the job that skipped it; null: none did. */
   version: number | null
-  /** Of an overlap: what was under way then, if it can be told: `the execution …` or `the graph run …`. */
+  /** For an overlap: the execution or run under way at the time, if known: `the execution …` or `the graph run …`. */
   blocker: string | null
   /** Of a misfire: the later slot that ran for it. */
   instead: EpochMs | null
-  /** Of an exclusion: what it is excluded by, if it can be told. */
+  /** For an exclusion: the entry that excludes it, if known. */
   exclusion: string | null
   /** Of an execution of a run: how to go on, if it did not go well; null: it did, or there is no way. */
   again: RunAgain | null
@@ -140,7 +140,7 @@ function named(exclusion: string | null): string {
 }
 
 function whyOverlap({ job, version, blocker }: SlotFacts): string {
-  // What another version of the job said is not known here.
+  // The policy of another version of the job is not known here.
   const policy = version === job.version ? ` (overlap_policy ${job.overlapPolicy})` : ''
   const under = blocker ?? 'an earlier execution of the job'
   if (version !== job.version || job.overlapPolicy === 'SKIP')

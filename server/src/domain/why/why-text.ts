@@ -24,7 +24,7 @@ export function durationText(ms: number): string {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
 
-/** What a user wrote, or a target answered: on one line, and no longer than a line or two. */
+/** Text from a user or from the answer of a target: on one line, and no longer than a line or two. */
 export function shorten(text: string): string {
   const line = text.replaceAll(/\s+/g, ' ').trim()
   return line.length <= textMax ? line : `${line.slice(0, textMax - 1)}…`
@@ -34,7 +34,7 @@ export function nameOf(one: { kind: ExecutionKind; slot: EpochMs; executionId: s
   return `${turnText(one)} (execution ${one.executionId})`
 }
 
-/** What an execution is there for. */
+/** The reason an execution exists. */
 export function turnText({ kind, slot }: { kind: ExecutionKind; slot: EpochMs }): string {
   if (kind === 'slot') return `the slot ${atText(slot)}`
   return kind === 'dependency'
@@ -61,7 +61,7 @@ const words: Partial<Record<WhyStatus, string>> = {
   SCHEDULED: 'is still to come',
 }
 
-/** A few words on what became of a slot. */
+/** A few words on the fate of a slot. */
 export function fateText(fate: {
   status: WhyStatus
   reason: WhyReason | SlotReason | null
@@ -72,7 +72,7 @@ export function fateText(fate: {
   return fate.reason === null ? word : `${word} (${fate.reason})`
 }
 
-/** `is paused since …`; what the job still says of it. */
+/** `is paused since …`, from the pause that the job still records. */
 export function pauseText({ pause }: Pick<JobView, 'pause'>): string {
   if (pause === null) return 'is paused'
   const { since, by, reason, until } = pause

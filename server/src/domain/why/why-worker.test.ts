@@ -30,7 +30,7 @@ test('commands and artifacts are run by workers of ours that may', () => {
   assert(!canRun({ ...ours, tenantId: 't' }, { execution: shell, tenantId: 't' }))
 })
 
-test('when nobody can run it, it is said what is missing', () => {
+test('when no worker can run it, the sentence names the missing part', () => {
   assert.equal(nobodyText(handler), 'no worker runs the handler report with the labels eu, gpu')
   assert.equal(nobodyText({ ...handler, labels: [] }), 'no worker runs the handler report')
   assert.match(nobodyText(shell), /CARILLON_SHELL_COMMANDS/)

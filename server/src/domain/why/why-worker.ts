@@ -1,4 +1,4 @@
-// Who could run an execution of a job, and what to say when nobody can.
+// Which workers could run an execution of a job, and the sentence for when none can.
 import type { Execution, JobVersion } from '../jobs/job.ts'
 import type { Worker } from '../queue/worker.ts'
 import { shorten } from './why-text.ts'

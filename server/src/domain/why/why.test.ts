@@ -51,7 +51,7 @@ const byHandler: JobView = {
 }
 const keyed = { concurrencyKey: { key: 'db', limit: 2, held: 2 } }
 
-/** What is asked, the sentence, status and reason. */
+/** The facts, the sentence, status and reason. */
 const nows: [Partial<NowFacts>, string, string, string | null][] = [
   [{}, 'Not due until 2026-01-02T04:00:00Z.', 'SCHEDULED', null],
   [

@@ -1,5 +1,5 @@
-// Why does it not run right now? From facts to one sentence for whoever asks at 03:00. Pure: the route gathers the
-// facts. What became of one slot is told in why-slot.ts.
+// Why does it not run right now? From facts to one sentence for a person on call at 03:00. Pure: the route gathers the
+// facts. The fate of a single slot is told in why-slot.ts.
 import type { WhyReason, WhyStatus } from '@carillon/contract/slot.ts'
 import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import type { UnderWay, UnendedExecution } from '../../ports/executions.ts'
@@ -22,11 +22,11 @@ export interface NowFacts {
   job: JobView
   now: EpochMs
   underWay: UnderWay
-  /** Those that are alive and may take executions of the job. */
+  /** Workers that are alive and may take executions of the job. */
   workers: { count: number; free: number }
-  /** The latest slot up to now, and what became of it. */
+  /** The latest slot up to now, and its fate. */
   last: { slot: EpochMs; status: WhyStatus; reason: WhyReason | null; executionId: string | null } | null
-  /** The first slot to come, with when it fires; `exclusion` names what excludes it. */
+  /** The first slot to come, with when it fires; `exclusion` names the entry that excludes it. */
   next: { slot: EpochMs; dueAt: EpochMs; exclusion: string | null } | null
   /** When it runs next, as far as is known. */
   nextRunAt: EpochMs | null
@@ -34,7 +34,7 @@ export interface NowFacts {
   graph: GraphFacts | null
   /** Of the execution that the answer is about, if it waits for others of its run; null: it does not. */
   run: OpenRun | null
-  /** Of a root: a run of its graph that is under way, if what is asked about waits for its end. */
+  /** For a root: a graph run under way, if the execution in question waits for its end. */
   runAhead: string | null
 }
 
@@ -54,7 +54,7 @@ export function whyNow(facts: NowFacts): Answer {
   return facts.graph === null ? whyNotDue(facts) : whyDependent(facts.graph)
 }
 
-/** Of several that have not ended, the one to tell of: what waits is what somebody asks about. */
+/** The execution to report of several that have not ended: people ask about the waiting one. */
 export function firstOf({ executions }: UnderWay): UnendedExecution | undefined {
   return executions.find(({ state }) => state === 'waiting') ?? executions[0]
 }
@@ -217,7 +217,7 @@ function withAwait(job: JobView, answer: Answer): Answer {
   }
 }
 
-/** What goes on while the job is paused is not all that there is to say. */
+/** Adds the pause to an answer: the work that continues while the job is paused is not the whole answer. */
 function withPause(job: JobView, answer: Answer): Answer {
   if (job.status !== 'PAUSED') return answer
   return { ...answer, text: `${answer.text.slice(0, -1)}; the job itself ${pauseText(job)}.` }

@@ -57,7 +57,7 @@ test('a reason never repeats a password', () => {
   assert(!checkCallbackUrl('http://user:secret@example.com/')?.includes('secret'))
 })
 
-test('a URL is taken apart into where to connect and what to ask for', () => {
+test('a URL is split into the address to connect to and the path to request', () => {
   assert.deepEqual(parseTarget('HTTP://Example.com:80/a?b=c#d'), {
     origin: 'http://example.com',
     path: '/a?b=c',

@@ -1,5 +1,5 @@
-// Which URLs can be called, and how one is taken apart. What a user wrote is refused with a reason, never
-// quietly changed: a password that is not sent, or a fragment nobody sees, is a surprise found in production.
+// Which URLs can be called, and how they are split. A URL we cannot use is refused with a reason, never quietly
+// changed: a password that is not sent, or a fragment nobody sees, is a surprise found in production.
 import type { HttpTarget } from '../../ports/http.ts'
 
 const lengthMax = 2_048

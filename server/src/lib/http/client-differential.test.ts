@@ -1,5 +1,5 @@
-// Answers of all kinds, most of them broken, read by our client and by undici, whose parser (llhttp) is Node's own and
-// much tried: both see the same status and body, or both see none. Where we differ on purpose is listed, with its reason.
+// Answers of all kinds, most of them broken, read by our client and by undici, which has Node's own well-tried parser
+// (llhttp): both see the same status and body, or both see none. Deliberate differences are listed, with their reasons.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer } from 'node:net'
@@ -24,7 +24,7 @@ interface Difference {
   example: string
 }
 
-// What may come before the answer, and its first line up to the reason.
+// Anything that may come before the answer, and its first line up to the reason.
 const interim = String.raw`^(?:HTTP/1\.[01] 1\d\d(?:[^\r]|\r(?!\n\r\n))*\r\n\r\n)*`
 const reason = String.raw`${interim}HTTP/1\.[01] \d{3} `
 const ok = 'HTTP/1.1 200 OK\r\n'
@@ -253,7 +253,7 @@ async function compare(
   await Promise.all(Array.from({ length: 16 }, compareNext))
 }
 
-test('our client and undici see the same in whatever a target sends', { timeout: 60_000 }, async (t) => {
+test('our client and undici read any answer of a target the same way', { timeout: 60_000 }, async (t) => {
   const dice = new Dice(seed)
   const answers = Array.from({ length: answersCount }, () => {
     const text = makeAnswer(dice)

@@ -119,7 +119,7 @@ test('headers that never end are an invalid answer when fast and a timeout when 
   assert.equal(typeOf(await slow.send({ timeoutMs: 100 })), 'TIMEOUT')
 })
 
-test('what comes without end and without body still ends in a timeout', async (t) => {
+test('an endless answer without a body still ends in a timeout', async (t) => {
   const endless = [
     ['HTTP/1.1 103 Early Hints\r\n\r\n'.repeat(100), ''],
     ['x'.repeat(1_000), `${head}1;extension=`],

@@ -1,4 +1,4 @@
-// Over TLS: who answers is checked, by name and by address, and a connection is used again as a plain one is.
+// Over TLS: the peer is checked, by name and by address, and a connection is reused like a plain one.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer as createTcpServer, type LookupFunction, type Server } from 'node:net'

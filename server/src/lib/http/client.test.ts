@@ -203,7 +203,7 @@ test('more origins than are kept cost their idle connections, no call', async (t
   assert.equal((await first).kind, 'answered')
 })
 
-test('what waits for a connection is sent in order, also when its origin is forgotten meanwhile', async (t) => {
+test('calls that wait for a connection are sent in order, also when their origin is dropped meanwhile', async (t) => {
   const held = Promise.withResolvers<void>()
   const arrived: string[] = []
   const { send, origin } = await setup(

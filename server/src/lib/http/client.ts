@@ -14,9 +14,9 @@ import { ForbiddenTarget, type TargetGuard } from './target-guard.ts'
 export interface HttpClientOptions {
   /** Decides which addresses may be called. Default: all. */
   guard?: TargetGuard
-  /** Connections per origin; more calls wait. Default 256: above what a worker sends to one host. */
+  /** Connections per origin; more calls wait. Default 256: more than a worker sends to one host. */
   connectionsMax?: number
-  /** Origins whose connections are kept. Default 10,000. */
+  /** Origins with kept connections. Default 10,000. */
   originsMax?: number
   /** How long an idle connection is kept, in milliseconds. Default 4,000. */
   idleMs?: number
@@ -81,7 +81,7 @@ export class HttpClient implements Http, AsyncDisposable {
     }
   }
 
-  // Bounded: when there are too many, all are forgotten; what is under way with them ends first.
+  // Bounded: when there are too many, all origins are dropped; their calls in flight end first.
   #originOf(name: string): KnownOrigin {
     const known = this.#origins.get(name)
     if (known !== undefined) return known
@@ -139,7 +139,7 @@ class Call implements ConnectionCall {
   #keptBytes = 0
   #receivedBytes = 0
 
-  // Of the request only what is needed to the end: its headers and its text are most of a call, and sent at once.
+  // Keeps only the parts of the request needed to the end: headers and text are most of a call, and sent at once.
   constructor(request: HttpRequest, text: RequestText, resolve: (outcome: HttpOutcome) => void) {
     const { method, previewBytesMax, responseBytesMax, onStarted } = request
     this.method = method
@@ -194,7 +194,7 @@ class Call implements ConnectionCall {
     }
     const roomBytes = previewBytesMax - this.#keptBytes
     if (roomBytes <= 0) return
-    // A copy: the memory is used again for what comes next.
+    // A copy: the memory is reused for the next read.
     const kept = Buffer.from(part.subarray(0, roomBytes))
     this.#kept.push(kept)
     this.#keptBytes += kept.length
@@ -213,7 +213,7 @@ class Call implements ConnectionCall {
   }
 }
 
-/** OpenSSL's, as Node spells them. EPROTO: what came is not TLS. */
+/** OpenSSL's error codes, as Node spells them. EPROTO: the received bytes are not TLS. */
 const tlsCode =
   /^(EPROTO$|ERR_SSL|ERR_TLS|ERR_OSSL|CERT_|CRL_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|INVALID_(CA|PURPOSE)$|PATH_LENGTH|HOSTNAME_|ERROR_IN_)/
 const aborted = new Error('the call was ended by its sender')

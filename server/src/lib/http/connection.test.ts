@@ -1,4 +1,4 @@
-// Which connections are used again, and what becomes of calls at their edges.
+// Which connections are reused, and the fate of calls at their edges.
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type LookupFunction, type Socket } from 'node:net'
@@ -80,7 +80,7 @@ test('an answer that comes before the request is read is an answer, and the conn
   assert.equal(sockets.length, 1)
 })
 
-test('what a target sends unasked closes the connection and answers nobody', async (t) => {
+test('unsolicited data from a target closes the connection and answers no call', async (t) => {
   const unasked = Promise.withResolvers<void>()
   const closed = Promise.withResolvers<void>()
   const { send, sockets } = await setup(t, (socket) => {
@@ -112,7 +112,7 @@ test('a call that is ended as it starts is not sent', async (t) => {
   assert.deepEqual([received, sockets.length], [2, 2])
 })
 
-test('a closed client ends what is under way and takes no more calls', async (t) => {
+test('a closed client ends the calls in flight and takes no more', async (t) => {
   const arrived = Promise.withResolvers<void>()
   const { send, client, sockets } = await setup(t, (socket) => socket.on('data', () => arrived.resolve()), {
     connectionsMax: 1,
@@ -150,7 +150,7 @@ test('calls that ended while they waited do not pile up, and the others keep the
   assert.deepEqual(paths, ['A', 'B', 'C', 'D'])
 })
 
-test('a name none of whose addresses answers is refused, with what each of them said', async (t) => {
+test('a name is refused when none of its addresses answers, with the error of each address', async (t) => {
   const addresses = [
     { address: '127.0.0.1', family: 4 },
     { address: '127.0.0.1', family: 4 },

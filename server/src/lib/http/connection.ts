@@ -45,7 +45,7 @@ export class ConnectTimeout extends Error {}
 /** A target that vanished during a call of days is found out long before its end. */
 const keepAliveMs = 60_000
 
-// One for all: what is read is taken out before the next read begins.
+// One buffer for all connections: each read is consumed before the next read begins.
 const received = Buffer.allocUnsafeSlow(64 * 1024)
 
 export class HttpConnection {
@@ -81,7 +81,7 @@ export class HttpConnection {
     })
   }
 
-  /** Of one that is free. */
+  /** Only on a free connection. */
   send(call: ConnectionCall): void {
     this.#call = call
     if (this.#isConnected) this.#write()
@@ -110,7 +110,7 @@ export class HttpConnection {
     }
     this.reader.begin(call.method)
     call.onStarted(this)
-    // Ended by whoever was told that it began.
+    // The call was ended by its own onStarted.
     if (this.#call !== call) return
     const { head, body } = call.takeText()
     if (body === null) this.#socket.write(head, 'latin1')
@@ -137,7 +137,7 @@ export class HttpConnection {
       this.fail(error as Error)
       return
     }
-    // Not if the call was ended by what it was told.
+    // Not if the call was ended by its own callback.
     if (isWhole && this.#call === call) this.#finish(call)
   }
 

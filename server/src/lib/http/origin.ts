@@ -1,4 +1,4 @@
-// The connections to one origin: the last used first, so that those which are not needed grow old and are closed.
+// The connections to one origin: the last used first, so that unneeded ones grow old and are closed.
 import type { Timer, Timers } from '../../ports/timers.ts'
 import { type ConnectionCall, type ConnectionOwner, HttpConnection, type Place } from './connection.ts'
 
@@ -8,9 +8,9 @@ export interface OriginOptions {
   idleMs: number
 }
 
-/** Idle time at most, whatever the target offers: idle sockets are file descriptors. */
+/** Idle time at most, even if the target offers more: idle sockets are file descriptors. */
 const idleMsMax = 30_000
-/** Waiting calls from which on those that have ended are looked for. */
+/** From this many waiting calls on, ended ones are searched for and removed. */
 const waitingMin = 1_000
 /** We close so much before the target would: a request that crosses its closing is lost. */
 const crossingMs = 2_000
@@ -24,7 +24,7 @@ export class HttpOrigin implements ConnectionOwner {
   readonly #free: HttpConnection[] = []
   #waiting: ConnectionCall[] = []
   #waitingMax = waitingMin
-  /** Closes what is idle for too long. */
+  /** Closes connections that are idle for too long. */
   #sweep: Timer | null = null
   /** Null: it is in use. */
   #onClosed: (() => void) | null = null
@@ -44,7 +44,7 @@ export class HttpOrigin implements ConnectionOwner {
     else this.#wait(call)
   }
 
-  /** Is given no more calls; what is under way or waits ends first. `onClosed`: nothing of it is left. */
+  /** Takes no more calls; calls in flight or waiting end first. `onClosed`: nothing of it is left. */
   retire(onClosed: () => void): void {
     this.#onClosed = onClosed
     this.#sweep?.cancel()
@@ -52,7 +52,7 @@ export class HttpOrigin implements ConnectionOwner {
     else for (const connection of this.#free.splice(0)) connection.destroy()
   }
 
-  /** Ends everything at once, what is under way with this error. */
+  /** Ends everything at once, calls in flight with this error. */
   destroy(error: Error): void {
     this.#sweep?.cancel()
     for (const call of this.#waiting.splice(0)) call.onFailed(error)
@@ -120,7 +120,7 @@ export class HttpOrigin implements ConnectionOwner {
     this.#waiting.push(call)
   }
 
-  /** What was given up while it waited is not sent any more. */
+  /** Calls abandoned while they waited are not sent any more. */
   #takeWaiting(): ConnectionCall | null {
     for (let next = this.#waiting.shift(); next !== undefined; next = this.#waiting.shift())
       if (!next.isEnded) return next

@@ -52,7 +52,7 @@ test('where a body is usual and there is none, it is said to be empty', () => {
     assert.doesNotMatch(write({ method }).toString(), /content-length|transfer-encoding/)
 })
 
-test('what would break the message apart is refused', () => {
+test('input that would break the message apart is refused', () => {
   for (const text of ['a\r\nb: c', 'a\nb', 'a\rb', 'a\0b', '\x7f', '日本', 'a\u2028b', 'Ā'])
     refused({ headers: { 'x-a': text } })
   for (const name of ['', 'x a', 'x:', 'x\r\ny', 'x\0', 'é', 'x-日', ' x', 'x('])
@@ -72,7 +72,7 @@ test('a header that was refused stays refused, and one that was fine stays fine'
   refused({ headers: { 'x again': 'v' } })
 })
 
-test('what frames the message cannot be set, however it is spelled', () => {
+test('framing headers cannot be set, however they are spelled', () => {
   for (const name of [
     'host',
     'Content-Length',

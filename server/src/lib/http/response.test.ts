@@ -10,14 +10,14 @@ interface Read {
   keepAliveSeconds: number | null
 }
 
-/** What is read of it; null: it is not whole. What comes after it goes to nobody, as on a connection. */
+/** The answer as read; null: it is not whole. Bytes after it are dropped, as on a connection. */
 function read(pieces: Iterable<string>, method = 'GET', isEnded = false): Read | null {
   const reader = new ResponseReader()
   reader.begin(method)
   let body = ''
   let isWhole = false
   let hasMore = false
-  // One memory for all pieces, as on a connection: what is kept of it must be a copy.
+  // One buffer for all pieces, as on a connection: anything kept from it must be a copy.
   const shared = Buffer.alloc(100_000)
   for (const piece of pieces) {
     if (isWhole) hasMore = true
@@ -148,7 +148,7 @@ const valid: [what: string, text: string, expected: Partial<Read>, method?: stri
   ['a body after HEAD', `${ok}content-length: 1\r\n\r\n.`, { isKept: false }, 'HEAD'],
 ]
 
-test('an answer is read the same in whatever pieces it comes', () => {
+test('an answer is read the same for every split into pieces', () => {
   for (const [what, text, expected, method] of valid)
     for (const pieces of cuts(text))
       assert.deepEqual(read(pieces, method), { ...plain, ...expected }, `${what}: ${JSON.stringify(pieces)}`)
@@ -156,7 +156,7 @@ test('an answer is read the same in whatever pieces it comes', () => {
 
 test('an answer that is cut short is not whole, nor is it when the connection ends there', () => {
   for (const [what, text, , method] of valid) {
-    // What has more after it is whole before its end.
+    // An answer with more bytes after it is whole before the end of the text.
     if (what.startsWith('more after') || what.startsWith('a body after')) continue
     for (let end = 0; end < text.length; end++)
       assert.equal(read([text.slice(0, end)], method, true), null, `${what}: ${end}`)
@@ -253,7 +253,7 @@ const invalid: [what: string, text: string][] = [
   ['a control character in a trailer line', `${chunked}0\r\nx: \x01\r\n\r\n`],
 ]
 
-test('an answer that can be read in two ways is none, in whatever pieces it comes', () => {
+test('an answer that can be read in two ways is refused, for every split into pieces', () => {
   for (const [what, text] of invalid)
     for (const pieces of cuts(text))
       assert.throws(() => read(pieces), InvalidResponse, `${what}: ${JSON.stringify(pieces)}`)

@@ -1,11 +1,13 @@
-// Reads the answers of one HTTP/1.1 connection, from pieces of any size. Strict where leniency would let two readers see
-// two messages; keeps of the headers only what callers read, and nothing of the body.
+// Reads the answers of an HTTP/1.1 connection, from pieces of any size. Strict where leniency would let two readers see
+// two messages; keeps only the headers that callers read, and nothing of the body.
 
 import { token } from './fields.ts'
 
 export class InvalidResponse extends Error {}
 
-/** What callers read. Keeping all of the usual ten headers costs 0.8 µs a call, and holds what strangers sent. */
+/**
+ * The headers that callers read. Keeping all of the usual ten costs 0.8 µs a call, and holds data sent by strangers.
+ */
 const keptHeaders: ReadonlySet<string> = new Set(['content-type', 'retry-after', 'x-carillon-async'])
 const framingHeaders: ReadonlySet<string> = new Set([
   'content-length',
@@ -18,7 +20,7 @@ const lengthsRead: ReadonlySet<number> = new Set(
   [...keptHeaders, ...framingHeaders].map(({ length }) => length),
 )
 
-/** Of the head, and of what follows a chunked body. */
+/** Limit of the head, and of the trailer after a chunked body. */
 const headBytesMax = 16_384
 /** 2^52: more cannot be counted exactly. */
 const sizeDigitsMax = 13
@@ -49,7 +51,7 @@ type State =
 
 export class ResponseReader {
   status = 0
-  /** Of the headers only those that callers read. */
+  /** Only the headers that callers read. */
   headers: Record<string, string> = {}
   /** Whether the connection may be used again. */
   isKept = false
@@ -57,7 +59,7 @@ export class ResponseReader {
   keepAliveSeconds: number | null = null
   #state: State = 'over'
   #method = ''
-  /** The beginning of a head, or of trailer lines, whose end is not there yet. */
+  /** The beginning of a head, or of trailer lines, without its end yet. */
   #pending: Buffer | null = null
   /** Of the body or the chunk. */
   #leftBytes = 0
@@ -84,7 +86,7 @@ export class ResponseReader {
       if (at >= bytes.length) return false
       at = this.#readSome(bytes, at, onBody)
     }
-    // What comes after it answers nothing: whoever sent it is not to be asked again.
+    // Bytes after the answer belong to no request: this connection must not be used again.
     if (at < bytes.length) this.isKept = false
     return true
   }
@@ -130,7 +132,7 @@ export class ResponseReader {
     if (end < 0) {
       if (this.#state === 'head') checkStart(all)
       checkBreaks(all, before)
-      // A copy: what it was read into is used for the next piece.
+      // A copy: the read buffer is reused for the next piece.
       this.#pending = before === 0 ? Buffer.from(all) : all
       return bytes.length
     }

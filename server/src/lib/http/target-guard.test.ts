@@ -227,7 +227,7 @@ test('a name is refused when any of its addresses is forbidden, without telling 
   }
 })
 
-test('a name with public addresses gets all of them, or the first for whoever asks for one', async () => {
+test('a name with public addresses gets all of them, or the first if the caller asks for one', async () => {
   const guard = createTargetGuard({ kind: 'refuse' }, answering(['8.8.8.8', '2606:4700::1']))
   assert.deepEqual(await lookup(guard, 'fine.example'), [
     { address: '8.8.8.8', family: 4 },

@@ -1,6 +1,6 @@
-// Which addresses may be called. A URL whose host is an address is checked before the call; a name is checked as it
-// is resolved, and the connection goes to exactly the addresses that were checked, so a name that changes its mind
-// between check and connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
+// Which addresses may be called. An address in a URL is checked before the call; a name is checked as it is resolved,
+// and the connection goes to exactly the addresses that were checked, so a name that changes its mind between check and
+// connection (DNS rebinding) gains nothing. A kept-alive connection is to a checked address.
 import { type LookupAddress, type LookupAllOptions, lookup as lookupName } from 'node:dns'
 import { BlockList, isIP, type LookupFunction } from 'node:net'
 
@@ -67,7 +67,7 @@ export function createTargetGuard(
 type Classify = (address: string) => string | null
 
 // Parsed the way the connection will parse it: `http://0x7f.1`, `http://2130706433` and `http://127.1` are all
-// 127.0.0.1 by then. What URL cannot parse cannot be connected to either.
+// 127.0.0.1 by then. A host that URL cannot parse cannot be connected to either.
 function checkHost(origin: string, classify: Classify): string | null {
   const host = URL.parse(origin)?.hostname ?? ''
   const address = host.startsWith('[') ? host.slice(1, -1) : host
@@ -76,7 +76,7 @@ function checkHost(origin: string, classify: Classify): string | null {
   return forbidden === null ? null : refusal(`${host} is`, forbidden)
 }
 
-// Says the kind of address and not the address: what a name resolves to inside is not the caller's business.
+// Gives the kind of address and not the address: how a name resolves inside our network is not the caller's business.
 function refusal(subject: string, kind: string): string {
   return `${subject} ${kind} address; private addresses are refused (CARILLON_ALLOW_PRIVATE_TARGETS)`
 }

@@ -1,5 +1,5 @@
-// The entries of a tar archive, one after the other, as POSIX (ustar, pax) and GNU tar write them. Knows nothing of where
-// they go. Written by hand: what is read here comes from strangers, and what it does not know it refuses.
+// The entries of a tar archive, one after the other, as POSIX (ustar, pax) and GNU tar write them. Knows nothing of
+// where they go. Written by hand: the input comes from strangers, and anything unknown is refused.
 
 export interface TarEntry {
   kind: 'file' | 'directory' | 'link' | 'hard link'
@@ -16,7 +16,7 @@ export interface TarEntry {
 export class TarError extends Error {}
 
 const blockBytes = 512
-/** Of a long name, or of what pax says of an entry. */
+/** Limit of a long name, or of the pax data of an entry. */
 const extensionBytesMax = 64 * 1024
 
 const kinds: Record<string, TarEntry['kind']> = {
@@ -58,7 +58,7 @@ export async function* readTar(stream: AsyncIterable<Buffer>, bytesMax: number):
       const left = { bytes: kind === 'file' ? size : 0 }
       const path = said.path ?? pathOf(header)
       yield {
-        // Before POSIX a directory was a file whose name ends so.
+        // Before POSIX a directory was a file with a name that ends so.
         kind: kind === 'file' && path.endsWith('/') ? 'directory' : kind,
         path,
         target: said.target ?? textOf(header.subarray(157, 257)),
@@ -127,7 +127,7 @@ function textOf(field: Buffer): string {
   return field.toString('utf8', 0, end === -1 ? field.length : end)
 }
 
-/** Octal; or, of GNU, binary, which is for what is far too large for us. */
+/** Octal; or, from GNU, binary, which is for numbers far too large for us. */
 function readNumber(field: Buffer): number {
   const text = field
     .toString('latin1')

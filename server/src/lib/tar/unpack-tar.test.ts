@@ -44,7 +44,7 @@ async function setup(t: TestContext) {
 }
 
 for (const format of ['ustar', 'pax', 'gnu', 'v7']) {
-  test(`what tar --format=${format} packs comes out as it was`, async (t) => {
+  test(`an archive packed by tar --format=${format} comes out as it was`, async (t) => {
     const { dir, target } = await setup(t)
     const source = join(dir, 'source')
     const long = format === 'v7' ? 'short' : `${'d'.repeat(90)}/${'n'.repeat(90)}`
@@ -70,7 +70,7 @@ for (const format of ['ustar', 'pax', 'gnu', 'v7']) {
   })
 }
 
-test('nothing is written outside, by whatever path', async (t) => {
+test('nothing is written outside, by any path', async (t) => {
   const { refused } = await setup(t)
   for (const path of [
     '../evil',
@@ -122,7 +122,7 @@ test('nothing is written through a link', async (t) => {
   await refused(parts, /do not go together/)
 })
 
-test('two files of one name, devices and sparse files are refused', async (t) => {
+test('two files with the same name, devices and sparse files are refused', async (t) => {
   const { refused } = await setup(t)
   await refused(
     [
@@ -145,7 +145,7 @@ test('a bundle has an end: of files, of bytes', async (t) => {
   assert.equal(await unpack([{ path: 'fine', content: 'x' }]), 1)
 })
 
-test('what is damaged is refused, wherever it is cut', async (t) => {
+test('a damaged archive is refused, wherever it is cut', async (t) => {
   const { target, refused } = await setup(t)
   const whole = packTar([{ path: 'file', content: 'x'.repeat(1_000) }])
   for (const cut of [1, 511, 512, 600, 1_100, 1_500]) {

@@ -76,7 +76,7 @@ async function writeFile(path: string, { content, executable }: TarEntry): Promi
   let file: FileHandle | null = null
   let bytes = 0
   try {
-    // Never over something that is there: two entries of one name would be two meanings of it.
+    // Never over an existing file: two entries with the same name would give it two meanings.
     file = await open(path, 'wx', executable ? 0o555 : 0o444)
     for await (const chunk of content) {
       await file.writeFile(chunk)
@@ -96,7 +96,7 @@ async function makeLinks(root: string, links: readonly { path: string; entry: Ta
       await link(join(root, target), join(root, path))
     } else await symlink(entry.target, join(root, path))
   }
-  // Only now: what a link leads to depends on the others.
+  // Only now: the target of a link depends on the other entries.
   for (const { path, entry } of links) {
     const target = await realpath(join(root, path)).catch(() => null)
     if (target === null || (target !== root && !target.startsWith(root + sep))) {
@@ -107,7 +107,7 @@ async function makeLinks(root: string, links: readonly { path: string; entry: Ta
   }
 }
 
-/** What the file system or the decompressor says of a bad bundle is said of the bundle. */
+/** Errors of the file system or the decompressor caused by a bad bundle are reported as errors of the bundle. */
 function asTarError(error: unknown): unknown {
   const { code, message, path } = error as NodeJS.ErrnoException
   if (error instanceof TarError || code === undefined) return error

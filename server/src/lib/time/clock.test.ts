@@ -101,7 +101,7 @@ test('a step of either clock is reported, and nobody is to rely on the clock for
   assert(clock.uncertaintyMs() < 2, 'then it is as good as its samples')
 })
 
-test('clocks that run apart faster than the allowance are followed, with what that makes uncertain', () => {
+test('clocks that drift apart faster than the allowance are followed, with the added uncertainty', () => {
   const { now, clock } = setup()
   // Ours runs 5 % fast.
   for (let i = 0; i <= 4; i++) {
@@ -115,7 +115,7 @@ test('clocks that run apart faster than the allowance are followed, with what th
   assert(clock.uncertaintyMs() < 1_000, 'good enough to hold partitions')
 })
 
-test('a clock of ours that goes back says nothing: neither by a sample nor by what it knew', () => {
+test('a local clock that goes back says nothing: neither from a sample nor from earlier knowledge', () => {
   const { now, clock } = setup()
   clock.observe({ sentMs: 998, receivedMs: 1_000, databaseMs: 500_000 })
   clock.observe({ sentMs: 3_600_000, receivedMs: 1_100, databaseMs: 500_101 })

@@ -18,7 +18,7 @@ const samplesMax = 16
 const roundTripMsMax = 10_000
 /** Two hosts that are slewed apart, each as fast as NTP does it. */
 const driftPerMs = 1 / 1_000
-/** After a step of either clock nobody relies on ours, and whoever looks once a second or two sees that. */
+/** After a step of either clock ours is not relied on, and a caller that checks once a second or two sees that. */
 const distrustMs = 3_000
 const stepMsMin = 1_000
 /** Drift between samples that lie closer together counts as of this time: a moment says little about a rate. */
@@ -54,7 +54,10 @@ export class DatabaseClock implements Clock {
     return nowMs < this.#step.untilMs ? Math.max(boundMs, this.#step.ms) : boundMs
   }
 
-  /** Returns by how much either clock was stepped since the last sample; 0 for what round trips and drift explain. */
+  /**
+   * Returns by how much either clock was stepped since the last sample; 0 if round trips and drift explain the
+   * difference.
+   */
   observe(sample: ClockSample): number {
     // Our own clock was set meanwhile, back or on, or we stood still: it says nothing about the database's.
     if (roundTripOf(sample) < 0 || roundTripOf(sample) > roundTripMsMax) return 0
@@ -79,7 +82,8 @@ export class DatabaseClock implements Clock {
       return apart
     }
     const overMs = Math.max(driftOverMsMin, sample.receivedMs - last.receivedMs)
-    // More than the allowance is shown by what round trips do not explain; it may be as much as they would hide.
+    // A difference that round trips do not explain shows more drift than the allowance; it may be as much as they would
+    // hide.
     if (apart > overMs * driftPerMs) this.#driftPerMs = (apart + 2 * explainedMs(last, sample)) / overMs
     return 0
   }
@@ -93,8 +97,8 @@ function offsetOf(sample: ClockSample): number {
   return sample.databaseMs - (sample.sentMs + sample.receivedMs) / 2
 }
 
-// Two samples of undisturbed clocks cannot be further apart than that: both half round trips, plus what 1 ms
-// truncation hides.
+// Two samples of undisturbed clocks cannot be further apart than this: both half round trips, plus the part hidden by 1
+// ms truncation.
 function explainedMs(a: ClockSample, b: ClockSample): number {
   return (roundTripOf(a) + roundTripOf(b)) / 2 + 2
 }

@@ -16,7 +16,7 @@ let lastDayText = ''
 
 /** `2026-11-15T21:14:42.123Z`; whole seconds are written without a fraction. */
 export function toRfc3339(at: EpochMs): string {
-  // Executions come in batches of one slot.
+  // Executions come in batches that share a slot.
   if (at === lastAt) return lastText
   // By hand: the text of a Date takes 5 µs to make, and a page of history has 250 of them. The day is the same for most.
   const day = Math.floor(at / dayMs)

@@ -12,7 +12,7 @@ export const countUsableKeys = sql('countUsableKeys')`
   SELECT count(*) AS total FROM api_keys
   WHERE ${owner} = $1::uuid AND revoked_at IS NULL`
 
-/** Or whoever makes and revokes keys all day fills the disk. */
+/** Otherwise a user making and revoking keys all day would fill the disk. */
 export const forgetRevokedKeys = sql('forgetRevokedKeys')`
   DELETE FROM api_keys WHERE key_id IN (
     SELECT key_id FROM api_keys

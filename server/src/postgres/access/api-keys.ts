@@ -30,7 +30,7 @@ export class PostgresApiKeys implements ApiKeys {
     const owner = ownerId(key.tenantId)
     return this.#database.transaction(async (queries) => {
       await queries.query(statements.lockKeyOwner, [owner])
-      // A statement of its own: it sees what was committed before we had the lock.
+      // A statement of its own: it sees everything committed before we had the lock.
       const counted = await queries.query<{ total: number }>(statements.countUsableKeys, [owner])
       if (counted.rows[0]!.total >= apiKeysMax) return 'too_many'
       await queries.query(statements.forgetRevokedKeys, [owner, apiKeysMax])

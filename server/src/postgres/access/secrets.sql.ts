@@ -1,4 +1,4 @@
-// The statements on what is signed with.
+// The statements on signing keys.
 import { sql } from '../../lib/sql.ts'
 
 export const selectTokenKey = sql('selectTokenKey')`SELECT token_key FROM installation`

@@ -1,4 +1,4 @@
-// What an installation signs with, on PostgreSQL.
+// The signing keys of an installation, on PostgreSQL.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { Secrets, TenantSigningKeys } from '../../ports/secrets.ts'
 import type { Database } from '../connection/database.ts'
@@ -36,7 +36,7 @@ export class PostgresSecrets implements Secrets {
   }
 }
 
-/** The driver's buffer may be a view of what else was in the reply. */
+/** The driver's buffer may be a view of the rest of the reply. */
 function toKey(buffer: Buffer): Uint8Array {
   return new Uint8Array(buffer)
 }

@@ -1,7 +1,7 @@
 // The statements on sessions and the codes that open them.
 import { sql } from '../../lib/sql.ts'
 
-/** Together with those that have expired, a few at a time: nobody else takes them away. */
+/** Also deletes expired sessions, a few at a time: nothing else removes them. */
 export const insertSession = sql('insertSession')`
   WITH expired AS (DELETE FROM sessions WHERE hash IN (
     SELECT hash FROM sessions WHERE expires_at <= clock_timestamp() LIMIT 100))
@@ -24,7 +24,7 @@ export const insertCode = sql('insertCode')`
   INSERT INTO session_codes (hash, key_hash, expires_at)
   VALUES ($1, $2, clock_ms() + $3 * interval '1 millisecond')`
 
-/** Who comes second waits for the first and then finds nothing. */
+/** A second caller waits for the first and then finds nothing. */
 export const useCode = sql('useCode')`
   WITH used AS (DELETE FROM session_codes WHERE hash = $1 RETURNING key_hash, expires_at)
   SELECT key_hash FROM used WHERE expires_at > clock_timestamp()`

@@ -6,7 +6,7 @@ export const makeDay = sql('makeDay')`SELECT make_day($1, $2::date) AS made`
 export const makeToday = sql('makeToday')`
   SELECT make_day($1, (clock_timestamp() AT TIME ZONE 'UTC')::date + n) FROM generate_series(-1, 1) AS n`
 
-/** Days of a table, oldest first; one whose removal was interrupted is detaching, or detached and not dropped. */
+/** Days of a table, oldest first; after an interrupted removal a day is detaching, or detached and not dropped. */
 export const selectDays = sql('selectDays')`
   SELECT c.relname AS name,
     CASE WHEN i.inhrelid IS NULL THEN 'detached' WHEN i.inhdetachpending THEN 'detaching' ELSE 'attached' END AS state

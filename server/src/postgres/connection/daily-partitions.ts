@@ -10,7 +10,7 @@ import type { Database, Transactions } from './database.ts'
 export type DailyTable = 'slots' | 'attempts'
 
 const daysAhead = 14
-/** A cursor is at most a minute behind its slots, and an owed slot hours; the ledger of what was skipped is `skips`. */
+/** A cursor is at most a minute behind its slots, and an owed slot hours; the ledger of skipped slots is `skips`. */
 const slotsDaysKept = 3
 
 export class PostgresDailyPartitions implements DailyPartitions {
@@ -80,7 +80,7 @@ export async function withToday<T>(database: Transactions, write: () => Promise<
   )
 }
 
-/** "no partition of relation … found for row", in whatever language the server speaks. */
+/** "no partition of relation … found for row", in any language of the server. */
 function isMissingDay(error: unknown): boolean {
   const { code, routine } = error as { code?: string; routine?: string }
   return code === '23514' && routine === 'ExecFindPartition'

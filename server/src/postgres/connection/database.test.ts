@@ -102,7 +102,7 @@ test('a transaction commits as a whole or not at all', async (t) => {
   assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 1 }, { n: 2 }])
 })
 
-test('a transaction whose error was swallowed is not reported as committed', async (t) => {
+test('a transaction with a swallowed error is not reported as committed', async (t) => {
   const { database, client } = await useDatabase(t)
   await client.query('CREATE TABLE one (n int PRIMARY KEY)')
   const swallowing = database.transaction(async ({ query }) => {
@@ -143,7 +143,7 @@ test('nothing is sent behind the last statement, though it is not answered yet',
   assert.deepEqual((await database.query(selectOne, [])).rows, [{ n: 1 }])
 })
 
-test('statements that are sent together each have the time of one', async (t) => {
+test('statements that are sent together each have the full time limit of a single statement', async (t) => {
   const { address } = await useDatabase(t)
   // Given up by our side a second after it: after two seconds.
   const database = openDatabase(t, address, { statementMs: 1_000 })
@@ -265,7 +265,8 @@ test('a server that was made read-only counts as broken, and is not connected to
   const { rows } = await database.query<{ pid: number }>(selectPid, [])
   await client.query(`ALTER DATABASE ${address.database} SET default_transaction_read_only = on`)
   await client.query(`SELECT pg_terminate_backend($1)`, [rows[0]!.pid])
-  // The other connection is of before and takes them; a new one does not. Who finds out that one was ended is told so.
+  // The other connection is older and takes the writes; a new one does not. The caller of an ended connection gets an
+  // error.
   const writes = await Promise.allSettled(Array.from({ length: 8 }, (_, n) => database.query(insertOne, [n])))
   const failures = writes.flatMap((write) => (write.status === 'rejected' ? [write.reason as Error] : []))
   assert.ok(failures.every((error) => error instanceof Unavailable))
@@ -329,7 +330,7 @@ test('a table that a newer version has changed costs a connection, not the state
   assert.deepEqual((await database.query(selectAll, [])).rows, [{ n: 1, more: null }])
 })
 
-test('whatever ends the session costs the connection only', async (t) => {
+test('any end of a session costs only its connection', async (t) => {
   const { database, client } = await useDatabase(t)
   await client.query(`CREATE FUNCTION die() RETURNS void LANGUAGE plpgsql AS $$ BEGIN
     SET LOCAL transaction_timeout = '10ms'; PERFORM pg_sleep(1); END $$`)

@@ -1,6 +1,6 @@
-// A pool of connections to PostgreSQL. A connection that broke is destroyed and replaced; a statement that
-// failed (a broken constraint, say) keeps its connection. Every wait has a limit, on both ends of the wire. Only a
-// server that takes writes is used: what a standby, or a primary of former days, says is old.
+// A pool of connections to PostgreSQL. A connection that broke is destroyed and replaced; a statement that failed (a
+// broken constraint, say) keeps its connection. Every wait has a limit, on both ends of the wire. Only a server that
+// takes writes is used: the answers of a standby, or of a former primary, are old.
 import pg from 'pg'
 import type { Sql } from '../../lib/sql.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
@@ -38,7 +38,7 @@ export interface Queries {
   query<R extends object>(statement: Sql, values: readonly unknown[], last?: 'last'): Promise<Rows<R>>
 }
 
-/** What a store works on: the database, or a transaction of it that is under way. */
+/** The connection of a store: the database, or a transaction of it that is under way. */
 export interface Transactions extends Queries {
   transaction<T>(work: (queries: Queries) => Promise<T>): Promise<T>
   /** Whether a transaction is under way: an error in it ends all of it. */
@@ -68,7 +68,7 @@ export class Database implements Transactions, AsyncDisposable {
       application_name: `carillon ${name}`,
       max: connectionsMax,
       types: rowTypes,
-      // Statements that are not waited for go out one behind the other; whatever follows one that failed fails too.
+      // Statements that are not waited for go out one behind the other; all that follow a failed one fail too.
       pipeline: true,
       // Statements are prepared and of fixed shape: planned once a connection, not once a call (planning a fire took
       // a third of it), and by index also while a table is too young to have statistics.
@@ -87,9 +87,9 @@ export class Database implements Transactions, AsyncDisposable {
     })
     // Without listeners on the pool and on every client, a killed backend would end our process.
     this.#pool.on('error', (error: Error & { code?: string }) => {
-      // The pool says that it has ended before its connections have: what they say then is no news.
+      // The pool reports its end before its connections have ended: their errors after that are no news.
       if (this.#pool.ending) return
-      // The driver hangs the whole client on the error; a log wants what happened.
+      // The driver attaches the whole client to the error; a log only needs the event.
       connectionLost.emit({ pool: name, code: error.code ?? '', reason: error.message })
     })
     this.#pool.on('connect', (client) => {
@@ -229,15 +229,15 @@ async function send<R extends object>(
 /** The connection is of no more use. */
 class ConnectionBroken extends Unavailable {}
 
-/** Whether the connection, not the statement, is what failed. For errors of the driver only. */
+/** Whether the connection, not the statement, failed. For errors of the driver only. */
 export function isConnectionError(error: unknown): boolean {
-  // Raised by the driver or the socket; but a bug is a bug, whoever trips over it.
+  // Raised by the driver or the socket; but a bug is a bug, wherever it is raised.
   if (!(error instanceof pg.DatabaseError)) return !bugs.some((type) => error instanceof type)
   const code = error.code ?? ''
   // 08: connection; 53300: too many connections; 57P01 to 57P05: shutdown, crash, start, idle session.
   // 25P03: our own idle-in-transaction limit, which ends the session.
   // 25006: the server takes no writes, as a standby, or a primary after a failover; another one does.
-  // 26000: what was prepared on it is gone.
+  // 26000: a statement prepared on the connection is gone.
   return /^(08|57P0[1-5]$|53300$|25P03$|25006$|26000$)/.test(code) || isOutdated(error)
 }
 
@@ -246,7 +246,7 @@ function isOutdated({ code, routine }: pg.DatabaseError): boolean {
   return code === '0A000' && routine === 'RevalidateCachedQuery'
 }
 
-/** The server ends the session with it, whatever its code. */
+/** The server ends the session with this error, regardless of its code. */
 function isFatal(error: unknown): boolean {
   return error instanceof pg.DatabaseError && /^(FATAL|PANIC)$/.test(error.severity ?? '')
 }

@@ -1,4 +1,4 @@
-// What this program can read of the database, beside what older ones can that may run at the same time.
+// The database generation of this program: the data it can read and older programs running at the same time cannot.
 
 /** As migration 16 counts it: 1: batches of triggers. */
 export const generation = 1

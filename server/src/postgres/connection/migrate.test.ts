@@ -63,7 +63,7 @@ test('a migration that fails leaves nothing behind, names itself, and is applied
   assert.equal((await applied()).length, 3)
 })
 
-test('an applied migration whose text was changed is refused', async (t) => {
+test('an applied migration with a changed text is refused', async (t) => {
   const { dir, run } = await setup(t, files)
   await run()
   await writeFile(join(dir, '0001-a.sql'), 'CREATE TABLE a (n bigint)')
@@ -113,7 +113,7 @@ test('a database that stays away ends the start after a minute, without its pass
   )
 })
 
-test('whoever waits for another migration can be stopped', async (t) => {
+test('a migration that waits for another one can be stopped', async (t) => {
   const { address, dir, client } = await setup(t, files)
   await client.query('SELECT pg_advisory_lock(7420, 2)')
   const stop = new AbortController()

@@ -110,7 +110,7 @@ function describe(error: unknown): string {
   return message || (errors ?? []).map((one: Error) => one.message).join('; ')
 }
 
-/** Those not applied yet. Refuses an applied one whose text was changed since: no schema is known then. */
+/** The migrations not applied yet. Refuses if the text of an applied one was changed since: no schema is known then. */
 function planMigrations(
   migrations: readonly Migration[],
   applied: readonly Omit<Migration, 'text'>[],
@@ -176,7 +176,7 @@ async function apply(client: pg.Client, { number, name, text, checksum }: Migrat
     await client.query(insertApplied.text, [number, name, checksum])
     await client.query('COMMIT')
   } catch (cause) {
-    // Whether it was applied is not known; who asks again finds out.
+    // Whether it was applied is not known; a repeated call finds out.
     if (isConnectionError(cause)) throw cause
     await client.query('ROLLBACK').catch(() => {})
     throw new OperatingError(`Migration ${name} failed: ${(cause as Error).message}`, { cause })

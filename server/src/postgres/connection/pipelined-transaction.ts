@@ -1,7 +1,7 @@
-// Statements of a transaction. The first brings BEGIN along, the last may bring COMMIT, instead of a round trip for each.
-// Between two Syncs PostgreSQL carries out messages in order and leaves out all that follow one that failed: nothing is done
-// outside of the transaction, and what failed is not committed. Whole groups may follow each other unanswered: a trigger is
-// one round trip instead of four.
+// Statements of a transaction. The first brings BEGIN along, the last may bring COMMIT, instead of a round trip for
+// each. Between two Syncs PostgreSQL carries out messages in order and leaves out all that follow a failed one: nothing
+// is done outside of the transaction, and a failure is not committed. Whole groups may follow each other unanswered: a
+// trigger is one round trip instead of four.
 import pg from 'pg'
 
 export interface TransactionBounds {
@@ -9,7 +9,7 @@ export interface TransactionBounds {
   begins: boolean
   /** It is the last one, and is committed with it. */
   ends: boolean
-  /** Statements that were sent before it and are not answered: what they take is not its own. */
+  /** Statements sent before it and not answered yet: their time does not count as its own. */
   behind: number
 }
 
@@ -39,7 +39,7 @@ export function queryInTransaction<R extends pg.QueryResultRow>(
 
 type Callback<R extends pg.QueryResultRow> = (error: Error | null, result?: pg.QueryResult<R>) => void
 
-/** What the driver has and its types leave out. */
+/** Members that the driver has and its types leave out. */
 interface Wire {
   bind(config: { statement: string; values: [] }): void
   execute(config: object): void

@@ -22,7 +22,7 @@ test('an instant is read as the database writes it, with any fraction, year and 
   for (const [text, instant] of read) assert.equal(new Date(parseInstant(text)).toISOString(), instant, text)
 })
 
-test('instants of many days, read one after the other, are those that the database counts', async (t) => {
+test('instants of many days, read one after the other, equal the ones that the database counts', async (t) => {
   const { database } = await useDatabase(t)
   const text = `
     SELECT at, (extract(epoch FROM at) * 1000)::bigint AS ms FROM (

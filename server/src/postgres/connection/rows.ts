@@ -11,8 +11,9 @@ let lastDayText = ''
 let lastDayMs = 0
 
 /**
- * `2026-11-15 21:14:42.123+00`, as a server in UTC writes it; anything else is left to the driver, whose own reading takes
- * twenty times as long. By places and not by pattern: a page of history has 200 of them. The day is the same for most.
+ * `2026-11-15 21:14:42.123+00`, as a server in UTC writes it; anything else is left to the driver, which takes twenty
+ * times as long. By character positions and not by pattern: a page of history has 200 of them. The day is the same for
+ * most.
  */
 function parseInstant(text: string): EpochMs {
   const isPlain = text.endsWith('+00') && plainLengths.includes(text.length) && text.charCodeAt(10) === space

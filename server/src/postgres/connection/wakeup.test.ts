@@ -21,7 +21,7 @@ function open(
   return wakeup
 }
 
-/** Listens until the test is over; returns once it hears what is sent. */
+/** Listens until the test is over; returns once it hears a sent wake-up. */
 async function listen(
   t: TestContext,
   wakeup: DatabaseWakeup,
@@ -35,7 +35,7 @@ async function listen(
     stop.abort()
     await listening
   })
-  // Whoever begins to listen is woken: something may have been sent before.
+  // A new listener is woken: something may have been sent before.
   await heard.promise
   heard = Promise.withResolvers<void>()
   return async () => {
@@ -83,7 +83,7 @@ test('hints go by the session that listens, and take none of the pool', async (t
     WHERE datname = current_database() AND application_name = 'carillon listen'`,
   )
   assert.deepEqual(rows, [{ sessions: 1 }])
-  // What it sends goes through that session: the pool has none while it is not asked for anything.
+  // Its wake-ups go through that session: the pool has none while it runs no queries.
   const hears = await listen(t, open(t, place, 'receiver'), 'queue')
   sender.send('queue')
   await hears()

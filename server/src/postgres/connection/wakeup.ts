@@ -19,7 +19,7 @@ const answerMsMax = 5_000
 
 export class DatabaseWakeup extends CoalescingWakeup implements AsyncDisposable {
   readonly #deps: WakeupDeps
-  /** Tells our own notifications from those of others. */
+  /** Tells our own notifications from the ones of other processes. */
   readonly #self: string
   #client: pg.Client | null = null
 
@@ -53,7 +53,7 @@ export class DatabaseWakeup extends CoalescingWakeup implements AsyncDisposable 
       if (signal.aborted) return 'idle'
       await client.query('LISTEN carillon')
       this.#client = client
-      // Whatever was sent while we did not listen.
+      // Covers anything sent while we did not listen.
       this.hear(WAKEUP_TOPICS)
       await Promise.race([ended.promise, this.#untilUseless(client, over.signal)])
       return 'idle'
@@ -90,7 +90,7 @@ export class DatabaseWakeup extends CoalescingWakeup implements AsyncDisposable 
     try {
       await (client?.query({ ...notifyTopic, values }) ?? this.#deps.database.query(notifyTopic, values))
     } catch {
-      // A hint that cannot be sent is a hint lost; and who cannot send does not hear either.
+      // A hint that cannot be sent is a hint lost; and a process that cannot send does not hear either.
       await client?.end().catch(() => {})
     }
   }

@@ -1,10 +1,10 @@
-// The statements that take locked runs further: what happened, what is locked besides, what comes of it.
+// The statements that advance locked runs: read the notes, take the further locks, write the results.
 import { fragment, sql } from '../../lib/sql.ts'
 import { isLimited, isUnderWay, rankOf, recordedSince } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts } from '../sql/insert.ts'
 
-// $2: notes of each run, the oldest of it. What ended was recorded with its note: an hour around that is one day of history, or two. Of a root that has not ended its
-// version comes from its row.
+// $2: notes of each run, the oldest of it. The end of an execution was recorded with its note: an hour around that is
+// one day of history, or two. The version of a root that has not ended comes from its row.
 export const selectNotes = sql('selectNotes')`
   SELECT n.note_id, n.run_id, n.what, n.job_id, n.execution_id, coalesce(n.message, e.error_message) AS message,
     e.outcome, e.skip_reason, coalesce(e.version, l.version) AS version
@@ -20,9 +20,9 @@ export const selectNotes = sql('selectNotes')`
   ) l ON true
   ORDER BY n.note_id`
 
-// Those of the roots (j) that have not fired into their run (r), for its slot (s), and will not: the slot was skipped, or
-// fired into another run, or lies behind the job, which does not owe it. One that has fired is noted. One whose pause is
-// over resumes as of the end of it, in a moment.
+// The roots (j) that have not fired into their run (r), for its slot (s), and will not: the slot was skipped, or fired
+// into another run, or lies behind the job, which does not owe it. A root that has fired is noted. A root with a pause
+// that is over resumes as of the end of it, in a moment.
 export const selectUnrun = sql('selectUnrun')`
   SELECT x.r AS run_id, x.j AS job_id FROM json_to_recordset($1::json) AS x(r uuid, j uuid, s float8)
   LEFT JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = x.j LIMIT 1) c ON true
@@ -39,7 +39,7 @@ export const selectUnrun = sql('selectUnrun')`
 export const lockMembers = sql('lockMembers')`
   SELECT c.job_id, c.status FROM cursors c WHERE c.job_id = ANY ($1::uuid[]) ORDER BY c.job_id FOR NO KEY UPDATE`
 
-/** Of paused jobs, in a statement after the lock: those whose pause is over, and which resume in a moment. */
+/** For paused jobs, in a statement after the lock: the jobs with a pause that is over, which resume in a moment. */
 export const selectPausedNoMore = sql('selectPausedNoMore')`
   SELECT j.job_id FROM jobs j WHERE j.job_id = ANY ($1::uuid[]) AND j.resume_at <= (SELECT clock_ms())`
 
@@ -47,8 +47,8 @@ export const selectPausedNoMore = sql('selectPausedNoMore')`
 export const lockNodes = sql('lockNodes')`
   SELECT l.execution_id FROM live l WHERE l.execution_id = ANY ($1::uuid[]) ORDER BY l.execution_id FOR UPDATE`
 
-// Several of one job, in runs that overlap: all but the first wait for it. The statement does not see what it writes, hence
-// the number. f: nothing is in its way, as is known under the lock.
+// Several nodes of the same job, in runs that overlap: all but the first wait for it. The statement does not see its
+// own writes, hence the number. f: nothing is in its way, as is known under the lock.
 export const letNodesGo = sql('letNodesGo')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), node AS MATERIALIZED (
     SELECT x.e, x.l, d.priority, d.concurrency_key, d.concurrency_key_limit,
@@ -114,9 +114,9 @@ export const writePlans = sql('writePlans')`
   UPDATE graph_runs g SET versions = x.v, execution_ids = x.e
   FROM json_to_recordset($1::json) AS x(r uuid, v int[], e uuid[]) WHERE g.run_id = x.r`
 
-// $1: executions (e) of roots (j) that fired into a run (r) in which they have no place. Each gets a run of its own, which
-// has its id, and all that was noted of it goes there; one whose job is in no graph any more runs alone. One that stays
-// was cancelled with the run, and only frees its root. Rows that are still in live are locked.
+// $1: executions (e) of roots (j) that fired into a run (r) in which they have no position. Each gets a run of its own,
+// which has its id, and all its notes go there; if its job is in no graph any more, it runs alone. One that stays was
+// cancelled with the run, and only frees its root. Rows that are still in live are locked.
 export const moveRoots = sql('moveRoots')`
   WITH item AS MATERIALIZED (
     SELECT x.*, CASE WHEN c.graph_id IS NOT NULL AND x.r <> x.e AND NOT x.stays THEN x.e END AS own
@@ -143,7 +143,7 @@ export const moveRoots = sql('moveRoots')`
   )
   DELETE FROM run_notes n USING item i WHERE n.run_id = i.r AND n.execution_id = i.e AND i.own IS NULL`
 
-// $1 runs (o: it is over); $2 notes that were read; $3 executions that ended in this transaction: what was noted of them is
+// $1 runs (o: it is over); $2 notes that were read; $3 executions that ended in this transaction: their notes are
 // known.
 export const writeRuns = sql('writeRuns')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (

@@ -1,5 +1,5 @@
-// What comes of locked runs, by what was noted of them: nodes go or are skipped, runs are cancelled or end. Locked besides,
-// in this order and each kind at once: the cursors of jobs that go, then rows of `live`.
+// Advances locked runs by their notes: nodes go or are skipped, runs are cancelled or end. Locked besides, in this
+// order and each kind at once: the cursors of jobs that go, then rows of `live`.
 import { takeAffordable } from '../../domain/graphs/affordable.ts'
 import { skipMessageOf, unmetOf } from '../../domain/graphs/graph-run.ts'
 import type { JobStatus } from '../../domain/jobs/job.ts'
@@ -11,7 +11,7 @@ import * as statements from './advance-runs.sql.ts'
 import { type HeldRun, toLetters, withNodes } from './rows.ts'
 import { type NoteRow, RunInStep } from './run-step.ts'
 
-/** Read at once, each run an equal share; what is left is read by the next step. */
+/** Read at once, each run an equal share; the rest is read by the next step. */
 const notesMax = 20_000
 /** Rows that one step writes for runs it has not made itself, unless a single run has more: about half a second. */
 const nodesMax = 2_000
@@ -21,7 +21,7 @@ export function noSteps(): Stepped {
 }
 
 export interface AdvanceOptions extends Pick<RunTools, 'laneOf'> {
-  /** Of all jobs that may go, whose cursors are locked already. */
+  /** Statuses of all jobs that may go, if their cursors are locked already. */
   statuses?: ReadonlyMap<string, JobStatus>
   /** They are cancelled, and this is said of it. */
   cancelMessage?: string
@@ -63,7 +63,7 @@ async function readNotes(queries: Queries, works: readonly RunInStep[]): Promise
     .some((notes) => notes.length === ofRunMax)
 }
 
-/** What became of roots that have not fired. */
+/** Finds the fate of roots that have not fired. */
 async function findUnrun(queries: Queries, works: readonly RunInStep[]): Promise<void> {
   const byId = new Map(works.map((work) => [work.run.runId, work]))
   const items = works.flatMap(({ run: { runId: r, slot: s, states, graph }, changes }) =>
@@ -81,8 +81,8 @@ async function findUnrun(queries: Queries, works: readonly RunInStep[]): Promise
 }
 
 /**
- * As many as one step can write, those first that come first. What was noted of the others stays; small ones are not held
- * up by large ones. One that was just made is among them in any case: only now is it looked at as a whole.
+ * As many runs as one step can write, in the given order. The notes of the others stay; small runs are not held up by
+ * large ones. A run that was just made is among them in any case: only now is it looked at as a whole.
  */
 function takeWritable(works: readonly RunInStep[]): RunInStep[] {
   const isMade = ({ run }: RunInStep) => run.look.length > 0
@@ -136,7 +136,7 @@ async function lockNodes(
 
 async function cancelNodes(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const concerned = works.filter((work) => work.cancelIds().length > 0)
-  // Whoever cancels many runs says the same of all.
+  // A cancel of many runs has the same message for all.
   for (const [message, group] of Map.groupBy(concerned, (work) => work.cancelMessage!)) {
     const targets = new Map(group.flatMap(cancelTargetsOf))
     const cancelled = await cancelLiveById(queries, [...targets.keys()], message)
@@ -170,7 +170,7 @@ async function letNodesGo(
     .flatMap(({ run, step }) => step.go.map((place) => ({ run, node: run.graph.plan.nodes[place]! })))
     .map(({ run, node: { executionId: e, role } }, n) => {
       const item = { n, e, l: laneOf(run.tenantId) }
-      // Whoever resumes a run has looked: but for the run itself nothing of its roots is under way.
+      // A resume has checked: except for the run itself nothing of its roots is under way.
       return role === 'root' ? { ...item, f: true } : item
     })
   if (items.length === 0) return
@@ -207,7 +207,9 @@ async function readNames(queries: Queries, works: readonly RunInStep[]): Promise
   return (jobId) => names.get(jobId) ?? jobId
 }
 
-/** Roots that fired into a run in which they have no place get one of their own, but for those that were cancelled with it. */
+/**
+ * Roots that fired into a run in which they have no position get a run of their own, except roots cancelled with it.
+ */
 async function moveStrays(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const items = works.flatMap(({ run: { runId: r }, strays, late }) =>
     strays

@@ -18,7 +18,7 @@ export const selectRun = sql('selectRun')`
 
 const isRecent = fragment`a.recorded_at < now() + interval '1 hour'`
 
-// The nodes of a run: what is under way of each, and what was recorded last of it, in one statement, so that an execution on
+// The nodes of a run: the execution under way of each, and its last record, in one statement, so that an execution on
 // its way from one table to the next is seen once. $2: when the run ended.
 export const selectNodes = sql('selectNodes')`
   SELECT x.p AS place, j.name, l.state, l.live_attempt, l.cancelled, l.live_enqueued_at, l.live_started_at, a.outcome,
@@ -51,7 +51,7 @@ const listed = fragment`
   ) p ON true
   ORDER BY p.run_id DESC`
 
-// $6 bounds what is looked at: a page that found too little among it is short, and says where to go on. $7: a job.
+// $6 bounds the rows examined: a page that found too little among them is short, and says where to go on. $7: a job.
 export const listRuns = sql('listRuns')`
   WITH seen AS MATERIALIZED (
     SELECT run_id, slot, job_ids FROM graph_runs WHERE tenant_id = $1 AND run_id < $2 ORDER BY run_id DESC LIMIT $6
@@ -77,9 +77,9 @@ export const listRunsOfJob = sql('listRunsOfJob')`
     ) s ${page}
   ) ${listed}`
 
-// What executions (e) of runs (r; null: that of its row) run after, in the order of the edges. $2: the characters of results
-// that one of them is given. Whatever others took the place of since then does not count: with a parent all that runs after it
-// is replaced, so of a child that was replaced by a resume the parents are those that were there until then.
+// The parents of executions (e) of runs (r; null: that of its row), in the order of the edges. $2: the characters of
+// results given to each execution. Parents replaced since then do not count: with a parent every node after it is
+// replaced, so a child that was replaced by a resume has the parents that were there until then.
 export const selectParents = sql('selectParents')`
   WITH placed AS MATERIALIZED (
     SELECT x.e, g.states, g.job_ids, g.execution_ids, g.edges, g.replaced, r.resume,

@@ -71,7 +71,7 @@ export class PostgresGraphRuns implements GraphRuns {
       const isFiltered = query.from !== null || query.to !== null
       return this.#walk(query, isFiltered ? searchedMax : query.limit + 1)
     }
-    // Most jobs have few runs: these are sorted. Of one that has many, some are soon met among all of the tenant's.
+    // Most jobs have few runs: these are sorted. If a job has many, some are soon met among all of the tenant's.
     const values = [...valuesOf(query, searchedMax + 1), query.status]
     const { rows } = await this.#database.query<ListedRow>(statements.listRunsOfJob, values)
     if (rows[0]!.seen > searchedMax) return this.#walk(query, searchedForJobMax)
@@ -92,7 +92,7 @@ export class PostgresGraphRuns implements GraphRuns {
       this.#database.transaction(async (queries) => {
         let row = await lockOwn(queries, tenantId, runId)
         if (row === null) {
-          // Its root was enqueued, and nobody has made the run yet: who does reads this.
+          // Its root was enqueued, and the run is not made yet: the step that makes it reads this.
           const { count } = await queries.query(statements.noteCancel, [tenantId, runId, message])
           if (count > 0) return { kind: 'cancelling', settled: [] }
           // It may have been made since we looked.

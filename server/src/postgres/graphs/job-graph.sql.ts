@@ -1,7 +1,7 @@
-// The statements on what depends on what. All of a tenant's changes of it are made one after the other.
+// The statements on dependencies. All changes to a tenant's dependencies are made one after the other.
 import { sql } from '../../lib/sql.ts'
 
-/** Before any job: who has one locked never waits for this. */
+/** Before any job: a transaction that has a job locked never waits for this. */
 export const lockTenantGraphs = sql('lockTenantGraphs')`
   SELECT pg_advisory_xact_lock(hashtextextended($1, 7422))`
 
@@ -18,7 +18,7 @@ export const lockGraphJobs = sql('lockGraphJobs')`
     SELECT unnest($1::uuid[]) UNION SELECT job_id FROM cursors WHERE graph_id = ANY ($2::uuid[])))
   ORDER BY job_id FOR NO KEY UPDATE`
 
-// In a statement after the locks: it sees what was committed before.
+// In a statement after the locks: it sees everything committed before.
 export const selectGraphJobs = sql('selectGraphJobs')`
   SELECT c.job_id, j.name, c.status, c.graph_id FROM cursors c JOIN jobs j ON j.job_id = c.job_id
   WHERE c.job_id = ANY ($1::uuid[])`

@@ -1,6 +1,6 @@
-// What depends on what. Edges and graphs of a tenant change under one lock, taken before any job is: so no two changes
-// make a cycle together, and what was read about the graphs holds until the commit. The jobs are locked too: none of
-// them fires into a graph that it is no longer in, and none of them is deleted while another comes to depend on it.
+// Dependencies between jobs. Edges and graphs of a tenant change under one lock, taken before any job is: so no two
+// changes make a cycle together, and the graphs as read hold until the commit. The jobs are locked too: none of them
+// fires into a graph that it is no longer in, and none is deleted while another starts to depend on it.
 import {
   type GraphPart,
   type GraphRefusal,
@@ -30,7 +30,7 @@ export function createDependent(database: Transactions, job: NewJob): ReturnType
   })
 }
 
-/** The graph of the job, if it is there, and those of all that it is to depend on, locked with all their jobs. */
+/** The graph of the job, if it exists, and the graphs of all its new dependencies, locked with all their jobs. */
 export async function lockGraphs(
   queries: Queries,
   { tenantId, jobId, parentIds }: { tenantId: string; jobId: string; parentIds: readonly string[] },

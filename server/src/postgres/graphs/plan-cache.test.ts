@@ -35,7 +35,7 @@ test('the graph of a run is read once, until the run is another', async () => {
   child = 'second'
   assert.equal(await childOf({ ...row, status: 'CANCELLING' }), 'first')
   assert.equal(reads, 1)
-  // A root has fired; the run was resumed; it was forgotten, and made anew of what is there then.
+  // A root has fired; the run was resumed; it was pruned, and made anew from the present graph.
   for (const change of [{ states: 'gb' }, { resumes: 1 }, { created_at: epochMs(3_000) }]) {
     assert.equal(await childOf({ ...row, ...change }), 'second', JSON.stringify(change))
   }

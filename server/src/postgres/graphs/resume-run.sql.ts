@@ -11,7 +11,7 @@ export const selectPresent = sql('selectPresent')`
   CROSS JOIN LATERAL (SELECT * FROM cursors c WHERE c.job_id = x.j LIMIT 1) c
   CROSS JOIN LATERAL (SELECT * FROM job_versions v WHERE v.job_id = c.job_id AND v.version = c.version LIMIT 1) v`
 
-/** What of a busy job is in the way: a run of which it is a root, else an execution. No row: late slots are owed. */
+/** The blocker of a busy job: a run of which it is a root, else an execution. No row: late slots are owed. */
 export const selectBlocker = sql('selectBlocker')`
   SELECT run_id, execution_id FROM (
     (SELECT 1 AS n, r.run_id, NULL::uuid AS execution_id FROM run_roots r WHERE r.job_id = $1 ORDER BY r.run_id LIMIT 1)

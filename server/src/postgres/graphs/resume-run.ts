@@ -1,4 +1,5 @@
-// An ended run goes on: new executions, of the present versions of their jobs, in place of those that did not succeed.
+// Resumes an ended run: new executions, of the present versions of their jobs, in place of the ones that did not
+// succeed.
 
 import { type NodeState, type RunNode, resumableOf } from '../../domain/graphs/graph-run.ts'
 import {
@@ -34,7 +35,7 @@ export async function resumeRun(
     queries,
     [...roots, ...again].map(({ jobId }) => jobId),
   )
-  // What was noted before is not about what comes now: a cancel that came too late would end it again. Who asks for one
+  // Earlier notes do not concern the new executions: a cancel that came too late would end the run again. A cancel
   // holds the cursor of a root, so none is on its way.
   await advanceRuns(queries, [run], { laneOf, statuses })
   const present = await queries.query<PresentRow>(statements.selectPresent, [[...statuses.keys()]])
@@ -115,7 +116,7 @@ async function insertAgain(
   await queries.query(statements.insertAgain, [row.run_id, JSON.stringify(items)])
 }
 
-/** By execution. The dead letter of one, which may have been edited, is gone with it, as with a retry. */
+/** By execution. Its dead letter, which may have been edited, is removed with it, as with a retry. */
 async function findEnds(
   queries: Queries,
   { tenant_id: tenantId, finished_at }: RunRow,

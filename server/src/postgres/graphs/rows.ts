@@ -13,7 +13,7 @@ import {
 } from '../../domain/graphs/graph-run.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 
-/** What changes from step to step. */
+/** The columns that change from step to step. */
 export interface RunRow {
   run_id: string
   tenant_id: string
@@ -27,7 +27,7 @@ export interface RunRow {
   finished_at: EpochMs | null
 }
 
-/** What stays as it is until a root fires or the run is resumed. */
+/** The columns that stay the same until a root fires or the run is resumed. */
 export interface PlanRow {
   run_id: string
   job_ids: string[]
@@ -37,7 +37,10 @@ export interface PlanRow {
   edges: [parent: number, child: number, rule: DependencyRule][]
 }
 
-/** What was in a place until the run was resumed for the nth time; null: a root whose slot was skipped had no execution. */
+/**
+ * The execution at a position until the run was resumed for the nth time; null: a root with a skipped slot had no
+ * execution.
+ */
 export type ReplacedPart = [place: number, executionId: string | null, resume: number]
 
 /** A plan, and the place of each of its jobs. */
@@ -54,7 +57,7 @@ export interface HeldRun extends PlacedGraph {
   status: RunStatus
   cancelMessage: string | null
   states: readonly NodeState[]
-  /** Nodes to look at, whatever has happened. */
+  /** Nodes to examine, even without a note. */
   look: readonly number[]
 }
 

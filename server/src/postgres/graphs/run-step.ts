@@ -1,4 +1,4 @@
-// One run in the middle of a step: what was read of it so far, and what comes of that.
+// A run in the middle of a step: the data read so far, and the resulting changes.
 
 import {
   isNodeEnded,
@@ -20,9 +20,9 @@ export class RunInStep {
   /** Roots that have fired. */
   readonly fired = new Map<number, RunNode>()
   readonly noteIds: number[] = []
-  /** Executions of roots that have no place in the run, with their jobs. What else was noted of them goes with them. */
+  /** Executions of roots that have no position in the run, with their jobs. Their other notes go with them. */
   readonly strays = new Map<string, string>()
-  /** Those of them that fire though their run was cancelled. */
+  /** The strays that fire though their run was cancelled. */
   readonly late: string[] = []
   /** Executions that end in this step. */
   readonly ended: string[] = []
@@ -97,14 +97,14 @@ export class RunInStep {
     if (!this.#isOfNode(note)) return
     const { job_id: jobId, outcome, skip_reason, message, version } = note
     const place = this.run.places.get(jobId)!
-    // Nothing is on record of it: whatever depends on its success does not run.
+    // It has no record: nodes that depend on its success do not run.
     this.changes.set(place, outcome === null ? 'failed' : nodeStateOf(outcome, skip_reason))
     const node = this.fired.get(place) ?? this.run.graph.plan.nodes[place]!
     if (this.fired.has(place) && version !== null) this.fired.set(place, { ...node, version })
     if (node.role === 'root' && outcome === 'cancelled') this.cancel(message ?? '')
   }
 
-  /** Of two who cancel it the first is on record. */
+  /** Of two cancels the first is on record. */
   cancel(message: string): void {
     if (this.cancelMessage !== null) return
     this.cancelMessage = message
@@ -117,7 +117,7 @@ export class RunInStep {
     return [...open.map((place) => this.executionOf(place)).filter((id) => id !== null), ...this.late]
   }
 
-  /** A node whose row somebody else has just ended is out of our hands: what became of it will be noted. */
+  /** If another transaction has just ended the row of a node, it is out of our hands: its end will be noted. */
   leaveOut(locked: ReadonlySet<string>, statuses: ReadonlyMap<string, JobStatus>): void {
     const places = [...this.step.go, ...this.step.skip].filter(
       (place) => !locked.has(this.executionOf(place)!),

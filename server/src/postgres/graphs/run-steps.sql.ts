@@ -1,4 +1,4 @@
-// The statements that find, lock and prune runs of graphs. What is made of a run is in advance-runs.sql.ts.
+// The statements that find, lock and prune graph runs. The statements that advance a run are in advance-runs.sql.ts.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 
 /** Runs with notes of a tenant (t), each with its oldest note: from key to key of the index, and not from note to note. */
@@ -54,11 +54,11 @@ export const selectUnfired = sql('selectUnfired')`
 const columns = fragment`
   run_id, tenant_id, kind, slot, status, cancel_message, states, resumes, created_at, finished_at`
 
-/** What is returned is the row as it is now, also if it was changed since the statement began. */
+/** Returns the row as it is now, also if it was changed since the statement began. */
 export const lockRuns = sql('lockRuns')`
   SELECT ${columns} FROM graph_runs WHERE run_id = ANY ($1::uuid[]) ORDER BY run_id FOR UPDATE SKIP LOCKED`
 
-/** The same for one of a tenant, for whoever cannot do without it. */
+/** The same for a single run of a tenant, for callers that must have it: waits for the lock. */
 export const lockRun = sql('lockRun')`
   SELECT ${columns} FROM graph_runs WHERE run_id = $1 AND tenant_id = $2 FOR UPDATE`
 

@@ -1,5 +1,5 @@
-// Takes runs of graphs further, on PostgreSQL. Each is locked first; what was noted of it is read in statements that come
-// after, so that nothing is missed. A step of hundreds of runs is as many statements as one of a single run.
+// Advances graph runs, on PostgreSQL. Each run is locked first; its notes are read in later statements, so that nothing
+// is missed. A step of hundreds of runs takes as many statements as a step of a single run.
 import { takeAffordable } from '../../domain/graphs/affordable.ts'
 import { firstId } from '../../lib/id.ts'
 import type { RunSteps, RunTools, Stepped } from '../../ports/graph-runs.ts'
@@ -65,7 +65,7 @@ export class PostgresRunSteps implements RunSteps {
       this.#database.transaction(async (queries): Promise<Stepped> => {
         const { rows } = await queries.query<RunRow>(statements.lockRuns, [runIds])
         const locked = new Map(rows.map((row) => [row.run_id, row]))
-        // In the order that was asked for: those that are first must not be left out again and again.
+        // In the requested order: the first runs must not be left out again and again.
         const ordered = runIds.map((runId) => locked.get(runId)).filter((row) => row !== undefined)
         const held = takeAffordable(ordered, ({ states }) => states.length, nodesMax)
         const known = await this.#graphs.hold(queries, held)

@@ -1,4 +1,4 @@
-// What is shown of a run, of its rows.
+// The view of a run, made from its rows.
 
 import { type RunKind, type RunStatus, statusOfNode } from '../../domain/graphs/graph-run.ts'
 import { countNodes } from '../../domain/graphs/run-counts.ts'

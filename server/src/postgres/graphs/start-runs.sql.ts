@@ -1,15 +1,15 @@
-// The statements that make runs of graphs, of what was noted of their roots.
+// The statements that make graph runs, from the notes of their roots.
 import { fragment, sql } from '../../lib/sql.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 
-/** Who makes a run holds this lock until the commit; others leave it to them. */
+/** The maker of a run holds this lock until the commit; others leave the run to it. */
 export const claimStarts = sql('claimStarts')`
   SELECT x.r AS run_id FROM unnest($1::uuid[]) AS x(r)
   WHERE pg_try_advisory_xact_lock(hashtextextended(x.r::text, 7423))`
 
-// In a statement after claimStarts, so that a run that was just made by others is seen. By the root that was noted first of
-// those that are known; one that has ended already is found in the history, which has nothing of it from before its note.
-// Of a run without such a root, which notes that was seen of.
+// In a statement after claimStarts, so that a run just made by others is seen. By the first noted root among the known
+// ones; a root that has ended already is found in the history, which has nothing of it from before its note. For a run
+// without such a root, the notes that were seen.
 export const selectStarts = sql('selectStarts')`
   SELECT x.r AS run_id, n.job_id, n.execution_id, n.kind, n.slot, n.tenant_id,
     CASE WHEN n.kind IS NULL THEN ARRAY(SELECT o.note_id FROM run_notes o WHERE o.run_id = x.r) END AS seen
@@ -27,14 +27,14 @@ export const selectStarts = sql('selectStarts')`
   ) n ON true
   WHERE NOT EXISTS (SELECT FROM graph_runs g WHERE g.run_id = x.r)`
 
-/** What is left of runs that nobody knows any more. Only what was seen: a root may have been noted since. */
+/** Drops the notes left by unknown runs. Only the notes that were seen: a root may have been noted since. */
 export const dropNotes = sql('dropNotes')`
   WITH gone AS (DELETE FROM run_notes WHERE note_id = ANY ($1::bigint[]) RETURNING run_id, job_id, execution_id)
   DELETE FROM run_roots r USING gone g
   WHERE r.job_id = g.job_id AND r.run_id = g.run_id AND r.execution_id = g.execution_id`
 
-// The graphs of some jobs as they are now, in one statement: edges and jobs change together. What a job depends on is read
-// from its version, where it stands in the order in which it was given.
+// The graphs of some jobs as they are now, in one statement: edges and jobs change together. The dependencies of a job
+// are read from its version, where they stand in the order in which they were given.
 export const selectGraphs = sql('selectGraphs')`
   WITH graph AS MATERIALIZED (
     SELECT DISTINCT c.graph_id, CASE WHEN c.graph_id IS NULL THEN c.job_id END AS alone
@@ -72,8 +72,8 @@ export const selectGraphSizes = sql('selectGraphSizes')`
   SELECT j.job_id, coalesce(j.graph_id, j.job_id) AS graph_id, coalesce(g.jobs, 1)::int AS jobs
   FROM job j LEFT JOIN graph g ON g.graph_id = j.graph_id`
 
-// The latest that has ended of each job, of what was recorded in the last days ($2). One that was made before them and ended
-// in them may not be the latest. A row for each job, also when there is none.
+// The latest ended execution of each job, among the records of the last days ($2). An execution that was made before
+// them and ended in them may not be the latest. A row for each job, also when there is none.
 export const selectLatestEnded = sql('selectLatestEnded')`
   SELECT x.j AS job_id, now() AS looked_at, a.execution_id, a.version, a.outcome, a.skip_reason,
     a.execution_id >= first_id(now() - $2::int * interval '1 day' + interval '1 hour') AS is_latest

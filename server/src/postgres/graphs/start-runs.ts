@@ -18,20 +18,20 @@ import { type EndedRow, LatestEnded } from '../history/latest-ended.ts'
 import { type HeldRun, placeNodes, toEdgeParts, toLetters, toRoleLetters } from './rows.ts'
 import * as statements from './start-runs.sql.ts'
 
-/** Of one step, unless a single run is more: rows that it makes, */
+/** Limit per step, unless a single run is more: rows that it makes, */
 const nodesMax = 2_000
 /** jobs of the graphs that it reads, */
 const readMax = 2_000
-/** and jobs that it looks at, those of a graph with each of its runs. About half a second in all. */
+/** and jobs that it examines, the jobs of a graph once for each of its runs. About half a second in all. */
 const lookedAtMax = 20_000
 
-/** What need not be read anew for each run that starts. */
+/** Data that need not be read anew for each run that starts. */
 export class StartMemory {
   readonly schedules = new KnownSchedules()
   readonly latest = new LatestEnded()
 }
 
-/** Those of the runs that are noted and not made yet; what others are making is left to them. */
+/** Makes the noted runs that are not made yet; runs that others are making are left to them. */
 export async function startRuns(
   queries: Queries,
   runIds: readonly string[],
@@ -60,7 +60,7 @@ interface Made {
   left: boolean
 }
 
-/** As many as one step can read the graphs of, those first that come first. */
+/** As many starts as one step can read the graphs of, in the given order. */
 async function takeReadable(queries: Queries, starts: readonly KnownStart[]): Promise<KnownStart[]> {
   if (starts.length < 2) return [...starts]
   const jobIds = new Set(starts.map((start) => start.job_id))
@@ -101,7 +101,7 @@ async function draftAll(
   return takeAffordable(drafts, ({ draft }) => draft.nodes.length, nodesMax)
 }
 
-/** The graphs of jobs, by job; of one that is in none, only itself. */
+/** The graphs of jobs, by job; for a job in no graph, only itself. */
 export async function findGraphs(queries: Queries, jobIds: readonly string[]): Promise<Map<string, Graph>> {
   const { rows } = await queries.query<GraphRow>(statements.selectGraphs, [[...new Set(jobIds)]])
   const wanted = new Set(jobIds)
@@ -146,7 +146,7 @@ function toRun(
     status: 'RUNNING',
     cancelMessage: null,
     states,
-    // What depends on others outside may go, or may not, whatever happens.
+    // Nodes that depend on jobs outside may go, or may not, even if nothing else happens.
     look: [...states.keys()],
   }
 }

@@ -1,11 +1,11 @@
-// The statements of what dashboards read. What was folded is found by its key; what waits is looked at up to a bound.
+// The statements of the dashboards. Folded counts are found by key; waiting executions are scanned up to a bound.
 import { fragment, sql } from '../../lib/sql.ts'
 
 const columns = fragment`
   succeeded, failed, timed_out, cancelled, skipped, attempts, retries, dead_letters, duration_ms, duration_ms_max, started,
   within_1s, within_5s, late_ms_max`
 
-// The mark first: what it says is counted is in the rows of the same snapshot.
+// The mark first: everything it declares counted is in the rows of the same snapshot.
 export const selectTenantActivity = sql('selectTenantActivity')`
   SELECT (SELECT folded_to FROM rollup_feeds WHERE feed = 'tenant') AS as_of, coalesce((
     SELECT json_agg(x ORDER BY x.at) FROM (
@@ -24,7 +24,7 @@ export const selectJobHours = sql('selectJobHours')`
   ), '[]'::json) AS buckets
   FROM jobs j WHERE j.tenant_id = $1 AND j.job_id = $5`
 
-// A day has the hours that were added to it, and those that are not yet.
+// A day has the hours that were added to it, and the hours that are not yet.
 export const selectJobDays = sql('selectJobDays')`
   SELECT (SELECT folded_to FROM rollup_feeds WHERE feed = 'job') AS as_of, coalesce((
     SELECT json_agg(x ORDER BY x.at) FROM (
@@ -72,8 +72,8 @@ export const selectLateSlots = sql('selectLateSlots')`
   ) l JOIN jobs j ON j.job_id = l.job_id AND j.tenant_id = $1
   ORDER BY l.slot DESC, l.job_id DESC`
 
-// What waits to be claimed: $2 batches and $3 rows of `live` are looked at, at most. A lane is a tenant's own or shared. In
-// the order of an index: the planner would read the whole of it otherwise.
+// Executions waiting to be claimed: $2 batches and $3 rows of `live` are scanned, at most. A lane is a tenant's own or
+// shared. In the order of an index: the planner would read the whole of it otherwise.
 const lookedAt = fragment`
   batch AS MATERIALIZED (
     SELECT batch_id, lane, enqueued_at, positions, job_ids, slots_ms FROM batches WHERE worker_id IS NULL
@@ -123,7 +123,7 @@ export const selectWaitingSlots = sql('selectWaitingSlots')`
     ORDER BY w.slot_ms DESC, w.job_id DESC LIMIT $4
   ) l ORDER BY l.slot_ms DESC, l.job_id DESC`
 
-// Rows by the density that was last seen and the size there is now; a table that was never looked at by what a row takes.
+// Rows by the last analysed density and the present size; for a table that was never analysed, by the size of a row.
 export const estimateHistory = sql('estimateHistory')`
   WITH day AS MATERIALIZED (
     SELECT c.relname, pg_total_relation_size(c.oid) AS bytes, CASE

@@ -1,4 +1,4 @@
-// What dashboards read, on PostgreSQL.
+// The dashboard figures, on PostgreSQL.
 import type { ErrorType } from '../../domain/queue/retry.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import {

@@ -55,7 +55,7 @@ export const editDeadLetter = sql('editDeadLetter')`
 export const selectLetterJobs = sql('selectLetterJobs')`
   SELECT execution_id, job_id FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])`
 
-/** Taken, not read: two redrives of one letter make one execution. */
+/** Taken, not read: two redrives of the same letter make one execution. */
 export const takeDeadLetters = sql('takeDeadLetters')`
   DELETE FROM dead_letters WHERE tenant_id = $1 AND execution_id = ANY ($2::uuid[])
   RETURNING execution_id, job_id, kind, slot, idempotency_key, payload::text`

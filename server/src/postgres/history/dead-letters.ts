@@ -71,7 +71,8 @@ export class PostgresDeadLetters implements DeadLetters {
     return rows[0] === undefined ? null : toLetter(rows[0])
   }
 
-  // The jobs are locked before their letters are taken, as everywhere: a delete of one waits, or we see it.
+  // The jobs are locked before their letters are taken, as everywhere: a concurrent delete of a job waits, or we see
+  // it.
   redrive({ tenantId, letters }: RedriveOrder): Promise<Redriven> {
     const ids = [...new Set(letters.map(({ executionId }) => executionId))]
     return this.#database.transaction(async (queries) => {

@@ -1,5 +1,5 @@
-// Writes a past that nobody lived through: for the demo world and for measuring. What dashboards read is folded from it as
-// from any record, so the two agree.
+// Writes an invented past: for the demo world and for measuring. The dashboard figures are folded from it as from any
+// record, so the two agree.
 
 import type { StoredSchedule } from '../../domain/jobs/job.ts'
 import type { DeadReason } from '../../domain/queue/attempt.ts'
@@ -66,7 +66,7 @@ export interface AgedJob {
   jobId: string
   createdAt: number
   anchorAt: number
-  /** When it was really made: what is older is of the past that is written. */
+  /** When it was really made: older records belong to the written past. */
   madeAt: number
 }
 
@@ -89,14 +89,14 @@ export interface WorldJob {
   graph_id: string | null
 }
 
-/** Who has made it, as its jobs say. */
+/** The author named in the jobs of the demo world. */
 const worldMaker = 'demo'
-/** What the keys of the jobs begin with that are there for their number only. */
+/** Key prefix of the jobs that are there for their number only. */
 export const copyPrefix = 'copy-'
 
 /** Of copies: the world is filled only when all of it is. */
 const copyMaker = 'demo copy'
-/** What copies are copies of. */
+/** Key of the job that copies are made from. */
 const modelKey = 'tides'
 
 const rowsAtOnce = 2_000
@@ -116,8 +116,8 @@ export async function readWorldJobs(database: Database, keys: readonly string[])
 }
 
 /**
- * In statements that stand alone: a transaction of ours must not wait for a busy process. Whoever was cut short begins anew,
- * until the jobs say that it was done.
+ * In statements that stand alone: a transaction of ours must not wait for a busy process. An interrupted fill begins
+ * anew, until the jobs say that it was done.
  */
 export async function writePast(database: Database, past: WorldPast, now: number): Promise<void> {
   // The record is in the order in which it would have been written.

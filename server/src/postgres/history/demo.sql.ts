@@ -1,7 +1,7 @@
 // The statements that write the past of the demo world. Nothing else writes a past.
 import { sql } from '../../lib/sql.ts'
 
-/** $1: who made the world; $2: the keys of its jobs; $3: what the keys of copies begin with. */
+/** $1: the maker of the world; $2: the keys of its jobs; $3: the key prefix of copies. */
 export const selectWorld = sql('selectWorld')`
   SELECT EXISTS (SELECT FROM jobs WHERE created_by = $1) AS filled,
     EXISTS (SELECT FROM jobs WHERE key LIKE $3 || '%') AS copied,
@@ -19,7 +19,7 @@ export const makePastDays = sql('makePastDays')`
   SELECT make_day($1, d::date)
   FROM generate_series($2::date, (clock_timestamp() AT TIME ZONE 'UTC')::date, interval '1 day') AS d`
 
-/** What a fill that was cut short has left. */
+/** Removes the remains of an interrupted fill. */
 export const clearPast = sql('clearPast')`
   WITH x AS MATERIALIZED (
     SELECT x."jobId" AS job_id, from_ms(x."madeAt") AS made_at
@@ -44,7 +44,7 @@ export const insertPastAttempts = sql('insertPastAttempts')`
     final boolean, kind text, outcome text, slot float8, "enqueuedAt" float8, "startedAt" float8, "finishedAt" float8,
     "httpStatus" smallint, "errorType" text, "errorMessage" text, preview text, "deadLetter" boolean, "runId" uuid)`
 
-/** Those that are young enough that a server would still have them. */
+/** The slots that are young enough for a server to still have them. */
 export const insertPastSlots = sql('insertPastSlots')`
   INSERT INTO slots (job_id, slot, execution_id)
   SELECT x."jobId", from_ms(x.slot), x."executionId"
@@ -68,7 +68,7 @@ export const insertPastRuns = sql('insertPastRuns')`
   FROM json_to_recordset($1::json) AS x("runId" uuid, "tenantId" uuid, slot float8, "jobIds" uuid[], roles text, states text,
     versions int[], "executionIds" uuid[], edges json, "createdAt" float8, "finishedAt" float8)`
 
-/** They are as old as their past, and say who made them. */
+/** The jobs become as old as their past, and name their maker. */
 export const ageJobs = sql('ageJobs')`
   WITH x AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS x("jobId" uuid, "createdAt" float8, "anchorAt" float8)
@@ -110,8 +110,9 @@ export const insertCopies = sql('insertCopies')`
     from_ms(x.slot), NULL
   FROM x CROSS JOIN model m`
 
-// What copies did on one day ($1, UTC). $2: what their keys begin with; $3: seconds between slots; $4: only slots from here
-// on; $5: whether the slots themselves are kept; $6: and only before, because since then the copies run by themselves. Two of a hundred executions needed a second attempt, one of a thousand died.
+// The executions of copies on a single day ($1, UTC). $2: their key prefix; $3: seconds between slots; $4: only slots
+// from here on; $5: whether the slots themselves are kept; $6: and only before, because since then the copies run on
+// their own. Two of a hundred executions needed a second attempt, one of a thousand died.
 export const insertCopiedDay = sql('insertCopiedDay')`
   WITH copy AS MATERIALIZED (
     SELECT j.job_id, j.tenant_id, j.name, c.slot_at FROM jobs j JOIN cursors c ON c.job_id = j.job_id

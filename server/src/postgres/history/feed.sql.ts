@@ -2,9 +2,9 @@
 import { sql } from '../../lib/sql.ts'
 
 /**
- * From when on something may still be recorded that the next snapshot does not show: whatever a transaction records, it
- * records after its start. The caller takes the snapshot after this, not with it. Who cannot see the transactions of
- * others takes the longest that we tell of ($1 ms), as it does for one that takes longer.
+ * From when on something may still be recorded that the next snapshot does not show: a transaction makes all its
+ * records after its start. The caller takes the snapshot after this, not with it. A user that cannot see the
+ * transactions of others assumes the longest that we report ($1 ms), as it does for a transaction that takes longer.
  */
 export const selectFeedStart = sql('selectFeedStart')`
   SELECT to_ms(greatest(m.now - $1 * interval '1 millisecond',
@@ -19,10 +19,10 @@ export const selectSnapshot = sql('selectSnapshot')`
   SELECT pg_current_snapshot()::text AS snapshot, to_ms(clock_ms()) AS now`
 
 /**
- * New is what this snapshot shows and the one before ($2) did not, so nothing is told twice and nothing that was committed
- * late is passed over. $3: nothing new was recorded before. $4: executions that are known to run. $5: graph runs to look at.
- * $6, $7: how many to tell, of executions and of others. $8: how many rows of what is under way to look at. $9: when the
- * snapshot before had been taken: what was recorded later is new, which is quicker to say of each row.
+ * New are the rows that this snapshot shows and the one before ($2) did not, so nothing is reported twice and nothing
+ * that was committed late is passed over. $3: nothing new was recorded before. $4: executions that are known to run.
+ * $5: graph runs to look at. $6, $7: how many to report, of executions and of others. $8: how many rows under way to
+ * scan. $9: when the snapshot before had been taken: later records are new, which is quicker to check for each row.
  */
 export const selectFeed = sql('selectFeed')`
   WITH here AS MATERIALIZED (

@@ -19,7 +19,7 @@ const record = (
 const idOf = (n: number) => `0192abcd-ef01-7000-8000-0000000001${String(n).padStart(2, '0')}`
 
 for (const version of POSTGRES_VERSIONS) {
-  test(`PostgreSQL ${version}: what is committed late is told when it is, once, and nothing else again`, async (t) => {
+  test(`PostgreSQL ${version}: a late commit is reported when it happens, once, and nothing else is repeated`, async (t) => {
     const address = await createDatabase(t, { version })
     const [client, slow] = [await connect(t, address), await connect(t, address)]
     await client.query(`INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
@@ -45,7 +45,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await look(), [])
   })
 
-  test(`PostgreSQL ${version}: what many commit at once is told once each, however looks fall between`, async (t) => {
+  test(`PostgreSQL ${version}: concurrent commits are reported once each, however polls fall between`, async (t) => {
     const address = await createDatabase(t, { version })
     const clients = await Promise.all(Array.from({ length: 6 }, () => connect(t, address)))
     await clients[0]!.query(`INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)

@@ -1,4 +1,4 @@
-// The live view on PostgreSQL. A place is a snapshot: what it does not show, the next look tells.
+// The live view on PostgreSQL. A feed position is a snapshot: anything it does not show, the next poll reports.
 
 import type { RunStatus } from '../../domain/graphs/graph-run.ts'
 import { countNodes } from '../../domain/graphs/run-counts.ts'
@@ -56,7 +56,7 @@ export class PostgresFeed implements Feed {
     const row = rows[0]!
     const underWay = (row.under_way ?? []).map(toUnderWay)
     const known = new Set(running)
-    // What runs and is not known to began since, unless it is only seen now among so many.
+    // A running execution that was not known began since, unless it is only seen now among so many.
     const begun = underWay.filter(
       ({ executionId, startedAt }) =>
         startedAt !== null && startedAt >= place.since && !known.has(executionId),

@@ -59,7 +59,7 @@ export async function findExecution(
 
 const farFutureMs = Date.UTC(2200, 0, 1)
 
-/** What ended an execution between attempts is no attempt: a cancel, a skip, or the time of all attempts together. */
+/** An end between attempts is no attempt: a cancel, a skip, or the time limit of all attempts together. */
 function isAttempt({ outcome, startedAt, workerId }: AttemptPart): boolean {
   if (outcome === 'skipped') return false
   return startedAt !== null || (outcome === 'timed_out' ? workerId !== null : outcome !== 'cancelled')

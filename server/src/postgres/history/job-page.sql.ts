@@ -1,14 +1,14 @@
-// The page of a job that most people ask for: without conditions, and with its count. What is over is not counted again: the
-// fold has counted it by the day (`rollups.sql.ts`), in every outcome that an execution can end with.
+// The most requested page of a job: without conditions, and with its count. Ended executions are not counted again: the
+// fold has counted them by the day (`rollups.sql.ts`), in every outcome that an execution can end with.
 import { fragment, sql } from '../../lib/sql.ts'
 import { batchedStatus, batchesOfJob, enqueuedOfJob, liveOfJob, statusOfLive } from '../sql/under-way.ts'
 
 const origin = fragment`timestamptz '2000-01-01 00:00:00+00'`
 
-// What is kept (`since`), and what of it lies on whole days (from `whole_from`) that are folded (up to `folded_to`): so many
-// ended on these. `enough_from`: days from here on have a page of executions made before $4, and one day more, because an
-// execution that ended on a day may have been made on the day before. What was recorded on an earlier day has an id below
-// `enough_id`; clocks of servers differ by less than the hour. No row: there is no such job.
+// The retained history (`since`), and its part on whole days (from `whole_from`) that are folded (up to `folded_to`):
+// so many ended on these. `enough_from`: days from here on have a page of executions made before $4, and one day more,
+// because an execution that ended on a day may have been made on the day before. Records of an earlier day have an id
+// below `enough_id`; clocks of servers differ by less than the hour. No row: there is no such job.
 // $1 job, $2 tenant, $3 rows of the page.
 export const pastOfJob = sql('pastOfJob')`
   SELECT j.name, k.since, k.whole_from, f.folded_to, coalesce(d.counted, 0) AS counted, d.enough_from,
@@ -35,12 +35,12 @@ export const pastOfJob = sql('pastOfJob')`
   WHERE j.job_id = $1 AND j.tenant_id = $2`
 
 // One row about the whole, without an execution, and the rows of the page.
-// Bounds of recorded_at are parameters: days outside of them are not even opened, which would be most of the work. What the
-// attempt before did is not looked up (`is_between`: then the list says it), late ends need no index of their own, and the
-// job's own columns are known. `uncounted`: what ended where the first statement has not counted, on the day at the end of
-// what is kept and since the fold. `under_way`: all that is, on later pages too.
-// $1 job, $2 before, $3 from where to list, $4 rows of the page, $5 rows of live to look at, $6 since, $7 whole_from,
-// $8 folded_to, $9 how many to count.
+// Bounds of recorded_at are parameters: days outside of them are not even opened, which would be most of the work. The
+// result of the attempt before is not looked up (`is_between`: then the list has it), late ends need no index of their
+// own, and the job's own columns are known. `uncounted`: executions that ended where the first statement has not
+// counted, on the day at the end of the retention and since the fold. `under_way`: all of them, on later pages too.
+// $1 job, $2 before, $3 from where to list, $4 rows of the page, $5 rows of live to scan, $6 since, $7 whole_from, $8
+// folded_to, $9 how many to count.
 export const pageOfJob = sql('pageOfJob')`
   WITH unended AS MATERIALIZED (
     SELECT * FROM ${liveOfJob} ORDER BY execution_id DESC LIMIT $5::bigint

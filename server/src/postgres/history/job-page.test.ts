@@ -1,5 +1,5 @@
-// Pages of a job and how many executions it has, compared with a plain count and a plain list of everything: at every stage of
-// the fold, at the end of what is kept, and with executions that ended days after they were made.
+// Pages of a job and its number of executions, compared with a plain count and a plain list of everything: at every
+// stage of the fold, at the end of the retention, and with executions that ended days after they were made.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { POSTGRES_VERSIONS, type PostgresVersion, useDatabase } from '../../../test/database.ts'
@@ -20,8 +20,9 @@ const makeJobs = `
     FROM unnest(ARRAY['${jobs.join("','")}']) AS name;
   SELECT make_day('attempts', (now() AT TIME ZONE 'UTC')::date - n) FROM generate_series(0, 8) AS n`
 
-// $1 the job, $2 how many, $3 how long ago the first was recorded, $4 how long each took at most: every third took some time. Every
-// fifth attempt was not the last. None is recorded within a minute of the end of what is kept, which moves on meanwhile.
+// $1 the job, $2 how many, $3 how long ago the first was recorded, $4 how long each took at most: every third took some
+// time. Every fifth attempt was not the last. None is recorded within a minute of the end of the retention, which moves
+// on meanwhile.
 const record = `
   INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot, enqueued_at)
   SELECT at, '${defaultTenantId}', md5($1)::uuid, 1,
@@ -68,7 +69,7 @@ async function setup(t: TestContext, version: PostgresVersion = 18) {
 
 type Setup = Awaited<ReturnType<typeof setup>>
 
-/** Every page of every job is what a plain list has, with the number of all. */
+/** Every page of every job equals a plain list, with the number of all. */
 async function check({ client, jobIdOf, list }: Setup, stage: string): Promise<void> {
   for (const job of jobs) {
     const { rows } = await client.query<{ id: string }>(
@@ -135,7 +136,7 @@ test('ten thousand are counted, one more is not', async (t) => {
   }
 })
 
-test('a page whose days are known opens these only; one of executions that took days is looked for in all', async (t) => {
+test('a page with known days opens only these; a page of executions that took days is searched for in all', async (t) => {
   const s = await setup(t)
   await s.client.query(record, ['busy', 600, '60 hours', '1 minute'])
   await s.client.query(record, ['late', 600, '60 hours', '1 minute'])

@@ -1,6 +1,6 @@
-// One page of a job, without conditions, and how many executions it has: what ended on days that are over was counted by
-// the fold, the rest is counted here. The list itself does not rely on the fold: what was folded only tells how many days
-// are worth opening, and where these have not filled the page all are.
+// A page of a job, without conditions, and its number of executions: ends on past days were counted by the fold, the
+// rest is counted here. The list itself does not rely on the fold: folded counts only tell how many days are worth
+// opening, and where these have not filled the page all are.
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { type ExecutionQuery, totalMax } from '../../ports/executions.ts'
 import type { Queries } from '../connection/database.ts'
@@ -10,9 +10,9 @@ import type { PageRow } from './search.ts'
 export interface JobPage {
   /** One more than asked for, if there are more; in no order. */
   rows: PageRow[]
-  /** The last that was looked at of what is under way; null: all was. */
+  /** The last execution under way that was scanned; null: all were. */
   liveEnd: string | null
-  /** One is between two attempts, and what its last one did is not in the rows. */
+  /** An execution is between two attempts, and the result of its last one is not in the rows. */
   isBetween: boolean
   /** All executions of the job, up to a few more than are counted. */
   total: number
@@ -21,7 +21,7 @@ export interface JobPage {
 export interface JobPageQuery extends Pick<ExecutionQuery, 'tenantId' | 'limit'> {
   jobId: string
   before: string
-  /** Rows of what is under way to look at. */
+  /** Rows of executions under way to scan. */
   liveMax: number
 }
 

@@ -1,7 +1,7 @@
 // The statements on the statistics of jobs: executions that ended are folded into days, and a reader adds the tail.
 import { sql } from '../../lib/sql.ts'
 
-// One folder at a time, by the lock on the feed; how far it came is written with what it folded. A minute behind the
+// One folder at a time, by the lock on the feed; its progress is written with the folded counts. A minute behind the
 // clock: no transaction of ours lasts so long, so nothing is recorded behind the fold. $1 the most it folds at once.
 export const foldStats = sql('foldStats')`
   WITH feed AS MATERIALIZED (
@@ -45,8 +45,8 @@ export const pruneStats = sql('pruneStats')`
   )
   DELETE FROM job_days d USING old o WHERE d.job_id = o.job_id AND d.day = o.day`
 
-// Folded days, and what was recorded since the fold. $2: the days that are kept. An execution that was made more than
-// an hour before the fold and ended since is counted by the next fold, seconds later.
+// Folded days, and the records since the fold. $2: the days that are kept. An execution that was made more than an hour
+// before the fold and ended since is counted by the next fold, seconds later.
 export const selectStats = sql('selectStats')`
   WITH feed AS MATERIALIZED (SELECT folded_to FROM stats_feed), tail AS MATERIALIZED (
     SELECT a.execution_id, a.outcome, a.duration_ms FROM attempts a

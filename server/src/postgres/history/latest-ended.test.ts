@@ -22,7 +22,7 @@ async function setup(t: TestContext) {
     },
   }
   const latest = new LatestEnded()
-  /** What was made and ended so long ago; its id. */
+  /** Makes an execution that was made and ended so long ago; returns its id. */
   async function end(
     jobId: string,
     madeMs: number,
@@ -48,7 +48,7 @@ async function setup(t: TestContext) {
   return { asked, end, find, newJobId: () => newIds.next() }
 }
 
-test('the latest is found, however long ago it ended, and whatever ended before or after it', async (t) => {
+test('the latest is found, however long ago it ended, and regardless of ends before or after it', async (t) => {
   const s = await setup(t)
   const [young, old, never, slow] = [s.newJobId(), s.newJobId(), s.newJobId(), s.newJobId()]
   await s.end(young, 40 * dayMs)
@@ -63,7 +63,7 @@ test('the latest is found, however long ago it ended, and whatever ended before 
     assert.deepEqual(await s.find(jobIds), [latestOfYoung, latestOfOld, null, latestOfSlow])
 })
 
-test('what ends after all of the history was looked through is found', async (t) => {
+test('an execution that ends after all of the history was searched is found', async (t) => {
   const s = await setup(t)
   const [old, never, slow] = [s.newJobId(), s.newJobId(), s.newJobId()]
   const before = await s.end(old, 30 * dayMs)

@@ -1,5 +1,5 @@
-// The latest execution of jobs that has ended, however long ago. What is not found among the latest days is looked for in
-// all of the history, a day at a time: what came of that is remembered, so that a job that never ran costs it once.
+// The latest ended execution of jobs, however long ago. Jobs not found among the latest days are searched for in all of
+// the history, a day at a time: the result is remembered, so that a job that never ran costs it once.
 
 import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
 import type { Outcome } from '../../domain/queue/execution.ts'
@@ -26,10 +26,10 @@ export interface EndedRow {
 }
 
 export class LatestEnded {
-  /** What all of the history had, oldest first. */
+  /** Results of searches of all the history, oldest first. */
   readonly #remembered = new Map<string, FoundRow>()
 
-  /** By job; those of which nothing has ended are not in it. */
+  /** By job; jobs without an ended execution are not in it. */
   async find(queries: Queries, jobIds: readonly string[]): Promise<Map<string, EndedRow>> {
     const found = new Map<string, EndedRow>()
     if (jobIds.length === 0) return found

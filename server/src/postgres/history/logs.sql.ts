@@ -1,8 +1,8 @@
-// The statements on logs of attempts. A row is what was sent at once.
+// The statements on logs of attempts. A row holds the lines that were sent at once.
 import { sql } from '../../lib/sql.ts'
 
-// Who appends to one attempt at a time: how much there is already decides what is kept. Of 256 locks, in order: as many as
-// there are attempts would fill the server's table of locks.
+// One writer per attempt at a time: the amount already stored decides how much is kept. Taken from 256 locks, in order:
+// as many locks as there are attempts would fill the server's lock table.
 export const lockLogs = sql('lockLogs')`
   SELECT pg_advisory_xact_lock(7422, x.bucket) FROM (
     SELECT DISTINCT hashtext(e::text) & 255 AS bucket FROM unnest($1::uuid[]) AS x(e) ORDER BY bucket) x`
@@ -17,7 +17,7 @@ export const selectLogRanges = sql('selectLogRanges')`
   ) l ON true
   GROUP BY x.i`
 
-// Lines as a text in the text: what is escaped in a line is not looked at on its way.
+// Lines as a text in the text: escapes in a line are not parsed on the way.
 export const insertLogs = sql('insertLogs')`
   INSERT INTO logs (tenant_id, execution_id, attempt, first_line, line_count, bytes, lines)
   SELECT x.t, x.e, x.n, x.l, x.c, x.b, x.lines::json

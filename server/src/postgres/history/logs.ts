@@ -17,7 +17,7 @@ export class PostgresLogs implements Logs {
     await this.#database.transaction(async (queries) => {
       const ids = parts.map(({ executionId }) => executionId)
       await queries.query(statements.lockLogs, [ids])
-      // Parts of one attempt one after the other: each adds to what there is.
+      // Parts of the same attempt go one after the other: each adds to the stored lines.
       for (const round of roundsOf(parts)) await appendRound(queries, round)
     })
   }
@@ -74,7 +74,7 @@ interface NumberedLine {
   number: number
 }
 
-/** Lines that are there are left out; what is left may be several runs of lines. */
+/** Drops lines that are already stored; the remaining lines may form several runs. */
 function toItems(part: LogPart, bytesBefore: number, ranges: RangeRow['ranges']): object[] {
   const isThere = (number: number) =>
     ranges.some(([first, count]) => number >= first && number < first + count)

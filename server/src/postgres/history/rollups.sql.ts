@@ -2,8 +2,9 @@
 // one statement locks its mark and sets the end of the span, the others see everything recorded up to that end.
 import { fragment, sql } from '../../lib/sql.ts'
 
-// Another process folds this source: no row. $2 the most it folds at once, in milliseconds; $3 how far behind the clock. The
-// commit need not reach the disk: the mark and what was counted are lost together, and counted again.
+// Returns no row while another process folds this source. $2: the longest span folded at once, in milliseconds; $3: how
+// far to stay behind the clock. The commit need not reach the disk: the mark and the counts are lost together, and
+// counted again.
 export const lockFeed = sql('lockFeed')`
   SELECT to_ms(f.folded_to) AS since, to_ms(least(f.folded_to + $2 * interval '1 millisecond', recorded_until($3))) AS until,
     set_config('synchronous_commit', 'off', true)
@@ -17,9 +18,9 @@ const isNew = fragment`
   AND greatest(a.recorded_at, '-infinity'::timestamptz) >= from_ms($1)
   AND greatest(a.recorded_at, '-infinity'::timestamptz) < from_ms($2)`
 
-// How late the first attempt of a slot or a trigger began; null: it is none. A slot with jitter is due at any time up to
-// its end, at the latest when it was enqueued, and the slot of an immediate job is the second it was made in: looked up
-// only for those that did not begin at once.
+// How late the first attempt of a slot or trigger began; null for any other attempt. A slot with jitter is due at any
+// time up to the end of its jitter, at the latest when it was enqueued; the slot of an immediate job is the second in
+// which the job was created. The version is looked up only for attempts that did not begin at once.
 const lateness = fragment`
   CASE WHEN a.attempt = 1 AND a.started_at IS NOT NULL AND a.kind IN ('slot', 'trigger') THEN greatest(a.started_at - CASE
     WHEN a.kind = 'trigger' THEN a.enqueued_at
@@ -127,8 +128,8 @@ export const foldDays = sql('foldDays')`
   SELECT job_id, 86400, date_bin('1 day', at, ${origin}), ${columns} FROM part
   ON CONFLICT (job_id, step, at) DO UPDATE SET ${added}`
 
-// The first rows of what is unusual; most of the record is not. $3: groups of a tenant in ten minutes, $4: late slots of a
-// tenant in an hour, at most: the most frequent come first, and the latest.
+// The most important rows of unusual attempts; most of the record is not unusual. At most $3 groups per tenant in ten
+// minutes, the most frequent first, and $4 late slots per tenant in an hour, the latest first.
 export const foldTroubles = sql('foldTroubles')`
   WITH failed AS MATERIALIZED (
     SELECT a.tenant_id, date_bin('10 minutes', a.recorded_at, ${origin}) AS at, a.job_id,

@@ -1,4 +1,4 @@
-// That everything is counted once, whoever dies, comes late or folds at the same time.
+// Tests that everything is counted once, even if a process dies, a commit is late or several processes fold at once.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type pg from 'pg'
@@ -30,7 +30,7 @@ async function setup(t: TestContext, version: PostgresVersion = 18) {
   return { client, database, address }
 }
 
-/** Attempts of one job that were recorded so long ago, a minute apart. */
+/** Records attempts of a job, the newest that long ago, the others a minute apart before it. */
 async function record(client: pg.Client, ago: string, count = 1, jobId = job): Promise<void> {
   await client.query(
     `INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
@@ -62,7 +62,7 @@ const everywhere = (n: number) => ({
 })
 
 for (const version of POSTGRES_VERSIONS) {
-  test(`PostgreSQL ${version}: what two processes fold at once is counted once`, async (t) => {
+  test(`PostgreSQL ${version}: attempts folded by several processes at once are counted once`, async (t) => {
     const { client, database } = await setup(t, version)
     await record(client, '3 hours', 100)
     await Promise.all([foldAll(database), foldAll(database), foldAll(database)])
@@ -70,7 +70,7 @@ for (const version of POSTGRES_VERSIONS) {
     assert.deepEqual(await sums(client), { ...everywhere(100), 'job 86400': 100 })
   })
 
-  test(`PostgreSQL ${version}: hours are added to their days once they are over, those of every job`, async (t) => {
+  test(`PostgreSQL ${version}: the hours of every job are added to their days once they are over`, async (t) => {
     const { client, database } = await setup(t, version)
     const jobs = Array.from({ length: 16 }, (_, n) => `0192abcd-ef01-7000-8000-0000000000a${n.toString(16)}`)
     for (const jobId of jobs) await record(client, '2 hours', 2, jobId)
@@ -83,7 +83,7 @@ for (const version of POSTGRES_VERSIONS) {
   })
 }
 
-test('what is recorded by a transaction that commits late is counted', async (t) => {
+test('attempts recorded by a transaction that commits late are counted', async (t) => {
   const { client, database, address } = await setup(t)
   const slow = await connect(t, address)
   await slow.query('BEGIN')
@@ -91,7 +91,7 @@ test('what is recorded by a transaction that commits late is counted', async (t)
   await record(client, '3 hours')
   await foldAll(database, { lagMs: 0 })
   assert.deepEqual(await sums(client), { ...everywhere(1), 'job 86400': 1 })
-  // The clock is past it, and what came after it is not folded before it.
+  // The clock is past the uncommitted attempt; attempts recorded after it are not folded before it.
   await record(client, '0 seconds')
   await client.query('SELECT pg_sleep(0.002)')
   await foldAll(database, { lagMs: 0 })
@@ -157,7 +157,7 @@ test('of very many different failures and late slots a tenant has so many in a w
   assert.deepEqual(many, [{ groups: 1_000 }])
 })
 
-test('what is older than anybody asks for is forgotten', async (t) => {
+test('rollups older than the longest period of any query are pruned', async (t) => {
   const { client, database } = await setup(t)
   await record(client, '3 hours')
   await foldAll(database)

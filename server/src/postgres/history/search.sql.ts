@@ -1,7 +1,7 @@
-// The lists of executions. One statement a page: those under way and those recorded are seen at one moment, so an
-// execution on its way from one table to the next is seen once; and a round trip costs more than most of them. Each
-// looks at no more rows than it is told, newest first: a page that found too little among them is short, and says
-// where to go on.
+// The lists of executions. One statement per page: it sees unended and recorded executions in one snapshot, so an
+// execution that moves between tables is seen once; and a round trip costs more than most of these statements. Each
+// reads at most the given number of rows, newest first: a page with too few matches among them is short, and says where
+// to continue.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import {
   batchedStatus,
@@ -28,7 +28,9 @@ const alive = fragment`
   coalesce(l.worker_id, l.caller_id, s.worker_id), s.http_status, s.error_type, s.error_message, false, l.ready_at,
   a.error_type, a.error_message, l.run_id, NULL`
 
-/** Between two attempts (s) it shows what the last one (a) did; it is found by that also while the next one runs. */
+/**
+ * Between attempts (s) an execution shows the end of the last one (a); a search finds it by that also during the next.
+ */
 const lastAttempt = fragment`
   LEFT JOIN LATERAL (
     SELECT * FROM attempts a WHERE a.job_id = l.job_id AND a.execution_id = l.execution_id AND l.attempt > 0
@@ -54,17 +56,17 @@ const underWayOfTenant = fragment`
   (SELECT ${alive} FROM (SELECT * FROM live WHERE execution_id < $2::uuid ORDER BY execution_id DESC LIMIT $14) l
   ${lastAttempt} WHERE l.tenant_id = $1)`
 
-// Recorded. $1 job or tenant, $2 before, $3 from; then the conditions: $4 outcomes, $5 kind, $6 error type, $7 dead
-// letter, $8 to, $9 tag, $10 text; $11 rows to look at. Bounds of recorded_at leave out days: a slot is never recorded
-// before its time, and two weeks of days to come are empty. What was enqueued long after its slot has indexes of its own.
-// k.since: what is kept.
+// Recorded executions. $1 job or tenant, $2 before, $3 from; then the conditions: $4 outcomes, $5 kind, $6 error type,
+// $7 dead letter, $8 to, $9 tag, $10 text; $11 rows to read. Bounds of recorded_at exclude daily partitions: a slot is
+// never recorded before its time, and the partitions of the next two weeks are empty. Executions enqueued long after
+// their slot have their own indexes. k.since: start of the retained history.
 const columns = fragment`
   a.execution_id, a.job_id, a.version, a.kind, a.outcome, a.slot, a.attempt, a.enqueued_at, a.started_at, a.finished_at,
   a.duration_ms, a.worker_id, a.http_status, a.error_type, a.error_message, a.dead_letter, a.run_id,
   a.skip_reason`
 
-// The least id of what was enqueued later than its slot by so much that it is in the index of what was late; clocks of
-// servers differ by less than the second minute. Infinity has no id.
+// The least id of executions enqueued so long after their slot that they are in the index of late executions; the
+// second minute allows for clock differences between servers. Infinity has no id.
 const lateId = fragment`
   first_id(least($8::timestamptz, timestamptz '2200-01-01 00:00:00+00') + interval '2 minutes')`
 
@@ -90,7 +92,7 @@ const matches = fragment`
 
 const ofJob = inOrder(fragment`SELECT ${columns} FROM attempts a WHERE a.job_id = $1`)
 const ofTenant = inOrder(fragment`SELECT ${columns} FROM attempts a WHERE a.tenant_id = $1`)
-// What did not succeed has indexes of its own: the few are found among the many.
+// Executions that did not succeed have their own indexes, so the few are found quickly among the many.
 const failedOfJob = inOrder(fragment`
   SELECT ${columns} FROM attempts a WHERE a.job_id = $1 AND a.outcome <> 'succeeded'`)
 const failedOfTenant = inOrder(fragment`
@@ -103,8 +105,9 @@ const found = fragment`
   NULL::timestamptz, NULL::text, NULL::text, a.run_id, a.skip_reason`
 const page = fragment`WHERE ${matches} ORDER BY a.execution_id DESC LIMIT $12`
 
-// Whether days that are over have more ends than are counted: then nobody looks at these. The fold may be behind, but what it
-// has counted is there. Null: other conditions hold besides the outcome, and days do not tell.
+// Whether past days have more ends than a count goes up to: then the ends need not be counted. The fold may be behind,
+// but the days it has counted are there. Null: there are conditions besides the outcome, which the counts per day
+// cannot answer.
 const endedOn = (outcome: Fragment, column: Fragment): Fragment => fragment`
   CASE WHEN $4::text[] IS NULL OR ${outcome} = ANY ($4) THEN ${column} ELSE 0 END`
 const isMany = (days: Fragment, most: Fragment): Fragment => fragment`
@@ -115,8 +118,8 @@ const isMany = (days: Fragment, most: Fragment): Fragment => fragment`
     FROM ${days} AND d.step = 86400 AND d.at >= now() - r.history_days * interval '1 day'
   ) END AS many`
 
-// What is kept, and one row also when nothing was found; no row: there is no such job. $13 the tenant. OFFSET 0: else the
-// days are added up for every row of the page.
+// The start of the retained history, and one row even when nothing was found; no row: there is no such job. $13 the
+// tenant. OFFSET 0: without it the days are summed for every row of the page.
 const keptOfJob = fragment`
   SELECT j.name, now() - r.history_days * interval '1 day' AS since,
     (SELECT execution_at(b.batch_id, u.place) ${enqueuedOfJob(batchesOfJob)} OFFSET $14 - 1 LIMIT 1) AS batch_end,
@@ -147,7 +150,7 @@ export const listOfTenant = sql('listOfTenant')`${listed} FROM (${keptOfTenant})
 export const listFailedOfTenant = sql('listFailedOfTenant')`${listed} FROM (${keptOfTenant}) k
   LEFT JOIN LATERAL (${underWayOfTenant} UNION ALL (SELECT ${found} FROM (${failedOfTenant}) a ${page})) x ON true ${named}`
 
-// How many of those looked at match, and where the look ends. $12 the tenant.
+// How many of the rows read match, and where the read ended. $12 the tenant.
 const kept = fragment`
   (SELECT now() - r.history_days * interval '1 day' AS since FROM tenants t JOIN tiers r ON r.tier = t.tier
   WHERE t.tenant_id = $12) k`

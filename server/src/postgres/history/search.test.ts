@@ -1,4 +1,4 @@
-// Searches by date in a long history: what is asked for lies far below what is newest.
+// Tests of searches by date in a long history, for executions far below the newest ones.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { useDatabase } from '../../../test/database.ts'
@@ -12,7 +12,7 @@ import { PostgresRollups } from './rollups.ts'
 import { countFailedOfTenant } from './search.sql.ts'
 import { searchExecutions } from './search.ts'
 
-// 60,000 executions of one job in the last five days, and one of a slot in the window that was only enqueued today.
+// 60,000 executions of a job in the last five days, and one for a slot in the window that was only enqueued today.
 const fill = `
   INSERT INTO jobs (job_id, tenant_id, version, created_at, updated_at, name, tags, search)
     VALUES (md5('job')::uuid, '${defaultTenantId}', 1, now(), now(), 'a', '{}', 'a');
@@ -48,7 +48,7 @@ async function setup(t: TestContext) {
   return { now, jobId, lateId, search }
 }
 
-test('the first page of some days long ago is full, and begins with what was recorded late', async (t) => {
+test('the first page of a range of days long ago is full, and begins with the execution that was recorded late', async (t) => {
   const { now, jobId, lateId, search } = await setup(t)
   for (const only of [null, jobId]) {
     const { executions, next } = await search({ jobId: only })
@@ -76,14 +76,14 @@ test('pages go on to the end of the days, each execution once', async (t) => {
   assert(Math.abs(seen.size - 86_400 / 7 - 1) < 2, `${seen.size} executions`)
 })
 
-test('what failed on some days long ago is found at once', async (t) => {
+test('failed executions of a range of days long ago are found at once', async (t) => {
   const { lateId, search } = await setup(t)
   const { executions } = await search({ status: 'FAILED' })
   assert.equal(executions[0]!.executionId, lateId)
   assert(executions.length > 40, `${executions.length} found`)
 })
 
-test('what ended badly is found among many attempts that were tried again, by looking at little', async (t) => {
+test('failed executions are found among many retried attempts by reading few rows', async (t) => {
   const { client, database } = await useDatabase(t)
   await client.query(fill)
   // Each of 40,000 executions had a failed attempt and then succeeded; ten of them did not.

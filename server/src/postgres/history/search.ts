@@ -1,4 +1,4 @@
-// One page of executions, of a job or of a tenant: those under way and those recorded, merged newest first.
+// One page of the executions of a job or a tenant: unended and recorded executions, merged newest first.
 
 import type { NodeSkipReason } from '../../domain/graphs/graph-run.ts'
 import {
@@ -23,7 +23,7 @@ import { errorOf, skippedOf } from './find-execution.ts'
 import { listJobPage } from './job-page.ts'
 import * as statements from './search.sql.ts'
 
-/** What one search looks at: at most about 40 ms each. */
+/** The most rows that one search reads: at most about 40 ms each. */
 const recordedMax = 10_000
 const batchesMax = 500
 const liveMax = 20_000
@@ -93,7 +93,7 @@ function isNothing(rows: readonly ListedRow[]): boolean {
   return rows[0] === undefined || rows[0].execution_id === null
 }
 
-/** Those that have not ended; as a search, a page may be short and not the last. */
+/** Executions that have not ended; as with a search, a short page need not be the last one. */
 export async function searchUnended(
   queries: Queries,
   query: ExecutionQuery,
@@ -113,7 +113,7 @@ export async function searchUnended(
   return { executionIds: page.rows.map((row) => row.execution_id), next: page.next }
 }
 
-/** What is under way is filtered here: it is little. */
+/** Unended executions are filtered here: there are few. */
 function matches(query: ExecutionQuery, row: FoundRow): boolean {
   const { status, kind, errorType, deadLetter, from, to, tag } = query
   const text = query.q?.toLowerCase() ?? null
@@ -136,7 +136,7 @@ function merge(
   found: readonly PageRow[],
   ends: readonly (string | null)[],
 ): { rows: PageRow[]; next: string | null } {
-  // A part that did not look further says nothing about what lies below its end.
+  // A part that did not read further knows nothing about the rows below its end.
   const end = ends.reduce<string>((highest, one) => (one !== null && one > highest ? one : highest), '')
   const rows = found.filter(({ execution_id }) => execution_id >= end)
   rows.sort((a, b) => (a.execution_id < b.execution_id ? 1 : -1))
@@ -207,12 +207,12 @@ function conditionsOf(query: ExecutionQuery, before: string): unknown[] {
   return [jobId ?? tenantId, before, fromText, outcomes, kind, errorType, deadLetter, toText, tag, text]
 }
 
-/** Whether it is known of each day how many match, of those that are over. */
+/** Whether the counts per day tell how many executions of past days match. */
 function isAboutOutcome({ status, ...query }: ExecutionQuery): boolean {
   return (status === null || isEnded(status)) && !hasConditions({ ...query, status: null })
 }
 
-/** Whether only what did not succeed can match. */
+/** Whether only executions that did not succeed can match. */
 function isAboutFailed({ status, errorType, deadLetter }: ExecutionQuery): boolean {
   return (isEnded(status) && status !== 'SUCCEEDED') || errorType !== null || deadLetter === true
 }
@@ -265,7 +265,7 @@ function toSummary(row: PageRow): ExecutionSummary {
 interface ListedRow {
   /** More match than are counted. */
   many: boolean
-  /** The last of what was looked at; null: all was. */
+  /** The last row read; null: all rows were read. */
   batch_end: string | null
   live_end: string | null
   /** Null: nothing was found. */
@@ -277,9 +277,9 @@ export interface PageRow {
   job_id: string
   version: number
   kind: ExecutionKind
-  /** Null of what is recorded. */
+  /** Null for a recorded execution. */
   status: ExecutionStatus | null
-  /** Null of what is under way. */
+  /** Null for an unended execution. */
   outcome: Outcome | null
   slot: EpochMs
   attempt: number
@@ -298,10 +298,10 @@ export interface PageRow {
   job_name: string
 }
 
-/** With what conditions are about. */
+/** With the columns that the conditions refer to. */
 interface FoundRow extends PageRow, ListedRow {
   execution_id: string
-  /** Of what is under way: of the attempt that ended last. */
+  /** For an unended execution: of the attempt that ended last. */
   last_error_type: ErrorType | null
   last_error_message: string | null
   tags: string[]

@@ -1,6 +1,6 @@
-// What became of the slots of a job: their executions, by slot, and the ranges that were skipped. Rows of `slots` are
-// kept for some days (days.ts). What is older is found among the attempts, in the order of execution ids, which is
-// nearly that of slots: an id is made at or after its slot, rarely much later.
+// The fate of the slots of a job: their executions, by slot, and the skipped ranges. Rows of `slots` are kept for some
+// days (daily-partitions.ts). Older slots are found among the attempts, in the order of execution ids, which is nearly
+// the order of slots: an id is made at or after its slot, rarely much later.
 import { fragment, sql } from '../../lib/sql.ts'
 
 // $1 job, $2 from, $3 to, $4 limit, $5 tenant, $6 attempts to look at, $7 how much later than its slot one is made.
@@ -29,7 +29,7 @@ const oldEnded = fragment`
     AND a.execution_id >= first_id(greatest(from_ms($2) - interval '1 minute', 'epoch'))
     AND a.execution_id < first_id(least(from_ms($3), ${kept}) + $7 * interval '1 millisecond')`
 
-// What is blocked is never of a slot.
+// A blocked execution never belongs to a slot.
 const oldLive = fragment`
   SELECT * FROM live WHERE ${asksForOld} AND job_id = $1 AND state <> 'blocked' ORDER BY execution_id LIMIT 20000`
 const oldBatched = fragment`
@@ -68,8 +68,8 @@ const old = fragment`
   SELECT from_ms(u.slot_ms), execution_at(b.batch_id, u.place), ${batchState}, 0, coalesce(b.cancels ? u.place::text, false),
     NULL FROM ${oldBatched}`
 
-// One row also when there is no execution; no row: there is no such job. The last of those looked at is told by its
-// place: the greatest of 10,000 ids would be found by comparing texts.
+// One row even when there is no execution; no row: there is no such job. The last row read is determined by its
+// position: the greatest of 10,000 ids would be found by comparing texts.
 const listed = fragment`
   SELECT f.recorded_at, f.owed_from, f.owed_to, (SELECT (array_agg(execution_id))[$6::int] FROM looked) AS end_id, x.*`
 
@@ -105,7 +105,7 @@ export const countSlots = sql('countSlots')`
     ) AS skipped
   FROM facts`
 
-// Ranges do not lie within each other, so of those that begin before an instant only the last one reaches over it.
+// No range lies within another, so of the ranges that begin before an instant only the last one can extend past it.
 const range = fragment`
   SELECT k.from_slot, k.to_slot, k.slot_count, k.reason, k.version, v.schedule, v.anchor_at`
 const ofVersion = fragment`JOIN job_versions v ON v.job_id = k.job_id AND v.version = k.version`

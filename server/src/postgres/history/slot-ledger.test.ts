@@ -37,7 +37,7 @@ async function setup(t: TestContext, age: 'young' | 'old', version?: PostgresVer
     `SELECT make_day('attempts', d::date), make_day('slots', d::date)
       FROM generate_series(now() - interval '13 days', now(), interval '1 day') AS d`,
   )
-  // Every hundredth is made half an hour late, after those that came on time.
+  // Every hundredth is made half an hour late, after the slots that were on time.
   await client.query(
     `INSERT INTO attempts (recorded_at, tenant_id, job_id, version, execution_id, attempt, final, kind, outcome, slot,
         enqueued_at)
@@ -63,7 +63,7 @@ async function setup(t: TestContext, age: 'young' | 'old', version?: PostgresVer
 }
 
 for (const version of POSTGRES_VERSIONS) {
-  test(`PostgreSQL ${version}: slots whose rows are gone are found among the attempts, each once`, async (t) => {
+  test(`PostgreSQL ${version}: slots with pruned rows are found among the attempts, each once`, async (t) => {
     const { slotLedger, list, at } = await setup(t, 'old', version)
     for (const begin of [0, 50_000, slotsCount - 300]) {
       let from = at(begin)
@@ -93,7 +93,7 @@ for (const version of POSTGRES_VERSIONS) {
   })
 }
 
-test('of old slots more than are looked at, no page claims to know what it did not see', async (t) => {
+test('with more old slots than a query reads, no page claims to know slots that it did not see', async (t) => {
   const { list, at } = await setup(t, 'old')
   // Wider than all that is looked at: it still gets on.
   const { executions, end } = await list({ limit: 10_000, lateMs: 40_000_000 })

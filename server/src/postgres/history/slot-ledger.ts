@@ -47,7 +47,8 @@ export class PostgresSlotLedger implements SlotLedger {
   async listSlots(query: SlotQuery & Lateness): Promise<SlotPage | null> {
     const { tenantId, jobId, from, to, limit, order } = query
     const statement = order === 'asc' ? statements.listSlotsUp : statements.listSlotsDown
-    // Downwards those made long after come first; of a job of every second they would be all that is looked at.
+    // In descending order, slots that were made long after their time come first; for a job that fires every second they
+    // would use up all rows read.
     const lateMs = order === 'asc' ? query.lateMs : Math.min(query.lateMs, hourMs)
     const values = [jobId, from, to, limit, tenantId, recordedMax, lateMs]
     const { rows } = await this.#database.query<SlotRow>(statement, values)
@@ -85,17 +86,17 @@ function endOf(
   const full = found.length === limit ? found.at(-1)!.slot : null
   if (endId === null) return full
   const madeAt = Number.parseInt(endId.replaceAll('-', '').slice(0, 12), 16)
-  // What was made before has an earlier slot.
+  // An execution made earlier has an earlier slot.
   if (order !== 'asc') return Math.max(full ?? madeAt, madeAt) as EpochMs
-  // What is made after may still have an earlier slot, by as much as it is late. A job of every second with a wide
-  // misfire window still gets on, by a quarter of what was looked at.
+  // An execution made later may still have an earlier slot, by as much as it is late. A job that fires every second
+  // with a wide misfire window still makes progress, by a quarter of the range read.
   const known = epochMs(Math.max(madeAt - lateMs, from + (madeAt - from) / 4))
   return Math.min(full ?? known, known) as EpochMs
 }
 
 function toSlotExecution(row: FoundSlot): SlotExecution[] {
   const { slot, execution_id: executionId, state, attempt, cancelled, outcome } = row
-  // Its record is older than what is kept.
+  // Its record is past its retention.
   if (state === null && outcome === null) return []
   const status = state === null ? statusOfOutcome(outcome!) : statusOfLive(state, attempt, cancelled)
   return [{ slot, executionId, status }]

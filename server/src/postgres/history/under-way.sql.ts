@@ -7,8 +7,8 @@ const liveColumns = fragment`
   l.execution_id, l.kind, l.slot, l.state, l.attempt, l.cancelled_at IS NOT NULL, l.enqueued_at, l.started_at, l.ready_at,
   l.host, l.concurrency_key, l.key_limit, l.rank`
 
-// What has not ended. $1 job, $2 tenant, $3 how many to tell, $4 where counting stops, $5 rows of live to look at, and as
-// many that are blocked: these hide no others.
+// Unended executions. $1 job, $2 tenant, $3 how many to return, $4 where counting stops, $5 rows of live to read, and
+// as many blocked ones, which are read separately so that they hide no others.
 export const selectUnderWay = sql('selectUnderWay')`
   WITH unended AS MATERIALIZED (
     (SELECT execution_at(b.batch_id, u.place) AS execution_id, b.kind, from_ms(u.slot_ms) AS slot,

@@ -25,7 +25,7 @@ export class PostgresArtifacts implements Artifacts {
   put({ tenantId, artifactId, sha256, content, by }: NewArtifact): Promise<ArtifactPut> {
     return this.#database.transaction(async (queries) => {
       await queries.query(statements.lockArtifacts, [tenantId])
-      // Statements of their own: they see what was committed before we had the lock.
+      // Separate statements: they see everything committed before we got the lock.
       const counted = await queries.query<{ total: number }>(statements.countArtifacts, [tenantId])
       const found = await queries.query(statements.selectArtifact, [tenantId, artifactId])
       if (found.count === 0 && counted.rows[0]!.total >= artifactsMax) return { kind: 'too_many' }

@@ -28,14 +28,14 @@ export const upsertCalendar = sql('upsertCalendar')`
     revision = c.revision + 1, updated_at = excluded.updated_at, updated_by = excluded.updated_by
   RETURNING ${columns}`
 
-/** Jobs (j) whose present version names the calendar. */
+/** Jobs (j) with a current version that names the calendar. */
 const naming = fragment`
   job_versions v JOIN jobs j ON j.job_id = v.job_id AND j.version = v.version
   WHERE v.calendars @> ARRAY[$2::text] AND j.tenant_id = $1 AND j.deleted_at IS NULL`
 
-// A note that nobody has taken yet is written anew, as by a change of the job: it is locked then, and not taken before we
-// commit. In the order of ids: two calendars of one job may change at once. What is due later than $3 milliseconds from
-// now no scheduler has planned yet.
+// A change record that no scheduler has taken yet is rewritten, as by a change of the job: this locks it, so it is not
+// taken before we commit. In the order of ids: two calendars of the same job may change at once. A job due later than
+// $3 milliseconds from now has not been planned by any scheduler yet.
 export const noteCalendar = sql('noteCalendar')`
   INSERT INTO changes (partition_id, job_id)
   SELECT c.partition_id, c.job_id FROM (SELECT j.job_id FROM ${naming}) n
@@ -44,7 +44,7 @@ export const noteCalendar = sql('noteCalendar')`
   ORDER BY c.job_id
   ON CONFLICT (partition_id, job_id) DO UPDATE SET job_id = excluded.job_id`
 
-// Who creates a job at this very moment may still name it: it is then empty for that job.
+// A job created at this very moment may still name the calendar, which is then empty for that job.
 export const deleteCalendar = sql('deleteCalendar')`
   WITH used AS MATERIALIZED (
     SELECT 1 FROM ${naming} LIMIT 1

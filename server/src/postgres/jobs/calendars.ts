@@ -40,7 +40,7 @@ export class PostgresCalendars implements Calendars {
   async put({ tenantId, name, description, entries, by }: CalendarOrder): Promise<PutOutcome> {
     return this.#database.transaction(async (queries) => {
       await queries.query(statements.lockCalendars, [tenantId])
-      // Statements of their own: they see what was committed before we had the lock.
+      // Separate statements: they see everything committed before we got the lock.
       const counted = await queries.query<{ total: number }>(statements.countCalendars, [tenantId])
       const found = await queries.query(statements.selectCalendar, [tenantId, name])
       if (found.count === 0 && counted.rows[0]!.total >= calendarsMax) return { kind: 'too_many' }

@@ -1,7 +1,7 @@
-// The statements that change a job: lock it, read it, write what was decided.
+// The statements that change a job: lock it, read it, write the decision.
 import { sql } from '../../lib/sql.ts'
 
-/** First the lock; what is read after it is what was committed before. */
+/** Taken first: reads after the lock see everything committed before it. */
 export const lockJob = sql('lockJob')`
   SELECT c.job_id FROM cursors c WHERE c.job_id = $2 AND c.tenant_id = $1 FOR NO KEY UPDATE`
 

@@ -1,5 +1,5 @@
-// Changes one job under its lock: fires, triggers and other changes of it wait meanwhile, so what is decided about its
-// slots holds.
+// Changes a job under its lock: fires, triggers and other changes of it wait meanwhile, so decisions about its slots
+// remain valid.
 import assert from 'node:assert/strict'
 import { type GraphPart, type GraphRefusal, isGraphRefusal } from '../../domain/graphs/graph.ts'
 import {
@@ -48,7 +48,7 @@ export async function changeJob(
   }
 }
 
-/** By a look without a lock: whoever changes no graph pays for none. */
+/** Checked without a lock: a change that touches no graph does not pay for the lock on graphs. */
 async function mayTouchGraph(database: Transactions, { tenantId, jobId, dependsOn }: ChangeTarget) {
   if (dependsOn === undefined) return false
   return dependsOn.length > 0 || isInGraph(database, { tenantId, jobId })

@@ -21,7 +21,7 @@ import { lookAheadMs } from '../../domain/scheduling/look-ahead.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { NewJob } from '../../ports/jobs.ts'
 
-/** What is due sooner is noted for its scheduler; what is due later is found by the next load of the window. */
+/** A job due sooner is recorded as changed for its scheduler; a later one is found by the next load of the window. */
 export const noticeMs = 2 * lookAheadMs
 
 export interface JobRow {

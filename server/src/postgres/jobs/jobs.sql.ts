@@ -1,11 +1,11 @@
-// The statements on jobs: create, read, list, trigger. Those that change one are in change-job.sql.ts.
+// The statements on jobs: create, read, list, trigger. The statements that change a job are in change-job.sql.ts.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
 import { deadlineAfter } from '../sql/ending.ts'
 import { claimedSingle, isLimited, isRoot, isUnderWay, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
 
-// Many at once: concurrent creates are committed together. A job whose key is taken is not in the answer, and nothing
-// of it is written.
+// Inserts many at once: concurrent creates are committed together. A job with a key that is already taken is not in the
+// answer, and nothing of it is written.
 export const insertJobs = sql('insertJobs')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.at) AS created_at, from_ms(x.slot) AS slot_at, from_ms(x.first) AS first_at
@@ -145,8 +145,9 @@ export const lockJobs = sql('lockJobs')`
   JOIN cursors c ON c.job_id = x.j AND c.tenant_id = x.t
   ORDER BY c.job_id FOR NO KEY UPDATE OF c`
 
-// The same for `insertTriggers`, which is sent right behind it and triggers what is told here. The workers that take some of
-// it ($2) are locked first, as reclaim does: locked with the insert, they would deadlock with whoever locks both the other way round.
+// Returns the locked jobs, and passes them to `insertTriggers`, which is sent right behind it and triggers these. The
+// workers that claim some of the executions on insert ($2) are locked first, as reclaim does: locked with the insert,
+// they would deadlock with a transaction that takes both locks in the other order.
 const lockToTrigger = (name: string, wait: Fragment): Sql => sql(name)`
   WITH holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = ANY ($2::uuid[]) ORDER BY worker_id FOR KEY SHARE
@@ -163,15 +164,16 @@ const lockToTrigger = (name: string, wait: Fragment): Sql => sql(name)`
   -- Told also when there is none; then of nothing.
   SELECT l.* FROM told LEFT JOIN locked l ON true`
 
-/** Those of them that nobody else has locked. */
+/** Locks the requested jobs that no other transaction has locked. */
 export const lockFreeJobs = lockToTrigger('lockFreeJobs', fragment`SKIP LOCKED`)
 export const lockHeldJobs = lockToTrigger('lockHeldJobs', fragment``)
 
-// In a statement of its own behind the lock: it sees what was committed before we had it.
-// Several of one job: all but the first wait for it. The statement does not see its own rows, hence the number.
-// w, r: the worker that takes it as it is made, on this route. It takes what is ready and in the shared lane, unless somebody
-// there would go before it, and no root of a graph, whose start is noted first. What it has comes with all that is needed to
-// run it, the definition once.
+// A separate statement after the lock: it sees everything committed before we got the lock.
+// Several triggers of the same job: all but the first wait for it. The statement does not see its own rows, hence the
+// number.
+// w, r: the worker that claims the execution on insert, and its route. It claims executions that are ready and in the
+// shared lane, unless another execution there comes first, but no root of a graph, because its start is recorded first.
+// A claimed execution comes with everything needed to run it, each definition once.
 export const insertTriggers = sql('insertTriggers')`
   WITH item AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS x(n int, t uuid, e uuid, j uuid, l text, p text, w uuid, r text)
@@ -244,8 +246,9 @@ export const beginTriggers = sql('beginTriggers')`
       SELECT coalesce(sum(cardinality(positions)), 0) FROM batches WHERE job_ids @> ARRAY[$1::uuid] AND kind = 'trigger'
     ) + (SELECT count(*) FROM (SELECT FROM live WHERE job_id = $1 AND state <> 'blocked' LIMIT $2) l) AS unended`
 
-// Many of one job ($1) that nothing holds back are batches, in lane $2, of $4: each with its size and its payloads. No row: something
-// may hold them back, or somebody is here who does not know such batches; then they are rows of their own.
+// Many triggers of a job ($1) that nothing holds back become batches, in lane $2, from $4: each with its size and its
+// payloads. No row: something may hold them back, or a process is running that does not know such batches; then each
+// becomes its own row.
 export const insertTriggerBatches = sql('insertTriggerBatches')`
   INSERT INTO batches (batch_id, route, lane, priority, enqueued_at, rank, kind, positions, job_ids, versions, slots_ms, payloads)
   SELECT x.b, d.route, $2, d.level, m.at, ${rankOf(fragment`m.at`, fragment`d.level`)}, 'trigger',
@@ -290,7 +293,7 @@ export const insertBackfill = sql('insertBackfill')`
       ) d`,
   )}`
 
-/** Of a root, one whose own execution has ended counts for as long as its run goes on. */
+/** A root with an ended execution still counts for as long as its graph run goes on. */
 export const countBackfill = sql('countBackfill')`
   SELECT (SELECT count(*) FROM live WHERE operation_id = $1) + (
     SELECT count(*) FROM run_roots r

@@ -46,7 +46,7 @@ export class PostgresJobs implements Jobs {
   readonly #database: Transactions
   readonly #creates: GroupCommit<{ job: NewJob; text: string }, Created>
   readonly #triggers: GroupCommit<Trigger, TriggerOutcome>
-  /** Of jobs that somebody else had locked: nobody waits for them but who triggered them. */
+  /** Triggers of jobs that another transaction had locked: only their own callers wait for them. */
   readonly #lockedTriggers: GroupCommit<Trigger, TriggerOutcome>
   readonly #many: GroupCommit<TriggerManyOrder, TriggerManyOutcome>
   readonly change: Jobs['change']
@@ -155,7 +155,7 @@ export class PostgresJobs implements Jobs {
       ])
       const count = batches.reduce((sum, batch) => sum + batch.count, 0)
       if (begun.rows[0]!.unended + count > triggersWaitingMax) return { kind: 'too_many' }
-      // In statements after these: they see what was committed before we had the locks.
+      // In later statements: they see everything committed before we got the locks.
       const values = [jobId, lane, triggerLevels, toBatchItems(batches), generation]
       const batched = await queries.query<{ enqueued_at: EpochMs }>(statements.insertTriggerBatches, values)
       if (batched.count > 0)

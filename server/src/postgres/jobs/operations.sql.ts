@@ -22,7 +22,7 @@ export const cancelOperation = sql('cancelOperation')`
   UPDATE operations SET status = 'CANCELLED', finished_at = clock_ms(), next_at = NULL
   WHERE tenant_id = $1 AND operation_id = $2 AND status = 'RUNNING' RETURNING kind`
 
-/** Whoever has it locked is at work on it. */
+/** An operation locked by another process is already being worked on. */
 export const takeOperation = sql('takeOperation')`
   SELECT * FROM operations WHERE status = 'RUNNING' AND next_at <= (SELECT clock_timestamp())
   ORDER BY next_at, operation_id LIMIT 1 FOR UPDATE SKIP LOCKED`

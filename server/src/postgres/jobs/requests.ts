@@ -1,5 +1,5 @@
-// One request, one effect, on PostgreSQL: the effect and the answer to it are one transaction. A key takes an advisory
-// lock for as long as that lasts: who comes second is told so at once and holds no connection waiting.
+// One request, one effect, on PostgreSQL: the effect and its answer are one transaction. A key takes an advisory lock
+// for the length of that transaction: a second request with the key is refused at once and holds no connection waiting.
 import { GroupCommit } from '../../lib/group-commit.ts'
 import { RestartTransaction } from '../../lib/unavailable.ts'
 import type {
@@ -53,7 +53,7 @@ const beginningsMax = 3
 
 export class PostgresRequests implements Requests {
   readonly #database: Database
-  /** One of each for all requests: what comes together is committed together. */
+  /** One of each for all requests: concurrent requests are committed together. */
   readonly #stores: WriteStores
   readonly #gathered: GroupCommit<KeyedRun, RunOutcome<unknown>>
 
@@ -132,7 +132,7 @@ class Undone extends Error {
 
 type Known = Exclude<RunOutcome<never>, { kind: 'done' }>
 
-// What one of several does is undone with the others if any of them throws; each is then run alone.
+// If any of several runs throws, the effects of all are undone; each is then run alone.
 async function runKeyed(queries: Queries, runs: readonly KeyedRun[]): Promise<RunOutcome<unknown>[]> {
   const known = await claimKeys(queries, runs)
   // All at once and in the order of ids, before any of them works: each would lock its own when it comes to it, in any
@@ -162,12 +162,12 @@ async function allOrFirstError<T>(promises: readonly Promise<T>[]): Promise<T[]>
   return settled.map((one) => (one as PromiseFulfilledResult<T>).value)
 }
 
-/** What is known of the keys that are not free, by the number of the run. */
+/** The known state of the keys that are not free, by the number of the run. */
 async function claimKeys(queries: Queries, runs: readonly KeyedRun[]): Promise<Map<number, Known>> {
   const known = new Map<number, Known>()
   const first = new Set<string>()
   const asked = runs.flatMap(({ once: { tenantId, key } }, n) => {
-    // The lock of the first is ours too, so the second of one group would get it.
+    // We hold the first run's lock ourselves, so a second run with the same key in this group would get it too.
     if (first.has(`${tenantId} ${key}`)) known.set(n, { kind: 'in_flight' })
     else first.add(`${tenantId} ${key}`)
     return known.has(n) ? [] : [{ n, t: tenantId, k: key }]

@@ -16,7 +16,7 @@ const OLDER = [
 ]
 
 for (const { who, insert } of OLDER) {
-  test(`${who} of an older version does not come while triggers wait in batches; while it is here, they are rows`, async (t) => {
+  test(`${who} of an older version does not start while triggers wait in batches; while it is running, triggers are rows`, async (t) => {
     const { client, ...bundle } = await openPostgres(t, 18)
     const s = await createScenario(bundle)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })

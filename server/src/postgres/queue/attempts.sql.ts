@@ -1,5 +1,5 @@
-// The statements on attempts under way, for those who run them outside our own workers. An execution is in a claimed
-// batch or in `live`; what leaves one goes to the other, never back, so batches are always asked first.
+// The statements on attempts in progress, for callers that run them outside our own workers. An execution is in a
+// claimed batch or in `live`; it moves from the batch to `live`, never back, so batches are always queried first.
 import { fragment, sql } from '../../lib/sql.ts'
 import { endingItem, endLive, endPlaces, leaveRunning, markItem, takePlaces } from '../sql/ending.ts'
 import { noteItem, recordedItem } from './items.ts'
@@ -28,7 +28,7 @@ export const selectHeld = sql('selectHeld')`
 /** Where the execution of a report (x.e) is, if it is in a batch. */
 const placeOf = fragment`batch_of(x.e) AS batch_id, get_byte(uuid_send(x.e), 15) AS place`
 
-// num_nonnulls, not IS NOT NULL: the planner would read the whole index of what is held for it.
+// num_nonnulls, not IS NOT NULL: with that the planner would read the whole index of held batches.
 export const reportBatched = sql('reportBatched')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT ${markItem.named(fragment`x`)}, ${endingItem.named(fragment`x`)}, ${placeOf}
@@ -45,7 +45,7 @@ const isReported = fragment`
   l.state IN ('running', 'awaiting') AND l.fence = x.fence AND l.attempt = x.attempt
   AND (x.worker_id IS NULL OR l.worker_id = x.worker_id)`
 
-/** The rest, in a statement after it: what left its batch meanwhile is here. */
+/** The remaining reports, in a later statement: executions that left their batch in the meantime are here. */
 export const reportLive = endLive('reportLive', isReported)
 
 // The reported outcome is on record, or that somebody had cancelled it; what a time-out or a reclaim wrote is neither.
@@ -79,7 +79,7 @@ const notes = fragment`
     num_nonnulls(x.progress, x.said, x.checkpoint) > 0 AS is_said, ${placeOf}
   FROM json_to_recordset($1::json) AS x(${markItem.columns}, ${noteItem.columns})`
 
-// $2: of batches that these workers hold. What is in a batch has no heartbeat timeout.
+// $2: in batches held by these workers. An execution in a batch has no heartbeat timeout.
 export const noteBatched = sql('noteBatched')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (${notes}),
   ${takePlaces(

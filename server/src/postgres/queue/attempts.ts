@@ -1,5 +1,5 @@
-// Attempts under way on PostgreSQL. Batches are asked first, then, in a statement after that, `live`: what leaves a batch
-// goes there, so that nothing is missed between the two.
+// Attempts in progress on PostgreSQL. Batches are queried first, then, in a later statement, `live`: executions that
+// leave a batch go there, so none is missed between the two.
 import type { ExecutionKind } from '../../domain/queue/execution.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type {
@@ -86,7 +86,7 @@ async function findRecorded(queries: Queries, reports: readonly AttemptEnding[])
   return new Set(rows.map((row) => row.execution_id))
 }
 
-/** Those that are held so, and whether somebody has cancelled them. */
+/** Returns the attempts that are held as stated, and whether each has been cancelled. */
 async function note(queries: Queries, notes: readonly AttemptUpdate[]): Promise<Map<string, boolean>> {
   const ids = notes.map(({ executionId }) => executionId)
   const holders = await queries.query<{ worker_id: string }>(statements.lockHolders, [ids])
@@ -103,7 +103,7 @@ async function note(queries: Queries, notes: readonly AttemptUpdate[]): Promise<
   return states
 }
 
-/** Of two notes of one attempt the later one stands, with what only the earlier one said. */
+/** Of two updates of the same attempt the later one wins; fields that only the earlier one has are kept. */
 function mergeNotes(notes: readonly AttemptUpdate[]): AttemptUpdate[] {
   const merged = new Map<string, AttemptUpdate>()
   for (const one of notes) {

@@ -1,5 +1,6 @@
-// The statements that cancel executions. What does not run is taken out of its batch or of `live` and recorded in the
-// same statement: an execution is in exactly one place. What runs is only flagged: it ends when its worker says how.
+// The statements that cancel executions. An execution that is not running is removed from its batch or from `live` and
+// recorded in the same statement: an execution is in exactly one place. A running execution is only flagged: it ends
+// when its worker reports how.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { cancelGrace, ownPayloads } from '../sql/ending.ts'
 import { columnsOf, insertAttempts } from '../sql/insert.ts'
@@ -14,8 +15,8 @@ const cancelledNow = {
   error_type: fragment`'CANCELLED'`,
 }
 
-// $2: whether what runs is cancelled too.
-// num_nulls, not IS NULL: the planner would read the whole index of waiting batches for it.
+// $2: whether running executions are cancelled too.
+// num_nulls, not IS NULL: with that the planner would read the whole index of waiting batches.
 const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; message: Fragment }) => sql(
   name,
 )`
@@ -95,10 +96,10 @@ export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
   message: fragment`(SELECT t.message FROM ${jobs} WHERE t.job_id = u.job_id LIMIT 1)`,
 })
 
-/** Also what its target has taken and will say the end of. */
+/** Includes executions that a target has accepted and will report the end of. */
 const runs = fragment`state IN ('running', 'awaiting')`
 
-// $2: whether what runs is cancelled too. What does not stop in time is ended by maintenance.
+// $2: whether running executions are cancelled too. An execution that does not stop in time is ended by maintenance.
 const cancelLive = (name: string, part: { which: Fragment; message: Fragment }) => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), target AS MATERIALIZED (
     SELECT l.execution_id, l.state, l.cancelled_at, l.kind, l.route, l.attempt, l.enqueued_at FROM live l
@@ -143,8 +144,8 @@ export const cancelLiveById = cancelLive('cancelLiveById', {
   message: fragment`$1::text`,
 })
 
-// What waits for others of its run is left to the run: it says of a deleted job's that it was skipped.
-/** $1 jobs, each with a message; of what waits all ($4), or these executions ($3). */
+// Executions that wait for others of their graph run are left to the run: it records skipped for a deleted job.
+/** $1 jobs, each with a message; of the waiting executions either all ($4) or the listed ones ($3). */
 export const cancelLiveOfJobs = cancelLive('cancelLiveOfJobs', {
   which: fragment`
     l.job_id = ANY (ARRAY(SELECT t.job_id FROM ${jobs})) AND l.state <> 'blocked'

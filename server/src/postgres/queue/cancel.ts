@@ -1,5 +1,5 @@
-// Ends executions: at once those that do not run, the others once their worker has stopped them. From batches first:
-// what leaves one goes to `live`, never the other way, so that nothing is missed between the two.
+// Cancels executions: at once if they are not running, otherwise once their worker has stopped them. Batches come
+// first: an execution moves from a batch to `live`, never back, so none is missed between the two.
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import type { Queries } from '../connection/database.ts'
 import * as statements from './cancel.sql.ts'
@@ -11,12 +11,12 @@ export interface Cancelled extends SettledAttempt {
   runs: boolean
 }
 
-/** Those of them that have ended with it. */
+/** The cancelled executions that ended at once, without the ones still running. */
 export function settledOf(cancelled: readonly Cancelled[]): SettledAttempt[] {
   return cancelled.filter(({ runs }) => !runs).map(({ runs: _runs, ...settled }) => settled)
 }
 
-/** Those of the ids that have not ended. */
+/** Cancels the executions with these ids that have not ended. */
 export async function cancelById(
   queries: Queries,
   executionIds: readonly string[],
@@ -29,7 +29,7 @@ export async function cancelById(
   return [...batched.rows, ...live.rows].map(toCancelled)
 }
 
-/** The same for those that are known to be rows of their own: no batch is locked. */
+/** The same for executions that are known to be rows of their own: no batch is locked. */
 export async function cancelLiveById(
   queries: Queries,
   executionIds: readonly string[],
@@ -39,13 +39,13 @@ export async function cancelLiveById(
   return rows.map(toCancelled)
 }
 
-/** A job, and what is said of its executions. */
+/** A job, and the message recorded for its cancelled executions. */
 export interface CancelledJob {
   jobId: string
   message: string
 }
 
-/** All of some jobs; those that run only if asked. */
+/** Cancels all executions of some jobs; running ones only if requested. */
 export async function cancelOfJobs(
   queries: Queries,
   jobs: readonly CancelledJob[],
@@ -55,7 +55,7 @@ export async function cancelOfJobs(
   await cancelLiveOfJobs(queries, jobs, { running, waiting: 'all' })
 }
 
-/** What is in batches. */
+/** Cancels the executions in batches. */
 export async function cancelBatchedOfJobs(
   queries: Queries,
   jobs: readonly CancelledJob[],
@@ -65,7 +65,7 @@ export async function cancelBatchedOfJobs(
   return rows.map(toCancelled)
 }
 
-/** What is a row of its own; of what waits, all or these. */
+/** Cancels the executions that are rows of their own; of the waiting ones, either all or the listed ones. */
 export async function cancelLiveOfJobs(
   queries: Queries,
   jobs: readonly CancelledJob[],
@@ -81,7 +81,7 @@ function toText(jobs: readonly CancelledJob[]): string {
   return cancelItem.encode(jobs)
 }
 
-/** Of a backfill, what does not run. */
+/** Cancels the executions of a backfill that are not running. */
 export async function cancelOfOperation(
   queries: Queries,
   operationId: string,

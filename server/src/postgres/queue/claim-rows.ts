@@ -1,4 +1,4 @@
-// What a claim brings, as rows: of batches, of single executions, of definitions.
+// The rows that a claim returns: batches, single executions, definitions.
 
 import type { Execution } from '../../domain/jobs/job.ts'
 import type { ExecutionKind } from '../../domain/queue/execution.ts'

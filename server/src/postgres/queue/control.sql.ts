@@ -33,7 +33,7 @@ export const insertRepeats = sql('insertRepeats')`
   )}
   RETURNING enqueued_at`
 
-/** Of the ids those of the tenant that have not ended, in a batch or alone. */
+/** The executions with these ids that belong to the tenant and have not ended, in a batch or as rows of their own. */
 export const selectOwnUnended = sql('selectOwnUnended')`
   SELECT x.id AS execution_id FROM unnest($2::uuid[]) AS x(id)
   WHERE $1 = coalesce(

@@ -94,7 +94,7 @@ function isEnded({ status }: ExecutionView): boolean {
   return ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED'].includes(status)
 }
 
-/** Who repeats what failed means the same thing; who repeats what succeeded means it anew. */
+/** A retry of a failed execution repeats the same request; a retry of a succeeded one is a new request. */
 function isKeyKept({ status }: ExecutionView): boolean {
   return status === 'FAILED' || status === 'TIMED_OUT'
 }

@@ -1,4 +1,4 @@
-// What metrics ask when somebody looks.
+// The statements for gauges, run when metrics are scraped.
 import { sql } from '../../lib/sql.ts'
 
 export const selectQueueDepth = sql('selectQueueDepth')`
@@ -30,7 +30,7 @@ export const sumHistoryBytes = sql('sumHistoryBytes')`
   SELECT coalesce(sum(pg_total_relation_size(inhrelid)), 0)::bigint AS bytes FROM pg_inherits
   WHERE inhparent = 'attempts'::regclass`
 
-/** What it still sees cannot be cleared away, so tables that are rewritten all the time grow. */
+/** Rows that the oldest transaction still sees cannot be vacuumed, so tables that are constantly rewritten grow. */
 export const selectOldestTransaction = sql('selectOldestTransaction')`
   SELECT coalesce(max(extract(epoch FROM clock_timestamp() - since)), 0)::float8 AS seconds FROM (
     SELECT xact_start AS since FROM pg_stat_activity

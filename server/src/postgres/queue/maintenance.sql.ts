@@ -3,10 +3,11 @@ import { fragment, sql } from '../../lib/sql.ts'
 import { endLive, leaveRunning, takePlaces } from '../sql/ending.ts'
 import { calendarsOfVersion, isRoot, rankOf } from '../sql/fragments.ts'
 import { columnsOf, insertLive } from '../sql/insert.ts'
-import { supersededItem, keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem } from './items.ts'
+import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 
-// Of batches that were claimed a minute ago; our own workers and those who beat have ended or left theirs long before. The
-// worker is locked first, as reclaim does; one that is being reclaimed is left to that.
+// Takes running executions out of batches claimed a minute ago; our own workers and workers that send heartbeats have
+// finished or left theirs long before. The worker is locked first, as reclaim does; a worker that is being reclaimed is
+// left to that.
 export const leaveForgotten = sql('leaveForgotten')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), forgotten AS MATERIALIZED (
     SELECT b.batch_id, b.worker_id FROM batches b
@@ -46,8 +47,8 @@ export const selectOverdue = sql('selectOverdue')`
   CROSS JOIN LATERAL (SELECT * FROM job_versions v
     WHERE v.job_id = l.job_id AND v.version = l.version LIMIT 1) v`
 
-// Still overdue: a heartbeat in between wins. What was running when it was found and waits for its next attempt by now has
-// been recorded already; only that its whole time is over ends it too.
+// Only if still overdue: a heartbeat in between wins. An execution that was running when it was found, but now waits
+// for its next attempt, has been recorded already; only its total timeout can end it as well.
 export const timeOutLive = endLive(
   'timeOutLive',
   fragment`
@@ -71,8 +72,8 @@ export const wakeRetries = sql('wakeRetries')`
 export const selectNextRetry = sql('selectNextRetry')`
   SELECT min(ready_at) AS at FROM live WHERE state = 'retrying'`
 
-// The first page ($3) also has the jobs that have waited longest for a concurrency key, in front. Distinct jobs by skipping
-// through the index: the cost follows their number, not that of what waits of each.
+// The first page ($3) also has the jobs that have waited longest for a concurrency key, in front. Distinct jobs by
+// skipping through the index: the cost grows with the number of jobs, not with the number of waiting executions.
 export const selectWaitingJobs = sql('selectWaitingJobs')`
   WITH RECURSIVE waiting AS (
     (SELECT job_id FROM live WHERE state = 'waiting' AND job_id > $1 ORDER BY job_id LIMIT 1)
@@ -208,8 +209,8 @@ export const selectReleasable = sql('selectReleasable')`
     ) y
   ) d ON k.job_id IS NOT NULL`
 
-// Whoever lets an execution with this key go holds this lock until the commit, so that the count is exact. One that
-// somebody else holds is left to them: nobody waits here.
+// A transaction that releases an execution with this key holds this lock until the commit, so the count is exact. A key
+// locked by another transaction is left to it: nothing waits here.
 export const lockKeys = sql('lockKeys')`
   SELECT x.t AS tenant_id, x.k AS key
   FROM json_to_recordset($1::json) AS x(${keyItem.columns})

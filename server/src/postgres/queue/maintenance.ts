@@ -18,7 +18,7 @@ import { releaseJobs } from './release.ts'
 import { type SettledRow, toSettled } from './settled-row.ts'
 import { selectBeats } from './workers.sql.ts'
 
-/** Batches of which what nobody spoke of leaves in one step. */
+/** Batches per step from which executions without a report are moved to `live`. */
 const prunedMax = 50
 
 export class PostgresMaintenance implements Maintenance {
@@ -35,8 +35,8 @@ export class PostgresMaintenance implements Maintenance {
     return rows.map((row) => ({ workerId: row.worker_id, beats: row.beats }))
   }
 
-  // The worker row is locked first, and what it holds is read in statements after that: a claim that came between
-  // would be missed by one statement's snapshot.
+  // The worker row is locked first, and the executions it holds are read in later statements: the snapshot of a single
+  // statement would miss a claim that came in between.
   reclaim({ workerId, beats }: Beat): Promise<SettledAttempt[] | 'alive'> {
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
@@ -64,7 +64,7 @@ export class PostgresMaintenance implements Maintenance {
   async findWaiting(after: string | null, limit: number): Promise<string[]> {
     const values = [after ?? firstId, limit, after === null]
     const { rows } = await this.#database.query<WaitingRow>(statements.selectWaitingJobs, values)
-    // Those of the page last: it goes on behind the last one.
+    // Jobs of the page come last: the next page continues after the last one.
     const page = rows.filter(({ listed }) => listed).map((row) => row.job_id)
     const inPage = new Set(page)
     const first = rows.filter(({ job_id: jobId, listed }) => !listed && !inPage.has(jobId))
@@ -79,7 +79,7 @@ export class PostgresMaintenance implements Maintenance {
   }
 
   async findOverdue(limit: number): Promise<Overdue[]> {
-    // A batch has no deadline: what is left in one gets it first.
+    // A batch has no deadline: executions left in one are given theirs first.
     await this.#database.query(statements.leaveForgotten, [prunedMax])
     const { rows } = await this.#database.query<OverdueRow>(statements.selectOverdue, [limit])
     return rows.map(toOverdue)
@@ -103,7 +103,7 @@ function toOverdue(row: OverdueRow): Overdue {
     executionId: row.execution_id,
     jobId: row.job_id,
     kind: row.kind,
-    // Not from what it executes: that has the payload in it.
+    // Derived from the route, not from the execution definition, which contains the payload.
     executor: executorOfRoute(row.route),
     enqueuedAt: row.enqueued_at,
     state: row.state,

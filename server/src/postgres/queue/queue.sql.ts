@@ -1,13 +1,13 @@
-// The statements of the worker: what waits, claim, finish. Every write names the worker and the fence of its claim,
-// and takes what it records from the row it deletes or changes.
+// The statements of the worker: list waiting work, claim, finish. Every write names the worker and the fence of its
+// claim, and takes the values it records from the row it deletes or changes.
 import { fragment, sql } from '../../lib/sql.ts'
 import { deadlineAfter, endingItem, endLive, endPlaces, ownPayloads } from '../sql/ending.ts'
 import { claimedSingle } from '../sql/fragments.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 import { definitionItem, finishedBatchItem, hostItem, laneItem } from './items.ts'
 
-// Distinct lanes and hosts of each route by skipping through the index: the cost follows their number, not that of what
-// waits.
+// Distinct lanes and hosts of each route by skipping through the index: the cost grows with their number, not with the
+// number of waiting executions.
 export const selectWaiting = sql('selectWaiting')`
   WITH RECURSIVE batch_lane AS (
     SELECT r.route, (SELECT b.lane FROM batches b WHERE b.route = r.route AND b.worker_id IS NULL
@@ -48,14 +48,17 @@ const claimedLive = fragment`
     silent_at = m.at + v.heartbeat_timeout_seconds * interval '1 second',
   total_deadline = coalesce(l.total_deadline, m.at + v.total_timeout_seconds * interval '1 second')`
 
-// What is taken comes from the locked rows themselves: re-read under this statement's snapshot, a batch that another
-// worker has just split would give the same executions twice. Keys go into the updates as arrays: joined, the planner
-// takes the lists for 118,000 rows and reads the whole backlog. Of each route ($2) as many are locked as may be taken of
-// all, because only then is it known which of them come first; the others are free again with the commit.
-// $6: whether the next batch is divided when it does not fit behind others; the first of a lane is.
-// The worker is locked first, as reclaim does: lanes and hosts come with its lock, and nothing is locked without them. Taken
-// with the update, while rows are locked that others wait for, it would deadlock. One that is gone fails at the update.
-// A row of its own gets its start and its deadlines here; when it began is what its end says. Workers keep the time of an attempt themselves; a minute later maintenance does.
+// The claimed executions come from the locked rows themselves: re-read under this statement's snapshot, a batch that
+// another worker has just split would yield the same executions twice. Keys go into the updates as arrays: joined, the
+// planner estimates the lists at 118,000 rows and reads the whole backlog. On each route ($2) as many rows are locked
+// as may be claimed in total, because only then is it known which of them come first; the others are free again after
+// the commit.
+// $6: whether the next batch is split when it does not fit behind others; the first of a lane always is.
+// The worker is locked first, as reclaim does: lanes and hosts come with its lock, and nothing is locked without them.
+// Locked by the update, while rows are locked that others wait for, it would deadlock. A worker that is gone fails at
+// the update.
+// A row of its own gets its start and its deadlines here; its actual start comes with its end report. Workers enforce
+// the timeout of an attempt themselves; a minute later maintenance does.
 export const claimWork = sql('claimWork')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), holder AS MATERIALIZED (
     SELECT worker_id FROM workers WHERE worker_id = $1 FOR KEY SHARE
@@ -162,8 +165,9 @@ export const claimWork = sql('claimWork')`
     coalesce(host = 'suspect', false), run_id, NULL
   FROM (SELECT * FROM moved UNION ALL SELECT * FROM claimed) l`
 
-// For one who has nothing in hand: what somebody has just triggered, if no batch goes before it, with all that is needed to
-// run it. It is a fraction of the statement above, which takes 1.8 ms to find nothing when a look comes every 100 ms ([m]).
+// For a worker with nothing in flight: claims just-triggered executions, if no batch comes before them, with everything
+// needed to run them. It costs a fraction of the statement above, which takes 1.8 ms to find nothing when polled every
+// 100 ms ([m]).
 // $2 routes, $3 lane, $4 how many.
 export const claimSingles = sql('claimSingles')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), ready AS MATERIALIZED (
@@ -205,11 +209,12 @@ export const selectDefinitions = sql('selectDefinitions')`
     SELECT * FROM job_versions v WHERE v.job_id = x.job_id AND v.version = x.version LIMIT 1
   ) v`
 
-// Most batches end as a whole, with nothing to say but that all has succeeded. Of such ones the reports are arrays, one after
-// the other ($4 where those of a batch begin, $5 where they end), in the order in which the batch has its places: that it is
-// the same is looked at. A batch of which something was cancelled, or has left, is not touched and returned, and
-// `finishBatches` says what becomes of it ([m] 2,000 executions: half of the CPU).
-// A lane of its own is the tenant's id. $6 places, $7 when each began, $8 when it ended, $9 ms, $10 HTTP status, $11 previews.
+// Most batches finish as a whole, with every execution succeeded. The reports of such batches are concatenated arrays
+// ($4 where the reports of a batch begin, $5 where they end), in the order of the batch's positions, which is checked.
+// A batch with a cancelled execution, or one that has left, is not changed but returned, and `finishBatches` finishes
+// it ([m] 2,000 executions: half of the CPU).
+// A tenant's own lane is named by the tenant's id. $6 positions, $7 when each began, $8 when it ended, $9 ms, $10 HTTP
+// status, $11 previews.
 export const finishSucceeded = sql('finishSucceeded')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT * FROM unnest($2::uuid[], $3::int[], $4::int[], $5::int[]) AS x(batch_id, fence, first, last)
@@ -306,7 +311,8 @@ export const finishBatches = sql('finishBatches')`
   WHERE (SELECT count(h.reported_place) FROM held h) < (SELECT sum(y.size)
     FROM gone y) AND e.p <> ALL (g.positions)`
 
-// $2 the worker. IS TRUE keeps the planner from the index of what a worker holds, which is the longer way to a row.
+// $2 the worker. IS TRUE keeps the planner from using the index of executions held by a worker, which is the longer way
+// to a row.
 export const finishLive = endLive(
   'finishLive',
   fragment`(l.worker_id = $2) IS TRUE AND l.fence = x.fence AND l.state = 'running'`,

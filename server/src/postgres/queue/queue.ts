@@ -201,7 +201,7 @@ interface WaitingRow {
   weight: number
 }
 
-/** What is not simply as it was reported: a batch or an execution. */
+/** A batch or an execution that was not finished exactly as reported. */
 interface FinishRow {
   id: string
   what: keyof FinishAnswer

@@ -11,8 +11,8 @@ import {
 } from '../sql/ending.ts'
 import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 
-// What was lost twice may have killed its workers: it waits apart from others, one to a worker. An HTTP call kills none,
-// and one loss is no reason: many innocent ones would be called one after the other.
+// An execution lost twice may have killed its workers: it waits apart from others, one per worker. An HTTP call kills
+// no worker, and a single loss is no reason: many innocent executions would run one after the other.
 const hostAfterLoss = fragment`CASE WHEN l.route = 'server' OR l.losses = 0 THEN l.host ELSE 'suspect' END`
 
 /** A claim in flight holds a key-share lock on this row, so it is seen or it fails. */

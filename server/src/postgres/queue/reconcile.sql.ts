@@ -5,8 +5,8 @@ import { atRest, identityOfHeld, originOfHeld, queuedOfHeld, takePlaces } from '
 import { insertAttempts, insertLive } from '../sql/insert.ts'
 import { attemptItem } from './items.ts'
 
-// A row that the reclaim wrote is not ours; that an execution awaits its end is what we said of it. Two days: longer than
-// any outage of which a worker keeps its results.
+// A row written by a reclaim is not ours; an execution in state awaiting was reported so by us. Two days: longer than
+// any outage for which a worker keeps its results.
 export const findOwn = sql('findOwn')`
   SELECT x.execution_id, coalesce((
       SELECT 'recorded' FROM attempts a
@@ -31,8 +31,8 @@ const cancelledUnstarted = {
   error_type: fragment`'CANCELLED'`,
 }
 
-// $2: executions that it knows; a batch of which it knows some stays, with these. What somebody has cancelled meanwhile is
-// not handed back: it ends here, and was not started as far as anybody says.
+// $2: executions that the worker knows; a batch with some of these stays, reduced to them. An execution that was
+// cancelled in the meantime is not handed back: it ends here, and is recorded as not started.
 export const returnBatches = sql('returnBatches')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT x.*, b.batch_id, b.fence, b.worker_id

@@ -1,4 +1,4 @@
-// Lets go what waits of some jobs: locks them, says what there is of each, and writes what was decided.
+// Releases waiting executions of some jobs: locks the jobs, reads the state of each, and writes the decisions.
 import { bufferMax, type OverlapPolicy, type StoredSchedule } from '../../domain/jobs/job.ts'
 import {
   KeyCounts,
@@ -18,7 +18,7 @@ import { lockCursors } from '../scheduling/slots.sql.ts'
 import type { RowOf } from '../sql/item.ts'
 import { lockLive } from './cancel.sql.ts'
 import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
-import { supersededItem, keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem } from './items.ts'
+import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 import * as statements from './maintenance.sql.ts'
 
 type Decide = (job: WaitingJob, keys: KeyCounts) => ReleaseOrder
@@ -30,7 +30,7 @@ export async function releaseJobs(
 ): Promise<Released> {
   const nothing = { ready: 0, cancelled: false, planned: false, more: false }
   if (jobIds.length === 0) return nothing
-  // Filled before it is needed: only what was decided says of which days the slots are.
+  // Filled before it is read: the days of the slots are known only after the decisions.
   const slots: EpochMs[] = []
   return withPartitions(database, 'slots', slots, () =>
     withPartitions(database, 'attempts', 'today', () =>
@@ -51,7 +51,7 @@ export async function releaseJobs(
   )
 }
 
-/** Who has waited longest is asked first: keys are shared by jobs. */
+/** The job that has waited longest is decided first: jobs share concurrency keys. */
 function firstRank({ waiting }: WaitingJob): number {
   return waiting.reduce((least, { rank }) => Math.min(least, rank), Number.MAX_SAFE_INTEGER)
 }
@@ -69,7 +69,7 @@ async function lockKeys(queries: Queries, jobs: readonly WaitingJob[]): Promise<
   const held = new Map<string, number>(wanted.keys().map((name) => [name, Number.POSITIVE_INFINITY]))
   const { rows } = await queries.query<KeyRow>(statements.lockKeys, [keyItem.encode(wanted.values())])
   const ours = rows.map(({ tenant_id: tenantId, key }) => ({ tenantId, key }))
-  // A statement of its own: it sees what was let go before we had the locks.
+  // A separate statement: it sees executions released before we got the locks.
   const counted = await queries.query<KeyRow & { held: number }>(statements.countHeldKeys, [
     keyItem.encode(ours),
   ])
@@ -111,14 +111,14 @@ async function write(queries: Queries, decided: readonly Decided[]): Promise<Rel
   }
 }
 
-/** CANCEL_RUNNING: what makes way for a newer slot. */
+/** CANCEL_RUNNING: cancels executions superseded by a newer slot. */
 async function cancelSuperseded(queries: Queries, decided: readonly Decided[], go: readonly string[]) {
   const plans = decided.flatMap(({ job, order: { cancel } }) => (cancel === null ? [] : [{ job, ...cancel }]))
   if (plans.length === 0) return []
   const whole = plans.filter(({ underWay }) => underWay)
   const jobs = whole.map(({ job: { jobId }, bySlot }) => ({ jobId, message: supersededMessage(bySlot) }))
   const waiting = plans.flatMap((plan) => plan.waiting)
-  // Before anything of them ends: what waits would not be told from what was let go.
+  // Before any execution of these jobs ends: afterwards waiting and released executions could not be told apart.
   const rooted = whole.filter(({ job }) => job.runsUnderWay > 0)
   const notes = rooted.map(({ job: { jobId, tenantId }, bySlot }) => {
     return { jobId, tenantId, message: supersededMessage(bySlot) }

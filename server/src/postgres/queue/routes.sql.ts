@@ -1,8 +1,9 @@
 // The statement on routes.
 import { sql } from '../../lib/sql.ts'
 
-// Distinct routes of each prefix, by skipping through the three indexes of what can be claimed: the cost follows their
-// number, not that of what waits. Routes are compared by their bytes, so those of one prefix lie together.
+// Distinct routes of each prefix, by skipping through the three indexes of claimable work: the cost grows with the
+// number of routes, not with the number of waiting executions. Routes are compared by their bytes, so routes with a
+// common prefix are adjacent.
 export const selectWaitingRoutes = sql('selectWaitingRoutes')`
   WITH RECURSIVE prefix AS MATERIALIZED (SELECT DISTINCT p COLLATE "C" AS p
     FROM unnest($1::text[]) AS x(p)), found AS (

@@ -22,7 +22,7 @@ export function toSettled(
     executionId: row.execution_id,
     attempt: row.attempt,
     kind: row.kind,
-    // Not from what it executes: that has the payload in it.
+    // Derived from the route, not from the execution definition, which contains the payload.
     executor: executorOfRoute(row.route),
     outcome,
     isFinal,

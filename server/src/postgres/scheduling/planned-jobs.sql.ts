@@ -1,4 +1,4 @@
-// The statements of who looks ahead.
+// The statements that read the planned slots of jobs.
 import { sql } from '../../lib/sql.ts'
 import { calendarsOfVersion } from '../sql/fragments.ts'
 

@@ -1,4 +1,4 @@
-// What jobs are about to do, on PostgreSQL.
+// The upcoming slots of jobs, on PostgreSQL.
 
 import type { StoredSchedule } from '../../domain/jobs/job.ts'
 import type { PlannedJob } from '../../domain/scheduling/forecast.ts'

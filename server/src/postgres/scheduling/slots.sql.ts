@@ -36,8 +36,8 @@ export const loadCursors = sql('loadCursors')`
     ORDER BY s.slot DESC LIMIT 1
   ) r ON true`
 
-// First the notes, then the cursors in a statement of its own: one statement's snapshot could be older than a note
-// that was written anew, and what it would read of the job too.
+// First the change records, then the cursors in a separate statement: the snapshot of a single statement could be older
+// than a change record that was rewritten, and so could the job that it reads.
 export const takeNotes = sql('takeNotes')`
   -- By their places, which stay what they are while the rows are locked: joined, each would be compared with each.
   DELETE FROM changes c WHERE c.ctid = ANY (ARRAY(
@@ -60,9 +60,10 @@ export const loadNoted = sql('loadNoted')`
     ORDER BY s.slot DESC LIMIT 1
   ) r ON true`
 
-// First the lock, then the decision in a statement of its own, which sees everything that was committed under the
-// lock before: one statement's snapshot could be older than its locks, and miss a trigger.
-// Tells those that it could not lock, mostly none: us, and `fireFast`, which is sent right behind it and waits for no answer.
+// First the lock, then the decision in a separate statement, which sees everything that was committed under the lock
+// before: the snapshot of a single statement could be older than its locks, and miss a trigger.
+// Returns the jobs that it could not lock, mostly none, and passes them to `fireFast`, which is sent right behind it
+// without waiting for the answer.
 export const lockCursors = sql('lockCursors')`
   WITH locked AS MATERIALIZED (
     SELECT c.job_id FROM cursors c WHERE c.job_id = ANY ($1::uuid[])
@@ -71,12 +72,12 @@ export const lockCursors = sql('lockCursors')`
   SELECT set_config('carillon.unlocked', coalesce(array_agg(x.job_id), '{}')::text, true) AS unlocked
   FROM unnest($1::uuid[]) AS x(job_id) WHERE x.job_id NOT IN (SELECT l.job_id FROM locked l)`
 
-/** The worker that will take what is fired. One that is gone takes nothing. */
+/** Locks the worker that will claim the fired executions on insert. A worker that is gone claims nothing. */
 export const lockDirectWorker = sql('lockDirectWorker')`
   SELECT FROM workers WHERE worker_id = $1 FOR KEY SHARE`
 
-// Claims, in the transaction that has made them, the batches $3 of worker $1's route $2 in the shared lane, but for those that
-// somebody there would go before.
+// Claims, in the transaction that made them, the batches $3 on route $2 in the shared lane for worker $1, except
+// batches that other work there comes before.
 export const claimFired = sql('claimFired')`
   UPDATE batches b SET worker_id = w.worker_id, fence = b.fence + 1, claimed_at = m.at
   FROM (SELECT clock_ms() AS at) m CROSS JOIN (
@@ -98,20 +99,22 @@ export const claimFired = sql('claimFired')`
 const isRecent = (from: Fragment): Fragment => fragment`
   s.slot >= coalesce(from_ms(${from}), '-infinity') AND s.slot < now() + interval '1 hour'`
 
-/** Of jobs whose cursor could not be locked: those that have none. */
+/** Of jobs with a cursor that could not be locked, the ones that have no cursor. */
 export const selectMissingCursors = sql('selectMissingCursors')`
   SELECT x.j AS job_id FROM json_array_elements_text($1::json) AS x(j)
   WHERE NOT EXISTS (SELECT FROM cursors c WHERE c.job_id = x.j::uuid)`
 
-// Most slots are simply fired: on time, of jobs that are nobody's root and count nothing. They come as arrays, whose parsing
-// is a fraction of JSON's, and are judged by all conditions at once: what meets them is fired, and what does not is returned
-// by its place, for `fireSlots` to judge in the same transaction ([m] 500 jobs: half of the CPU). So is what `lockCursors` could
-// not lock.
-// Under the lock on its cursor nobody else records a slot of the job, so that the latest one tells whether this one is there:
-// without ON CONFLICT, which writes one more record into the log for each row. Were it there all the same, the unique key says so.
-// $1 jobs, $2 versions, $3 slots, $4 when each is due, $5 executions, $6 their places in their batches, $7 the numbers of
-// these, $8 whether overlap is allowed, $9 whether the cursor moves, $10 and $11 to where, $12 the latest slot that the caller
-// knows to be recorded; $13 batches, $14 routes, $15 lanes, $16 priorities; $17 as $2 of fireSlots.
+// The fast path: most slots are on time, and their jobs are no roots of graphs and count nothing. They come as arrays,
+// which parse in a fraction of the time of JSON, and are checked against all conditions at once: a slot that meets them
+// is fired; any other is returned by its position, for `fireSlots` to decide in the same transaction ([m] 500 jobs:
+// half of the CPU). So is a job that `lockCursors` could not lock.
+// Under the lock on its cursor no other transaction records a slot of the job, so the latest slot tells whether this
+// one is recorded: without ON CONFLICT, which writes one more WAL record per row. A duplicate would still violate the
+// unique key.
+// $1 jobs, $2 versions, $3 slots, $4 when each is due, $5 executions, $6 their positions in their batches, $7 the
+// numbers of these batches, $8 whether overlap is allowed, $9 whether the cursor moves, $10 and $11 to where, $12 the
+// latest slot that the caller knows to be recorded; $13 batches, $14 routes, $15 lanes, $16 priorities; $17 as $2 of
+// fireSlots.
 export const fireFast = sql('fireFast')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT u.*, from_ms(u.s) AS slot
@@ -153,13 +156,14 @@ export const fireFast = sql('fireFast')`
   SELECT i.n FROM item i WHERE i.n NOT IN (SELECT f.n FROM free f)`
 
 // One JSON parameter, not arrays: unnest of 1,000 made the planner scan all cursors. Absent fields cost nothing.
-// Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
-// bm: how many slots of the job may wait behind others; absent: none. nt: how many of the job come before it here. ro: it is
-// a row of its own: whoever waits finds it by the job, while a place in a batch is found by the latest slot only. g, ru:
-// its graph, and the run of it that it starts.
-// $2: where the latest recorded slots are looked for, at the earliest: of the jobs' days only those are opened then that may
-// have them ([m] 500 jobs: 3 ms of 20, with 16 days). IS TRUE: with NULL, what comes after AND would be looked up too.
-// What is unusual is kept apart: most are simply fired, and every insert below would look at all of them.
+// Scalar subqueries with a LIMIT, not EXISTS: for that the planner would hash the whole of `live`.
+// bm: how many slots of the job may wait behind others; absent: none. nt: how many slots of the job come before it
+// here. ro: it is a row of its own: a waiting execution is found by its job, while a position in a batch is found by
+// the latest slot only. g, ru: its graph, and the graph run that it starts.
+// $2: the earliest time at which to search for the latest recorded slots: only the daily partitions that may have them
+// are opened ([m] 500 jobs: 3 ms of 20, with 16 days). IS TRUE: with NULL, the operand after AND would be evaluated
+// too.
+// Unusual slots are kept apart: most are simply fired, and every insert below would read all of them.
 export const fireSlots = sql('fireSlots')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), item AS MATERIALIZED (
     SELECT x.*, from_ms(x.s) AS slot, batch_of(x.e) AS b

@@ -88,7 +88,7 @@ async function fireAll(queries: Queries, slots: readonly SlotToFire[]): Promise<
   if (slots.length === 0) return []
   const jobIds = [...new Set(slots.map(({ jobId }) => jobId))]
   const { answered, plain, others } = sortSlots(slots)
-  // Both are sent at once: what could not be locked is not fired, and is told by both.
+  // Both are sent at once: a job that could not be locked is not fired, and both statements return it.
   const [locked, left] = await Promise.all([
     queries.query<{ unlocked: string }>(statements.lockCursors, [arrayLiteral(jobIds, (jobId) => jobId)]),
     plain.length === 0 ? [] : fireFast(queries, plain, recordedFrom(slots)),
@@ -120,7 +120,7 @@ interface Judged {
 
 const alone = (one: SlotToFire): Judged => ({ one, plan: undefined, slotsBefore: 0 })
 
-/** What is answered already, what is most likely plain, and what is to be looked at closely. */
+/** Sorts slots into already answered ones, likely fast-path ones, and ones that need the full statement. */
 function sortSlots(slots: readonly SlotToFire[]) {
   const answered: FireAnswer[] = []
   const plain: SlotToFire[] = []
@@ -155,7 +155,7 @@ function isFastPath(one: SlotToFire): boolean {
   return move === null || (move.awaits !== true && move.decidedTo === one.slot)
 }
 
-/** Returns those that must be looked at more closely. */
+/** Returns the slots that need the full statement. */
 async function fireFast(
   queries: Queries,
   slots: readonly SlotToFire[],
@@ -216,7 +216,7 @@ async function answerUnlocked(queries: Queries, unlocked: readonly SlotToFire[])
   return unlocked.map(({ jobId, slot }) => ({ jobId, slot, answer: missing.has(jobId) ? 'stale' : 'busy' }))
 }
 
-/** What is absent is false or null: 1,000 jobs are one JSON text, and its parsing is a third of the fire. */
+/** Absent fields are false or null: 1,000 jobs are one JSON text, and parsing it takes a third of the fire. */
 function toItem(
   one: SlotToFire,
   plan: { from: EpochMs; to: EpochMs } | undefined,

@@ -1,4 +1,4 @@
-// schema.sql and docs/internals/schema.md are what the migrations make. UPDATE_DOCS=1 writes both.
+// Checks that schema.sql and docs/internals/schema.md match the result of the migrations. UPDATE_DOCS=1 writes both.
 import assert from 'node:assert/strict'
 import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join, relative } from 'node:path'

@@ -1,4 +1,4 @@
-// Every table of the schema in words: purpose, growth, retention, and the columns whose name does not say enough.
+// Describes every table of the schema: purpose, growth, retention, and the columns with names that do not say enough.
 // `schema.test.ts` renders schema.sql and docs/internals/schema.md from this list and the migrated catalogue, and fails
 // when a table, or a column named here, exists in only one of them.
 import { accessTables } from './tables-access.ts'
@@ -9,7 +9,7 @@ import { queueTables } from './tables-queue.ts'
 export interface TableNote {
   table: string
   purpose: string
-  /** How many rows there are, and what adds one. */
+  /** How many rows there are, and which event adds a row. */
   growth: string
   /** When a row goes away. */
   retention: string

@@ -49,7 +49,7 @@ export const cancelGrace = fragment`interval '30 seconds'`
 export const deadlineAfter = (start: Fragment): Fragment => fragment`
   ${start} + v.timeout_seconds * interval '1 second' + interval '60 seconds'`
 
-/** What belongs to an attempt alone is gone once it is over; its checkpoint and the time of all attempts are not. */
+/** Clears the columns of a single attempt once it is over; the checkpoint and the time of all attempts stay. */
 export const atRest = fragment`
   worker_id = NULL, caller_id = NULL, started_at = NULL, deadline = NULL, silent_at = NULL, heard_at = NULL,
   progress = NULL, progress_text = NULL`
@@ -254,7 +254,7 @@ export const takePlaces = (which: Fragment, said: Fragment = fragment``): Fragme
     WHERE b.batch_id = ANY (ARRAY(SELECT batch_id FROM held EXCEPT SELECT batch_id FROM rest))
   )`
 
-/** Places that were taken out of their batches run on as rows, with what was noted of each; `start`: of its time. */
+/** Positions taken out of their batches run on as rows, with their recorded updates; `start`: of the timeout. */
 export const leaveRunning = (start: Fragment): Fragment =>
   insertLive(
     {
@@ -284,8 +284,8 @@ export const leaveRunning = (start: Fragment): Fragment =>
 
 const isStopped = fragment`(h.cancel IS NOT NULL AND h.ending <> 'awaiting')`
 
-// Of rows of live. $1: what is said of each; `which`: the rows (l) of which it may be said, by what is said (x). What waits
-// or is between attempts ends here only when its time is over: then no attempt of it is told to have started.
+// Ends rows of live. $1: the reports; `which`: the rows (l) to which a report (x) may apply. An execution that waits or
+// is between attempts ends here only when its total time is over: no attempt of it is then recorded as started.
 export const endLive = (name: string, which: Fragment): Sql => sql(name)`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), report AS MATERIALIZED (
     SELECT ${markItem.named(fragment`x`)}, ${endingItem.named(fragment`x`)}

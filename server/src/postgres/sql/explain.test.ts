@@ -29,7 +29,7 @@ interface Node {
 /** Reads no more than the first rows, in the order of the index. */
 const bounding = ['Limit', 'LockRows', 'Result', 'Append', 'Merge Append']
 
-/** The tables that a plan reads from one end to the other, in whatever order; days by the name of their parent. */
+/** The tables that a plan reads in full, in any order; daily partitions by the name of their parent. */
 function wholeReads(node: Node, bounded = false): string[] {
   const { 'Node Type': type, 'Relation Name': name = '', 'Index Cond': condition } = node
   const relation = name.replace(/_\d{8}$/, '')

@@ -61,7 +61,7 @@ export const claimedSingle = fragment`
 export const recordedSince = (id: Fragment): Fragment => fragment`
   from_ms(('x' || translate(left((${id})::text, 13), '-', ''))::bit(48)::bigint) - interval '1 hour'`
 
-/** What the calendars hold that a version (v) names; null: it names none. */
+/** The contents of the calendars that a version (v) names; null: it names none. */
 export const calendarsOfVersion = fragment`
   CASE WHEN v.calendars IS NOT NULL THEN (
     SELECT json_build_object('entries', json_object_agg(n.name, coalesce(k.entries, '[]')),

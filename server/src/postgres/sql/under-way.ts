@@ -1,4 +1,5 @@
-// What is under way, as every list of executions reads it: plain first attempts in batches (b, u), the rest in `live` (l).
+// Unended executions, as every list of executions reads them: simple first attempts in batches (b, u), the others in
+// `live` (l).
 import { type Fragment, fragment } from '../../lib/sql.ts'
 
 export const batchedStatus = fragment`
@@ -9,8 +10,8 @@ export const places = fragment`
   CROSS JOIN LATERAL unnest(b.positions, b.job_ids, b.versions, b.slots_ms) AS u(place, job_id, version,
     slot_ms)`
 
-// Of a job in batches, newest first. $1 job, $2 before; `batches`: those that may have some of it. A job may have a million that
-// wait, a hundred to a batch: in this order a LIMIT looks at no more than it takes.
+// Executions of a job in batches, newest first. $1 job, $2 before; `batches`: the batches that may contain some. A job
+// may have a million waiting, a hundred per batch: in this order a LIMIT reads no more than it returns.
 export const enqueuedOfJob = (batches: Fragment): Fragment => fragment`
   FROM (SELECT * FROM ${batches} WHERE batch_id <= $2::uuid ORDER BY batch_id DESC) b ${places}
   WHERE u.job_id = $1 AND execution_at(b.batch_id, u.place) < $2::uuid ORDER BY b.batch_id DESC, u.place DESC`

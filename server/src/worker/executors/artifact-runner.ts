@@ -1,5 +1,5 @@
-// Runs in the child process of one attempt: imports a file of the bundle and calls its function. What the worker is told
-// goes out on a descriptor of its own, a line of JSON each; what is printed stays the bundle's.
+// Runs in the child process of a single attempt: imports a file of the bundle and calls its function. Messages to the
+// worker go out on a separate descriptor, one line of JSON each, so that stdout and stderr belong to the bundle alone.
 import { writeSync } from 'node:fs'
 import { text } from 'node:stream/consumers'
 import { pathToFileURL } from 'node:url'
@@ -16,7 +16,7 @@ export interface RunnerCall {
   checkpoint?: unknown
   /** Null: it runs alone. */
   graphRunId: string | null
-  /** What it runs after, as a handler of the SDK gets it. */
+  /** The parents in the graph run, in the form that an SDK handler receives. */
   parents: readonly {
     jobId: string
     jobKey: string | null
@@ -67,7 +67,7 @@ try {
 } catch (error) {
   say({ error: describe(error) })
 }
-// Its timers and connections must not keep an attempt alive that is over; what it printed is let out first.
+// The bundle's timers and connections must not keep a finished attempt alive; its printed output is flushed first.
 process.stdout.write('', () => process.stderr.write('', () => process.exit(0)))
 
 /** Any error by this name says that trying again is no use: a bundle need not bring the SDK for it. */

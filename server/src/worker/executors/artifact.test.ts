@@ -59,7 +59,7 @@ async function setup(t: TestContext, limits: Partial<ArtifactLimits> = {}) {
 
 const exitCode = (message: string) => ({ type: 'EXIT_CODE', message })
 
-test('a function of a bundle gets its payload and its context; what it returns is the result', async (t) => {
+test('a function of a bundle gets its payload and its context, and its return value is the result', async (t) => {
   const { put, run, listener } = await setup(t)
   put([
     {
@@ -218,7 +218,7 @@ test('the bundle of the tenant comes before that of the operator, and is nobody 
   assert.deepEqual(word.error, exitCode('There is no artifact b.'))
 })
 
-test('who uses too much memory is stopped: of JavaScript, of anything else, of all processes together', async (t) => {
+test('an attempt that uses too much memory is stopped: in JavaScript, outside of it, or in all its processes together', async (t) => {
   const { put, run, all } = await setup(t, { memoryMb: 128 })
   put([
     {
@@ -245,14 +245,14 @@ test('who uses too much memory is stopped: of JavaScript, of anything else, of a
   assert.deepEqual(all.flatMap(membersOf), [])
 })
 
-test('who uses too much of the processor is stopped', async (t) => {
+test('an attempt that uses too much CPU time is stopped', async (t) => {
   const { put, run } = await setup(t, { cpuSeconds: 1 })
   put([
     { path: 'a.js', content: 'export const run = () => { for (;;); }' },
     {
       path: 'b.sh',
       mode: 0o755,
-      // None of them reaches the limit by itself, so only who counts them together can stop it.
+      // No single process reaches the limit, so only a check on their combined CPU time can stop the command.
       content: `#!/bin/sh
 turn() { while :; do (i=0; while [ $i -lt 30000 ]; do i=$((i+1)); done); done; }
 turn & turn & wait`,
@@ -263,7 +263,7 @@ turn & turn & wait`,
   assert.deepEqual((await run('b.sh')).error, exitCode(message), 'its processes together')
 })
 
-test('what is aborted ends, with what it started', async (t) => {
+test('an aborted attempt ends, together with every process it started', async (t) => {
   const { put, run, listener, all } = await setup(t)
   put([
     {

@@ -21,7 +21,7 @@ import { RunnerWords } from './runner-messages.ts'
 export interface ArtifactDeps extends DirectoryDeps, BundleSource {
   bundles: BundleCache
   watch: GroupWatch
-  /** Of our environment, what a command gets. */
+  /** The variables of our environment that a command gets. */
   variables: Readonly<Record<string, string>>
 }
 
@@ -93,7 +93,7 @@ async function runEntry(deps: ArtifactDeps, attempt: Attempt): Promise<ExecutorR
   return 'error' in end ? end : said.wordOf(end)
 }
 
-/** The end of the command, or what a limit says of it. */
+/** Runs the command and returns its end, or the result for the limit that it exceeded. */
 async function runLimited(
   deps: ArtifactDeps,
   { call, context, limits, directory }: Attempt,
@@ -109,7 +109,7 @@ async function runLimited(
     env: environmentOf(call, { home: directory, variables: deps.variables }),
     cpuSeconds,
     onLine(from, line) {
-      // What V8 says before it gives up.
+      // The message V8 prints before it gives up.
       if (from === 'stderr' && line.includes('JavaScript heap out of memory')) breach ??= 'memory'
       command.onLine(from, line)
     },
@@ -123,7 +123,7 @@ async function runLimited(
   })
   const end = await running.ended
   context.signal.removeEventListener('abort', stop)
-  // A command whose own child was stopped by it ends with 128 and the number of the signal.
+  // A command with a child that SIGXCPU stopped exits with 128 plus the number of the signal.
   const isCpu = (end.kind === 'killed' && end.by === 'SIGXCPU') || (end.kind === 'exited' && end.code === 152)
   const over = isCpu ? 'cpu' : end.kind === 'killed' ? breach : null
   if (over === null) return end
@@ -160,7 +160,7 @@ function toRunnerCall(call: LocalCall): RunnerCall {
   }
 }
 
-/** What the job or its bundle is to blame for is no better the next time. */
+/** An error caused by the job or its bundle is final: a retry would fail in the same way. */
 function refusalOf(error: unknown): ExecutorResult {
   const isTar = error instanceof TarError
   if (!isTar && !(error instanceof NoBundle)) return notStarted(error)

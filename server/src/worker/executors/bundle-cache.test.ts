@@ -68,7 +68,7 @@ test('the least recently used go first, also after a restart', async (t) => {
   assert.deepEqual(await kept(), shaOf('c', 'd'))
 })
 
-test('what is in use stays, and goes when it is not', async (t) => {
+test('a bundle in use stays in a full cache, and is removed once it is unused', async (t) => {
   const { open, use, kept, shaOf } = await setup(t)
   const cache = open(150_000)
   await use(cache, 'a', async () => {
@@ -81,7 +81,7 @@ test('what is in use stays, and goes when it is not', async (t) => {
   assert.deepEqual(await kept(), shaOf('a'))
 })
 
-test('what somebody removed is fetched again', async (t) => {
+test('a bundle that was removed from the directory is fetched again', async (t) => {
   const { open, use, directory, fetched } = await setup(t)
   const cache = open()
   await use(cache, 'a')
@@ -104,7 +104,7 @@ test('content with another checksum is never unpacked, and the next try may succ
   assert.deepEqual(await kept(), shaOf('a'))
 })
 
-test('what a crash left half done is removed after an hour; what another does now is left alone', async (t) => {
+test('a half-unpacked bundle left by a crash is removed after an hour, and one that another process is unpacking is kept', async (t) => {
   const { open, use, directory, clock, kept, shaOf } = await setup(t)
   await mkdir(join(directory, 'new-old'), { recursive: true })
   await mkdir(join(directory, 'new-now'))

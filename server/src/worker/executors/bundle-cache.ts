@@ -11,13 +11,13 @@ import type { Clock } from '../../ports/clock.ts'
 
 export interface BundleCacheOptions {
   directory: string
-  /** What lies there unused is removed beyond it. Default 1 GiB. */
+  /** Unused bundles beyond this size are removed. Default 1 GiB. */
   bytesMax?: number
 }
 
 const bundleLimits = { entriesMax: 10_000, bytesMax: 256 * 2 ** 20 }
 const cacheBytesMax = 2 ** 30
-/** What was not finished for so long never will be. */
+/** Unpacking that has not finished after this long never will. */
 const forsakenMs = hourMs
 /** So that ten thousand empty files are not for nothing. */
 const entryBytes = 4_096
@@ -100,7 +100,7 @@ export class BundleCache {
       const bytes = entryBytes + (await unpackTar(content, draft, bundleLimits))
       const path = join(this.#directory, `${sha256}.${bytes}`)
       await rename(draft, path).catch(async (error: NodeJS.ErrnoException) => {
-        // Another process was faster; what it unpacked is the same.
+        // Another process was faster; it unpacked the same content.
         if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error
       })
       this.#kept.set(sha256, { path, bytes })

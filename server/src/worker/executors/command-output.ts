@@ -1,4 +1,4 @@
-// What a command is told about its attempt, and what it says: log lines, notes, and the head of its output.
+// The environment that tells a command about its attempt, and its output: log lines, updates, and the preview.
 
 import { logBytesMax, logLineBytes, logLineLengthMax } from '../../domain/history/log.ts'
 import { checkpointBytesMax, previewBytesMax, progressTextLengthMax } from '../../domain/queue/attempt.ts'
@@ -9,7 +9,7 @@ import type { CallContext, LocalCall } from '../../ports/executor.ts'
 /** Begins a line of standard output that is a note: JSON follows. */
 const noteMark = '::carillon '
 
-/** `home`: its directory. `variables`: what it gets of our environment. */
+/** `home`: the command's directory. `variables`: the part of our environment that it gets. */
 export function environmentOf(
   call: LocalCall,
   { home, variables }: { home: string; variables: Readonly<Record<string, string>> },
@@ -54,7 +54,7 @@ export class CommandWords {
     this.log('info', line)
   }
 
-  /** What is beyond the bound of a log costs nothing more: the store has what it keeps. */
+  /** Lines beyond the size limit of a log are dropped here at no cost: the store already has all it keeps. */
   log(level: Parameters<CallContext['log']>[0], message: string): void {
     if (this.#logBytes > logBytesMax) return
     const kept = storable(message.slice(0, logLineLengthMax))
@@ -62,7 +62,7 @@ export class CommandWords {
     this.#context.log(level, kept)
   }
 
-  /** What cannot be kept of a note is left out, with a line in the log that says so. */
+  /** Parts of an update that cannot be stored are left out, and a line in the log says so. */
   note(said: { progress?: unknown; message?: unknown; checkpoint?: unknown }): void {
     const { progress, message, checkpoint } = said
     const kept: Parameters<CallContext['note']>[0] = {}

@@ -1,6 +1,6 @@
-// One command in a process group of its own, from its start to the last of the group gone. It begins only when whoever
-// outlives us knows of the group: a command that kills us at once still leaves nothing behind. It never hangs on a pipe
-// that a grandchild holds.
+// Runs a command in a process group of its own, until the whole group is gone. The command begins only once a process
+// that outlives us knows of the group, so a command that kills us at once still leaves nothing behind. It never hangs
+// on a pipe that a grandchild holds.
 import { type ChildProcess, spawn } from 'node:child_process'
 import type { Readable, Writable } from 'node:stream'
 import { LineReader } from '../../lib/line-reader.ts'
@@ -31,7 +31,7 @@ export interface Command {
   stdin: string
   /** Null: as much as it wants. */
   cpuSeconds: number | null
-  /** 'words': what it writes to descriptor `wordsDescriptor`; absent unless `hasWords`. */
+  /** 'words': lines written to descriptor `wordsDescriptor`; absent unless `hasWords`. */
   onLine: (from: 'stdout' | 'stderr' | 'words', line: string) => void
   hasWords: boolean
 }
@@ -50,18 +50,18 @@ export interface RunningCommand {
 }
 
 const wordsDescriptor = 4
-/** A checkpoint in JSON, and what is said around it. */
+/** Enough for a checkpoint in JSON and the message around it. */
 const lineBytesMax = 128 * 1024
 const termMs = 5_000
 /** Not even a killed process ends while the kernel holds it. */
 const killedMs = 5_000
-/** For what still writes when the command itself has ended. */
+/** Time for child processes that still write after the command itself has ended. */
 const lingerMs = 500
 const drainMs = 1_000
 const lookMs = 100
 
-// Fixed text, nothing of the job is read as shell. `read` fails when we are gone: then the command must not begin. A limit
-// that is lower already stays. The variables are those that a shell adds by itself.
+// Fixed text: nothing from the job is read as shell. `read` fails when we are gone: then the command must not begin. A
+// limit that is already lower stays. The unset variables are the ones that the shell itself adds.
 const gate = `read -r CARILLON_GATE <&3 || exit 125
 exec 3<&-
 [ -z "$1" ] || { ulimit -S -t "$1"; ulimit -H -t "$2"; } 2>/dev/null
@@ -101,7 +101,7 @@ async function follow(
   const group = child.pid
   if (group === undefined) return exited
   const [stdin, , , opener] = child.stdio as Writable[]
-  // Whoever does not read its input, or has ended, breaks the pipe.
+  // A command that does not read its input, or has ended, breaks the pipe.
   for (const pipe of [stdin!, opener!]) pipe.on('error', () => {})
   groups.started(group).then(
     () => {
@@ -115,7 +115,7 @@ async function follow(
   while (stop.isAsked() && groupLives(group)) await timers.wait(lookMs)
   await withDeadline(timers, groups.inHaste ? 0 : lingerMs, closed)
   killGroup(group, 'SIGKILL')
-  // What was written before stays readable; the pipe of a grandchild that left the group may never end.
+  // Output written before the kill stays readable; the pipe of a grandchild that left the group may never end.
   await withDeadline(timers, drainMs, closed)
   stop.forget()
   for (const pipe of child.stdio) pipe?.destroy()

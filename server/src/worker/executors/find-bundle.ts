@@ -8,7 +8,7 @@ import { type Artifacts, artifactBytesMax } from '../../ports/artifacts.ts'
 
 export interface BundleSource {
   artifacts: Pick<Artifacts, 'get' | 'read'>
-  /** Null: there are only those of the tenants. */
+  /** Null: there are only the artifacts of the tenants. */
   artifactsDir: string | null
 }
 

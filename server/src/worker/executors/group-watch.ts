@@ -1,5 +1,5 @@
-// What process groups use, looked at twice a second for as long as there are any; who is told of a breach ends it. A
-// group may use more between two looks.
+// Checks the memory and CPU time of process groups twice a second while there are any. The callback that receives a
+// breach ends the group. A group may exceed its limit between two checks.
 import { readGroupUse } from '../../lib/process-groups.ts'
 import type { Timers } from '../../ports/timers.ts'
 

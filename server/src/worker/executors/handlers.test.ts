@@ -47,7 +47,7 @@ function listen() {
   return { said, context }
 }
 
-test('what a file exports by name, as default, and twice is run under its key', async (t) => {
+test('handlers that a file exports by name, as default, or twice run under their key', async (t) => {
   const file = await writeHandlers(
     t,
     `export const greet = defineJob<{ name: string }>({ key: 'greet', async run({ name }, ctx) {
@@ -97,7 +97,7 @@ test('how a handler fails is passed on, and a long result is cut', async (t) => 
   assert.deepEqual(await executor.run(stranger, listen().context), failed('This worker has no such handler.'))
 })
 
-test('what is wrong with a file is said in one sentence', async (t) => {
+test('a problem with a handler file is reported in one sentence', async (t) => {
   const refused = async (text: string, words: RegExp) =>
     assert.rejects(loadHandlers(await writeHandlers(t, text)), { name: 'OperatingError', message: words })
   await assert.rejects(

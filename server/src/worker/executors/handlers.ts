@@ -1,5 +1,5 @@
-// Runs handlers of the user's own file inside our worker (`carillon start --handlers FILE`): what defineJob of the SDK
-// made, run by the SDK's own code, so that a job is the same thing here and in a worker of the user's own.
+// Runs handlers of the user's own file inside our worker (`carillon start --handlers FILE`): jobs made by defineJob of
+// the SDK, run by the SDK's own code, so that a job behaves the same here and in a worker of the user's own.
 import { access } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -21,7 +21,7 @@ export interface LoadedHandlers {
   jobs: readonly AnyJob[]
 }
 
-/** Imports the file; what is wrong with it is said in one sentence. */
+/** Imports the file; a problem with it is reported in one sentence. */
 export async function loadHandlers(file: string): Promise<LoadedHandlers> {
   const jobs = listJobs(file, await importFile(file))
   const byName = new Map(jobs.map((job) => [job.key, job]))
@@ -32,7 +32,7 @@ export async function loadHandlers(file: string): Promise<LoadedHandlers> {
   }
 }
 
-/** Puts those that have a schedule into the API, as a worker of the user's own does. Job ids by key. */
+/** Puts the jobs that have a schedule into the API, as a worker of the user's own does. Returns job ids by key. */
 export function putHandlerJobs(
   jobs: readonly AnyJob[],
   api: { url: string; key: string },
@@ -83,7 +83,7 @@ async function run(
 ): Promise<ExecutorResult> {
   const { execution } = call
   const job = execution.type === 'worker' ? jobs.get(execution.handler) : undefined
-  // Only what it registered for is claimed; the file may have been another one when the process before died.
+  // A worker claims only for its registered handlers, but the file may have been different when the last process died.
   if (job === undefined) {
     return { error: { type: 'HANDLER_ERROR', message: 'This worker has no such handler.' }, preview: null }
   }
@@ -105,8 +105,8 @@ async function run(
       signal: context.signal,
       log: (level, message) => context.log(level, message),
       note: (said) => context.note(said),
-      // With the worker it is safe from what its handler does, not from the death of this process: it is written within
-      // a second.
+      // The worker keeps the checkpoint safe from its handler, but not from the death of this process: it is written
+      // within a second.
       saveCheckpoint: async (json) => context.note({ checkpoint: JSON.parse(json) }),
     },
   )

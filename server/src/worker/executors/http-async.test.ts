@@ -5,7 +5,7 @@ import { epochMs } from '../../lib/time/epoch.ts'
 
 const taken = { status: 202, headers: { 'x-carillon-async': 'true' } }
 
-test('what is signed is what is sent: the body of the job, of the trigger, or none', async () => {
+test('the signature covers the body as sent: the body of the job, of the trigger, or none', async () => {
   const signed = async (given: Parameters<typeof setup>[0]) =>
     (await setup(given).sent()).headers['webhook-signature']
   const prefix = `signature of ${executionId}.1767225600.`
@@ -33,7 +33,7 @@ test('a target that takes it has the rest of the attempt’s time to say how it 
   assert.equal(held.startedAt, startAt)
 })
 
-test('its time is not longer than what all attempts together have left', async () => {
+test('an asynchronous attempt gets no more time than all attempts together have left', async () => {
   const { world, run, held, startAt } = setup({
     held: { totalDeadline: epochMs(Date.UTC(2026, 0, 1, 0, 0, 7)) },
   })

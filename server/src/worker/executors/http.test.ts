@@ -69,7 +69,7 @@ test('the job’s own headers are sent, and replace ours of convenience in any c
   assert.equal(sent.headers['Content-TYPE'], 'text/plain')
 })
 
-test('no header of a job takes the place of ours, in whatever case it was stored', async () => {
+test('no header of a job replaces one of ours, in any letter case', async () => {
   const headers = {
     ...{ 'X-Execution-ID': 'forged', 'x-JOB-id': 'forged', Traceparent: 'forged' },
     ...{ 'Webhook-Signature': 'forged', 'X-Carillon-Token': 'forged', 'x-carillon-anything': 'forged' },
@@ -83,7 +83,7 @@ test('no header of a job takes the place of ours, in whatever case it was stored
   assert(values.every(([, value]) => value !== 'forged'))
 })
 
-test('method, address, timeout and limits are those of the job', async () => {
+test('method, address, timeout and limits are taken from the job', async () => {
   const { method, url, target, timeoutMs, responseBytesMax, previewBytesMax } = await setup().sent()
   assert.deepEqual(
     { method, url, target },
@@ -235,7 +235,7 @@ test('a call that was cancelled is aborted at once and ends as that, with its ti
   assert.equal(pending, 0, 'nothing of the call goes on')
 })
 
-test('what was answered before it was cancelled is told as it was', async () => {
+test('a response that arrived before the cancellation is reported unchanged', async () => {
   const { end } = await abortAfter({ status: 200, body: 'done', afterMs: 399 })
   assert.deepEqual([end!.outcome, end!.httpStatus, end!.preview], ['succeeded', 200, 'done'])
 })
@@ -245,7 +245,7 @@ test('of the response the first 4 KB are kept, of none nothing', async () => {
   assert.equal((await setup().answered({ status: 204 })).preview, null)
 })
 
-test('what PostgreSQL cannot store is replaced: NUL, and what is not UTF-8', async () => {
+test('characters that PostgreSQL cannot store are replaced: NUL and invalid UTF-8', async () => {
   assert.equal((await setup().answered({ status: 200, body: 'a\0b' })).preview, 'a\ufffdb')
   const preview = Uint8Array.from([0x61, 0xff, 0x62, 0xc3])
   const end = (

@@ -1,5 +1,5 @@
-// The HTTP executor: what is the same for every attempt of a job version is prepared once; an attempt adds its own
-// headers and makes one call. 2xx succeeds.
+// The HTTP executor: the parts that are the same for every attempt of a job version are prepared once; an attempt adds
+// its own headers and makes one call. 2xx succeeds.
 import { STATUS_CODES } from 'node:http'
 import type { HttpExecution } from '../../domain/jobs/job.ts'
 import { type AttemptEnd, endAttempt, messageLengthMax, previewBytesMax } from '../../domain/queue/attempt.ts'

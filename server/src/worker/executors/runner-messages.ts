@@ -1,4 +1,4 @@
-// What the runner of a bundle's function says, and how its end reads as the end of an attempt.
+// Reads the messages from the runner of a bundle's function, and turns the end of the runner into the attempt's result.
 
 import { LOG_LEVELS } from '@carillon/contract/constants.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
@@ -16,7 +16,7 @@ export class RunnerWords {
     this.#words = words
   }
 
-  /** The bundle's own code can write here too: what has another form is left out. */
+  /** The bundle's own code can write here too: a line in any other form is ignored. */
   take(line: string): void {
     const word = read(line)
     if (word === null) return

@@ -80,7 +80,7 @@ test('a checkpoint that is too large for the environment is left out', async (t)
   assert.equal(word.preview, '0')
 })
 
-test('only what the list allows is run, by whatever name it is called', async (t) => {
+test('only programs on the allowlist run, under any name that a job uses for them', async (t) => {
   const { deps, script, base, listener } = await setup(t)
   const good = await script('good.sh', 'echo good $0')
   const other = await script('other.sh', 'echo other')
@@ -165,7 +165,7 @@ test('an input that nobody reads does no harm', async (t) => {
   })
 })
 
-test('what is aborted is asked to stop, with everything it started', async (t) => {
+test('an aborted command is asked to stop, with everything it started', async (t) => {
   const { run, listener, all } = await setup(t)
   const ended = run(
     'sh -c \'trap "sleep 1; echo tidy; exit" TERM; echo up; while :; do sleep 0.05; done\' & wait',
@@ -178,7 +178,7 @@ test('what is aborted is asked to stop, with everything it started', async (t) =
   assert.deepEqual(membersOf(all[0]!), [])
 })
 
-test('what does not stop is killed, with everything it started', async (t) => {
+test('a command that does not stop is killed, with everything it started', async (t) => {
   const { run, listener, all, known } = await setup(t)
   const ended = run("trap '' TERM; (trap '' TERM; echo up; sleep 1000) & wait; wait; sleep 1000")
   await listener.says(/^up$/)
@@ -199,7 +199,7 @@ test('when we are on our way out nobody is asked first', async (t) => {
   assert.deepEqual(messages(listener.lines, 'info'), ['up'])
 })
 
-test('what a command leaves behind ends with it', async (t) => {
+test('processes that a command leaves behind end with it', async (t) => {
   const { run, all } = await setup(t)
   // One holds our pipes, one does not.
   const word = await run('sleep 1000 & sleep 1000 >/dev/null 2>&1 </dev/null & echo done')
@@ -227,7 +227,7 @@ test('nothing begins before its group is known, and nothing at all when nobody w
   assert.deepEqual(listener.lines, [])
 })
 
-test('what was aborted before it began does not begin', async (t) => {
+test('a command that was aborted before it began does not begin', async (t) => {
   const { run, listener, all } = await setup(t)
   listener.stop()
   await run('echo began')

@@ -10,7 +10,7 @@ import { startCommand } from './command-process.ts'
 import { type DirectoryDeps, withDirectory } from './own-directory.ts'
 
 export interface ShellDeps extends DirectoryDeps {
-  /** Of our environment, what a command gets. */
+  /** The variables of our environment that a command gets. */
   variables: Readonly<Record<string, string>>
 }
 
@@ -59,8 +59,8 @@ async function runIn(
 }
 
 /**
- * Variables that make a loader, a shell or an interpreter run other code than the program: with them a job could do
- * what the list does not allow. PATH and HOME are ours to set.
+ * Variables that make a loader, a shell or an interpreter run other code than the program: with them a job could run
+ * code that the allowlist does not allow. PATH and HOME are ours to set.
  */
 const forbiddenVariables =
   /^(LD_.*|DYLD_.*|GLIBC_TUNABLES|GCONV_PATH|PATH|HOME|IFS|ENV|BASH_.*|SHELLOPTS|BASHOPTS|PS4|PROMPT_COMMAND|PYTHON.*|PERL.*|RUBY.*|NODE_OPTIONS|NODE_PATH|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|JDK_JAVA_OPTIONS)$/
@@ -77,7 +77,7 @@ async function findAllowed(
   }
   const wanted = await realpath(command).catch(() => null)
   for (const entry of allowed) {
-    // The path of the list is run, not that of the job: a program with many names does what its name says.
+    // The path on the allowlist is run, not the job's: a program with many names acts according to its name.
     const isSame = wanted === null ? entry === command : (await realpath(entry).catch(() => null)) === wanted
     if (isSame) return mayRun(entry)
   }

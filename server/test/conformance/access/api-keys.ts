@@ -1,4 +1,4 @@
-// What every implementation of the API keys port must do.
+// Conformance of the API keys port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { apiKeysMax, hashKey } from '../../../src/domain/access/api-key.ts'
@@ -88,7 +88,7 @@ export function testApiKeys(name: string, setup: (t: TestContext) => Promise<Sto
     assert.equal((await s.apiKeys.get([tenantId], keyId))!.revokedAt, revokedAt)
   })
 
-  test(`${name}: a key is renamed and its end set and taken away; what is not named stays`, async (t) => {
+  test(`${name}: a key is renamed and its expiry set and removed, and fields that are not named stay`, async (t) => {
     const s = await setup(t)
     const made = await add(s)
     const change = (changes: Parameters<typeof s.apiKeys.change>[2]) =>

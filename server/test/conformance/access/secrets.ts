@@ -1,5 +1,5 @@
-// Conformance: what an installation signs with is made once, and a key that was changed is used beside the new one for
-// a while.
+// Conformance: the signing key of an installation is made once, and a key that was changed is used beside the new one
+// for a while.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId as tenantId } from '../../../src/domain/tenants/tenant.ts'

@@ -1,4 +1,4 @@
-// What every implementation of the sessions port must do.
+// Conformance of the sessions port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { hashKey } from '../../../src/domain/access/api-key.ts'

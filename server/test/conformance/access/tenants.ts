@@ -1,4 +1,4 @@
-// What every implementation of the tenants port must do.
+// Conformance of the tenants port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import {
@@ -54,7 +54,7 @@ export function testTenants(name: string, setup: (t: TestContext) => Promise<Sto
     assert.equal(outcomes.filter((outcome) => outcome === 'name_taken').length, 7)
   })
 
-  test(`${name}: a tenant is renamed and moved; what is not named stays`, async (t) => {
+  test(`${name}: a tenant is renamed and moved, and fields that are not named stay`, async (t) => {
     const s = await setup(t)
     const made = await add(s, 'sales', 'free')
     await add(s, 'support')

@@ -1,5 +1,5 @@
-// What every implementation must do at the edges of a run: with roots whose pause is over, with roots that fire into a run in
-// which they have no place, and with runs that an edit has made wait for each other.
+// Conformance at the edges of a graph run: roots with a pause that is over, roots that fire into a run they are not
+// part of, and runs that an edit has made wait for each other.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Dependency } from '../../../src/domain/graphs/graph.ts'
@@ -41,7 +41,7 @@ async function otherRunOf(g: GraphScene, name: string, runId: string): Promise<s
 }
 
 function testPausedUntil(name: string, setup: Setup): void {
-  test(`${name}: a root whose pause ended before the slot is waited for until it has resumed`, async (t) => {
+  test(`${name}: a run waits for a root with a pause that ended before the slot until the root has resumed`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b')
     const { slotAt } = await g.edit('b', pause('holidays', epochMs((await s.now()) - 1)))
@@ -57,7 +57,7 @@ function testPausedUntil(name: string, setup: Setup): void {
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'going', c: 'blocked' })
   })
 
-  test(`${name}: one whose pause ends after the slot is not`, async (t) => {
+  test(`${name}: a run does not wait for a root with a pause that ends after the slot`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b')
     const { slotAt } = await g.edit('b', pause())
@@ -67,7 +67,7 @@ function testPausedUntil(name: string, setup: Setup): void {
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'unrun', c: 'dependency' })
   })
 
-  test(`${name}: a node whose pause is over when its turn comes goes`, async (t) => {
+  test(`${name}: a node starts if the pause of its job is over when its turn comes`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>a')
     const runId = await g.trigger('a')
@@ -148,7 +148,7 @@ function testJoined(name: string, setup: Setup): void {
     assert.equal(await g.fire('z', 0, { executionId }), runId)
     await g.step()
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'blocked' })
-    // Of what it runs after besides nothing has ended.
+    // None of the other jobs that it runs after has ended.
     assert.deepEqual(await g.states(executionId), { z: 'going', x: 'blocked', b: 'dependency', a: 'absent' })
     await s.runAll()
     await g.step()
@@ -223,7 +223,7 @@ function testResumed(name: string, setup: Setup): void {
 }
 
 function testTurned(name: string, setup: Setup): void {
-  test(`${name}: two runs whose graph was turned round both end, whatever waits in front of their nodes`, async (t) => {
+  test(`${name}: two runs of a graph that was reversed both end, regardless of the executions ahead of their nodes`, async (t) => {
     const s = await setup(t)
     const skip = { overlapPolicy: 'SKIP' } as const
     const g = await makeGraph(s, 'j k>j', { j: skip, k: skip })

@@ -1,4 +1,4 @@
-// What every implementation must do when a run is cancelled, or something of it.
+// Conformance when a graph run, or part of it, is cancelled.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -43,13 +43,13 @@ export function testCancelRuns(name: string, setup: Setup): void {
     })
     assert.equal((await g.node(runId, 'b')).status, 'CANCELLING')
     assert.deepEqual(await g.cancel(runId, 'again'), { kind: 'cancelling' })
-    // Whatever its worker says of it.
+    // Regardless of the report of its worker.
     assert.deepEqual((await g.finish(runId, 'b')).over, ['CANCELLED'])
     assert.equal((await g.states(runId))['b'], 'cancelled')
     assert.deepEqual(await g.cancel(runId), { kind: 'cancelled_before' })
   })
 
-  test(`${name}: whoever cancels a run again is told that it is being cancelled until somebody has looked`, async (t) => {
+  test(`${name}: cancelling a run again answers that it is being cancelled until a run step has processed the cancel`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a')
     const runId = await g.trigger('a')
     await g.step()
@@ -60,7 +60,7 @@ export function testCancelRuns(name: string, setup: Setup): void {
     assert.deepEqual((await g.step()).over, ['CANCELLED'])
   })
 
-  test(`${name}: a run whose nodes all ended well by then is cancelled all the same`, async (t) => {
+  test(`${name}: a run is cancelled even if all of its nodes had succeeded by then`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a')
     const runId = await g.trigger('a')
@@ -137,7 +137,7 @@ function testParts(name: string, setup: Setup): void {
     assert.deepEqual((await g.finish(runId, 'b')).over, ['CANCELLED'])
   })
 
-  test(`${name}: a node that is cancelled ends alone, and what depends on it is skipped`, async (t) => {
+  test(`${name}: a node that is cancelled ends alone, and its dependents are skipped`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a c>a d>b e>c')
     const runId = await g.trigger('a')
     await g.step()
@@ -177,7 +177,7 @@ function testParts(name: string, setup: Setup): void {
       executions.map(({ status }) => status),
       ['CANCELLED'],
     )
-    // Nothing of it is in the way of what comes next.
+    // Nothing of it blocks the next run.
     assert.deepEqual(await s.runSteps.findNoted(10, true), [])
   })
 

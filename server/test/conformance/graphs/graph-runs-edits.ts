@@ -1,4 +1,4 @@
-// What every implementation must do when jobs change while a run goes on, and when others of a job are in the way of a node.
+// Conformance when jobs change during a graph run, and when other executions of a job block a node.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -34,7 +34,7 @@ function testPinned(name: string, setup: Setup): void {
     await g.finish(runId, 'c')
     assert.deepEqual((await g.finish(runId, 'd')).over, ['SUCCEEDED'])
     assert.equal((await s.list(late)).total, 0)
-    // The next one is made of what is there now.
+    // The next run is made of the present jobs.
     const next = await g.trigger('a')
     await g.step()
     const { plan } = await g.get(next)
@@ -43,7 +43,7 @@ function testPinned(name: string, setup: Setup): void {
     assert.equal(plan.find(({ jobId }) => jobId === g.jobOf('b').jobId)?.version, 2)
   })
 
-  test(`${name}: a node whose job is paused when its turn comes is skipped`, async (t) => {
+  test(`${name}: a node is skipped if its job is paused when its turn comes`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>b:completion d>a')
     const runId = await g.trigger('a')
@@ -74,7 +74,7 @@ function testPinned(name: string, setup: Setup): void {
     assert.deepEqual((await g.finish(runId, 'b')).over, ['SUCCEEDED'])
   })
 
-  test(`${name}: a node whose job was deleted is skipped when its turn comes`, async (t) => {
+  test(`${name}: a node is skipped when its turn comes if its job was deleted`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>a')
     const runId = await g.trigger('a')
@@ -186,7 +186,7 @@ function testWaiting(name: string, setup: Setup): void {
     assert.deepEqual((await g.finish(runId, first === 'b' ? 'c' : 'b')).over, ['SUCCEEDED'])
   })
 
-  test(`${name}: what is blocked is in nobody's way`, async (t) => {
+  test(`${name}: a blocked node does not hold up other executions`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a', { b: { overlapPolicy: 'SKIP' } })
     const runId = await g.trigger('a')

@@ -72,7 +72,7 @@ export function testRunFairness(name: string, setup: Setup): void {
     { whose: 'another', isOther: true, steps: 1 },
     { whose: 'the same', isOther: false, steps: 2 },
   ]) {
-    test(`${name}: a small run of ${whose} tenant starts within ${steps} steps behind 260 starts of a large graph, and its next job goes within ${steps} behind their ends`, async (t) => {
+    test(`${name}: a small run of ${whose} tenant starts within ${steps} steps behind 260 starts of a large graph, and its next job starts within ${steps} behind their ends`, async (t) => {
       const s = await setup(t)
       const { g, runIds } = await startLarge(s)
       const small = await startSmall(s, isOther ? await s.addTenant(1) : undefined)

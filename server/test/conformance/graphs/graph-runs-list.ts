@@ -1,4 +1,4 @@
-// What every implementation must show of graphs and their runs.
+// Conformance of the views of graphs and their runs.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -87,7 +87,7 @@ function testGraphOf(name: string, setup: Setup): void {
 }
 
 function testGet(name: string, setup: Setup): void {
-  test(`${name}: a run shows its nodes, with what their executions do`, async (t) => {
+  test(`${name}: a run shows its nodes with the states of their executions`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>a d>b')
     const runId = await g.trigger('a')

@@ -1,4 +1,4 @@
-// What every implementation must tell of what an execution ran after, when the run is resumed: what was there at its time.
+// Conformance of the parents of an execution after its run is resumed: the parents as they were at its time.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { pause, resume } from '../jobs/changes.ts'
@@ -9,7 +9,7 @@ import { makeGraph } from './graph-scenario.ts'
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
 export function testParentsOfResumed(name: string, setup: Setup): void {
-  test(`${name}: what is told of parents are those that took the place of others`, async (t) => {
+  test(`${name}: the parents of an execution are the ones that replaced earlier executions`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>b')
     const runId = await endMiddle(g, 'failed')
@@ -21,7 +21,7 @@ export function testParentsOfResumed(name: string, setup: Setup): void {
     assert.deepEqual([parent?.executionId, parent?.status, parent?.result], [b, 'SUCCEEDED', 'result of b'])
   })
 
-  test(`${name}: what an earlier execution ran after stays as it was, however often its run is resumed`, async (t) => {
+  test(`${name}: the parents of an earlier execution stay as they were, however often its run is resumed`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>a,b:failure')
     const parentsOf = async (executionId: string) => {
@@ -50,7 +50,7 @@ export function testParentsOfResumed(name: string, setup: Setup): void {
     for (const [executionId, expected] of told) assert.deepEqual(await parentsOf(executionId), expected)
   })
 
-  test(`${name}: one that ran again without what it runs after keeps that too`, async (t) => {
+  test(`${name}: an execution that ran again without its parents running again keeps the same parents`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>b')
     const runId = await g.trigger('a')
@@ -71,7 +71,7 @@ export function testParentsOfResumed(name: string, setup: Setup): void {
     }
   })
 
-  test(`${name}: of a root whose slot was skipped there was nothing, also when it has run since`, async (t) => {
+  test(`${name}: a root with a skipped slot has no execution among the parents, also when it has run since`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b')
     const runId = await g.fire('a', 0)

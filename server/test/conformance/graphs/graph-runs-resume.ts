@@ -1,4 +1,4 @@
-// What every implementation must do when an ended run is resumed: what did not succeed runs again, in the same run.
+// Conformance when an ended graph run is resumed: nodes that did not succeed run again, in the same run.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { idempotencyKeyOf } from '../../../src/domain/queue/execution.ts'
@@ -17,7 +17,7 @@ export async function resumed(g: GraphScene, runId: string): Promise<string[]> {
   return outcome.executionIds
 }
 
-/** A run of a chain of three whose middle ended so. */
+/** A run of a chain of three with a middle that ended so. */
 export async function endMiddle(g: GraphScene, how: End): Promise<string> {
   const runId = await g.trigger('a')
   await g.step()
@@ -112,7 +112,7 @@ function testAgain(name: string, setup: Setup): void {
     assert.deepEqual((await g.finish(runId, 'c')).over, ['SUCCEEDED'])
   })
 
-  test(`${name}: what was skipped because its job was paused runs once the job is active`, async (t) => {
+  test(`${name}: a node that was skipped because its job was paused runs once the job is active`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a c>b')
     await g.edit('b', pause())
     const runId = await g.trigger('a')
@@ -136,7 +136,7 @@ function testAgain(name: string, setup: Setup): void {
     assert.equal((await g.states(runId))['alert'], 'dependency')
   })
 
-  test(`${name}: a root whose slot was skipped runs with the resume`, async (t) => {
+  test(`${name}: a root with a skipped slot runs with the resume`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b')
     const runId = await g.fire('a', 0)
@@ -169,7 +169,7 @@ function testAgain(name: string, setup: Setup): void {
 }
 
 function testCarried(name: string, setup: Setup): void {
-  test(`${name}: what runs again has the present version, and the key and payload of what failed`, async (t) => {
+  test(`${name}: an execution that runs again has the present version, and the key and payload of the failed one`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a')
     const runId = await g.trigger('a', { payloadOverride: { own: true } })
@@ -195,7 +195,7 @@ function testCarried(name: string, setup: Setup): void {
     assert.equal((await s.view(await g.executionOf(runId, 'a'))).idempotencyKey, key)
   })
 
-  test(`${name}: what ran well because another failed runs again under a key of its own`, async (t) => {
+  test(`${name}: a node that succeeded because another failed runs again under a key of its own`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a alert>b:failure')
     const runId = await endMiddle(g, 'failed')
@@ -206,7 +206,7 @@ function testCarried(name: string, setup: Setup): void {
     assert.deepEqual(await g.running(), ['alert'])
   })
 
-  test(`${name}: what was cancelled or skipped runs again under a key of its own`, async (t) => {
+  test(`${name}: a node that was cancelled or skipped runs again under a key of its own`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>b')
     const runId = await g.trigger('a')
@@ -245,7 +245,7 @@ function testRefused(name: string, setup: Setup): void {
     assert.deepEqual(await g.get(runId), before)
   })
 
-  test(`${name}: nor one whose root is under way in another run, unless it allows overlaps`, async (t) => {
+  test(`${name}: a run with a root that is under way in another run is not resumed, unless the root allows overlaps`, async (t) => {
     const s = await setup(t)
     for (const [overlapPolicy, expected] of [
       ['SKIP', 'overlap'],

@@ -1,5 +1,5 @@
-// What every implementation must do with the roots of a run: those of one slot share it, what is not reached counts by what
-// it did last, and the end of the run frees them.
+// Conformance of the roots of a graph run: roots of the same slot share it, a parent that is not reached counts by its
+// latest execution, and the end of the run frees the roots.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { otherSchedule, pause } from '../jobs/changes.ts'
@@ -74,7 +74,7 @@ function testShared(name: string, setup: Setup): void {
 }
 
 function testUnrun(name: string, setup: Setup): void {
-  test(`${name}: a root whose slot was skipped is not waited for, and what depends on it is skipped`, async (t) => {
+  test(`${name}: a run does not wait for a root with a skipped slot, and the dependents of that root are skipped`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b d>a', { b: { overlapPolicy: 'SKIP' } })
     const runId = await g.fire('a', 0)
@@ -104,7 +104,7 @@ function testUnrun(name: string, setup: Setup): void {
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'unrun', c: 'dependency' })
   })
 
-  test(`${name}: nor is one whose cursor has passed the slot`, async (t) => {
+  test(`${name}: a run does not wait for a root with a cursor that has passed the slot`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b')
     const runId = await g.fire('a', 0)
@@ -156,7 +156,7 @@ function testUnrun(name: string, setup: Setup): void {
     assert.deepEqual(await g.states(runId), { a: 'going', b: 'absent', c: 'dependency' })
   })
 
-  test(`${name}: one that has the slot is waited for, whatever others it has`, async (t) => {
+  test(`${name}: a run waits for a root that has the slot, regardless of the other slots of the root`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b c>a,b', { b: { schedule: otherSchedule } })
     const second = isEven(s.at(0)) ? 0 : 1
@@ -173,7 +173,7 @@ function testUnrun(name: string, setup: Setup): void {
 const isEven = (at: number) => (at / 1_000) % 2 === 0
 
 function testOutside(name: string, setup: Setup): void {
-  test(`${name}: of two runs that start together, what the first one skips is not what the other finds ended`, async (t) => {
+  test(`${name}: of two runs that start together, a node skipped in the first does not count as ended for the other`, async (t) => {
     const g = await makeGraph(await setup(t), 'a x z b>z,x c>a,b')
     // Nothing of x has ended, so b is skipped as soon as its run is made.
     const first = await g.trigger('z')
@@ -229,7 +229,7 @@ function testOutside(name: string, setup: Setup): void {
 }
 
 function testFarOutside(name: string, setup: Setup): void {
-  test(`${name}: what cannot be met by one outside is skipped as soon as the run is made`, async (t) => {
+  test(`${name}: a node that depends on a job outside the run that cannot meet its rule is skipped as soon as the run is made`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b c>a d>c,b')
     const runId = await g.trigger('a')
     await g.step()

@@ -1,5 +1,5 @@
-// What every implementation must do with the runs of a graph: each node goes once, when what it depends on has ended as it
-// must, and is skipped once that cannot be any more.
+// Conformance of graph runs: each node starts once, when its parents have ended as its rules require, and is skipped
+// once that has become impossible.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { lossesMax } from '../../../src/domain/queue/retry.ts'
@@ -115,7 +115,7 @@ export function testGraphRuns(name: string, setup: Setup): void {
     assert.equal(await s.graphRuns.get(g.jobOf('a').tenantId, s.ids.next()), null)
   })
 
-  test(`${name}: those that were noted first are found first, and no more than asked for`, async (t) => {
+  test(`${name}: the runs that were noted first are found first, and no more than asked for`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a')
     const runIds = [await g.trigger('a'), await g.trigger('a'), await g.trigger('a')]
@@ -126,7 +126,7 @@ export function testGraphRuns(name: string, setup: Setup): void {
     assert.deepEqual(await s.runSteps.findNoted(10, true), runIds.slice(2))
   })
 
-  test(`${name}: runs of one graph beside each other do not mix`, async (t) => {
+  test(`${name}: concurrent runs of the same graph do not mix`, async (t) => {
     const g = await makeGraph(await setup(t), 'a b>a')
     const [first, second] = [await g.trigger('a'), await g.trigger('a')]
     await g.step()
@@ -174,7 +174,7 @@ function testRules(name: string, setup: Setup): void {
     })
   }
 
-  test(`${name}: what is skipped says why, and is on record`, async (t) => {
+  test(`${name}: a skipped node says why, and is on record`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>b')
     const runId = await g.trigger('a')
@@ -247,7 +247,7 @@ function testRules(name: string, setup: Setup): void {
 }
 
 function testParents(name: string, setup: Setup): void {
-  test(`${name}: a node is told what it runs after, with their results`, async (t) => {
+  test(`${name}: a node receives its parents with their results`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>a:completion d>b,c:failure', { b: { key: 'key-of-b' } })
     const runId = await g.trigger('a')
@@ -299,7 +299,7 @@ function testParents(name: string, setup: Setup): void {
     assert.deepEqual(await statusOfParent(), [['RUNNING', null]])
   })
 
-  test(`${name}: a node whose worker died is tried again, and its fan-in goes once`, async (t) => {
+  test(`${name}: a node is tried again after its worker died, and its fan-in starts once`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a c>a d>b,c')
     const runId = await g.trigger('a')
@@ -337,7 +337,7 @@ function testParents(name: string, setup: Setup): void {
     const { tenantId } = g.jobOf('a')
     for (const executionId of [await g.executionOf(runId, 'b'), lost])
       assert.equal((await s.deadLetters.get(tenantId, executionId))?.runId, runId)
-    // What is redriven runs alone.
+    // A redriven execution runs alone.
     const newExecutionId = s.ids.nextBatch()
     const letters = [{ executionId: lost, newExecutionId, lane: 'shared' }]
     await s.deadLetters.redrive({ tenantId, letters })

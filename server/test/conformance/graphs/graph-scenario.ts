@@ -1,4 +1,4 @@
-// A graph of jobs and its runs, written down in letters: what the suites of runs do again and again.
+// A graph of jobs and its runs, written in letters: the common steps of the graph run suites.
 import assert from 'node:assert/strict'
 import type { Dependency, DependencyRule } from '../../../src/domain/graphs/graph.ts'
 import { type NodeState, runIdOfSlot } from '../../../src/domain/graphs/graph-run.ts'
@@ -50,7 +50,7 @@ export async function makeGraph<S extends Scenario>(
     return executionId
   }
 
-  /** What a root fires into, and as the scheduler would fire it. */
+  /** The run that a root fires into, and the slot as the scheduler would fire it. */
   async function slotOf(name: string, second: number, changes: Partial<SlotToFire> = {}) {
     const { tenantId, jobId } = jobOf(name)
     const graph = await s.graphRuns.graphOf(tenantId, jobId)
@@ -66,7 +66,7 @@ export async function makeGraph<S extends Scenario>(
     return item.runId!
   }
 
-  /** Takes all runs as far as they go; what came of it in all. */
+  /** Advances all runs as far as they go; returns the total result. */
   async function step(): Promise<Omit<Stepped, 'settled'>> {
     const sum: Omit<Stepped, 'settled'> = { ready: 0, waiting: false, cancelled: false, over: [] }
     for (let rounds = 0; ; rounds++) {
@@ -100,7 +100,7 @@ export async function makeGraph<S extends Scenario>(
     return executionId
   }
 
-  /** What became of the nodes of a run, by name. */
+  /** The states of the nodes of a run, by name. */
   async function states(runId: string): Promise<Record<string, NodeState>> {
     const { plan } = await get(runId)
     return Object.fromEntries(plan.map(({ jobId, state }) => [names.get(jobId)!, state]))
@@ -112,7 +112,7 @@ export async function makeGraph<S extends Scenario>(
     for (const one of live) claimed.set(one.executionId, one)
   }
 
-  /** What is claimed and has not ended, by name, in order. */
+  /** The executions that are claimed and have not ended, by name, in order. */
   async function running(): Promise<string[]> {
     await claimAll()
     return [...claimed.values()].map((one) => names.get(one.jobId)!).toSorted()
@@ -126,7 +126,7 @@ export async function makeGraph<S extends Scenario>(
     return found
   }
 
-  /** The node runs and ends so; what comes of that is for the next step. */
+  /** Runs the node and ends it so; the consequences are for the next step. */
   async function end(runId: string, name: string, how: End | Ending = 'succeeded'): Promise<void> {
     const one = await claim(runId, name)
     claimed.delete(one.executionId)
@@ -163,7 +163,7 @@ export async function makeGraph<S extends Scenario>(
 
   const resume = (runId: string) => s.graphRuns.resume({ tenantId: defaultTenantId, runId, ...tools })
 
-  /** Whatever it depends on stays, unless it is said. */
+  /** The dependencies of the job stay unless the change sets them. */
   const edit = (name: string, decide: Decision) => change(s, jobOf(name), decide)
 
   async function depend(
@@ -182,7 +182,7 @@ export async function makeGraph<S extends Scenario>(
   }
 }
 
-/** In the order in which they are written: each after those it depends on. */
+/** In the order in which they are written: each job after the jobs it depends on. */
 function parseGraph(text: string, jobs: ReadonlyMap<string, NewJob>) {
   return text.split(' ').map((part) => {
     const [name, parents] = part.split('>') as [string, string | undefined]

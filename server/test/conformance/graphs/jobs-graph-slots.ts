@@ -1,4 +1,4 @@
-// What every implementation must do with the slots of a job that runs after others: it has none of its own meanwhile.
+// Conformance of the slots of a job that runs after others: it has none of its own meanwhile.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { noSchedule } from '../../../src/domain/jobs/job.ts'
@@ -35,7 +35,7 @@ export function testJobsGraphSlots(name: string, setup: Setup): void {
     assert.equal((await s.release(made, bare, edited)).planned, false)
   })
 
-  test(`${name}: taking on dependencies records what did not fire, and without them it fires again`, async (t) => {
+  test(`${name}: taking on dependencies records the slots that did not fire, and without dependencies the job fires again`, async (t) => {
     const s = await setup(t)
     const parent = await s.createJob()
     const job = await s.createJob()
@@ -63,7 +63,7 @@ export function testJobsGraphSlots(name: string, setup: Setup): void {
     assert.equal(await s.tryFire(job, secondOf(s, slotAt!) + 60, { version: 3 }), 'early')
   })
 
-  test(`${name}: what a job owes is dropped when it takes on dependencies`, async (t) => {
+  test(`${name}: the owed slots of a job are dropped when it takes on dependencies`, async (t) => {
     const s = await setup(t)
     const { job } = await oweSlots(s)
     await depend(s, job, [await s.createJob()])

@@ -1,5 +1,5 @@
-// What every implementation must do with jobs that depend on others: which graphs there are, who is told of them, and what
-// is refused.
+// Conformance of jobs that depend on others: the graphs they form, the schedulers that are notified, and the changes
+// that are refused.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { graphNodesMax, isGraphRefusal } from '../../../src/domain/graphs/graph.ts'
@@ -31,7 +31,7 @@ export function testJobsGraph(name: string, setup: Setup): void {
 }
 
 function testGraphs(name: string, setup: Setup): void {
-  test(`${name}: a job keeps what it depends on, in order and with the rules`, async (t) => {
+  test(`${name}: a job keeps its dependencies, in order and with their rules`, async (t) => {
     const s = await setup(t)
     const { a, b } = await makeGraph(s, 'a b')
     const dependsOn = [...after([b!], 'failure'), ...after([a!], 'completion')]
@@ -81,7 +81,7 @@ function testGraphs(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: what is deleted leaves its graph`, async (t) => {
+  test(`${name}: a deleted job leaves its graph`, async (t) => {
     const s = await setup(t)
     const jobs = await makeGraph(s, 'a b>a c d>c e>b,d')
     assert.equal(((await tryDelete(s, jobs['e']!)) as JobView).status, 'DELETED')
@@ -169,7 +169,7 @@ function testRefusals(name: string, setup: Setup): void {
     assert.deepEqual(await s.jobs.create(joined), { kind: 'too_large', jobs: 2 * half + 3 })
     const both = [...roots.slice(0, half), other]
     assert.deepEqual(await tryDepend(s, one, both), { kind: 'too_large', jobs: 2 * half + 2 })
-    // What it lets go of makes room: without two of its own it is just full.
+    // The dependencies it drops make room: without two of its own it is just full.
     await depend(s, one, [...roots.slice(2, half), other])
     assert.deepEqual(await graphsOf(s, { lost: roots[0]! }), {})
     const more = await draft(s, [one, roots.at(-1)!])
@@ -194,7 +194,7 @@ function testRefusals(name: string, setup: Setup): void {
     assert.deepEqual(await graphsOf(s, jobs), { b: 'c', c: 'c', d: 'c' })
   })
 
-  test(`${name}: what a job depends on stays unless the change says so before`, async (t) => {
+  test(`${name}: the dependencies of a job stay unless the change names them beforehand`, async (t) => {
     const s = await setup(t)
     const { a, b } = await makeGraph(s, 'a b>a')
     const bare = edit({ dependsOn: [], schedule: a!.schedule })

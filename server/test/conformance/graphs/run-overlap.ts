@@ -143,12 +143,12 @@ function testWaiting(name: string, setup: Setup): void {
     assert.equal((await s.release(root)).ready, 1, 'the first run goes on')
   })
 
-  test(`${name}: what of an edited graph is part of a run goes beside runs that its job started`, async (t) => {
+  test(`${name}: a node of a run of an edited graph starts beside runs that its job has started`, async (t) => {
     const s = await setup(t)
     const { root, child, inRun } = await createPair(s)
     await s.fire(root, 0, inRun(0))
     await stepRuns(s)
-    // The other way round: what ran first runs after the other now, while the run is under way.
+    // Reversed: the job that ran first now runs after the other, while the run is under way.
     const schedule = { type: 'CRON', cron_expression: '* * * * * *' } as const
     const { tenantId } = root
     const free = edit({ dependsOn: [], schedule })
@@ -189,7 +189,7 @@ function testCancelRunning(name: string, setup: Setup): void {
     assert.deepEqual([claimed.slot, claimed.runId], [s.at(1), inRun(1).runId])
   })
 
-  test(`${name}: CANCEL_RUNNING: what runs of the run before it is waited for`, async (t) => {
+  test(`${name}: CANCEL_RUNNING: a new run waits for the running executions of the run before it`, async (t) => {
     const s = await setup(t)
     const { root, inRun } = await createGoing(s, { overlapPolicy })
     const workerId = await s.addWorker()

@@ -1,4 +1,4 @@
-// What the suites about the start of runs do again and again: a root with one that runs after it, and the loop of runs.
+// The common steps of the suites about the start of runs: a root with a job that runs after it, and the loop of runs.
 import assert from 'node:assert/strict'
 import { runIdOfSlot } from '../../../src/domain/graphs/graph-run.ts'
 import { noSchedule } from '../../../src/domain/jobs/job.ts'
@@ -19,14 +19,14 @@ export function createAfter(
   return s.createJob({ name: 'after', schedule: noSchedule, slotAt: null, dependsOn, ...changes })
 }
 
-/** A root, one that runs after it, and what a fire of the root says about its graph. */
+/** A root, a job that runs after it, and the graph data that a fire of the root carries. */
 export async function createPair(s: Pick<Scenario, 'createJob' | 'at'>, changes: Partial<NewJob> = {}) {
   const root = await s.createJob(changes)
   const child = await createAfter(s, [root])
   return { root, child, inRun: inRunOf(s, root, child) }
 }
 
-/** What a fire of a root says about the graph of these jobs. */
+/** The graph data that a fire of a root of these jobs carries. */
 export function inRunOf(s: Pick<Scenario, 'at'>, ...members: readonly NewJob[]) {
   const [graphId] = members.map(({ jobId }) => jobId).toSorted()
   return (second: number, changes: Partial<SlotToFire> = {}): Partial<SlotToFire> => ({
@@ -41,7 +41,7 @@ export const toolsOf = (ids: Ids) => ({
   laneOf: () => sharedLane,
 })
 
-/** Takes all runs as far as they go by what was noted. */
+/** Advances all noted runs as far as they go. */
 export async function stepRuns(s: Pick<Scenario, 'runSteps' | 'ids'>, unfired = false): Promise<void> {
   let runIds = await s.runSteps.findNoted(100, unfired)
   for (let pages = 0; runIds.length > 0; pages++) {
@@ -51,7 +51,7 @@ export async function stepRuns(s: Pick<Scenario, 'runSteps' | 'ids'>, unfired = 
   }
 }
 
-/** Runs what can be claimed, and lets the runs see it. */
+/** Runs the executions that can be claimed, and lets the runs process their ends. */
 export async function runOn(s: Pick<Scenario, 'runAll' | 'runSteps' | 'ids'>): Promise<void> {
   await s.runAll()
   await stepRuns(s)

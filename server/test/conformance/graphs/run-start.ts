@@ -26,7 +26,7 @@ async function statusesOf(s: StoreScenario, job: NewJob): Promise<string[]> {
   return (await s.list(job)).executions.map(({ status }) => status)
 }
 
-/** Claims what there is; returns the runs by job. */
+/** Claims every waiting execution; returns the runs by job. */
 async function claimRuns(s: StoreScenario): Promise<Map<string, string | null>> {
   const { batches, live } = await s.claim(await s.addWorker())
   assert.deepEqual(batches, [])
@@ -46,7 +46,7 @@ function testFire(name: string, setup: Setup): void {
     assert.deepEqual(await claimRuns(s), new Map([[child.jobId, inRun(1).runId!]]))
   })
 
-  test(`${name}: roots that fire for the same slot share one run, whoever comes first`, async (t) => {
+  test(`${name}: roots that fire for the same slot share one run, in any order`, async (t) => {
     const s = await setup(t)
     const roots = [await s.createJob(), await s.createJob()] as const
     const child = await createAfter(s, roots)
@@ -178,7 +178,7 @@ function testChangedGraph(name: string, setup: Setup): void {
     assert.deepEqual(await s.runSteps.findNoted(10, true), [])
   })
 
-  test(`${name}: a job that runs after others has no slot, whatever is planned`, async (t) => {
+  test(`${name}: a job that runs after others has no slot, even if one is planned`, async (t) => {
     const s = await setup(t)
     const { child, inRun } = await createPair(s)
     assert.equal(await s.tryFire(child, 0, inRun(0)), 'stale')

@@ -1,4 +1,4 @@
-// What every implementation must do when a dashboard asks what failed and what was not on time.
+// Conformance of the dashboard queries for failures and lateness.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { AttemptEnd } from '../../../src/domain/queue/attempt.ts'
@@ -42,7 +42,7 @@ async function lateOf(s: StoreScenario, changes: { limit?: number; tenantId?: st
 }
 
 export function testActivityTroubles(name: string, setup: Setup): void {
-  test(`${name}: failures are grouped by job and by what their messages have in common`, async (t) => {
+  test(`${name}: failures are grouped by job and by the common part of their messages`, async (t) => {
     const s = await setup(t)
     const [job, other] = [await s.createJob({ name: 'first' }), await s.createJob({ name: 'second' })]
     await end(s, job, 0, broken('order 17 is gone'))
@@ -68,7 +68,7 @@ export function testActivityTroubles(name: string, setup: Setup): void {
     assert.equal((await failuresOf(s, { limit: 1 })).length, 1)
   })
 
-  test(`${name}: every attempt that failed counts, whatever became of its execution`, async (t) => {
+  test(`${name}: every attempt that failed counts, however its execution ended`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
@@ -93,7 +93,7 @@ export function testActivityTroubles(name: string, setup: Setup): void {
     assert.deepEqual([failure!.errorType, failure!.httpStatus], ['WORKER_LOST', null])
   })
 
-  test(`${name}: nobody sees what fails, or is late, of another tenant`, async (t) => {
+  test(`${name}: a tenant does not see failed or late executions of another tenant`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const job = await s.createJob({ tenantId })
@@ -147,7 +147,7 @@ export function testActivityTroubles(name: string, setup: Setup): void {
     ])
   })
 
-  test(`${name}: what is due and has not begun waits`, async (t) => {
+  test(`${name}: an execution that is due and has not started counts as waiting`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 3)

@@ -1,4 +1,4 @@
-// What every implementation must do when a dashboard asks how it went.
+// Conformance of the dashboard query for past outcomes.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { AttemptEnd } from '../../../src/domain/queue/attempt.ts'
@@ -27,7 +27,7 @@ async function end(
 
 const broken = { type: 'HTTP_ERROR', message: 'the target answered 500' } as const
 
-/** What was recorded since a day ago, in one: the clock may have turned an hour, or a day, meanwhile. */
+/** Everything recorded since a day ago, summed up: the clock may have passed an hour, or a day, meanwhile. */
 async function sumOf(
   s: StoreScenario,
   step: ActivityStep,
@@ -62,7 +62,7 @@ export function testActivity(name: string, setup: Setup): void {
     ['an hour of a job', 'hour', true],
     ['a day of a job', 'day', true],
   ] as const) {
-    test(`${name}: ${what} says how executions ended and how long they took`, async (t) => {
+    test(`${name}: ${what} shows how executions ended and how long they took`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob()
       const startedAt = s.at(0)
@@ -107,7 +107,7 @@ export function testActivity(name: string, setup: Setup): void {
     assert.equal(durationMsSum, 1_000)
   })
 
-  test(`${name}: what is folded again and again is counted once`, async (t) => {
+  test(`${name}: attempts that are folded repeatedly are counted once`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     for (const second of [0, 1]) {
@@ -169,7 +169,7 @@ export function testActivity(name: string, setup: Setup): void {
     assert.deepEqual((await s.activity.ofJob({ tenantId, jobId, ...query }))!.buckets, [])
   })
 
-  test(`${name}: what waits for a worker is seen by its tenant and by operators`, async (t) => {
+  test(`${name}: executions that wait for a worker are visible to their tenant and to operators`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     assert.deepEqual(await s.activity.queue({ tenantId: null }), { depth: 0, capped: false, oldestAt: null })

@@ -1,4 +1,4 @@
-// What every implementation must do when dead letters are searched, edited and redriven by themselves.
+// Conformance when dead letters are searched, edited and redriven automatically.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { LetterFilter } from '../../../src/domain/jobs/operation.ts'
@@ -80,7 +80,7 @@ function testSearch(name: string, setup: Setup): void {
     assert.deepEqual(await find(s, { ...all, to: thirdAt }), [])
   })
 
-  test(`${name}: a letter is found by its last error, not by those before it`, async (t) => {
+  test(`${name}: a letter is found by its last error, not by earlier ones`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0)
@@ -93,7 +93,7 @@ function testSearch(name: string, setup: Setup): void {
     assert.deepEqual(await find(s, { errorType: 'HTTP_ERROR' }), [])
   })
 
-  test(`${name}: the oldest letter of the tenant is told, whatever is looked for`, async (t) => {
+  test(`${name}: the oldest letter of the tenant is returned for every search`, async (t) => {
     const s = await setup(t)
     await die(s, await s.createJob({ tenantId: await s.addTenant(1) }))
     assert.equal((await s.deadLetters.list(everyLetter)).oldestAt, null)

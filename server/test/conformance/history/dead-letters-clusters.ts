@@ -1,4 +1,4 @@
-// What every implementation must do when somebody asks which dead letters are of one kind.
+// Conformance of the query that clusters dead letters of the same kind.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -24,7 +24,7 @@ async function die(
 }
 
 export function testDeadLetterClusters(name: string, setup: Setup): void {
-  test(`${name}: dead letters are clustered by job and by what their last errors have in common`, async (t) => {
+  test(`${name}: dead letters are clustered by job and by the common part of their last errors`, async (t) => {
     const s = await setup(t)
     const [job, other] = [await s.createJob({ name: 'first' }), await s.createJob({ name: 'second' })]
     assert.deepEqual(await s.deadLetters.clusters(defaultTenantId, 50), { clusters: [], complete: true })

@@ -1,4 +1,4 @@
-// What every implementation of the dead letters port must do.
+// Conformance of the dead letters port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { LetterFilter } from '../../../src/domain/jobs/operation.ts'
@@ -11,7 +11,7 @@ import type { NewJob } from '../../../src/ports/jobs.ts'
 import type { Scenario } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 
-/** Runs whatever there is and lets it die. */
+/** Runs every waiting execution and lets it fail for good. */
 export async function dieAll(s: Scenario): Promise<void> {
   const workerId = await s.addWorker()
   const { batches, live } = await s.claim(workerId)
@@ -48,7 +48,7 @@ export function testDeadLetters(name: string, setup: (t: TestContext) => Promise
 }
 
 function testReading(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: dead letters are listed newest first, piece by piece, of all jobs or of one`, async (t) => {
+  test(`${name}: dead letters are listed newest first, page by page, for all jobs or for a single job`, async (t) => {
     const s = await setup(t)
     const [one, two] = [await s.createJob(), await s.createJob()]
     const died = [await die(s, one, 0), await die(s, two, 0), await die(s, one, 1), await die(s, one, 2)]
@@ -202,7 +202,7 @@ function testRedrive(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.equal((await s.claimLive(await s.addWorker())).executionId, newExecutionId)
   })
 
-  test(`${name}: letters are redriven in the order given, those that are not there left out`, async (t) => {
+  test(`${name}: letters are redriven in the given order, and missing letters are left out`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const [one, two, three] = [await die(s, job, 0), await die(s, job, 1), await die(s, job, 2)]

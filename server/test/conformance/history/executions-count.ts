@@ -1,5 +1,4 @@
-// What every implementation must say when somebody asks how many executions a job has: the same whether days that are over
-// were folded or not, on every page.
+// Conformance of the count of a job's executions: the same whether past days were folded or not, on every page.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -77,7 +76,7 @@ export function testExecutionCount(name: string, setup: Setup): void {
       assert.equal(await countPages(s, g.jobOf('b')), 3)
     })
 
-    test(`${name}: what ended days after it was made is counted ${when} the fold, in its place`, async (t) => {
+    test(`${name}: an execution that ended days after it was made is counted ${when} the fold, in its position`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob({ overlapPolicy: 'ALLOW' })
       const long = await s.fire(job, 0)
@@ -95,7 +94,7 @@ export function testExecutionCount(name: string, setup: Setup): void {
       assert.equal(executions.at(-1)!.executionId, long)
     })
 
-    test(`${name}: what is no longer kept is not counted ${when} the fold`, async (t) => {
+    test(`${name}: an execution that is no longer kept is not counted ${when} the fold`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob({ overlapPolicy: 'ALLOW' })
       await endInEveryWay(s, job, 0)

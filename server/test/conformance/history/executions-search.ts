@@ -1,4 +1,4 @@
-// What every implementation must do when executions are searched over all jobs of a tenant.
+// Conformance of the search for executions over all jobs of a tenant.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { batchExecutionsMax, executionIdAt } from '../../../src/domain/queue/execution.ts'
@@ -143,7 +143,7 @@ function testFilters(name: string, setup: Setup): void {
     assert.deepEqual(await idsOf(s, { q: 'no answer' }), [f.retrying, f.died])
   })
 
-  test(`${name}: executions are found by what their job is called now, deleted ones too`, async (t) => {
+  test(`${name}: executions are found by the present name of their job, deleted jobs included`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ name: 'before', tags: ['old'] })
     const executionId = await s.fire(job, 0)

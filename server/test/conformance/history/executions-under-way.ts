@@ -11,7 +11,7 @@ import type { StoreScenario } from '../stores.ts'
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
 export function testUnderWay(name: string, setup: Setup): void {
-  test(`${name}: what of a job has not ended is told, what runs first`, async (t) => {
+  test(`${name}: the executions of a job that have not ended are listed, running ones first`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const none = { executions: [], letGo: 0, owed: null }
@@ -43,7 +43,7 @@ export function testUnderWay(name: string, setup: Setup): void {
     assert.deepEqual(await states(), [waits])
   })
 
-  test(`${name}: a retry tells when it starts, and what is owed is told`, async (t) => {
+  test(`${name}: a retry shows when it starts, and owed slots are shown`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 1)
@@ -56,7 +56,7 @@ export function testUnderWay(name: string, setup: Setup): void {
     assert.deepEqual(owed, { from: s.at(2), to: s.at(4) })
   })
 
-  test(`${name}: what waits for a key tells how many hold it`, async (t) => {
+  test(`${name}: an execution that waits for a key shows how many hold the key`, async (t) => {
     const s = await setup(t)
     const concurrencyKey = { key: 'db', limit: 1 }
     const [job, other] = [await s.createJob({ concurrencyKey }), await s.createJob({ concurrencyKey })]
@@ -78,7 +78,7 @@ export function testUnderWay(name: string, setup: Setup): void {
     assert.deepEqual([executions.length, letGo], [underWayMax, underWayMax + 3])
   })
 
-  test(`${name}: what goes is told before however much waits for it`, async (t) => {
+  test(`${name}: a released execution is listed first, however many wait for it`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0)
@@ -87,7 +87,7 @@ export function testUnderWay(name: string, setup: Setup): void {
     assert.deepEqual([executions.length, executions[0]!.executionId, letGo], [underWayMax, executionId, 1])
   })
 
-  test(`${name}: what waits for others of its graph run is told last, and is not let go`, async (t) => {
+  test(`${name}: an execution that waits for others of its graph run is listed last, and is not released`, async (t) => {
     const s = await setup(t)
     const root = await s.createJob()
     const job = await createAfter(s, [root])

@@ -133,7 +133,7 @@ function testList(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.equal((await s.list(job, { from: s.at(10), to: s.at(11) })).total, 100)
   })
 
-  test(`${name}: what was recorded longer ago than history is kept is not shown`, async (t) => {
+  test(`${name}: an execution recorded longer ago than history is kept is not shown`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await run(s, job, 0)
@@ -230,7 +230,7 @@ function testStates(name: string, setup: (t: TestContext) => Promise<StoreScenar
 }
 
 function testGet(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: an execution tells what it calls and with what`, async (t) => {
+  test(`${name}: an execution shows its target and its payload`, async (t) => {
     const s = await setup(t)
     const execution = { ...(await s.createJob()).execution, payload: { from: 'job' } }
     const job = await s.createJob({ execution, metadata: { team: 'ops' } })

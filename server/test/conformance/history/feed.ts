@@ -1,4 +1,4 @@
-// What every implementation of the feed port must do.
+// Conformance of the feed port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -27,7 +27,7 @@ const countsOf = ({ started, succeeded, failed, timedOut }: FeedLook) => [
 ]
 
 export function testFeed(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: what ended is told once, in the first look after it, and nothing from before the first`, async (t) => {
+  test(`${name}: an ended execution is reported once, in the first poll after its end, and nothing from before the first poll`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const before = await s.fire(job, 1)
@@ -77,7 +77,7 @@ export function testFeed(name: string, setup: (t: TestContext) => Promise<StoreS
     )
   })
 
-  test(`${name}: what waits, what runs and when it began is told`, async (t) => {
+  test(`${name}: the feed reports waiting executions, and running ones with their start`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const look = await startReader(s)

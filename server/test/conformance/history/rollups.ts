@@ -50,7 +50,7 @@ export function testRollups(name: string, setup: Setup): void {
       assert.deepEqual([stats!.succeeded, stats!.averageDurationMs, stats!.lastStatus], [3, 400, 'SUCCEEDED'])
     })
 
-    test(`${name}: what was cancelled counts ${when} as the last one only`, async (t) => {
+    test(`${name}: a cancelled execution counts ${when} as the last one only`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob()
       await end(s, job, 0, { durationMs: 100 })
@@ -62,7 +62,7 @@ export function testRollups(name: string, setup: Setup): void {
     })
   }
 
-  test(`${name}: of several attempts the last one counts, and what is under way does not`, async (t) => {
+  test(`${name}: only the last of several attempts counts, and an execution under way does not`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     await s.fire(job, 0)
@@ -77,7 +77,7 @@ export function testRollups(name: string, setup: Setup): void {
     assert.deepEqual(await s.rollups.stats(defaultTenantId, job.jobId), expected)
   })
 
-  test(`${name}: an execution whose workers were lost failed, and took no time that is known`, async (t) => {
+  test(`${name}: an execution that lost all its workers counts as failed, with no known duration`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)

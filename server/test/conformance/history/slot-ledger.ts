@@ -93,7 +93,7 @@ function testList(name: string, setup: Setup): void {
     assert.deepEqual(await secondsOf({ from: s.at(6) }), [[], null])
   })
 
-  test(`${name}: a skipped slot has no execution, and the latest record and what is owed are told`, async (t) => {
+  test(`${name}: a skipped slot has no execution, and the latest record and the owed slots are returned`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
@@ -106,7 +106,7 @@ function testList(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: what is no longer kept is not listed`, async (t) => {
+  test(`${name}: a slot that is no longer kept is not listed`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
@@ -217,7 +217,7 @@ function testSkips(name: string, setup: Setup): void {
     assert.deepEqual(await find(0, 99, 2), [range(30), range(20)])
   })
 
-  test(`${name}: nobody sees what another tenant's job skipped`, async (t) => {
+  test(`${name}: a tenant does not see the skips of the job of another tenant`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const { jobId } = await s.createJob({ tenantId })

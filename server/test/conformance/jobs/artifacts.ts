@@ -1,4 +1,4 @@
-// What every implementation of the artifacts port must do.
+// Conformance of the artifacts port, for every implementation.
 import assert from 'node:assert/strict'
 import { hash } from 'node:crypto'
 import test, { type TestContext } from 'node:test'

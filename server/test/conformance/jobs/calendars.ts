@@ -1,4 +1,4 @@
-// What every implementation of the calendars port must do.
+// Conformance of the calendars port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { calendarsMax } from '../../../src/domain/jobs/calendar.ts'
@@ -80,7 +80,7 @@ export function testCalendars(name: string, setup: (t: TestContext) => Promise<S
     assert.equal(await s.calendars.delete(tenantId, 'theirs'), 'not_found')
   })
 
-  test(`${name}: names are resolved to what they hold; those that are not there are left out`, async (t) => {
+  test(`${name}: names are resolved to the contents of their calendars, and missing calendars are left out`, async (t) => {
     const s = await setup(t)
     await put(s, 'a')
     await put(s, '__proto__', { entries: [] })

@@ -1,4 +1,4 @@
-// The changes of a job that the suites make: what the API decides under the lock, without the API.
+// The job changes that the suites make: the decisions that the API makes under the lock, without the API.
 
 import assert from 'node:assert/strict'
 import { isGraphRefusal } from '../../../src/domain/graphs/graph.ts'
@@ -23,7 +23,7 @@ export const otherSchedule = { type: 'CRON', cron_expression: '*/2 * * * * *' } 
 export const edit =
   (changes: Partial<JobVersion> = {}, key?: string | null): Decision =>
   (state) =>
-    // As the API does: what is deleted is left alone.
+    // As the API does: a deleted job is left alone.
     state.status === 'DELETED'
       ? null
       : editJob(state, {
@@ -61,7 +61,7 @@ export async function change(
   return view
 }
 
-/** What is refused leaves the job alone. */
+/** A refused change leaves the job alone. */
 function written(decided: JobWrite | string | null): JobWrite | null {
   return typeof decided === 'string' ? null : decided
 }

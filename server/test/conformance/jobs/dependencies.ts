@@ -35,7 +35,7 @@ export async function makeGraph(s: StoreScenario, text: string): Promise<Named> 
   return jobs
 }
 
-/** Whatever becomes of it. */
+/** Tries the change and returns its outcome. */
 export function tryDepend(
   s: Pick<StoreScenario, 'jobs'>,
   { jobId }: NewJob,
@@ -69,7 +69,7 @@ export async function graphsOf(s: StoreScenario, jobs: Named): Promise<Record<st
   return graphs
 }
 
-/** The names of those that schedulers are told of. */
+/** The names of the jobs that schedulers are notified of. */
 export async function takeNoted(s: StoreScenario): Promise<string[]> {
   const cursors = await takeAllChanges(s)
   const views = await Promise.all(cursors.map(({ jobId }) => s.jobs.get(tenantId, jobId)))

@@ -1,11 +1,11 @@
-// What every implementation of the job versions port must do.
+// Conformance of the job versions port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { StoreScenario } from '../stores.ts'
 import { change, edit, pause } from './changes.ts'
 
 export function testJobVersions(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: every version is kept as it was, with who made it and when`, async (t) => {
+  test(`${name}: every version is kept as it was, with its author and time`, async (t) => {
     const s = await setup(t)
     const made = await s.createJob({ name: 'first' })
     const { tenantId, jobId, createdAt } = made

@@ -102,7 +102,7 @@ function testEnqueue(name: string, setup: Setup): void {
 }
 
 function testTurns(name: string, setup: Setup): void {
-  test(`${name}: a backfill waits for what is under way, and then its own run beside each other`, async (t) => {
+  test(`${name}: a backfill waits for the executions under way, and then its own run concurrently`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
@@ -122,7 +122,7 @@ function testTurns(name: string, setup: Setup): void {
     assert.equal(await s.tryFire(job, 3), 'overlap', 'a slot counts them')
   })
 
-  test(`${name}: two backfills of one job do not run beside each other`, async (t) => {
+  test(`${name}: two backfills of the same job do not run concurrently`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     for (const seconds of [[1], [2]]) {
@@ -134,7 +134,7 @@ function testTurns(name: string, setup: Setup): void {
     assert.equal((await s.release(job)).ready, 1)
   })
 
-  test(`${name}: with a cancelled backfill ends what of it does not run`, async (t) => {
+  test(`${name}: cancelling a backfill ends its executions that are not running`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const operationId = await createOperation(s, job)

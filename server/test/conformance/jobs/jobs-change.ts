@@ -1,5 +1,5 @@
-// What every implementation must do when a job is changed: edit, pause, resume and delete in every status, and after
-// each of them a ledger without a hole and without a slot on record twice.
+// Conformance of job changes: edit, pause, resume and delete in every status, and after each of them a ledger without a
+// gap and without a slot on record twice.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { JobStatus, JobView } from '../../../src/domain/jobs/job.ts'
@@ -119,7 +119,7 @@ function testPairs(name: string, setup: Setup): void {
   }
 }
 
-/** What ran, then one run of skips up to the change, and nothing after it. */
+/** The slots that ran, then one range of skips up to the change, and nothing after it. */
 async function checkLedger(
   s: StoreScenario,
   job: NewJob,
@@ -147,7 +147,7 @@ async function checkFires(
   }
   assert(slotAt !== null)
   if (skipped !== null || version > 1) assert.equal(await s.tryFire(job, 2, { version }), 'already_recorded')
-  // What was not decided fires under the version that is now in force.
+  // Undecided slots fire under the version that is now in force.
   if (skipped === null && !unchanged && version > 1 && slotAt < updatedAt)
     assert.equal(await s.tryFire(job, 3, { version }), 'fired')
   if (skipped !== null) {
@@ -158,7 +158,7 @@ async function checkFires(
 }
 
 function testWrites(name: string, setup: Setup): void {
-  test(`${name}: whoever decides sees the job as it is under the lock`, async (t) => {
+  test(`${name}: the decision sees the job as it is under the lock`, async (t) => {
     const s = await setup(t)
     const { job } = await oweSlots(s)
     let seen: JobState | null = null
@@ -178,7 +178,7 @@ function testWrites(name: string, setup: Setup): void {
     assert.deepEqual([...decided], ['5 to 5', '6 to 8'])
   })
 
-  test(`${name}: what the decision throws leaves the job alone`, async (t) => {
+  test(`${name}: an error thrown by the decision leaves the job alone`, async (t) => {
     const s = await setup(t)
     const job = await makeActive(s)
     const before = await s.jobs.get(defaultTenantId, job.jobId)
@@ -221,7 +221,7 @@ function testWrites(name: string, setup: Setup): void {
     assert.equal((await s.view(await s.trigger(job))).version, 2)
   })
 
-  test(`${name}: a pause tells who, since when, why and until when, and keeps its beginning`, async (t) => {
+  test(`${name}: a pause records its author, start, reason and end, and keeps its start`, async (t) => {
     const s = await setup(t)
     const job = await makeActive(s)
     const first = await change(s, job, pause('holidays', s.at(9_000)))

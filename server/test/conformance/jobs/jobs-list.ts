@@ -1,4 +1,4 @@
-// What every implementation must do when jobs are found by key, listed and counted.
+// Conformance when jobs are found by key, listed and counted.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { JobFilter } from '../../../src/domain/jobs/operation.ts'
@@ -47,7 +47,7 @@ function testKeys(name: string, setup: Setup): void {
     assert.equal((await s.jobs.getByKey(defaultTenantId, 'billing'))!.jobId, first.jobId)
   })
 
-  test(`${name}: of a job whose key is taken nothing is written, not its execution either`, async (t) => {
+  test(`${name}: a job with a key that is taken writes nothing, not even its execution`, async (t) => {
     const s = await setup(t)
     const first = await s.createJob({ key: 'billing' })
     const immediate = { executionId: s.ids.nextBatch(), slot: s.at(1), lane: 'shared' }
@@ -145,7 +145,7 @@ function testFilters(name: string, setup: Setup): void {
     assert.deepEqual(await find({ q: 'report\nbilling' }), [])
   })
 
-  test(`${name}: a job is found by what it is now, not by what it was`, async (t) => {
+  test(`${name}: a job is found by its present values, not by earlier ones`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ name: 'before', tags: ['old'], key: 'first' })
     await change(s, job, edit({ name: 'after', tags: ['new'] }, 'second'))

@@ -1,5 +1,5 @@
-// What every implementation must do with the slots of a job that is changed: each has one record, whatever was owed,
-// late or being fired at that moment.
+// Conformance of the slots of a job that is changed: each has one record, whether it was owed, late or being fired at
+// that moment.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { JobView } from '../../../src/domain/jobs/job.ts'
@@ -70,7 +70,7 @@ function testSlots(name: string, setup: Setup): void {
     { title: 'paused', decide: pause(), reason: 'paused' },
     { title: 'deleted', decide: remove, reason: 'deleted' },
   ] as const) {
-    test(`${name}: what a job owes when it is ${title} is skipped, but for what has its record`, async (t) => {
+    test(`${name}: slots that a job owes when it is ${title} are skipped, except slots that have a record`, async (t) => {
       const s = await setup(t)
       const { job } = await oweSlots(s)
       const { updatedAt } = await change(s, job, decide)
@@ -85,7 +85,7 @@ function testSlots(name: string, setup: Setup): void {
     })
   }
 
-  test(`${name}: slots that ran beside what is owed, while overlap was allowed, are not skipped`, async (t) => {
+  test(`${name}: slots that ran beside owed slots, while overlap was allowed, are not skipped`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const to = (second: number) => {
@@ -111,7 +111,7 @@ function testSlots(name: string, setup: Setup): void {
     ])
   })
 
-  test(`${name}: an edit that leaves the schedule alone leaves what is owed alone`, async (t) => {
+  test(`${name}: an edit that leaves the schedule alone leaves owed slots alone`, async (t) => {
     const s = await setup(t)
     const { job, workerId, batch } = await oweSlots(s)
     await change(s, job, edit({ name: 'renamed' }))
@@ -178,7 +178,7 @@ async function fireOn(s: StoreScenario, job: NewJob): Promise<number> {
 }
 
 function testResumeAt(name: string, setup: Setup): void {
-  test(`${name}: a job resumed as of a moment in the past fires what came since, late`, async (t) => {
+  test(`${name}: a job resumed as of a moment in the past fires the slots since then, late`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ status: 'PAUSED' })
     const { status, slotAt } = await change(s, job, resume(s.at(590)))
@@ -208,7 +208,7 @@ function testResumeAt(name: string, setup: Setup): void {
     ])
   })
 
-  test(`${name}: a job whose last slot lies in its pause is completed when it is resumed`, async (t) => {
+  test(`${name}: a job with a last slot inside its pause is completed when it is resumed`, async (t) => {
     const s = await setup(t)
     const end_at = new Date(s.at(300)).toISOString()
     const schedule = { type: 'CRON', cron_expression: '* * * * * *', end_at } as const

@@ -1,4 +1,4 @@
-// What every implementation of the jobs port must do.
+// Conformance of the jobs port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
@@ -46,7 +46,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     assert.deepEqual(await s.jobs.get(defaultTenantId, job.jobId), expected)
   })
 
-  test(`${name}: schedulers are told of a new job that is due soon, not of one whose jitter makes it due later`, async (t) => {
+  test(`${name}: schedulers are notified of a new job that is due soon, not of a job that its jitter makes due later`, async (t) => {
     const s = await setup(t)
     const now = await s.now()
     const slotAt = epochMs(now + lookAheadMs)
@@ -242,7 +242,7 @@ export function testJobs(name: string, setup: (t: TestContext) => Promise<StoreS
     assert.deepEqual((await s.claim(await s.addWorker())).live, [])
   })
 
-  test(`${name}: a trigger does not wait for what has ended, nor for other jobs`, async (t) => {
+  test(`${name}: a trigger does not wait for ended executions, nor for other jobs`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)

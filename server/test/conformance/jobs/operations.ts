@@ -1,4 +1,4 @@
-// What every implementation of the operations port must do.
+// Conformance of the operations port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import {
@@ -235,7 +235,7 @@ function testSteps(name: string, setup: Setup): void {
     assert.deepEqual(done.toSorted(), made.map(({ operationId }) => operationId).toSorted())
   })
 
-  test(`${name}: what a step writes is there when it is over`, async (t) => {
+  test(`${name}: the writes of a step are there when it is over`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await create(s)
@@ -247,7 +247,7 @@ function testSteps(name: string, setup: Setup): void {
     assert.equal((await s.jobs.get(defaultTenantId, job.jobId))!.status, 'PAUSED')
   })
 
-  test(`${name}: a cancelled operation takes no further step, and keeps what it did`, async (t) => {
+  test(`${name}: a cancelled operation takes no further step, and keeps its earlier results`, async (t) => {
     const s = await setup(t)
     const operation = await create(s)
     await s.operations.step(progress({ done: 4, after: s.ids.next() }))
@@ -309,7 +309,7 @@ function testFailures(name: string, setup: Setup): void {
     }
     await assert.rejects(s.operations.step(half), /halfway/)
     assert.equal((await s.jobs.get(defaultTenantId, job.jobId))!.status, 'ACTIVE')
-    // Nor has one whose own statement was refused.
+    // A step with a refused statement leaves nothing behind either.
     await s.createJob({ key: 'taken' })
     await s.ageOperations(1_000)
     const refused: OperationWork = async (_one, stores) => {
@@ -321,7 +321,7 @@ function testFailures(name: string, setup: Setup): void {
     assert.equal((await s.jobs.get(defaultTenantId, job.jobId))!.status, 'ACTIVE')
   })
 
-  test(`${name}: an operation whose steps fail again and again is given up, in plain words`, async (t) => {
+  test(`${name}: an operation is given up, in plain words, after its steps fail repeatedly`, async (t) => {
     const s = await setup(t)
     const operation = await create(s)
     for (let failures = 1; failures <= operationFailuresMax; failures++) {

@@ -1,4 +1,4 @@
-// What every implementation of the requests port must do: one key, one effect, one answer.
+// Conformance of the requests port, for every implementation: one key, one effect, one answer.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
@@ -122,7 +122,7 @@ function testOnce(name: string, setup: Setup): void {
     assert.equal(await s.requests.prune(10), 0)
     assert.equal(await kind(), 'repeated')
     await s.ageRequests(61_000)
-    // It may still be stored: then it counts no more, whatever was asked with it.
+    // It may still be stored: then it no longer counts, regardless of the request that was made with it.
     assert.equal(await kind({ fingerprint: fingerprint('another') }), 'done')
     assert.equal(await kind({ fingerprint: fingerprint('another') }), 'repeated')
     assert.equal(await count(s), 3)
@@ -173,7 +173,7 @@ function testConcurrent(name: string, setup: Setup): void {
 }
 
 function testStores(name: string, setup: Setup): void {
-  test(`${name}: whatever a request writes under a key is there when it is over`, async (t) => {
+  test(`${name}: everything that a request writes under a key is there when it is over`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const dead = await s.trigger(job)
@@ -214,7 +214,7 @@ function testStores(name: string, setup: Setup): void {
     assert.deepEqual([status, named], ['PAUSED', 'renamed'])
   })
 
-  test(`${name}: what the stores refuse is an answer like another, and is repeated`, async (t) => {
+  test(`${name}: a refusal by the stores is an answer like any other, and is repeated`, async (t) => {
     const s = await setup(t)
     const taken = await s.createJob({ key: 'taken' })
     const job = await s.createJob()
@@ -235,7 +235,7 @@ function testStores(name: string, setup: Setup): void {
 }
 
 function testDryRuns(name: string, setup: Setup): void {
-  test(`${name}: a dry run says what would happen, and nothing happens`, async (t) => {
+  test(`${name}: a dry run reports the effects, and nothing happens`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     if (!s.canUndo) {

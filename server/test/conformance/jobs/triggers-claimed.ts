@@ -1,4 +1,5 @@
-// Conformance: triggers that a worker takes as they are made. Only what it could have claimed at once, and as if it had.
+// Conformance: triggers that a worker claims on insert. Only executions that it could have claimed at once, and with
+// the same result.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
@@ -9,7 +10,7 @@ import type { StoreScenario } from '../stores.ts'
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
-/** Triggers it for this worker; returns what that has of it. */
+/** Triggers the job for this worker; returns the execution as the worker holds it. */
 async function take(
   s: StoreScenario,
   { tenantId, jobId }: NewJob,
@@ -117,7 +118,7 @@ function testLeft(name: string, setup: Setup): void {
     }
   })
 
-  test(`${name}: nobody in the shared lane is overtaken, in a batch or alone; who would come later is`, async (t) => {
+  test(`${name}: claim on insert overtakes no execution ahead in the shared lane, in a batch or alone, only later ones`, async (t) => {
     for (const enqueue of ['slot', 'trigger'] as const) {
       const s = await setup(t)
       const workerId = await s.addWorker()
@@ -139,7 +140,7 @@ function testLeft(name: string, setup: Setup): void {
 }
 
 function testGoesOn(name: string, setup: Setup): void {
-  test(`${name}: what was taken and is not known to its worker goes back unspent`, async (t) => {
+  test(`${name}: an execution claimed on insert that its worker does not know is released without an attempt spent`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const { executionId, claimed } = await take(s, await s.createJob(), workerId)

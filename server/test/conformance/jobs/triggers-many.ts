@@ -1,5 +1,5 @@
-// Conformance: many triggers of one job. Those that nothing holds back wait in batches, and whichever way one leaves its batch it
-// is still a trigger, with the payload that it was given.
+// Conformance: many triggers of a single job. Triggers that nothing holds back wait in batches, and however an
+// execution leaves its batch it is still a trigger, with the payload that it was given.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { deleteJob } from '../../../src/domain/jobs/job-change.ts'
@@ -167,7 +167,7 @@ function testBounds(name: string, setup: Setup): void {
     assert.deepEqual(await s.claim(await s.addWorker()), { batches: [], live: [] })
   })
 
-  test(`${name}: what a tenant has under way is found behind more of others than a search looks at`, async (t) => {
+  test(`${name}: the executions of a tenant under way are found behind more executions of others than a search reads`, async (t) => {
     const s = await setup(t)
     const own = await s.createJob({ overlapPolicy: 'ALLOW' })
     const executionIds = await triggerMany(s, own, ['a', 'b'])
@@ -224,7 +224,7 @@ function testEnds(name: string, setup: Setup): void {
     ])
   })
 
-  test(`${name}: what is left of a batch of triggers ends with the right payloads`, async (t) => {
+  test(`${name}: the rest of a batch of triggers ends with the right payloads`, async (t) => {
     const s = await setup(t)
     const { executionIds, payloads, workerId, batch, finish } = await holdMany(s)
     const { jobIds, fence } = batch
@@ -317,7 +317,7 @@ function testLeaves(name: string, setup: Setup): void {
     assert.deepEqual(await seen(s, executionIds), triggers(['a', 'b']))
   })
 
-  test(`${name}: a retry of one of many triggers has its payload`, async (t) => {
+  test(`${name}: a retry of a single trigger among many has its payload`, async (t) => {
     const s = await setup(t)
     const { executionIds, finish, job } = await holdMany(s)
     assert.deepEqual(await finish({ 0: s.died(), 1: s.succeeded(), 2: s.died() }), allHeld)

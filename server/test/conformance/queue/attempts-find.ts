@@ -79,7 +79,7 @@ export function testAttemptsFind(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: what waits, is between attempts, has ended or is unknown is not found`, async (t) => {
+  test(`${name}: an execution that waits, is between attempts, has ended or is unknown is not found`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const ended = await s.fire(job, 0)

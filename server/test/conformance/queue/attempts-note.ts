@@ -1,4 +1,5 @@
-// Conformance: what attempts say while they run: that they live, how far they are, and what the next one would need.
+// Conformance: the updates that attempts send while they run: heartbeats, progress, and the checkpoint for the next
+// attempt.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { allHeld } from '../scenario.ts'
@@ -42,10 +43,10 @@ function testLeave(name: string, setup: Setup): void {
       [await s.statusOf(executionId), (await s.view(executionId)).startedAt],
       ['RUNNING', s.at(300)],
     )
-    // Of one that does not say when it started, that it was claimed is known.
+    // An attempt that does not say when it started counts as started when it was claimed.
     assert.equal(await note(s, marks[2]!), 'noted')
     assertWithin((await s.view(executionIds[2]!)).startedAt, claimed)
-    // It has left: what the worker does not know of it, it hands back.
+    // It has left its batch: the worker releases it if the worker does not know of it.
     assert.equal(await s.queue.releaseUnknown(workerId, [executionIds[0]!, executionIds[2]!]), 1)
     assert.deepEqual(
       (await s.attempts.find(executionIds)).map((one) => one.executionId).toSorted(),
@@ -84,7 +85,7 @@ function testLeave(name: string, setup: Setup): void {
     })
   })
 
-  test(`${name}: a note by who knows no worker moves it all the same`, async (t) => {
+  test(`${name}: an update from a sender that knows no worker moves the execution out of its batch all the same`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, workerId } = await holdBatch(s, 2)
     assert.equal(await note(s, { ...marks[0]!, workerId: null }, { progress: 0.1 }), 'noted')
@@ -116,7 +117,7 @@ function testSaid(name: string, setup: Setup): void {
     { where: 'in a batch', hold: async (s: StoreScenario) => (await holdBatch(s, 2)).marks[0]! },
     { where: 'by its target', hold: async (s: StoreScenario) => (await holdAwaiting(s)).mark },
   ]) {
-    test(`${name}: what an attempt that is held ${where} says is kept`, async (t) => {
+    test(`${name}: an update of an attempt that is held ${where} is kept`, async (t) => {
       const s = await setup(t)
       const mark = await hold(s)
       assert.equal(await note(s, mark, { progress: 1, message: 'done soon', checkpoint: [1] }), 'noted')
@@ -192,7 +193,7 @@ function testCheckpoint(name: string, setup: Setup): void {
 }
 
 function testGone(name: string, setup: Setup): void {
-  test(`${name}: a note of what is held otherwise is answered gone, and writes nothing`, async (t) => {
+  test(`${name}: an update with another fence, attempt or worker than the holder is answered gone, and writes nothing`, async (t) => {
     const s = await setup(t)
     const batched = await holdBatch(s, 2)
     const alone = await holdLive(s)
@@ -211,7 +212,7 @@ function testGone(name: string, setup: Setup): void {
     assert.deepEqual(await batched.finish([s.succeeded(), s.succeeded()]), allHeld)
   })
 
-  test(`${name}: a note of what waits, was lost or has ended is answered gone`, async (t) => {
+  test(`${name}: an update of an execution that waits, was lost or has ended is answered gone`, async (t) => {
     const s = await setup(t)
     const lost = await holdBatch(s, 1)
     await lose(s, lost.workerId)

@@ -1,5 +1,5 @@
-// Conformance: how attempts end that are run elsewhere: single places of a batch, rows of their own, and what awaits
-// the word of its target.
+// Conformance: how attempts that run elsewhere end: single positions of a batch, rows of their own, and executions that
+// await the report of their target.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -26,7 +26,7 @@ type Setup = (t: TestContext) => Promise<StoreScenario>
 const unstarted = { kind: 'unstarted' } as const
 const refused = (...executionIds: string[]) => ({ ...allTaken, refused: executionIds })
 
-/** One held in each of the ways, with what is said of it. */
+/** An execution held in each of the ways, with the mark that reports about it carry. */
 const HELD: readonly {
   where: string
   hold: (s: StoreScenario) => Promise<{ executionId: string; mark: AttemptMark; workerId: string }>
@@ -71,7 +71,7 @@ function testEnds(name: string, setup: Setup): void {
       assert.deepEqual(await s.attempts.find([executionId]), [])
     })
 
-    test(`${name}: who knows no worker may end what is held ${where}`, async (t) => {
+    test(`${name}: a sender that knows no worker may end an execution held ${where}`, async (t) => {
       const s = await setup(t)
       const { executionId, mark, workerId } = await hold(s)
       assert.deepEqual(await report(s, [{ ...mark, workerId: null }], s.succeeded()), allTaken)
@@ -100,7 +100,7 @@ function testEnds(name: string, setup: Setup): void {
       assert.deepEqual([status, deadLetter, (await s.deadLetters.depth()).count], ['FAILED', true, 1])
     })
 
-    test(`${name}: what is held ${where} and was cancelled ends so, whatever is said`, async (t) => {
+    test(`${name}: an execution held ${where} that was cancelled ends as cancelled, regardless of its report`, async (t) => {
       const s = await setup(t)
       const { executionId, mark } = await hold(s)
       await cancelHeld(s, executionId)
@@ -110,7 +110,7 @@ function testEnds(name: string, setup: Setup): void {
       assert.deepEqual([attempts[0]!.outcome, attempts[0]!.httpStatus], ['cancelled', 500])
     })
 
-    test(`${name}: the same said again of what was held ${where} is not refused, and changes nothing`, async (t) => {
+    test(`${name}: a repeated report of an execution held ${where} is not refused, and changes nothing`, async (t) => {
       const s = await setup(t)
       const { executionId, mark } = await hold(s)
       for (let i = 0; i < 2; i++) assert.deepEqual(await report(s, [mark], s.succeeded()), allTaken)
@@ -129,7 +129,7 @@ function testEnds(name: string, setup: Setup): void {
     assert.equal((await s.view(executionId)).attempts.length, 1)
   })
 
-  test(`${name}: what was let go unharmed is claimed again without an attempt spent, with its rank`, async (t) => {
+  test(`${name}: an execution released unharmed is claimed again without an attempt spent, with its rank`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, batch } = await holdBatch(s, 1)
     const { executionId, mark, live } = await holdLive(s)
@@ -169,7 +169,7 @@ function testEnds(name: string, setup: Setup): void {
 }
 
 function testMates(name: string, setup: Setup): void {
-  test(`${name}: the others of a batch stay in it, and those that were cancelled stay so`, async (t) => {
+  test(`${name}: the others of a batch stay in it, and cancelled ones stay cancelled`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, workerId, finish } = await holdBatch(s, 4)
     for (const index of [0, 2]) await cancelHeld(s, executionIds[index]!)
@@ -188,7 +188,7 @@ function testMates(name: string, setup: Setup): void {
     assert.deepEqual(statuses, ['CANCELLED', 'SUCCEEDED', 'CANCELLED', 'SUCCEEDED'])
   })
 
-  test(`${name}: a worker whose batch is empty holds nothing and may leave`, async (t) => {
+  test(`${name}: a worker with an empty batch holds nothing and may leave`, async (t) => {
     const s = await setup(t)
     const { marks, workerId } = await holdBatch(s, 2)
     for (const mark of marks) await report(s, [mark], s.succeeded())
@@ -221,7 +221,7 @@ function testMates(name: string, setup: Setup): void {
 
 function testRefused(name: string, setup: Setup): void {
   for (const { where, hold } of HELD) {
-    test(`${name}: another claim, attempt or worker cannot end what is held ${where}`, async (t) => {
+    test(`${name}: another claim, attempt or worker cannot end an execution held ${where}`, async (t) => {
       const s = await setup(t)
       const { executionId, mark } = await hold(s)
       const wrong = [
@@ -237,14 +237,14 @@ function testRefused(name: string, setup: Setup): void {
     })
   }
 
-  test(`${name}: what awaits its end is not its caller's any more`, async (t) => {
+  test(`${name}: an execution that awaits its end no longer belongs to its caller`, async (t) => {
     const s = await setup(t)
     const { executionId, mark, workerId } = await holdAwaiting(s)
     assert.deepEqual(await report(s, [{ ...mark, workerId }], s.succeeded()), refused(executionId))
     assert.equal(await s.statusOf(executionId), 'RUNNING')
   })
 
-  test(`${name}: nobody ends what waits to be claimed`, async (t) => {
+  test(`${name}: nobody can end an execution that waits to be claimed`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0)
@@ -265,7 +265,7 @@ function testRefused(name: string, setup: Setup): void {
   })
 
   for (const { where, hold } of HELD.slice(0, 3)) {
-    test(`${name}: a report of what was held ${where} comes too late after its worker was lost`, async (t) => {
+    test(`${name}: a report of an execution held ${where} comes too late after its worker was lost`, async (t) => {
       const s = await setup(t)
       const { executionId, mark, workerId } = await hold(s)
       await lose(s, workerId)

@@ -1,5 +1,5 @@
-// Conformance: an execution that runs is cancelled in two steps. Whatever its worker then says, it ends cancelled, and
-// whoever cancels it again hears the same.
+// Conformance: a running execution is cancelled in two steps. It ends cancelled regardless of the report of its worker,
+// and every further cancel gets the same answer.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { deleteJob } from '../../../src/domain/jobs/job-change.ts'
@@ -150,7 +150,7 @@ async function assertCancelled(
 
 function testRepeated(name: string, setup: Setup): void {
   for (const { where, hold } of PLACES) {
-    test(`${name}: who cancels twice what runs ${where} hears the same; the first message stands`, async (t) => {
+    test(`${name}: cancelling an execution that runs ${where} twice gets the same answer, and the first message stands`, async (t) => {
       const s = await setup(t)
       const { job, executionId, end } = await hold(s)
       const expected = { kind: 'cancelling', jobId: job.jobId }
@@ -219,7 +219,7 @@ function testMany(name: string, setup: Setup): void {
     })
   })
 
-  test(`${name}: those of one batch are cancelled without the others`, async (t) => {
+  test(`${name}: executions of a batch are cancelled without the others`, async (t) => {
     const s = await setup(t)
     const jobs = [await s.createJob(), await s.createJob(), await s.createJob()]
     for (const isClaimed of [false, true]) {
@@ -257,7 +257,7 @@ function testFindUnended(name: string, setup: Setup): void {
     assert.deepEqual(found, expected)
   })
 
-  test(`${name}: of those that have not ended the ones that match are found`, async (t) => {
+  test(`${name}: the matching executions are found among the ones that have not ended`, async (t) => {
     const s = await setup(t)
     const [inBatch, alone] = [await holdInBatch(s), await holdAlone(s)]
     await cancel(s, alone.executionId)

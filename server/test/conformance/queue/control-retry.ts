@@ -1,4 +1,4 @@
-// What every implementation must do when an execution that has ended is repeated.
+// Conformance when an ended execution is repeated.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { idempotencyKeyOf } from '../../../src/domain/queue/execution.ts'
@@ -21,7 +21,7 @@ async function retry(s: StoreScenario, executionId: string, changes: { payloadOv
   return { newExecutionId, outcome: await s.control.retry(order) }
 }
 
-/** Lets whatever there is end so. */
+/** Ends every waiting execution so. */
 async function endAll(s: StoreScenario, ending: End): Promise<void> {
   const workerId = await s.addWorker()
   const { batches, live } = await s.claim(workerId)
@@ -103,13 +103,13 @@ function testOutcomes(name: string, setup: Setup): void {
       })
       const view = await s.view(newExecutionId)
       assert.deepEqual([view.kind, view.retryOf, view.status], ['retry', executionId, 'RUNNING'])
-      // What has ended stays as it ended.
+      // An ended execution stays as it ended.
       assert.deepEqual(await s.view(executionId), before)
       assert.equal(await s.deadLetters.get(defaultTenantId, executionId), null)
     })
   }
 
-  test(`${name}: one whose workers were all lost is repeated with its key`, async (t) => {
+  test(`${name}: an execution that lost all its workers is repeated with its key`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const executionId = await s.fire(job, 3)
@@ -124,7 +124,7 @@ function testOutcomes(name: string, setup: Setup): void {
     assert.equal((await s.view(newExecutionId)).idempotencyKey, key)
   })
 
-  test(`${name}: one that was skipped for what another of its run did is repeated, alone, with a key of its own`, async (t) => {
+  test(`${name}: an execution skipped because of another of its run is repeated, alone, with a key of its own`, async (t) => {
     const s = await setup(t)
     const g = await makeGraph(s, 'a b>a')
     const runId = await g.trigger('a')
@@ -238,7 +238,7 @@ function testRefusals(name: string, setup: Setup): void {
     assert((await s.deadLetters.get(defaultTenantId, executionId)) !== null)
   })
 
-  test(`${name}: nobody repeats what is not theirs, not there or no longer kept`, async (t) => {
+  test(`${name}: nobody repeats an execution that is of another tenant, missing or no longer kept`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const job = await s.createJob({ tenantId })
@@ -254,7 +254,7 @@ function testRefusals(name: string, setup: Setup): void {
     assert.deepEqual((await retry(s, ended)).outcome, { kind: 'not_found' })
   })
 
-  test(`${name}: two retries at once of one dead letter give its payload to one of them`, async (t) => {
+  test(`${name}: of two concurrent retries of the same dead letter only one gets its payload`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const executionId = await triggerAndEnd(s, job, s.died(), { payloadOverride: 'own' })

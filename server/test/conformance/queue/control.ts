@@ -1,4 +1,4 @@
-// What every implementation of the control port must do: cancel what has not begun.
+// Conformance of the control port, for every implementation: cancel executions that have not started.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
@@ -97,7 +97,7 @@ function testStates(name: string, setup: Setup): void {
     }
   })
 
-  test(`${name}: what has ended is not cancelled, and what was cancelled is so again`, async (t) => {
+  test(`${name}: an ended execution is not cancelled, and a cancelled one can be cancelled again`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const workerId = await s.addWorker()
@@ -124,7 +124,7 @@ function testStates(name: string, setup: Setup): void {
     assert.equal((await s.list(job, { status: 'CANCELLED' })).total, 1)
   })
 
-  test(`${name}: nobody cancels what is not theirs, not there or no longer kept`, async (t) => {
+  test(`${name}: nobody cancels an execution that is of another tenant, missing or no longer kept`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const job = await s.createJob({ tenantId, overlapPolicy: 'ALLOW' })
@@ -177,7 +177,7 @@ function testRecord(name: string, setup: Setup): void {
     assert.equal(await s.deadLetters.get(defaultTenantId, executionId), null)
   })
 
-  test(`${name}: one cancelled between two attempts keeps those that it had`, async (t) => {
+  test(`${name}: an execution cancelled between two attempts keeps its earlier attempts`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0)
@@ -192,7 +192,7 @@ function testRecord(name: string, setup: Setup): void {
     assert.equal((await s.list(job)).total, 1)
   })
 
-  test(`${name}: a cancelled execution keeps its payload, its key and what it repeats`, async (t) => {
+  test(`${name}: a cancelled execution keeps its payload, its key and the execution that it repeats`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const workerId = await s.addWorker()
@@ -211,7 +211,7 @@ function testRecord(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: a worker cannot finish what was cancelled after it was handed back`, async (t) => {
+  test(`${name}: a worker cannot finish an execution that was cancelled after the worker released it`, async (t) => {
     const s = await setup(t)
     const executionId = await s.fire(await s.createJob(), 0)
     const workerId = await s.addWorker()
@@ -242,7 +242,7 @@ function testDelete(name: string, setup: Setup): void {
     })
   }
 
-  test(`${name}: what runs when its job is deleted ends as it ends, its retries included`, async (t) => {
+  test(`${name}: an execution that runs when its job is deleted ends normally, its retries included`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0)

@@ -1,4 +1,4 @@
-// Batches of which part is plain, and part is not: PostgreSQL has statements of its own for what is.
+// Batches that mix fast-path and other executions: PostgreSQL has statements of its own for the fast path.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { executionIdAt } from '../../../src/domain/queue/execution.ts'
@@ -7,7 +7,7 @@ import { allHeld } from '../scenario.ts'
 import type { StoreScenario } from '../stores.ts'
 
 export function testFastPath(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: a batch has what fires of it, whatever is to be looked at for each`, async (t) => {
+  test(`${name}: a batch has exactly its slots that fire, regardless of the checks that each slot needs`, async (t) => {
     const s = await setup(t)
     const [free, busy, counted, other] = [
       await s.createJob(),
@@ -18,7 +18,7 @@ export function testFastPath(name: string, setup: (t: TestContext) => Promise<St
     await s.trigger(busy!)
     const batchId = s.ids.nextBatch()
     const place = (n: number) => ({ executionId: executionIdAt(batchId, n) })
-    // What is counted is counted in the cursor, which moves with each.
+    // Counted runs are counted in the cursor, which moves with each.
     const move = { slotAt: s.at(60), dueAt: s.at(60), decidedTo: s.at(0) }
     const items = [
       s.slotOf(free!, 0, place(0)),
@@ -38,7 +38,7 @@ export function testFastPath(name: string, setup: (t: TestContext) => Promise<St
     ])
   })
 
-  test(`${name}: each of several batches has its own results, whatever they say`, async (t) => {
+  test(`${name}: each of several batches has its own results, regardless of their text`, async (t) => {
     const s = await setup(t)
     const texts = [
       [null, 'NULL', ''],

@@ -1,4 +1,4 @@
-// Executions in the hands of workers and targets, for the suites of what is said of them.
+// Executions held by workers and targets, for the suites about updates and reports.
 import assert from 'node:assert/strict'
 import type { Execution } from '../../../src/domain/jobs/job.ts'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -45,14 +45,14 @@ export async function holdLive(s: Scenario, changes: Partial<NewJob> = {}) {
   return { job, executionId, workerId, live, claimed, mark }
 }
 
-/** One whose target has answered 202. */
+/** An execution with a target that has answered 202. */
 export async function holdAwaiting(s: Scenario, changes: Partial<NewJob> = {}) {
   const held = await holdLive(s, changes)
   await s.finishLive(held.workerId, held.live, s.awaiting())
   return { ...held, mark: { ...held.mark, workerId: null } }
 }
 
-/** What was done, and between which moments of the store. */
+/** The result of the action, and the moments of the store that it lies between. */
 export async function during<T>(s: Scenario, act: () => Promise<T>): Promise<[T, Span]> {
   const from = await s.now()
   const done = await act()
@@ -85,10 +85,10 @@ export function report(s: Scenario, marks: readonly AttemptMark[], ending: Attem
   return s.attempts.report(marks.map((mark) => ({ ...mark, ending })))
 }
 
-/** What a report answers when everything was held and nothing of it cancelled. */
+/** The answer to a report when everything was held and nothing of it cancelled. */
 export const allTaken = { refused: [], cancelled: [] }
 
-/** A note of one attempt, and what it is answered with. */
+/** Sends an update of a single attempt and returns its answer. */
 export async function note(
   s: Scenario,
   mark: AttemptMark,
@@ -99,7 +99,7 @@ export async function note(
   return answer!.state
 }
 
-/** Whatever of the job is under way ends well, whoever holds it. */
+/** Ends every execution of the job under way as succeeded, regardless of its holder. */
 export async function completeAll(s: Scenario, job: NewJob): Promise<void> {
   const { executions } = await s.list(job)
   const held = await s.attempts.find(executions.map(({ executionId }) => executionId))

@@ -1,5 +1,5 @@
-// Conformance: what maintenance ends for good: executions that took too long in all, and those that did not stop when they
-// were cancelled.
+// Conformance: executions that maintenance ends for good: they took too long in total, or did not stop when they were
+// cancelled.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { endAttempt } from '../../../src/domain/queue/attempt.ts'
@@ -86,7 +86,7 @@ function testTotal(name: string, setup: Setup): void {
     await assertTimedOut(s, executionId, 1)
   })
 
-  test(`${name}: what was never claimed has no such time`, async (t) => {
+  test(`${name}: an execution that was never claimed has no total deadline`, async (t) => {
     const s = await setup(t)
     await s.trigger(await s.createJob({ execution: total }))
     await s.ageDeadlines(9_000_000)
@@ -145,7 +145,7 @@ function testCancelled(name: string, setup: Setup): void {
     { what: 'runs', hold: async (s: StoreScenario) => (await holdLive(s, { execution: long })).executionId },
     { what: 'awaits its end', hold: async (s: StoreScenario) => (await holdAwaiting(s)).executionId },
   ]) {
-    test(`${name}: one that ${what} and does not stop in time after a cancel is forced`, async (t) => {
+    test(`${name}: an execution that ${what} and does not stop in time after a cancel is forced to end`, async (t) => {
       const s = await setup(t)
       const executionId = await hold(s)
       await cancelHeld(s, executionId)

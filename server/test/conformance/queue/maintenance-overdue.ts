@@ -1,4 +1,5 @@
-// Conformance: what takes too long or is silent for too long is found and ended, unless it was heard of meanwhile.
+// Conformance: an execution that takes too long or is silent for too long is found and ended, unless it was heard from
+// meanwhile.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { AttemptEnd } from '../../../src/domain/queue/attempt.ts'
@@ -22,7 +23,7 @@ import {
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
-/** Its attempts have an hour, so that only what is asked about comes due. */
+/** Its attempts have an hour, so that only the tested deadline comes due. */
 export const long = { ...http, timeout_seconds: 3_600 }
 const silent = { ...long, heartbeat_timeout_seconds: 100 }
 
@@ -54,7 +55,7 @@ export function testOverdue(name: string, setup: Setup): void {
 }
 
 function testAttempt(name: string, setup: Setup): void {
-  test(`${name}: an attempt whose time is long over is found with all that bears on its end`, async (t) => {
+  test(`${name}: an attempt that is long past its deadline is found with everything that bears on its end`, async (t) => {
     const s = await setup(t)
     const { executionId, job, live, claimed, mark } = await holdLive(s)
     await note(s, mark, { startedAt: s.at(300) })
@@ -100,7 +101,7 @@ function testAttempt(name: string, setup: Setup): void {
     assert.deepEqual([attempts[0]!.outcome, attempts[0]!.workerId], ['timed_out', workerId])
     assert.deepEqual(await timeOut(s, overdue), [])
     assert.deepEqual(await s.maintenance.findOverdue(10), [])
-    // Whoever ran it comes too late.
+    // The worker that ran it reports too late.
     assert.deepEqual(await report(s, [mark], s.succeeded()), { ...allTaken, refused: [executionId] })
     assert.deepEqual(
       await s.queue.finishLive(workerId, [{ ...live, ending: s.succeeded() }]),
@@ -122,7 +123,7 @@ function testAttempt(name: string, setup: Setup): void {
     assert.equal((await findOverdue(s)).executionId, executionIds[1])
   })
 
-  test(`${name}: what awaits its end is timed out as its caller's attempt`, async (t) => {
+  test(`${name}: an execution that awaits its end is timed out as an attempt of its caller`, async (t) => {
     const s = await setup(t)
     const { executionId, workerId } = await holdAwaiting(s)
     await s.ageDeadlines(3_601_000)
@@ -165,7 +166,7 @@ function testAttempt(name: string, setup: Setup): void {
     assert.equal((await s.maintenance.findOverdue(10)).length, 3)
   })
 
-  test(`${name}: what was claimed anew since it was found is left alone`, async (t) => {
+  test(`${name}: an execution that was claimed again since it was found is left alone`, async (t) => {
     const s = await setup(t)
     const { executionId, mark } = await holdLive(s)
     await s.ageDeadlines(91_000)

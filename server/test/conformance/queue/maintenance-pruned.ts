@@ -1,4 +1,5 @@
-// Conformance: what nobody has spoken of since its batch was claimed leaves it, so that it has a deadline.
+// Conformance: an execution that nobody has mentioned since its batch was claimed leaves the batch, so that it has a
+// deadline.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { allHeld, notHeld } from '../scenario.ts'
@@ -9,7 +10,7 @@ import { findOverdue, long, timeOut } from './maintenance-overdue.ts'
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
 export function testPruned(name: string, setup: Setup): void {
-  test(`${name}: what its worker has forgotten in a batch is timed out and tried again`, async (t) => {
+  test(`${name}: an execution that its worker has forgotten in a batch is timed out and tried again`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId } = await holdBatch(s, 2)
     await s.ageDeadlines(61_000)
@@ -45,7 +46,7 @@ export function testPruned(name: string, setup: Setup): void {
     assert.deepEqual([executionId, cause], [executionIds[1], 'cancelled'])
   })
 
-  test(`${name}: a worker that still knows it finds it as what has left its batch`, async (t) => {
+  test(`${name}: a worker that still knows the execution finds it as one that has left its batch`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, batchId, workerId, finish } = await holdBatch(s, 2)
     await s.ageDeadlines(61_000)

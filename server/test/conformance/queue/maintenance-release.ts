@@ -1,4 +1,4 @@
-// Conformance: what waits behind an execution of its job, and slots that are owed, go one after the other.
+// Conformance: executions that wait behind another of their job, and owed slots, are released one after the other.
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { rankOf } from '../../../src/domain/queue/rank.ts'
@@ -295,7 +295,7 @@ function testOwedRecords(name: string, setup: (t: TestContext) => Promise<StoreS
     assert.equal((await s.list(job)).total, 4)
   })
 
-  test(`${name}: what is owed from its first slot on is released from there`, async (t) => {
+  test(`${name}: slots owed from the first slot on are released from there`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.trigger(job)

@@ -18,7 +18,7 @@ function claimSuspects(s: StoreScenario, workerId: string, count = 1): Promise<C
   return s.queue.claim(order).then(({ live }) => live)
 }
 
-/** What waits on the route is lost with a worker that claims it. */
+/** Loses the executions that wait on the route with a worker that claims them. */
 async function loseAgain(s: StoreScenario, count: number): Promise<void> {
   const lost = await s.addWorker()
   const { live } = await s.claimOn(lost, ['shell'])
@@ -43,7 +43,7 @@ async function loseBatch(s: StoreScenario, count: number) {
 }
 
 export function testSuspects(name: string, setup: Setup): void {
-  test(`${name}: what was lost with two workers that it may have killed is claimed one at a time`, async (t) => {
+  test(`${name}: an execution lost with two workers that it may have killed is claimed one at a time`, async (t) => {
     const s = await setup(t)
     const executionIds = await loseBatch(s, 2)
     assert.deepEqual(await s.queue.waiting(['shell'], 10), { lanes: [], hosts: [suspectHost] })
@@ -85,7 +85,7 @@ export function testSuspects(name: string, setup: Setup): void {
     assert(live.some(({ executionId }) => executionId === single))
   })
 
-  test(`${name}: what was lost with workers of HTTP calls is never suspected`, async (t) => {
+  test(`${name}: an execution lost with workers of HTTP calls is never suspected`, async (t) => {
     const s = await setup(t)
     await s.fireBatch([await s.createJob(), await s.createJob()], 0)
     const lost = await s.addWorker()

@@ -1,5 +1,5 @@
-// What every implementation of the maintenance port must do: reclaim, and wake. What it releases is in maintenance-release.ts;
-// leases themselves are in workers.ts.
+// Conformance of the maintenance port, for every implementation: reclaim, and wake. Releases are in
+// maintenance-release.ts; leases themselves are in workers.ts.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { rankOf } from '../../../src/domain/queue/rank.ts'
@@ -50,7 +50,7 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     await s.finishBatch(workerId, batch, s.succeeded())
   })
 
-  test(`${name}: what a lost worker held in a batch is recorded as lost and runs elsewhere`, async (t) => {
+  test(`${name}: an execution that a lost worker held in a batch is recorded as lost and runs elsewhere`, async (t) => {
     const s = await setup(t)
     const jobs = [await s.createJob(), await s.createJob()]
     const { executionIds } = await s.fireBatch(jobs, 0)
@@ -123,12 +123,12 @@ function testReclaim(name: string, setup: (t: TestContext) => Promise<StoreScena
     const end = { executionId, fence: 1, attempt: 1, ending: s.succeeded() }
     assert.deepEqual(await s.queue.finishLive(lost, [end]), notHeld(executionId))
     await assert.rejects(s.claim(lost))
-    // What is recorded of this attempt is that it was lost, by the reclaim: it is not the worker's own.
+    // The reclaim records this attempt as lost: it is not the worker's own record.
     assert.deepEqual(await s.queue.findOwn(lost, [{ executionId, attempt: 1, jobId }]), [])
     assert.equal(await s.statusOf(executionId), 'RETRYING')
   })
 
-  test(`${name}: other workers keep what they hold`, async (t) => {
+  test(`${name}: other workers keep the executions they hold`, async (t) => {
     const s = await setup(t)
     const kept = await s.fire(await s.createJob(), 0)
     await s.claimBatch(await s.addWorker())
@@ -195,7 +195,7 @@ function testWake(name: string, setup: (t: TestContext) => Promise<StoreScenario
     return executionIds
   }
 
-  test(`${name}: only retries whose time has come are woken, the earliest first`, async (t) => {
+  test(`${name}: only retries that are due are woken, the earliest first`, async (t) => {
     const s = await setup(t)
     const later = (await s.now()) + 60_000
     const [third, future, first, second] = await failUntil(s, [s.at(330), later, s.at(310), s.at(320)])

@@ -19,7 +19,7 @@ import {
 
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
-/** Out of a batch and as a row: one that awaits its end, and who made the call. */
+/** Out of a batch and as a row: an execution that awaits its end, and the worker that made the call. */
 const FROM = [
   {
     from: 'its batch',
@@ -34,7 +34,7 @@ const FROM = [
 
 export function testQueueAwaiting(name: string, setup: Setup): void {
   for (const { from, hold } of FROM) {
-    test(`${name}: what awaits its end, from ${from}, runs in nobody's hands`, async (t) => {
+    test(`${name}: an execution that awaits its end, from ${from}, runs without a holder`, async (t) => {
       const s = await setup(t)
       const { executionId, job, workerId } = await hold(s)
       const view = await s.view(executionId)
@@ -53,7 +53,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
       assert.equal(await s.statusOf(executionId), 'RUNNING')
     })
 
-    test(`${name}: what awaits its end, from ${from}, outlives the worker that called`, async (t) => {
+    test(`${name}: an execution that awaits its end, from ${from}, outlives the worker that called`, async (t) => {
       const s = await setup(t)
       const { executionId, workerId } = await hold(s)
       await lose(s, workerId)
@@ -132,7 +132,7 @@ export function testQueueAwaiting(name: string, setup: Setup): void {
     assert.deepEqual([status, attempts.length, attempts[0]!.workerId], ['SUCCEEDED', 1, workerId])
   })
 
-  test(`${name}: many are cancelled at once, also those that await their end`, async (t) => {
+  test(`${name}: many executions are cancelled at once, also ones that await their end`, async (t) => {
     const s = await setup(t)
     const { executionId, job } = await holdAwaiting(s)
     const { jobId, tenantId } = job

@@ -1,4 +1,4 @@
-// Conformance: how a worker learns what somebody has cancelled in its hands, and that the others in a batch go on.
+// Conformance: how a worker learns of cancelled executions that it holds, and that the others in a batch go on.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -36,7 +36,7 @@ export function testQueueCancel(name: string, setup: Setup): void {
 }
 
 function testFindCancelled(name: string, setup: Setup): void {
-  test(`${name}: a worker finds what of its own was cancelled, in batches and alone`, async (t) => {
+  test(`${name}: a worker finds its own cancelled executions, in batches and alone`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, finish } = await holdBatch(s, 3)
     const other = await holdBatch(s, 1)
@@ -54,7 +54,7 @@ function testFindCancelled(name: string, setup: Setup): void {
     assert.deepEqual((await s.queue.findCancelled(workerId)).toSorted(), left.toSorted())
   })
 
-  test(`${name}: what was cancelled before it ran is nobody's to stop`, async (t) => {
+  test(`${name}: an execution that was cancelled before it ran is not for any worker to stop`, async (t) => {
     const s = await setup(t)
     const executionId = await s.fire(await s.createJob(), 0)
     await s.control.cancel({ tenantId: defaultTenantId, executionId, message })
@@ -87,7 +87,7 @@ function testMates(name: string, setup: Setup): void {
     assert.equal(await s.statusOf(executionIds[1]!), 'CANCELLED')
   })
 
-  test(`${name}: a later attempt is cancelled under its own number, and those before it stay`, async (t) => {
+  test(`${name}: a later attempt is cancelled under its own number, and earlier attempts stay`, async (t) => {
     const s = await setup(t)
     const executionId = await s.trigger(await s.createJob())
     const workerId = await s.addWorker()

@@ -1,4 +1,4 @@
-// Conformance: what a claim does with a batch that does not fit behind others.
+// Conformance: how a claim handles a batch that does not fit behind others.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { sharedLane } from '../../../src/domain/queue/lane.ts'
@@ -6,7 +6,7 @@ import { serverRoute } from '../../../src/domain/queue/route.ts'
 import type { StoreScenario } from '../stores.ts'
 
 export function testQueueDivide(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: a batch that does not fit behind others is divided only for those who ask for it`, async (t) => {
+  test(`${name}: a batch that does not fit behind others is divided only for claims that ask for it`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const jobs = await Promise.all(Array.from({ length: 3 }, () => s.createJob({ overlapPolicy: 'ALLOW' })))

@@ -1,4 +1,4 @@
-// What every implementation of the queue port must do when executions leave a worker's hands.
+// Conformance of the queue port when executions leave a worker.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Ending } from '../../../src/ports/queue.ts'
@@ -88,7 +88,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.deepEqual(statuses, ['SUCCEEDED', 'TIMED_OUT', 'RETRYING', 'RUNNING', 'PENDING', 'PENDING'])
   })
 
-  test(`${name}: what still runs stays with its worker under fence 1`, async (t) => {
+  test(`${name}: an execution that still runs stays with its worker under fence 1`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, batch } = await claimFired(s, 1)
     await s.finishBatch(workerId, batch, s.running(s.at(299)))
@@ -101,7 +101,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.equal(await s.statusOf(executionId), 'SUCCEEDED')
   })
 
-  test(`${name}: what was not started goes back without an attempt spent and with its rank`, async (t) => {
+  test(`${name}: an unstarted execution is released without an attempt spent and with its rank`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, batch } = await claimFired(s, 2)
     const { batchId, fence } = batch
@@ -191,7 +191,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
     )
   })
 
-  test(`${name}: of several batches those that are held are finished`, async (t) => {
+  test(`${name}: only the held batches of several are finished`, async (t) => {
     const s = await setup(t)
     const { executionIds, workerId, batch } = await claimFired(s, 1)
     const missing = s.ids.nextBatch()
@@ -206,7 +206,7 @@ function testBatches(name: string, setup: (t: TestContext) => Promise<StoreScena
 }
 
 function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: attempts of one execution are recorded one after the other`, async (t) => {
+  test(`${name}: attempts of the same execution are recorded one after the other`, async (t) => {
     const s = await setup(t)
     const { executionId, workerId, live } = await claimTriggered(s, { payloadOverride: { a: 1 } })
     await s.finishLive(workerId, live, s.failedForNow())
@@ -228,7 +228,7 @@ function testLive(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.deepEqual(await s.claim(workerId), { batches: [], live: [] })
   })
 
-  test(`${name}: a dead letter tells all errors, and what the execution was called with`, async (t) => {
+  test(`${name}: a dead letter has all errors, and the payload of the execution`, async (t) => {
     const s = await setup(t)
     const { executionId, workerId, live, job } = await claimTriggered(s, { payloadOverride: ['mine'] })
     const first = s.failedForNow()
@@ -369,7 +369,7 @@ function testOwn(name: string, setup: (t: TestContext) => Promise<StoreScenario>
     assert.deepEqual(await s.queue.findOwn(workerId, []), [])
   })
 
-  test(`${name}: what a worker does not know it holds goes back, and what it knows stays`, async (t) => {
+  test(`${name}: executions that a worker does not know it holds are released, and known ones stay`, async (t) => {
     const s = await setup(t)
     const { workerId, executionIds, batch } = await claimFired(s, 2)
     const [known, unknown] = [await s.trigger(await s.createJob()), await s.trigger(await s.createJob())]

@@ -1,5 +1,5 @@
-// Conformance: a worker gives a batch back of which a place has left meanwhile, because something was heard of it or
-// somebody who knew its token said how it ended. Nothing is lost, and nothing is recorded twice.
+// Conformance: a worker finishes a batch that an execution has left meanwhile, because of an update or because somebody
+// with its token reported its end. Nothing is lost, and nothing is recorded twice.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { allHeld, notHeld } from '../scenario.ts'
@@ -9,7 +9,7 @@ import { allTaken, cancelHeld, holdBatch, note, report } from './held.ts'
 type Setup = (t: TestContext) => Promise<StoreScenario>
 
 export function testQueueLeft(name: string, setup: Setup): void {
-  test(`${name}: what has left its batch is named, and the others end`, async (t) => {
+  test(`${name}: an execution that has left its batch is named, and the others end`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, finish, workerId } = await holdBatch(s, 4)
     await note(s, marks[1]!)
@@ -20,7 +20,7 @@ export function testQueueLeft(name: string, setup: Setup): void {
     const statuses = []
     for (const id of executionIds) statuses.push(await s.statusOf(id))
     assert.deepEqual(statuses, ['RETRYING', 'RUNNING', 'SUCCEEDED', 'SUCCEEDED'])
-    // What it held it ends as a row of its own; what had ended it finds on record.
+    // The worker ends the execution it held as a row of its own, and finds the ended one on record.
     const ends = [1, 2].map((index) => {
       return { executionId: executionIds[index]!, fence: 1, attempt: 1, ending: s.died() }
     })
@@ -51,7 +51,7 @@ export function testQueueLeft(name: string, setup: Setup): void {
     assert.deepEqual(await s.queue.finishLive(workerId, [end]), allHeld)
   })
 
-  test(`${name}: one that left is named whatever is said of it`, async (t) => {
+  test(`${name}: an execution that left its batch is named whichever result the worker reports for it`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, finish } = await holdBatch(s, 4)
     for (const mark of marks.slice(0, 3)) await note(s, mark)
@@ -91,7 +91,7 @@ export function testQueueLeft(name: string, setup: Setup): void {
     assert.deepEqual(answer, { ...allHeld, left: [executionIds[0]] })
   })
 
-  test(`${name}: what went back out of a claimed batch is claimed under another fence`, async (t) => {
+  test(`${name}: an execution released from a claimed batch is claimed under another fence`, async (t) => {
     const s = await setup(t)
     const { executionIds, marks, finish, workerId } = await holdBatch(s, 1)
     await finish([{ kind: 'unstarted', host: null }])

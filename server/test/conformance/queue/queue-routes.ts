@@ -152,7 +152,7 @@ function testFindWaiting(name: string, setup: Setup): void {
     assert.deepEqual(await find(), [routeOf('eu')])
   })
 
-  test(`${name}: a route is found on which only what may have killed its worker waits`, async (t) => {
+  test(`${name}: a route is found on which only executions wait that may have killed their worker`, async (t) => {
     const s = await setup(t)
     await fireOn(s, routeOf('eu'), 1)
     const workerId = await s.addWorker()

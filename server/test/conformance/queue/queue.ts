@@ -1,4 +1,5 @@
-// What every implementation of the queue port must do: what waits, and claiming it. How it ends is in queue-finish.ts.
+// Conformance of the queue port, for every implementation: waiting executions, and claiming them. How they end is in
+// queue-finish.ts.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { executionIdAt } from '../../../src/domain/queue/execution.ts'
@@ -60,7 +61,7 @@ function testWaiting(name: string, setup: (t: TestContext) => Promise<StoreScena
     assert.deepEqual(await s.queue.waiting(['elsewhere'], 10), { lanes: [], hosts: [] })
   })
 
-  test(`${name}: what is claimed, waits for another or is between attempts is not waiting to be claimed`, async (t) => {
+  test(`${name}: an execution that is claimed, waits for another or is between attempts is not waiting to be claimed`, async (t) => {
     const s = await setup(t)
     const [claimed, retrying] = await createJobs(s, 2)
     await s.fire(retrying!, 0)
@@ -83,7 +84,7 @@ function testWaiting(name: string, setup: (t: TestContext) => Promise<StoreScena
 }
 
 function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: what one worker has claimed no other gets`, async (t) => {
+  test(`${name}: an execution that one worker has claimed goes to no other worker`, async (t) => {
     const s = await setup(t)
     const { executionIds } = await s.fireBatch(await createJobs(s, 3), 0)
     const [one, two] = [await s.addWorker(), await s.addWorker()]
@@ -177,7 +178,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     assert(second.fence > first.fence)
   })
 
-  test(`${name}: what waits for a host is claimed for that host only, by rank`, async (t) => {
+  test(`${name}: an execution that waits for a host is claimed for that host only, by rank`, async (t) => {
     const s = await setup(t)
     const first = await fireSingles(s, 2, 'api.example.com')
     await fireSingles(s, 1, 'other.example.com')
@@ -191,7 +192,7 @@ function testClaim(name: string, setup: (t: TestContext) => Promise<StoreScenari
     assert.deepEqual(idsOf(await claim(9)), [])
   })
 
-  test(`${name}: a worker whose lease is gone claims nothing`, async (t) => {
+  test(`${name}: a worker without a lease claims nothing`, async (t) => {
     const s = await setup(t)
     const [single] = await fireSingles(s, 1, 'api.example.com')
     const executionId = await s.fire(await s.createJob(), 0)
@@ -274,7 +275,7 @@ function testSplit(name: string, setup: (t: TestContext) => Promise<StoreScenari
     assert.deepEqual([rest.batchId, positions], [batchId, [0, 1, 2]])
   })
 
-  test(`${name}: what was split off ends on its own, the rest with its batch`, async (t) => {
+  test(`${name}: an execution that was split off ends on its own, the rest with its batch`, async (t) => {
     const s = await setup(t)
     const jobs = await createJobs(s, 3)
     const { executionIds } = await s.fireBatch(jobs, 0)
@@ -294,7 +295,7 @@ function testSplit(name: string, setup: (t: TestContext) => Promise<StoreScenari
 }
 
 function testDefinitions(name: string, setup: (t: TestContext) => Promise<StoreScenario>): void {
-  test(`${name}: the definition of a version is what the job was created with`, async (t) => {
+  test(`${name}: the definition of a version is the one that the job was created with`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ name: 'invoice', priority: 3, jitterSeconds: 6 })
     const other = await s.createJob({ name: 'mail' })

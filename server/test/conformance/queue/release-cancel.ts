@@ -1,4 +1,5 @@
-// Conformance: CANCEL_RUNNING. What is under way makes way for a newer slot, which goes once all of it has ended.
+// Conformance: CANCEL_RUNNING. Executions under way make way for a newer slot, which starts once all of them have
+// ended.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { supersededMessage } from '../../../src/domain/queue/release.ts'
@@ -10,7 +11,7 @@ type Setup = (t: TestContext) => Promise<StoreScenario>
 export function testReleaseCancel(name: string, setup: Setup): void {
   const overlapPolicy = 'CANCEL_RUNNING'
 
-  test(`${name}: CANCEL_RUNNING: what runs is cancelled, and the new slot goes once it has ended`, async (t) => {
+  test(`${name}: CANCEL_RUNNING: a running execution is cancelled, and the new slot starts once it has ended`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy })
     const old = await s.fire(job, 0)
@@ -57,7 +58,7 @@ export function testReleaseCancel(name: string, setup: Setup): void {
     assert.equal(executions[1]!.workerId, null)
   })
 
-  test(`${name}: CANCEL_RUNNING: what waits in front of what is owed makes way, what runs does not`, async (t) => {
+  test(`${name}: CANCEL_RUNNING: executions waiting ahead of owed slots make way, running ones do not`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy })
     await s.fire(job, 0)

@@ -1,4 +1,5 @@
-// Conformance: what waits goes as far as the overlap policy, the job's limit and its key allow, and never further.
+// Conformance: waiting executions are released as far as the overlap policy, the job's limit and its key allow, and
+// never further.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { NewJob } from '../../../src/ports/jobs.ts'
@@ -33,7 +34,7 @@ async function claimAll(s: StoreScenario, workerId: string) {
 }
 
 function testBuffered(name: string, setup: Setup): void {
-  test(`${name}: buffered slots go one at a time in their order, when what runs has ended`, async (t) => {
+  test(`${name}: buffered slots start one at a time in their order, when the running execution has ended`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'BUFFER_ALL' })
     await s.fire(job, 0)
@@ -56,7 +57,7 @@ function testBuffered(name: string, setup: Setup): void {
   })
 
   for (const overlapPolicy of ['BUFFER_ONE', 'BUFFER_ALL', 'CANCEL_RUNNING'] as const) {
-    test(`${name}: ${overlapPolicy}: what was fired into a batch before the job became so is under way`, async (t) => {
+    test(`${name}: ${overlapPolicy}: an execution fired into a batch before the job got this policy is under way`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob()
       const old = await s.fire(job, 0)
@@ -124,7 +125,7 @@ function testJobLimit(name: string, setup: Setup): void {
     assert.equal((await s.look(job)).waiting.length, 1)
   })
 
-  test(`${name}: what a limited job owes waits to be counted, one after the other`, async (t) => {
+  test(`${name}: slots that a limited job owes wait to be counted, one after the other`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 1 })
     assert.equal(await s.tryFire(job, 0, { late: true, owedTo: s.at(2) }), 'buffered')
@@ -233,7 +234,7 @@ function testWhoGoesFirst(name: string, setup: Setup): void {
   const concurrencyKey = { key: 'one', limit: 1 }
   const keyed = { overlapPolicy: 'ALLOW', concurrencyKey } as const
 
-  test(`${name}: of those that wait for a key the first by rank has it`, async (t) => {
+  test(`${name}: the first execution by rank among the ones that wait for a key gets it`, async (t) => {
     const s = await setup(t)
     const late = await s.createJob({ ...keyed, priority: 9 })
     const first = await s.createJob({ ...keyed, priority: 2 })
@@ -292,7 +293,7 @@ function testPace(name: string, setup: Setup): void {
     assert(owed!.nextAt >= before + 1)
   })
 
-  test(`${name}: what is owed in addition keeps the slower pace, and the start`, async (t) => {
+  test(`${name}: slots owed in addition keep the slower pace, and the start`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0, { late: true, owedTo: s.at(3), owedPaceMs: 100 })

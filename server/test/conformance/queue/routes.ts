@@ -1,4 +1,4 @@
-// Conformance: however an execution comes about, it waits on the route of what its job calls.
+// Conformance: however an execution is created, it waits on the route of the target of its job.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Execution } from '../../../src/domain/jobs/job.ts'
@@ -40,7 +40,7 @@ function idsOf({ batches, live }: Claimed): string[] {
   return [...batched, ...live.map(({ executionId }) => executionId)]
 }
 
-/** It can be claimed there, and by nobody who looks elsewhere. */
+/** It can be claimed on this route, and on no other. */
 async function assertWaitsOn(s: StoreScenario, route: string, executionId: string): Promise<Claimed> {
   const others = ['server', ...EXECUTIONS.map((one) => one.route)].filter((other) => other !== route)
   const workerId = await s.addWorker()
@@ -50,7 +50,7 @@ async function assertWaitsOn(s: StoreScenario, route: string, executionId: strin
   return claimed
 }
 
-/** Claims what waits there, and ends it. */
+/** Claims the executions waiting on the route, and ends them. */
 async function runOn(s: StoreScenario, route: string, end = s.succeeded()): Promise<void> {
   const workerId = await s.addWorker()
   const { batches, live } = await s.claimOn(workerId, [route])
@@ -166,7 +166,7 @@ export function testRoutes(name: string, setup: Setup): void {
       }
     })
 
-    test(`${name}: the one execution of an IMMEDIATE job waits on the route of ${what}`, async (t) => {
+    test(`${name}: the only execution of an IMMEDIATE job waits on the route of ${what}`, async (t) => {
       const s = await setup(t)
       const immediate = { executionId: s.ids.nextBatch(), slot: s.at(1), lane: sharedLane }
       const once = { schedule: { type: 'IMMEDIATE' }, status: 'COMPLETED', slotAt: null } as const
@@ -174,7 +174,7 @@ export function testRoutes(name: string, setup: Setup): void {
       await assertWaitsOn(s, route, immediate.executionId)
     })
 
-    test(`${name}: a worker reads what ${what} is`, async (t) => {
+    test(`${name}: a worker reads the definition of ${what}`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob({ execution })
       const [definition] = await s.queue.definitions([{ jobId: job.jobId, version: 1 }])
@@ -192,7 +192,7 @@ export function testRoutes(name: string, setup: Setup): void {
     })
   }
 
-  test(`${name}: after an edit what is new goes where the job points now, what was there stays`, async (t) => {
+  test(`${name}: after an edit new executions go to the new target of the job, and existing ones stay`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const [slot, triggered] = [await s.fire(job, 0), await s.trigger(job)]
@@ -203,7 +203,7 @@ export function testRoutes(name: string, setup: Setup): void {
     await assertWaitsOn(s, `${handlerRoute}eu,gpu`, later)
   })
 
-  test(`${name}: two tenants with a handler of one name have a route each`, async (t) => {
+  test(`${name}: two tenants with handlers of the same name have a route each`, async (t) => {
     const s = await setup(t)
     const tenantId = await s.addTenant(1)
     const theirs = await s.trigger(await s.createJob({ tenantId, execution: handler }))

@@ -1,4 +1,4 @@
-// What every implementation of the leases and workers ports must do.
+// Conformance of the leases and workers ports, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import type { Worker, WorkerView } from '../../../src/domain/queue/worker.ts'
@@ -84,7 +84,7 @@ export function testWorkers(name: string, setup: (t: TestContext) => Promise<Sto
     )
   })
 
-  test(`${name}: a tenant's workers are listed to it, and all to who asks for all`, async (t) => {
+  test(`${name}: the workers of a tenant are listed to it, and all workers to a caller that asks for all`, async (t) => {
     const s = await setup(t)
     const [one, two] = [await s.addTenant(1), await s.addTenant(1)]
     const sdk = { executors: ['worker'], handlers: ['send-report', 'sweep'] } as const

@@ -1,5 +1,5 @@
-// What became of every slot of a job, told from the ports alone: the executions of its slots, its skips, and what it
-// still owes. Each slot up to an instant must have exactly one of them.
+// The record of every slot of a job, read from the ports alone: the executions of its slots, its skips, and its owed
+// slots. Each slot up to an instant must have exactly one of them.
 import assert from 'node:assert/strict'
 import type { SkipReason } from '../../../src/domain/queue/execution.ts'
 import { compileSchedule } from '../../../src/domain/schedule/compile-schedule.ts'

@@ -1,4 +1,4 @@
-// What every implementation of the partitions port must do.
+// Conformance of the partitions port, for every implementation.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { partitionsCount } from '../../../src/domain/jobs/job.ts'
@@ -15,7 +15,7 @@ async function take(s: Scenario, schedulerId: string, partitionIds: number[]): P
   return (await s.partitions.take(schedulerId, partitionIds)).toSorted((a, b) => a - b)
 }
 
-/** Partitions by who holds them. */
+/** The partitions that this scheduler holds; null: held by none. */
 async function heldBy(s: Scenario, schedulerId: string | null): Promise<number[]> {
   const { holders } = await s.partitions.view()
   return [...holders.keys()].filter((partitionId) => holders[partitionId] === schedulerId)
@@ -40,7 +40,7 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
     ])
   })
 
-  test(`${name}: a partition is held by the first who takes it`, async (t) => {
+  test(`${name}: a partition is held by the first scheduler that takes it`, async (t) => {
     const s = await setup(t)
     const [one, two] = [await join(s), await join(s)]
     assert.deepEqual(await take(s, one, [0, 1, 63]), [0, 1, 63])
@@ -106,7 +106,7 @@ export function testPartitions(name: string, setup: (t: TestContext) => Promise<
     assert.deepEqual(await heldBy(s, schedulerId), [4])
   })
 
-  test(`${name}: who was expelled takes nothing until it joins again under a new id`, async (t) => {
+  test(`${name}: an expelled scheduler takes nothing until it joins again under a new id`, async (t) => {
     const s = await setup(t)
     const schedulerId = await join(s)
     await s.partitions.expel({ workerId: schedulerId, beats: 0 })

@@ -1,4 +1,4 @@
-// What every implementation must do when somebody looks ahead.
+// Conformance of the queries for planned slots.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { defaultTenantId } from '../../../src/domain/tenants/tenant.ts'
@@ -40,7 +40,7 @@ export function testPlans(name: string, setup: Setup): void {
     assert.deepEqual(await page(second.jobId), [])
   })
 
-  test(`${name}: what the calendars hold that a job names is with it`, async (t) => {
+  test(`${name}: a planned job carries the contents of the calendars that it names`, async (t) => {
     const s = await setup(t)
     const exclusions = [{ calendar: 'holidays' }]
     await s.createJob({ schedule: { type: 'CRON', cron_expression: '0 9 * * *', exclusions } })

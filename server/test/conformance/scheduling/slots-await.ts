@@ -87,7 +87,7 @@ export function testAwaits(name: string, setup: Setup): void {
     assert((await takeNote(s, job))!.slotAt > s.at(500))
   })
 
-  test(`${name}: what it owes comes first, and then its end is awaited`, async (t) => {
+  test(`${name}: an owed slot comes first, and then the end of its execution is awaited`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ schedule })
     await s.trigger(job)

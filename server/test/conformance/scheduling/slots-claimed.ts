@@ -1,4 +1,5 @@
-// Conformance: slots that a worker takes as they fire. What it could have claimed at once, and as if it had.
+// Conformance: slots that a worker claims as they fire. Only executions that it could have claimed at once, and with
+// the same result.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { executionIdAt } from '../../../src/domain/queue/execution.ts'
@@ -46,7 +47,7 @@ export function testSlotsClaimed(name: string, setup: Setup): void {
     assert.equal(await s.statusOf(slots[1]!.executionId), 'SUCCEEDED')
   })
 
-  test(`${name}: what does not fire is not taken, and answered as ever`, async (t) => {
+  test(`${name}: a slot that does not fire is not claimed, and is answered as usual`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const [free, busy] = [await s.createJob(), await s.createJob()]
@@ -60,7 +61,7 @@ export function testSlotsClaimed(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: neither is what waits, what is in another lane or route, or what others go before`, async (t) => {
+  test(`${name}: a slot is not claimed if it waits, is in another lane or route, or has others ahead`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const limited = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 3 })
@@ -77,7 +78,7 @@ export function testSlotsClaimed(name: string, setup: Setup): void {
     assert.equal((await s.claim(await s.addWorker())).batches.length, 2)
   })
 
-  test(`${name}: several batches of one fire do not stand in each other's way`, async (t) => {
+  test(`${name}: several batches of the same fire do not block each other`, async (t) => {
     const s = await setup(t)
     const workerId = await s.addWorker()
     const slots = [s.slotOf(await s.createJob(), 0), s.slotOf(await s.createJob({ priority: 2 }), 0)]

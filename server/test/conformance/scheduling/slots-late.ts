@@ -1,5 +1,4 @@
-// What every implementation of the slots port must do with slots that cannot simply fire: skipped because of overlap,
-// misfired, or owed.
+// Conformance of the slots port for slots that cannot simply fire: skipped because of overlap, misfired, or owed.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { partitionOf } from '../../../src/domain/jobs/job.ts'
@@ -42,7 +41,7 @@ function testOverlap(name: string, setup: (t: TestContext) => Promise<StoreScena
     })
   }
 
-  test(`${name}: who knows of a recorded slot is told of later ones too, and of what runs from before it`, async (t) => {
+  test(`${name}: a scheduler that knows of a recorded slot learns of later ones too, and of executions running from before it`, async (t) => {
     const s = await setup(t)
     const [one, two, three] = [await s.createJob(), await s.createJob(), await s.createJob()]
     // The known one runs; another scheduler has fired since; a day lies between.
@@ -238,7 +237,7 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.equal(await s.owedBy(job), null)
   })
 
-  test(`${name}: a late slot that has to wait is owed with those after it`, async (t) => {
+  test(`${name}: a late slot that has to wait is owed with the slots after it`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)
@@ -246,7 +245,7 @@ function testOwed(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.deepEqual(await s.owedBy(job), { from: s.at(1), to: s.at(4) })
   })
 
-  test(`${name}: what comes late meanwhile is owed too, and what is owed never shrinks`, async (t) => {
+  test(`${name}: slots that come late meanwhile are owed too, and the owed range never shrinks`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     await s.fire(job, 0)

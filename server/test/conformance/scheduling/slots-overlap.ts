@@ -1,5 +1,5 @@
-// Conformance: what becomes of a slot that comes while something of its job is live, by overlap policy, and of the
-// slots of a job whose executions are counted before they start.
+// Conformance: the fate of a slot that comes while an execution of its job is live, by overlap policy, and of the slots
+// of a job with executions that are counted before they start.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { OVERLAP_POLICIES } from '@carillon/contract/constants.ts'
@@ -35,7 +35,8 @@ function testPolicies(name: string, setup: Setup): void {
     for (const { how, begin } of UNDER_WAY) {
       test(`${name}: ${overlapPolicy}: a slot that comes while an execution ${how}`, async (t) => {
         const s = await setup(t)
-        // Begun while it was SKIP: what buffers has no executions in batches, but what it had before may be in one.
+        // Begun while it was SKIP: a buffering job has no executions in batches, but its earlier ones may be in a
+        // batch.
         const job = await s.createJob()
         await begin(s, job)
         await change(s, job, edit({ overlapPolicy }))
@@ -99,7 +100,7 @@ function testBuffer(name: string, setup: Setup): void {
       assert.equal((await s.list(job)).total, 2)
     })
 
-    test(`${name}: ${overlapPolicy}: of one job one slot is decided in a fire`, async (t) => {
+    test(`${name}: ${overlapPolicy}: a fire decides a single slot for each job`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob({ overlapPolicy })
       const [answer, ...more] = await s.slots.fire([s.slotOf(job, 0), s.slotOf(job, 1)])
@@ -133,7 +134,7 @@ function testBuffer(name: string, setup: Setup): void {
   })
 
   for (const overlapPolicy of ['BUFFER_ALL', 'CANCEL_RUNNING'] as const) {
-    test(`${name}: ${overlapPolicy} keeps a thousand slots and skips what comes then`, async (t) => {
+    test(`${name}: ${overlapPolicy} keeps a thousand slots and skips any further ones`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 1 })
       await bufferSlots(s, job, bufferMax - 1)
@@ -181,14 +182,14 @@ function testLimited(name: string, setup: Setup): void {
     assert.deepEqual(await s.claim(await s.addWorker()), nothing)
   })
 
-  test(`${name}: a limit of one job does not hold it up where the overlap policy does`, async (t) => {
+  test(`${name}: the concurrency limit of a job does not hold up a slot that its overlap policy decides`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'SKIP', concurrencyLimit: 1 })
     assert.equal(await s.tryFire(job, 0), 'fired')
     assert.equal(await s.tryFire(job, 1), 'overlap')
   })
 
-  test(`${name}: with a key the overlap policy still decides about what comes next`, async (t) => {
+  test(`${name}: with a key the overlap policy still decides about the next slot`, async (t) => {
     const s = await setup(t)
     const expected = {
       ALLOW: ['buffered', 'buffered', 'buffered'],
@@ -215,7 +216,7 @@ function testLimited(name: string, setup: Setup): void {
     }
   })
 
-  test(`${name}: a limited job that allows overlap keeps a thousand slots and skips what comes then`, async (t) => {
+  test(`${name}: a limited job that allows overlap keeps a thousand slots and skips any further ones`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW', concurrencyLimit: 1 })
     await bufferSlots(s, job, bufferMax)
@@ -267,7 +268,7 @@ function testLimitedKinds(name: string, setup: Setup): void {
     )
   })
 
-  test(`${name}: what waits keeps the key it was made with`, async (t) => {
+  test(`${name}: a waiting execution keeps the key it was made with`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob(limited)
     await s.trigger(job)

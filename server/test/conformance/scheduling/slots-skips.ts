@@ -42,7 +42,7 @@ function testExclusions(name: string, setup: Setup): void {
   }
 
   for (const reason of ['misfire', 'exclusion'] as const) {
-    test(`${name}: a slot whose record was not heard of is not put into a range of ${reason} too`, async (t) => {
+    test(`${name}: a recorded slot that the scheduler does not know of is not put into a range of ${reason} too`, async (t) => {
       const s = await setup(t)
       const job = await s.createJob()
       await s.fire(job, 0)
@@ -109,7 +109,7 @@ function testRanges(name: string, setup: Setup): void {
     assert.equal((await s.list(job)).total, 1)
   })
 
-  test(`${name}: ranges are recorded whatever becomes of the slot, but for what is not decided`, async (t) => {
+  test(`${name}: ranges are recorded however the slot is answered, unless it is not decided`, async (t) => {
     const s = await setup(t)
     const skipped = missed({ from: s.at(1), to: s.at(3), count: 3 })
     const policies = {
@@ -161,7 +161,7 @@ function testCalendars(name: string, setup: Setup): void {
     await s.calendars.put({ tenantId, name: calendar, description: null, entries, by: 'tester' })
   }
 
-  test(`${name}: a cursor carries what its calendars hold; one that is not there is empty`, async (t) => {
+  test(`${name}: a cursor carries the contents of its calendars, and a missing calendar is empty`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ schedule })
     const none = { entries: { fairs: [], holidays: [] }, revision: 0 }
@@ -207,7 +207,7 @@ function testMaxRuns(name: string, setup: Setup): void {
   })
   const once = { runs: { max: 3, count: 1 } }
 
-  test(`${name}: what runs is counted, and with the last the job is completed`, async (t) => {
+  test(`${name}: slots that run are counted, and with the last run the job is completed`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ schedule, overlapPolicy: 'BUFFER_ALL' })
     const { tenantId, jobId } = job

@@ -1,5 +1,5 @@
-// What every implementation of the slots port must do: load, changes, and what a fire leaves alone. What becomes of
-// slots that cannot simply fire is in slots-late.ts.
+// Conformance of the slots port, for every implementation: load, changes, and the state that a fire leaves alone. Slots
+// that cannot simply fire are in slots-late.ts.
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { partitionOf, partitionsCount } from '../../../src/domain/jobs/job.ts'
@@ -304,7 +304,7 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.equal(await s.tryFire(job, 0, { dueAt, move, skipped }), 'early')
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(0))
     assert.deepEqual([await s.skipsOf(job), (await s.list(job)).total], [[], 0])
-    // Nor what a clock that is ahead finds late: neither it nor what it would skip or owe.
+    // A slot that only a fast clock finds late does not fire, and nothing that it would skip or owe is recorded.
     const plannedAt = epochMs((await s.now()) + 60_000)
     assert.equal(await s.tryFire(job, 0, { plannedAt, move, skipped, owedTo: s.at(8) }), 'early')
     assert.equal(await s.tryFire(job, 0, { plannedAt, move, skip: 'misfire', skipped }), 'early')
@@ -312,7 +312,7 @@ function testFire(name: string, setup: (t: TestContext) => Promise<StoreScenario
     await s.fire(job, 0)
   })
 
-  test(`${name}: slots of one job fire together if overlap is allowed`, async (t) => {
+  test(`${name}: slots of the same job fire together if overlap is allowed`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob({ overlapPolicy: 'ALLOW' })
     const batchId = s.ids.nextBatch()
@@ -386,7 +386,7 @@ function testMove(name: string, setup: (t: TestContext) => Promise<StoreScenario
     assert.equal((await cursorOf(s, job))!.slotAt, s.at(5))
   })
 
-  test(`${name}: a job without another slot is completed, whatever its execution still does`, async (t) => {
+  test(`${name}: a job without another slot is completed, even if its execution still runs`, async (t) => {
     const s = await setup(t)
     const job = await s.createJob()
     const executionId = await s.fire(job, 0, { move: { slotAt: null, dueAt: null, decidedTo: s.at(0) } })

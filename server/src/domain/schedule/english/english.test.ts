@@ -94,7 +94,7 @@ for (const [text, wanted] of [
   test(`"${text}" becomes ${wanted}, with nothing dropped`, () => assert.equal(became(text), wanted))
 }
 
-test('what one schedule cannot say exactly is refused, never understood as something near', () => {
+test('a text that one schedule cannot express exactly is refused, never understood as something near', () => {
   for (const text of [
     'every day at 9 in GMT+2',
     'every 15 minutes in London 9-17',
@@ -138,7 +138,7 @@ test('two sentences joined by "and" are refused with each of them suggested', ()
   }
 })
 
-test('what is not understood is refused at the word, with near texts that are understood', () => {
+test('a text that is not understood is refused at the word, with near texts that are understood', () => {
   for (const [text, position, near] of [
     ['evry day at nooon', 0, 'every day at noon'],
     ['every day at 9:00 in Lodon', 21, 'every day at 9:00 in Europe/London'],

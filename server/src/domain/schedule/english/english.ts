@@ -1,5 +1,5 @@
-// English to a schedule: a closed grammar, read left to right, each phrase at most once over. What it does not
-// know it refuses, with the position and with near texts that it does know; it never guesses silently.
+// English to a schedule: a closed grammar, read left to right, each phrase read at most once. Unknown text is refused,
+// with the position and with near texts that are known; it never guesses silently.
 import type { ScheduleObject } from '@carillon/contract/schedule.ts'
 import type { EpochMs } from '../../../lib/time/epoch.ts'
 import { type Result, refuse } from '../schedule-error.ts'
@@ -21,7 +21,7 @@ import {
   weekdayOfWord,
 } from './words.ts'
 
-/** What the phrases of a sentence came to. */
+/** The combined meaning of the phrases of a sentence. */
 export interface Sentence {
   every: { count: number; unit: Unit } | null
   weekdays: Set<number>
@@ -152,7 +152,7 @@ class SentenceReader {
   }
 
   #setEvery(count: number, unit: Unit, length: number): boolean {
-    // "every month" after "the 1st of" only names what is already said.
+    // "every month" after "the 1st of" only repeats a unit that the sentence has already named.
     if (this.#out.every !== null || count < 1) return false
     this.#out.every = { count, unit }
     this.#at += length
@@ -178,7 +178,7 @@ class SentenceReader {
     if (ordinal !== null && ordinal > 1 && counted !== null && this.#word(3) !== 'of') {
       return this.#setEvery(ordinal, counted, 3)
     }
-    // "every second friday" is no second; what it is, #readOrdinal decides.
+    // "every second friday" does not mean the unit second; #readOrdinal decides its meaning.
     if (unit !== null && (unit !== 'second' || weekdayOfWord(this.#word(2)) === null)) {
       return this.#setEvery(1, unit, 2)
     }

@@ -1,5 +1,5 @@
-// Words of schedule English: splits a sentence into words with their positions and knows what each can mean.
-// The vocabulary is closed, so that a word it does not know is refused and never ignored.
+// Words of schedule English: splits a sentence into words with their positions and knows the possible meanings of each.
+// The vocabulary is closed, so an unknown word is refused and never ignored.
 
 export interface Word {
   text: string
