@@ -6,6 +6,11 @@ import { dirname, join, normalize, relative } from 'node:path'
 
 const root = join(import.meta.dirname, '..')
 const linesMax = 400
+const filesMax = 36
+/** One port a file, flat: it is the list of ports. */
+const largeFolders = new Set(['server/src/ports'])
+/** Words that stand for a subject without naming it. */
+const vagueWords = /\b(?:what|whatever|who|whoever|those)\b|\bof one(?=\s*(?:[.,:;)]|$))/i
 
 /** Folders of server/src and the folders each may import. A type may also come from `ports`. */
 const layers: Record<string, readonly string[]> = {
@@ -133,6 +138,8 @@ const rules: (() => string[])[] = [
   checkDependencyOrigins,
   checkLinksInDocs,
   checkMigrationNumbers,
+  checkWords,
+  checkFolderSizes,
 ]
 const complaints = rules.flatMap((rule) => rule())
 for (const complaint of complaints) console.error(complaint)
@@ -286,4 +293,26 @@ function checkMigrationNumbers(): string[] {
         ? []
         : [`${path}: the next migration starts with ${expected}`]
     })
+}
+
+// A comment, or a test's name in a failure report, is read without the code around it: its subject must have a name. A
+// question may ask for one.
+function checkWords(): string[] {
+  return sources
+    .filter(({ path }) => path !== 'tools/tidy.ts')
+    .flatMap(({ path, text }) => {
+      const comments = [...text.matchAll(/^\s*(?:\/\/|\*|\/\*).*$|\s\/\/ .*$/gm)].map(([line]) => line)
+      const names = [...text.matchAll(/\b(?:test|it)\(\s*([`'"])((?:(?!\1).)*)\1/g)].map((match) => match[2]!)
+      return [...comments, ...names]
+        .map((words) => words.replace(/`[^`]*`|"[^"]*"|\$\{[^}]*\}|[^.:;]*\?/g, ''))
+        .filter((words) => vagueWords.test(words))
+        .map((words) => `${path}: name the subject instead of ${vagueWords.exec(words)![0]}: ${words.trim()}`)
+    })
+}
+
+function checkFolderSizes(): string[] {
+  const shipped = sources.filter(({ path, isTest }) => path.startsWith('server/src/') && !isTest)
+  return [...Map.groupBy(shipped, ({ path }) => dirname(path))]
+    .filter(([folder, files]) => files.length > filesMax && !largeFolders.has(folder))
+    .map(([folder, files]) => `${folder}/: ${files.length} files; ${filesMax} at most: split it by subject`)
 }

@@ -86,7 +86,7 @@ test('a loop is woken by its own topics only, and not while it may not be', asyn
   assert.equal(steps, 3, 'the poll needs no wake-up')
 })
 
-test('docs/internals/loops.md says what the list of loops says', async () => {
+test('docs/internals/loops.md equals the list of loops', async () => {
   const text = render()
   if (process.env['UPDATE_DOCS'] === '1') {
     await mkdir(dirname(file), { recursive: true })

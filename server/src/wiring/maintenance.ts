@@ -29,7 +29,7 @@ function startQueueMaintenance({ world, store, wakeup, startLoop, isStopping }: 
   const lanes = new LaneChooser()
   const watch = createLeaseWatch()
   startLoop('reclaim lost workers', async () => {
-    // SDK workers may have only this process to beat to: one that goes on working decides who is dead.
+    // SDK workers may have only this process to beat to: a process that goes on working decides which are dead.
     if (isStopping()) return 'idle'
     const reclaimed = await reclaimLost({ clock: world.clock, maintenance }, watch)
     if (reclaimed > 0) {

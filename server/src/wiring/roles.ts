@@ -1,5 +1,5 @@
 // The worker and the scheduler of one process, in the order they need each other: a stop goes the reverse way. The
-// server runs them on PostgreSQL, the simulator on the store in memory.
+// server runs them on PostgreSQL, the simulator on the memory store.
 import type { Config } from '../config/read.ts'
 import type { Role } from '../domain/role.ts'
 import { withDeadline } from '../lib/time/deadline.ts'
@@ -23,7 +23,7 @@ export interface RoleDeps {
   startLoop: StartLoop
   /** Where targets reach the API; null: not known. */
   publicUrl: () => string | null
-  /** What has to be closed at the end, last one first. */
+  /** Everything to close at the end, last one first. */
   resources: AsyncDisposableStack
 }
 

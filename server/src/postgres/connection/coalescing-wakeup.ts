@@ -1,5 +1,6 @@
-// Wake-ups of one process: heard at once by its own loops, and published to the other processes. The first hint goes
-// out at once, then at most one message every few milliseconds carries all topics: one a row would serialise commits.
+// Wake-ups of one process: its own loops hear them at once, the other processes by a message. The first hint goes out
+// at once, then at most one message every few milliseconds carries all topics: a message for each row would serialise
+// commits.
 import type { Timer, Timers } from '../../ports/timers.ts'
 import type { Wakeup, WakeupSource, WakeupTopic } from '../../ports/wakeup.ts'
 

@@ -48,9 +48,9 @@ const isReported = fragment`
 /** The remaining reports, in a later statement: executions that left their batch in the meantime are here. */
 export const reportLive = endLive('reportLive', isReported)
 
-// The reported outcome is on record, or that somebody had cancelled it; what a time-out or a reclaim wrote is neither.
-// Cancelled between two attempts, an execution has a record of that under the number of the last one, which had ended
-// otherwise.
+// True when the reported outcome is on record, or a cancel is; a record written by a time-out or a reclaim is neither. An
+// execution cancelled between two attempts has the cancel on record under the number of its last attempt, which had
+// ended otherwise.
 export const selectRecorded = sql('selectRecorded')`
   SELECT x.execution_id
   FROM (
@@ -73,7 +73,7 @@ export const lockHolders = sql('lockHolders')`
     WHERE b.batch_id = ANY (ARRAY(SELECT DISTINCT batch_of(e) FROM unnest($1::uuid[]) AS x(e)))))
   ORDER BY w.worker_id FOR KEY SHARE`
 
-/** What attempts have said, under whole names, and whether they have said anything themselves. */
+/** The updates of attempts, under whole names, and whether the attempts sent anything themselves. */
 const notes = fragment`
   SELECT ${markItem.named(fragment`x`)}, ${noteItem.named(fragment`x`)},
     num_nonnulls(x.progress, x.said, x.checkpoint) > 0 AS is_said, ${placeOf}

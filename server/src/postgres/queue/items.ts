@@ -1,4 +1,4 @@
-// The lists that the statements of the queue take as JSON: which key is which column. Those of endings are in
+// The lists that the statements of the queue take as JSON: which key is which column. The lists of endings are in
 // `sql/ending.ts`.
 import { defineItem } from '../sql/item.ts'
 
@@ -11,7 +11,7 @@ export const recordedItem = defineItem({
   outcome: ['o', 'text'],
 })
 
-/** What an attempt under way says of itself, behind its mark. */
+/** The update of a running attempt, behind its mark. */
 export const noteItem = defineItem({
   alive: ['alive', 'boolean'],
   startedMs: ['s', 'float8'],
@@ -20,7 +20,7 @@ export const noteItem = defineItem({
   checkpoint: ['checkpoint', 'text'],
 })
 
-/** A job, and what is said of its executions. */
+/** A job, and the message of the cancel of its executions. */
 export const cancelItem = defineItem({ jobId: ['j', 'uuid'], message: ['m', 'text'] })
 
 /** A job whose runs are cancelled because a newer slot supersedes them. */
@@ -30,7 +30,7 @@ export const supersededItem = defineItem({
   message: ['m', 'text'],
 })
 
-/** `slotMs`, `payload` and `idempotencyKey`: those of the execution that is repeated. */
+/** `slotMs`, `payload` and `idempotencyKey` are copied from the repeated execution. */
 export const repeatItem = defineItem({
   executionId: ['e', 'uuid'],
   jobId: ['j', 'uuid'],

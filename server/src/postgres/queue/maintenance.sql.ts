@@ -222,8 +222,8 @@ export const countHeldKeys = sql('countHeldKeys')`
     WHERE l.tenant_id = x.t AND l.concurrency_key = x.k AND l.state <> 'waiting') AS held
   FROM json_to_recordset($1::json) AS x(${keyItem.columns})`
 
-// An owed slot goes to `live`, where the job leads to it: its row in slots is older than those of on-time slots that
-// were skipped since. $1 executions to let go; $2 owed slots that run; $3 ranges that do not run; $4 slots that are owed
+// An owed slot goes to `live`, where the job leads to it: its row in slots is older than the rows of on-time slots that
+// were skipped since. $1 executions to release; $2 owed slots that run; $3 ranges that do not run; $4 slots that are owed
 // then; $5 next slots of jobs that awaited an end.
 export const releaseWaiting = sql('releaseWaiting')`
   WITH moment AS MATERIALIZED (SELECT clock_ms() AS at), locked AS MATERIALIZED (

@@ -792,6 +792,13 @@ CREATE TABLE rollup_feeds (
   CONSTRAINT rollup_feeds_feed_check CHECK (feed = ANY (ARRAY['tenant', 'job', 'day', 'skip']))
 );
 
+-- The processes with the role history; for liveness only: while one beats, schedulers leave folding to it.
+CREATE TABLE history_processes (
+  process_id uuid NOT NULL,
+  beat_at timestamptz(3) NOT NULL,
+  CONSTRAINT history_processes_pkey PRIMARY KEY (process_id)
+) WITH (fillfactor=50, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=200);
+
 -- Counts of a tenant by minute, hour and day.
 CREATE TABLE tenant_activity (
   tenant_id uuid NOT NULL,

@@ -52,6 +52,12 @@ export const historyTables: readonly TableNote[] = [
     retention: 'for ever',
   },
   {
+    table: 'history_processes',
+    purpose: 'The processes with the role history; for liveness only: while one beats, schedulers leave folding to it.',
+    growth: 'a row a process with the role',
+    retention: 'until the process stops, or an hour after its last beat',
+  },
+  {
     table: 'tenant_activity',
     purpose: 'Counts of a tenant by minute, hour and day.',
     growth: 'a row a minute, an hour and a day for each tenant with activity',

@@ -1,5 +1,5 @@
 // How attempts end in the database: statements of several files, made from the same pieces, so that an end is the same
-// whoever reports it: our worker, an SDK worker, a target that was called, maintenance.
+// whether our worker, an SDK worker, a called target or maintenance reports it.
 import { type Fragment, fragment, type Sql, sql } from '../../lib/sql.ts'
 import { columnsOf, type DeadLetterColumns, insertAttempts, insertDeadLetters, insertLive } from './insert.ts'
 import { defineItem } from './item.ts'
@@ -34,7 +34,7 @@ export const endingItem = defineItem({
   deadlineMs: ['g', 'float8'],
 })
 
-/** The attempt that a report means. `workerId`: null, whoever holds it. */
+/** The attempt that a report means. `workerId`: null for any holder. */
 export const markItem = defineItem({
   executionId: ['e', 'uuid'],
   attempt: ['n', 'int'],
@@ -56,14 +56,14 @@ export const atRest = fragment`
 
 const stays = fragment`h.ending IN ('running', 'awaiting')`
 
-/** What an execution is, under the names of its columns, of a row (h) that is held. */
+/** The identity of an execution, under the names of its columns, from a held row (h). */
 export const identityOfHeld = columnsOf(
   fragment`h`,
   ...(['tenant_id', 'job_id', 'version', 'execution_id', 'kind', 'slot', 'enqueued_at'] as const),
 )
 /** Where a place of a batch (h) stood in the queue. */
 export const queuedOfHeld = columnsOf(fragment`h`, 'route', 'lane', 'priority', 'rank')
-/** What a row of `live` (h) has besides, and its records keep. */
+/** The columns that only a row of `live` (h) has, and that its records keep. */
 export const originOfHeld = columnsOf(
   fragment`h`,
   ...(['payload_override', 'idempotency_key', 'retry_of', 'run_id'] as const),
@@ -209,9 +209,9 @@ export const endPlaces = fragment`
     )}
   )`
 
-// Places that reports (report: execution_id, attempt, fence, worker_id or null, batch_id, place) name are taken out of
+// Takes the positions that reports (report: execution_id, attempt, fence, worker_id or null, batch_id, place) name out of
 // their batches; the others stay in them, in order and with their flags. `which`: the batches (b) that may be touched;
-// `said`: what else the reports (r) have, each with a comma behind it.
+// `said`: further columns of the reports (r), each with a comma behind it.
 export const takePlaces = (which: Fragment, said: Fragment = fragment``): Fragment => fragment`
   batch AS MATERIALIZED (
     SELECT * FROM batches b

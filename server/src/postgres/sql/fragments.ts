@@ -24,9 +24,10 @@ const latestOf = (job: Fragment): Fragment => fragment`(
   ORDER BY s.slot DESC LIMIT 1)`
 
 /**
- * The overlap rule: whether anything of a job is under way, waits to go, or is owed. What waits for others of a run (blocked)
- * is not; a run of which it is a root is. `scattered`: as its cursor says; `latest`: the execution of its latest slot, if
- * the statement has it. Scalar subqueries with a LIMIT, not EXISTS: the planner would hash the whole of `live` for it.
+ * The overlap rule: whether anything of a job is under way, waits to go, or is owed. An execution that waits for others of
+ * its run (blocked) does not count; a run that has the job as a root does. `scattered`: as its cursor says; `latest`: the
+ * execution of its latest slot, if the statement has it. Scalar subqueries with a LIMIT, not EXISTS: the planner would
+ * hash the whole of `live` for it.
  */
 export const isUnderWay = (job: Fragment, scattered: Fragment, latest = latestOf(job)): Fragment => fragment`
   coalesce(
@@ -37,13 +38,13 @@ export const isUnderWay = (job: Fragment, scattered: Fragment, latest = latestOf
     (SELECT true FROM run_roots r WHERE r.job_id = ${job} LIMIT 1),
     false)`
 
-/** The overlap rule for many jobs at once: those of the array of which something is under way outside of batches. */
+/** The overlap rule for many jobs at once: the jobs of the array with anything under way outside of batches. */
 export const jobsUnderWay = (jobs: Fragment): Fragment => fragment`
   SELECT l.job_id FROM live l WHERE l.job_id = ANY (${jobs}) AND l.state <> 'blocked'
   UNION ALL SELECT k.job_id FROM catchups k WHERE k.job_id = ANY (${jobs})
   UNION ALL SELECT r.job_id FROM run_roots r WHERE r.job_id = ANY (${jobs})`
 
-/** What `jobsUnderWay` leaves: a job that may have something in batches other than its latest slot's counts as under way. */
+/** Completes `jobsUnderWay`: a job that may have more in batches than its latest slot counts as under way. */
 export const isBatched = (job: Fragment, scattered: Fragment, latest: Fragment): Fragment => fragment`
   (${scattered} OR coalesce(${isInBatchOf(job, latest)}, false))`
 
