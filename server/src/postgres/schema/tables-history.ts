@@ -53,7 +53,8 @@ export const historyTables: readonly TableNote[] = [
   },
   {
     table: 'history_processes',
-    purpose: 'The processes with the role history; for liveness only: while one beats, schedulers leave folding to it.',
+    purpose:
+      'The processes with the role history; for liveness only: while one beats, schedulers leave folding to it.',
     growth: 'a row a process with the role',
     retention: 'until the process stops, or an hour after its last beat',
   },
