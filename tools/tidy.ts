@@ -173,8 +173,8 @@ function judge(
       return [`${file.path}: import ${specifier} with its .ts ending`]
     const target = normalize(join(dirname(file.path), specifier))
     const workspace = file.path.split('/')[0]!
-    // bench/ measures the whole repository and is installed by nobody.
-    if (workspace === 'bench') return []
+    // bench/ measures and tools/ serve the whole repository; nobody installs them.
+    if (workspace === 'bench' || workspace === 'tools') return []
     if (target.split('/')[0] !== workspace) {
       const isAllowed = crossings.some(({ from, to }) => from.test(file.path) && to.test(target))
       return isAllowed ? [] : [`${file.path}: ${specifier} leaves the workspace; import it by package name`]

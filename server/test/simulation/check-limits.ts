@@ -44,7 +44,7 @@ function checkAtOnce(
   for (const { at, by } of steps) {
     running += by
     if (running > limit && !isReadTwice(evidence, at))
-      say('I21', `${name}: ${running} run at ${toRfc3339(at)}, of at most ${limit}`)
+      say('I20', `${name}: ${running} run at ${toRfc3339(at)}, of at most ${limit}`)
   }
 }
 

@@ -1,5 +1,6 @@
 // Collects the findings of the checker on a short simulation with a bug planted between the servers and the store.
 import assert from 'node:assert/strict'
+import type { Violation } from './checker.ts'
 import { type Caller, wrapPorts } from './ports.ts'
 import { run } from './run.ts'
 import type { Tables } from './world.ts'
@@ -16,8 +17,15 @@ export interface Workload {
 /** The invariants that are not kept though nothing goes wrong but for the bug. */
 export async function findBroken(
   bug: (tables: Tables) => Caller,
-  { jobs = 30, graphs = 0, minutes = 30 }: Workload = {},
+  workload: Workload = {},
 ): Promise<Set<string>> {
+  return new Set((await findViolations(bug, workload)).map(({ invariant }) => invariant))
+}
+
+export async function findViolations(
+  bug: (tables: Tables) => Caller,
+  { jobs = 30, graphs = 0, minutes = 30 }: Workload = {},
+): Promise<readonly Violation[]> {
   let caller: Caller | null = null
   const { verdict } = await run({
     seed: 10,
@@ -33,7 +41,7 @@ export async function findBroken(
     },
   })
   assert.ok(verdict.seen['executions']! > 200)
-  return new Set(verdict.violations.map(({ invariant }) => invariant))
+  return verdict.violations
 }
 
 /** Every so many calls of a method, the first ones left alone. */

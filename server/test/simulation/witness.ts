@@ -46,7 +46,7 @@ export class Witness {
     })
     this.#before(this.#store, 'addLive', (row: LiveRow) => {
       const isNew = this.#see(row.executionId)
-      if (this.#store.live.has(row.executionId)) this.#say('I11', `${row.executionId} is live twice`)
+      if (this.#store.live.has(row.executionId)) this.#say('I25', `${row.executionId} is live twice`)
       if (isNew && row.kind === 'slot') this.#checkDue(row)
     })
     this.#before(log, 'add', ({ executionId, attempt, final }: Parameters<typeof log.add>[0]) => {
@@ -114,11 +114,11 @@ export class Witness {
     for (const { batchId, entries } of batches.values())
       for (const { position } of entries) {
         const executionId = executionIdAt(batchId, position)
-        if (live.has(executionId)) this.#say('I11', `${executionId} is in its batch and live`)
-        if (this.#ended.has(executionId)) this.#say('I11', `${executionId} has ended and is in its batch`)
+        if (live.has(executionId)) this.#say('I25', `${executionId} is in its batch and live`)
+        if (this.#ended.has(executionId)) this.#say('I25', `${executionId} has ended and is in its batch`)
       }
     for (const executionId of live.keys())
-      if (this.#ended.has(executionId)) this.#say('I11', `${executionId} has ended and is live`)
+      if (this.#ended.has(executionId)) this.#say('I25', `${executionId} has ended and is live`)
   }
 
   #checkHolders(): void {
@@ -153,7 +153,7 @@ export class Witness {
       keys.set(name, counted)
     }
     for (const [name, { count, limit }] of keys)
-      if (count > limit) this.#say('I21', `${count} hold the key ${name}, of at most ${limit}`)
+      if (count > limit) this.#say('I20', `${count} hold the key ${name}, of at most ${limit}`)
   }
 
   #say(invariant: string, what: string): void {
