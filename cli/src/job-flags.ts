@@ -16,9 +16,9 @@ import { readPayload } from './payload.ts'
 import { readSeconds } from './times.ts'
 
 export const jobFlags = {
-  name: { kind: 'text', value: 'TEXT', about: 'what people call it' },
+  name: { kind: 'text', value: 'TEXT', about: 'the display name' },
   'job-key': { kind: 'text', value: 'KEY', about: 'your own unique name for it: a-z 0-9 . _ -' },
-  description: { kind: 'text', value: 'TEXT', about: 'for those who wonder later' },
+  description: { kind: 'text', value: 'TEXT', about: 'a note for later readers' },
   schedule: {
     kind: 'text',
     short: 's',

@@ -70,7 +70,7 @@ export function startLog(options: LogOptions): Disposable {
   on(events.attemptFinished, 'trace', 'attempt finished')
   on(events.executionsCancelled, 'trace', 'executions cancelled')
   on(events.graphRunFinished, 'trace', 'graph run finished')
-  on(events.graphRunQuarantined, 'error', 'graph run set aside: it cannot be taken further')
+  on(events.graphRunQuarantined, 'error', 'graph run quarantined: its step fails again and again')
   on(events.slotsFired, 'trace', 'slots fired')
   on(events.loopFailed, 'warn', 'a step failed; trying again')
   on(events.requestFailed, 'error', 'a request failed')

@@ -35,6 +35,7 @@ const cases: { seed: number; version: PostgresVersion }[] =
     ? [
         { seed: 1, version: 18 },
         { seed: 2, version: 18 },
+        { seed: 3, version: 18 },
         { seed: 3, version: 15 },
       ]
     : [{ seed: Number(given), version: 18 }]
@@ -97,13 +98,16 @@ if (given === undefined) test('the comparison covers every kind of operation, no
 /** Too rare for the forty seconds of a history. */
 const RARE = [
   'execution: nothing -- create -> waiting',
+  'execution: running -- fail -> timed_out',
   'execution: awaiting -- fail -> timed_out',
   'execution: running -- expire -> retrying',
   'execution: running -- expire -> timed_out',
+  'execution: awaiting -- expire -> retrying',
   'execution: ready -- expire -> timed_out',
   'execution: retrying -- expire -> timed_out',
   'execution: running -- lose -> failed',
   'job: PAUSED -- resume -> COMPLETED',
+  'job: PAUSED -- delete -> DELETED',
   'graph run: SUCCEEDED -- resume -> RUNNING',
 ]
 

@@ -41,12 +41,17 @@ export async function runInLockstep(
     await postgres.setClock(now)
     const ours = await carryOut(ports, operation)
     const theirs = await carryOut(postgres.ports, operation)
-    assert.deepEqual(theirs, ours, `${said}: PostgreSQL says otherwise`)
+    if (!isFold(operation)) assert.deepEqual(theirs, ours, `${said}: PostgreSQL says otherwise`)
     await observed.observe(operation, said)
     if (index % tablesEvery === tablesEvery - 1) await compareTables(said)
   }
   await compareTables('all of them')
   return observed.seen
+}
+
+/** The memory store counts when it is read and folds nothing; readers compare the numbers that folds lead to. */
+function isFold({ port, method }: Operation): boolean {
+  return port === 'rollups' && method.startsWith('fold')
 }
 
 function compareRows(
