@@ -58,20 +58,22 @@ test('a hint reaches another process, from one that listens itself and from one 
   await hears()
 })
 
-test('a hint that is sent while hundreds are is heard, and costs few statements', async (t) => {
+test('five hundred hints at once are heard, and take few messages', async (t) => {
   const place = await useDatabase(t)
   const hears = await listen(t, open(t, place, 'receiver'), 'queue')
   const sender = open(t, place, 'sender')
   await listen(t, sender, 'keys')
+  // Counted as messages: transaction ids would count the other tests of this server too.
   const { client } = place
-  const committed = async () => {
-    const { rows } = await client.query(`SELECT pg_current_xact_id()::text::int AS id`)
-    return rows[0].id as number
-  }
-  const before = await committed()
+  let messages = 0
+  client.on('notification', () => {
+    messages += 1
+  })
+  await client.query('LISTEN carillon')
   for (let i = 0; i < 500; i++) sender.send('queue')
   await hears()
-  assert((await committed()) - before < 10)
+  await client.query('SELECT')
+  assert(messages > 0 && messages < 10, `${messages} messages`)
 })
 
 test('hints go by the session that listens, and take none of the pool', async (t) => {
