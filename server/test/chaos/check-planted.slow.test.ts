@@ -59,8 +59,11 @@ suite('a broken build is found', { concurrency: 2 }, () => {
     const { url } = await start('api,scheduler,history')
     const { program } = await start('worker')
     await load({ apiUrls: [url] }, async () => {
+      const stoppedAt = Date.now()
       await stopHolding(client, program)
       const at = Date.now()
+      // A call that was just starting when its worker was stopped arrives after a cancel that was answered meanwhile.
+      faults.write({ at: stoppedAt, kind: 'pause', target: 'worker-1', until: at, details: {} })
       for (const pid of program.tree()) process.kill(pid, 'SIGKILL')
       faults.write({ at, kind: 'kill', target: 'worker-1', until: null, details: {} })
       await start('worker')

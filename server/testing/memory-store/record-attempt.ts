@@ -43,9 +43,9 @@ export function recordAttempt(
   row: LiveRow,
   workerId: string | null,
   end: RecordedEnd,
-): void {
+): AttemptRow {
   const job = store.jobs.get(row.jobId)!
-  store.log.add({
+  const recorded: AttemptRow = {
     recordedAt: store.now(),
     tenantId: row.tenantId,
     jobId: row.jobId,
@@ -71,16 +71,20 @@ export function recordAttempt(
     runId: row.runId,
     skipReason: end.skip?.reason ?? null,
     skipMessage: end.skip?.message ?? null,
-  })
+  }
+  store.log.add(recorded)
   if (end.final) job.ended.add(row.executionId)
   if (end.deadReason !== null) addDeadLetter(store, row, end.deadReason)
+  return recorded
 }
 
 /** The last recorded attempt of an execution, in the form sent to listeners that did not hear of it from its runner. */
 export function settledOf(store: MemoryStore, executionId: string): SettledAttempt {
-  const { attempt, kind, jobId, version, outcome, final, enqueuedAt, recordedAt } = store.log
-    .of(executionId)
-    .at(-1)!
+  return toSettled(store, store.log.of(executionId).at(-1)!)
+}
+
+export function toSettled(store: MemoryStore, recorded: AttemptRow): SettledAttempt {
+  const { executionId, attempt, kind, jobId, version, outcome, final, enqueuedAt, recordedAt } = recorded
   const { execution } = store.jobs.get(jobId)!.versions.get(version)!
   const settled = outcome as SettledAttempt['outcome']
   const times = { enqueuedAt, recordedAt }

@@ -15,7 +15,7 @@ import type { RunSteps, RunTools, Stepped } from '../../src/ports/graph-runs.ts'
 import { cancelUnderWay } from './cancel.ts'
 import { entryState } from './insert-live.ts'
 import { moveRoot } from './move-root.ts'
-import { recordAttempt, settledOf, skippedEnd } from './record-attempt.ts'
+import { recordAttempt, settledOf, skippedEnd, toSettled } from './record-attempt.ts'
 import type { GraphRunRow, JobRow, RunNoteRow } from './rows.ts'
 import { nameOf } from './run-view.ts'
 import { compareText } from './sorted-set.ts'
@@ -294,8 +294,7 @@ function skip(store: MemoryStore, run: GraphRunRow, place: number): SettledAttem
   const reason = state === 'paused' || state === 'deleted' ? state : 'dependency'
   store.deleteLive(row)
   const message = skipMessageOf(run.graph, run.states, place, (jobId) => nameOf(store, jobId))
-  recordAttempt(store, row, null, skippedEnd(store, { reason, message }))
-  return settledOf(store, row.executionId)
+  return toSettled(store, recordAttempt(store, row, null, skippedEnd(store, { reason, message })))
 }
 
 function end(store: MemoryStore, run: GraphRunRow, status: Stepped['over'][number], stepped: Stepped): void {
