@@ -15,6 +15,8 @@ interface Busy {
   name: string
   from: EpochMs
   to: EpochMs
+  /** A resumed root waits for executions of its job only: a younger run may have overtaken it. */
+  isResumedRoot: boolean
 }
 
 export function checkGraphJobs(
@@ -35,7 +37,8 @@ export function checkGraphJobs(
     }
     const own = runs.filter((run) => run.run.graph.plan.nodes.some(isRootOf(checked)))
     if (isRoot) checkRoot(context, { ...checked, executions }, own)
-    checkBusy(context, checked, isRoot ? busyOfRoot(checked, own) : executions.flatMap(busyOf))
+    checkBusy(context, checked, executions.flatMap(busyOf))
+    if (isRoot) checkBusy(context, checked, busyOfRoot(checked, own))
   }
 }
 
@@ -130,7 +133,12 @@ function checkBusy({ say, evidence }: Context, { version }: CheckedJob, busy: re
   if (version.overlapPolicy === 'ALLOW') return
   let last: Busy | null = null
   for (const one of busy.toSorted((a, b) => a.from - b.from || a.to - b.to)) {
-    if (last !== null && one.from < last.to && latestReadBy(evidence, one.from) < last.to)
+    if (
+      last !== null &&
+      !one.isResumedRoot &&
+      one.from < last.to &&
+      latestReadBy(evidence, one.from) < last.to
+    )
       say(
         'I20',
         `"${version.name}": ${one.name} began at ${toRfc3339(one.from)}, before ${last.name} ended at ${toRfc3339(last.to)}`,
@@ -142,7 +150,8 @@ function checkBusy({ say, evidence }: Context, { version }: CheckedJob, busy: re
 /** From its first call to its end. A call of a server that was taken for dead may come when all is over. */
 function busyOf({ executionId, calls, endedAt }: RecordedExecution): Busy[] {
   const from = calls[0]?.at
-  return from === undefined || from > endedAt ? [] : [{ name: executionId, from, to: endedAt }]
+  if (from === undefined || from > endedAt) return []
+  return [{ name: executionId, from, to: endedAt, isResumedRoot: false }]
 }
 
 /**
@@ -161,9 +170,10 @@ function busyOfRoot({ job, executions }: CheckedJob, runs: readonly CheckedRun[]
         const at = bornAt.get(executionId)!
         return at >= since && at < until
       })
-      if (root === undefined) return round === 0 ? [] : [{ name: run.runId, from, to }]
+      if (root === undefined) return round === 0 ? [] : [{ name: run.runId, from, to, isResumedRoot: false }]
       const began = root.calls[0]?.at
-      return began === undefined || began > to ? [] : [{ name: root.executionId, from: began, to }]
+      if (began === undefined || began > to) return []
+      return [{ name: root.executionId, from: began, to, isResumedRoot: round > 0 }]
     })
   })
   return [...busy, ...executions.filter((one) => !inRuns.has(one)).flatMap(busyOf)]

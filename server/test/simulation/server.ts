@@ -71,6 +71,7 @@ export class SimulatedServer {
   readonly #options: ServerOptions
   readonly #wakeup: CoalescingWakeup
   readonly #resources = new AsyncDisposableStack()
+  #started: Promise<void> = Promise.resolve()
   #running: RunningRoles | null = null
 
   constructor(deps: ServerDeps, options: ServerOptions) {
@@ -94,7 +95,12 @@ export class SimulatedServer {
   }
 
   /** Rejects when the store did not answer for long at the start: such a process ends, and is started again. */
-  async start(): Promise<void> {
+  start(): Promise<void> {
+    this.#started = this.#start()
+    return this.#started
+  }
+
+  async #start(): Promise<void> {
     const { clockQueries, ports } = this.#deps
     const { roles, capacity } = this.#options
     const startLoop = this.#createLoopStarter()
@@ -113,8 +119,12 @@ export class SimulatedServer {
     this.#running = await startRoles(deps, { roles, createAssignment: () => ({ kind: 'http', capacity }) })
   }
 
-  /** By the book: claims no more, lets running attempts end within the time, hands back the rest; says if none was left. */
+  /**
+   * By the book: claims no more, lets running attempts end within the time, hands back the rest; says if none was left.
+   * A stop in the middle of the start comes after it, as in a real process.
+   */
   async stop(drainMs: number): Promise<'idle' | 'cut short'> {
+    await this.#started.catch(() => {})
     const close = () => this.#resources.disposeAsync()
     if (this.#running !== null) return this.#running.stop(drainMs, close)
     await close()
