@@ -42,6 +42,8 @@ export class Trouble {
   /** By how much the store's clock went back, in all. */
   backMs = 0
   readonly #deps: TroubleDeps
+  /** Told to stop, which a process is told once. */
+  readonly #stopping = new WeakSet<Running>()
 
   constructor(deps: TroubleDeps, rates: FaultRates) {
     this.#deps = deps
@@ -186,7 +188,8 @@ export class Trouble {
   }
 
   async #stopAll(some: readonly Running[]): Promise<void> {
-    for (const running of some) if (this.#isUp(running)) await this.#stop(running)
+    for (const running of some)
+      if (this.#isUp(running) && !this.#stopping.has(running)) await this.#stop(running)
   }
 
   /** Returns when the next one may be stopped: never, when this one crashes meanwhile. */
@@ -195,6 +198,7 @@ export class Trouble {
     const { trace, meet, world, note } = this.#deps
     const fromMs = world.timers.nowMs
     trace(`${name} is told to stop`)
+    this.#stopping.add(running)
     const how = await server.stop(drawMs(this.#deps.random, 1_000, drainMsMax))
     if (!this.#isUp(running)) return
     trace(`${name} has stopped, ${how}`)
