@@ -135,6 +135,8 @@ export interface Reign {
   /** The versions with this schedule. */
   versionMin: number
   versionMax: number
+  /** The change that ended it found the job COMPLETED. */
+  endsCompleted: boolean
 }
 
 export interface Context {
@@ -285,13 +287,14 @@ function reignsOf(
     to: untilAt,
     versionMin: 1,
     versionMax: 1,
+    endsCompleted: false,
   }
-  for (const { kind, at, version } of changes) {
+  for (const { kind, at, version, before } of changes) {
     if (kind === 'edit') reign.versionMax = version
-    else if (kind === 'delete') reign.to = at
+    else if (kind === 'delete') reign = { ...reign, to: at, endsCompleted: before === 'COMPLETED' }
     else if (kind === 'reschedule') {
-      reigns.push({ ...reign, to: at })
-      reign = { from: at, to: untilAt, versionMin: version, versionMax: version }
+      reigns.push({ ...reign, to: at, endsCompleted: before === 'COMPLETED' })
+      reign = { from: at, to: untilAt, versionMin: version, versionMax: version, endsCompleted: false }
     }
   }
   return [...reigns, reign]
@@ -309,10 +312,21 @@ function withinRuns(job: JobRow, reigns: readonly Reign[]): EpochMs[] {
     if (max === undefined) return slotsOf(job, reign)
     return slotsOf(job, reign).filter((slot) => {
       const isLeft = runs < max
-      if (isLeft && job.slots.get(slot)?.reason === null) runs += 1
+      if (isLeft && (job.slots.get(slot)?.reason === null || wasOwed(job, reign, slot))) runs += 1
       return isLeft
     })
   })
+}
+
+/**
+ * An owed slot counts as a run, so its job may be COMPLETED before it has run. A change of such a job records the owed slot
+ * as skipped, and no later one: the schedule had used up its runs.
+ */
+function wasOwed({ skips }: JobRow, { endsCompleted }: Reign, slot: EpochMs): boolean {
+  if (!endsCompleted) return false
+  return skips.some(
+    ({ from, to, reason }) => (reason === 'edited' || reason === 'deleted') && from <= slot && slot <= to,
+  )
 }
 
 function slotsOf({ versions, jobId }: JobRow, { from, to, versionMin }: Reign): EpochMs[] {
