@@ -1,7 +1,8 @@
 // `npm test`: type check, lint, tidy, then the tests of every workspace on a real PostgreSQL 18. `npm run test:rest`:
 // all else, which takes longer: PostgreSQL 15, `*.slow.test.ts`, a real Chromium. `npm run test:all`: both.
 // `npm test -- FILE…` runs only the given test files, on both versions. The last line is `N passed, N failed`.
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -32,24 +33,29 @@ function run(args: string[], more: Record<string, string> = {}): boolean {
   return spawnSync(process.execPath, args, options).status === 0
 }
 
-function check(name: string, args: string[]): Counts {
+/** One check of the sources; its output is printed when it has ended. */
+async function check(name: string, args: string[]): Promise<boolean> {
   const startedMs = performance.now()
-  const passed = run(args)
-  console.log(`${passed ? '✔' : '✖'} ${name} (${seconds(startedMs)} s)`)
-  return passed ? { passed: 0, failed: 0 } : { passed: 0, failed: 1 }
+  const child = spawn(process.execPath, args, { cwd: root, env, stdio: ['ignore', 'pipe', 'pipe'] })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk))
+  const [code] = await once(child, 'close')
+  console.log(`${output}${code === 0 ? '✔' : '✖'} ${name} (${seconds(startedMs)} s)`)
+  return code === 0
 }
 
 const seconds = (startedMs: number): string => ((performance.now() - startedMs) / 1_000).toFixed(1)
 
 const bin = (name: string) => join(root, 'node_modules', '.bin', name)
 
-function checkSources(): Counts {
-  return add(
+async function checkSources(): Promise<Counts> {
+  const passed = await Promise.all([
     check('type check', [bin('tsc'), '-p', '.']),
     check('type check of the dashboard', [bin('tsc'), '-p', 'dashboard']),
     check('lint', [bin('biome'), 'check', '--error-on-warnings', '.']),
     check('tidy', ['tools/tidy.ts']),
-  )
+  ])
+  return { passed: 0, failed: passed.filter((isPassed) => !isPassed).length }
 }
 
 function readCounts(): string {
@@ -70,10 +76,11 @@ function runTests(name: string, { files, concurrency, versions, pattern }: TestR
   const dir = join(scratch, name.replaceAll(' ', '-'))
   mkdirSync(dir)
   const entries = files.map((together, i) => {
-    const entry = join(dir, `${String(i).padStart(3, '0')}.test.mjs`)
+    const entry = join(dir, `${String(i).padStart(3, '0')}-${together[0]!.replaceAll('/', '-')}.test.mjs`)
+    const imports = ['tools/without-async-hooks.ts', ...together]
     writeFileSync(
       entry,
-      together.map((file) => `await import('${pathToFileURL(join(root, file))}')\n`).join(''),
+      imports.map((file) => `await import('${pathToFileURL(join(root, file))}')\n`).join(''),
     )
     return entry
   })
@@ -106,7 +113,7 @@ async function buildDashboard(): Promise<void> {
 }
 
 async function runMost(): Promise<Counts> {
-  const wrong = checkSources()
+  const wrong = await checkSources()
   if (wrong.failed > 0) return wrong
   await buildDashboard()
   const files = divide(allTestFiles().filter((file) => !isSlow(file)))

@@ -16,6 +16,14 @@ import {
 } from './database.ts'
 
 const clock = { monotonicMs: () => performance.now() }
+/** The data is thrown away, so it need not survive a power cut, and no standby follows. */
+const settings = {
+  fsync: 'off',
+  full_page_writes: 'off',
+  wal_level: 'minimal',
+  max_wal_senders: '0',
+  max_connections: '300',
+}
 const servers: { postgres: EmbeddedPostgres; dir: string }[] = []
 
 export async function globalSetup(): Promise<void> {
@@ -36,8 +44,7 @@ async function start(version: PostgresVersion) {
   const open = () =>
     EmbeddedPostgres.open(
       { clock, timers: realTimers },
-      // The data is thrown away, so it need not survive a power cut.
-      { dataDir: dir, packageName: packageOf(version), settings: { fsync: 'off', max_connections: '300' } },
+      { dataDir: dir, packageName: packageOf(version), settings },
     )
   let postgres = await open()
   const { socketDir } = postgres
