@@ -22,57 +22,77 @@ async function isReady(url: string): Promise<boolean> {
   return (await createClient({ url }).ready()).status === 'ready'
 }
 
-test('the console says where the API is, where the data is and which key to use, and it is true', async (t) => {
+test('a server that was just started', async (t) => {
   const { dataDir, start } = await setup(t, makeEmptyDataDir)
   const program = start({ CARILLON_PROCESSES: '1' })
   const url = await program.ready()
-  assert(await isReady(url))
-  const { workers } = await createClient({ url, key: program.key() }).workers.list()
-  assert.equal(workers.length, 1)
-  assert.match(program.stdout, new RegExp(`Data\\s+${dataDir} \\(embedded PostgreSQL 18\\.`))
-  assert.match(program.stdout, new RegExp(`kept in ${join(dataDir, 'api-key')}`))
-  assert.equal((await stat(dataDir)).mode & 0o777, 0o700)
-})
 
-test('the link on the console logs in the first visitor that opens it', async (t) => {
-  const { start } = await setup(t)
-  const program = start({ CARILLON_PROCESSES: '1' })
-  const url = await program.ready()
-  const [, link, code] = /Open\s+(\S+)\/#code=(\S+) {2}\(one-time link\)/.exec(program.stdout)!
-  assert.equal(link, url)
-  assert.equal((await fetch(`${url}/`)).status, 200)
-  const logIn = () =>
-    fetch(`${url}/api/v1/session`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', origin: url },
-      body: JSON.stringify({ code }),
-    })
-  const opened = await logIn()
-  assert.equal(opened.status, 200)
-  assert.equal(((await opened.json()) as { operator: boolean }).operator, true)
-  const cookie = opened.headers.get('set-cookie')!.split(';')[0]!
-  const seen = await fetch(`${url}/api/v1/jobs`, { headers: { cookie, 'x-carillon-client': 'dashboard' } })
-  assert.equal(seen.status, 200)
-  assert.equal((await logIn()).status, 401)
-  for (const secret of [code!, cookie.split('=')[1]!]) assert(!program.stderr.includes(secret))
-})
+  await t.test(
+    'has said where the API is, where the data is and which key to use, and it is true',
+    async () => {
+      assert(await isReady(url))
+      const { workers } = await createClient({ url, key: program.key() }).workers.list()
+      assert.equal(workers.length, 1)
+      assert.match(program.stdout, new RegExp(`Data\\s+${dataDir} \\(embedded PostgreSQL 18\\.`))
+      assert.match(program.stdout, new RegExp(`kept in ${join(dataDir, 'api-key')}`))
+      assert.equal((await stat(dataDir)).mode & 0o777, 0o700)
+    },
+  )
 
-for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) {
-  test(`${signal} stops everything, and the next start has the same data`, async (t) => {
-    const { start } = await setup(t)
-    const first = start()
-    await first.ready()
-    const tree = first.tree()
-    assert(tree.length > 5)
-    first.child.kill(signal)
-    assert.equal(await first.exit, 0, first.said())
-    assert.match(first.stdout, /Stopped\. Nothing is left running/)
-    await untilGone(tree)
-    const second = start()
-    assert(await isReady(await second.ready()))
-    assert.equal(second.key(), first.key())
+  await t.test('logs in the first visitor that opens its link', async () => {
+    const [, link, code] = /Open\s+(\S+)\/#code=(\S+) {2}\(one-time link\)/.exec(program.stdout)!
+    assert.equal(link, url)
+    assert.equal((await fetch(`${url}/`)).status, 200)
+    const logIn = () =>
+      fetch(`${url}/api/v1/session`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', origin: url },
+        body: JSON.stringify({ code }),
+      })
+    const opened = await logIn()
+    assert.equal(opened.status, 200)
+    assert.equal(((await opened.json()) as { operator: boolean }).operator, true)
+    const cookie = opened.headers.get('set-cookie')!.split(';')[0]!
+    const seen = await fetch(`${url}/api/v1/jobs`, { headers: { cookie, 'x-carillon-client': 'dashboard' } })
+    assert.equal(seen.status, 200)
+    assert.equal((await logIn()).status, 401)
+    for (const secret of [code!, cookie.split('=')[1]!]) assert(!program.stderr.includes(secret))
   })
-}
+
+  await t.test('has metrics with its version, requests by route and workers by state', async () => {
+    await fetch(`${url}/livez`)
+    const text = await (await fetch(`${url}/metrics`)).text()
+    assert.match(text, /carillon_info\{version="\d+\.\d+\.\d+"\} 1/)
+    assert.match(text, /carillon_http_request_seconds_count\{[^}]*route="\/livez"[^}]*\} 1/)
+    assert.match(text, /carillon_workers\{state="ACTIVE"\} 1/)
+  })
+
+  await t.test('is named by a second start, which exits and harms nothing', async () => {
+    const second = start()
+    assert.equal(await second.exit, 1)
+    assert.match(second.stderr, new RegExp(`already runs on .*: process ${program.child.pid} at ${url}\\.`))
+    assert(await isReady(url))
+  })
+})
+
+test('a signal stops everything, and the next start has the same data', async (t) => {
+  const { start } = await setup(t)
+  let program = start()
+  await program.ready()
+  const key = program.key()
+  for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const)
+    await t.test(signal, async () => {
+      const tree = program.tree()
+      assert(tree.length > 5)
+      program.child.kill(signal)
+      assert.equal(await program.exit, 0, program.said())
+      assert.match(program.stdout, /Stopped\. Nothing is left running/)
+      await untilGone(tree)
+      program = start()
+      assert(await isReady(await program.ready()))
+      assert.equal(program.key(), key)
+    })
+})
 
 test('one Ctrl-C that arrives twice is one Ctrl-C', async (t) => {
   const { start } = await setup(t)
@@ -125,16 +145,6 @@ test('after kill -9 of the whole tree the next start works at once', async (t) =
   await untilGone(tree)
 })
 
-test('a second start names the running process, exits, and harms nothing', async (t) => {
-  const { start } = await setup(t)
-  const first = start()
-  const url = await first.ready()
-  const second = start()
-  assert.equal(await second.exit, 1)
-  assert.match(second.stderr, new RegExp(`already runs on .*: process ${first.child.pid} at ${url}\\.`))
-  assert(await isReady(url))
-})
-
 test('a port in use stops the start with advice and leaves nothing running', async (t) => {
   const { start } = await setup(t)
   const other = createServer().listen(0, '127.0.0.1')
@@ -158,18 +168,7 @@ test('a misspelt variable stops the start by its name', async (t) => {
   await assert.rejects(stat(dataDir), { code: 'ENOENT' })
 })
 
-test('a start says how many processes it takes, and gives all of them the flags it got', async (t) => {
-  const { start } = await setup(t)
-  const program = start({ CARILLON_PROCESSES: '2' })
-  const client = createClient({ url: await program.ready(), key: program.key() })
-  assert.match(program.stdout, / in 2 processes \(CARILLON_PROCESSES\)/)
-  while ((await client.workers.list()).workers.length !== 2) await realTimers.wait(50)
-  const ours = [program.child.pid!, ...program.tree().filter((pid) => isChild(pid))]
-  assert.equal(ours.length, 2)
-  for (const pid of ours) assert.match(describeProcess(pid), / --max-semi-space-size=64 /)
-})
-
-test('further processes work, come back when killed, and end with the first, however it ends', async (t) => {
+test('child processes are announced, get the same flags, work, come back when killed, and end with the first', async (t) => {
   const { start } = await setup(t)
   const program = start({ CARILLON_PROCESSES: '2' })
   const url = await program.ready()
@@ -182,10 +181,13 @@ test('further processes work, come back when killed, and end with the first, how
       await realTimers.wait(50)
     }
   }
+  assert.match(program.stdout, / in 2 processes \(CARILLON_PROCESSES\)/)
   const before = await twoActive()
-  const further = program.tree().filter((pid) => isChild(pid))
-  assert.equal(further.length, 1)
-  kill(further[0]!, 'SIGKILL')
+  const children = program.tree().filter((pid) => isChild(pid))
+  assert.equal(children.length, 1)
+  for (const pid of [program.child.pid!, ...children])
+    assert.match(describeProcess(pid), / --max-semi-space-size=64 /)
+  kill(children[0]!, 'SIGKILL')
   // The killed one is still listed for the ten seconds of its lease, so wait for a third id.
   while (true) {
     const { workers } = await client.workers.list()
@@ -267,14 +269,4 @@ test('a PostgreSQL that hangs does not hold up the stop, and the next start work
   assert.equal(await first.exit, 0, first.said())
   await untilGone(tree)
   assert(await isReady(await start().ready()))
-})
-
-test('metrics have the version, requests by route and workers by state', async (t) => {
-  const { start } = await setup(t)
-  const url = await start({ CARILLON_PROCESSES: '1' }).ready()
-  await fetch(`${url}/livez`)
-  const text = await (await fetch(`${url}/metrics`)).text()
-  assert.match(text, /carillon_info\{version="\d+\.\d+\.\d+"\} 1/)
-  assert.match(text, /carillon_http_request_seconds_count\{[^}]*route="\/livez"[^}]*\} 1/)
-  assert.match(text, /carillon_workers\{state="ACTIVE"\} 1/)
 })
