@@ -16,18 +16,11 @@ import type { ApiKeyChanges, ApiKeys, KeyOwner, ApiKey as StoredKey } from '../.
 import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Random } from '../../ports/random.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
-import {
-  answerWrite,
-  emptyInDryRun,
-  inDryRun,
-  type WriteDeps,
-  writeHeaders,
-  writeQuery,
-} from '../http/write.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
 import type { Caller } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
@@ -40,7 +33,6 @@ export interface ApiKeyDeps extends WriteDeps {
 }
 
 const tags = ['operations']
-const config = { scope: 'admin' } as const
 type KeyParams = { key_id: string }
 
 export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
@@ -49,6 +41,10 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
    * Keys created by requests that are being answered: the answer stored for a repeated request must not contain them.
    */
   const madeKeys = new WeakMap<FastifyRequest, string>()
+  const addMadeKey = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    const key = madeKeys.get(request)
+    return key === undefined || reply.statusCode !== 201 ? payload : addKey(String(payload), key)
+  }
   // After the commit and before the answer: the change already applies to every client that learns of it.
   const forget = async ({ params }: FastifyRequest<{ Params: KeyParams }>, reply: FastifyReply) => {
     if (reply.statusCode < 300) keyCache.forgetKey(params.key_id.toLowerCase())
@@ -56,24 +52,16 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.post<{ Body: ApiKeyRequest }>(
     '/api-keys',
-    {
-      config,
-      onSend: async (request, reply, payload) => {
-        const key = madeKeys.get(request)
-        return key === undefined || reply.statusCode !== 201 ? payload : addKey(String(payload), key)
-      },
-      schema: {
-        tags,
-        security,
-        summary: 'Make an API key',
-        description:
-          'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: ApiKeyRequest,
-        response: { 200: inDryRun(CreatedApiKey), 201: CreatedApiKey, ...problemResponses },
-      },
-    },
+    postRoute({
+      tags,
+      scope: 'admin',
+      summary: 'Make an API key',
+      description:
+        'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
+      body: ApiKeyRequest,
+      created: CreatedApiKey,
+      options: { onSend: addMadeKey },
+    }),
     async (request, reply) => {
       const { caller, body } = request
       const { name, scopes, operator = false, expires_at: expires } = body
@@ -107,17 +95,14 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.get<{ Querystring: ApiKeyListQuery }>(
     '/api-keys',
-    {
-      config,
-      schema: {
-        tags,
-        security,
-        summary: 'The API keys of the tenant, newest first',
-        description: 'Revoked and expired ones too.',
-        querystring: ApiKeyListQuery,
-        response: { 200: ApiKeyList, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'admin',
+      summary: 'The API keys of the tenant, newest first',
+      description: 'Revoked and expired ones too.',
+      querystring: ApiKeyListQuery,
+      answer: ApiKeyList,
+    }),
     async ({ caller, query }): Promise<ApiKeyList> => {
       const limit = limitOf(query)
       const tenantId = ownerFor(caller, query.operator ?? false)
@@ -133,15 +118,13 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.get<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    {
-      config,
-      schema: {
-        tags,
-        security,
-        summary: 'One API key, without the key itself',
-        response: { 200: ApiKey, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'admin',
+      summary: 'One API key, without the key itself',
+      querystring: {},
+      answer: ApiKey,
+    }),
     async ({ caller, params }): Promise<ApiKey> => {
       const keyId = readKeyId(params)
       const key = await apiKeys.get(ownersFor(caller), keyId)
@@ -152,19 +135,15 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.patch<{ Params: KeyParams; Body: ApiKeyChange }>(
     '/api-keys/:key_id',
-    {
-      config,
-      onSend: forget,
-      schema: {
-        tags,
-        security,
-        summary: 'Rename an API key, or set when it expires',
-        description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
-        querystring: writeQuery(),
-        body: ApiKeyChange,
-        response: { 200: ApiKey, ...problemResponses },
-      },
-    },
+    writeRoute({
+      tags,
+      scope: 'admin',
+      summary: 'Rename an API key, or set when it expires',
+      description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
+      body: ApiKeyChange,
+      answer: ApiKey,
+      options: { onSend: forget },
+    }),
     async (request, reply) => {
       const keyId = readKeyId(request.params)
       const changes = readChanges(request.body, clock)
@@ -178,22 +157,14 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.delete<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    {
-      config,
-      onSend: forget,
-      schema: {
-        tags,
-        security,
-        summary: 'Revoke an API key',
-        description: 'For good. On this server at once, on others within 5 s.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is revoked.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute({
+      tags,
+      scope: 'admin',
+      summary: 'Revoke an API key',
+      description: 'For good. On this server at once, on others within 5 s.',
+      gone: 'It is revoked.',
+      options: { onSend: forget },
+    }),
     async (request, reply) => {
       const keyId = readKeyId(request.params)
       return answerWrite<null>(deps, request, reply, async (stores) => {

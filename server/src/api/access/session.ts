@@ -5,10 +5,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
 import { sessionMs } from '../../domain/access/session.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseDeleteBody } from '../http/problem.ts'
 import { TokenBuckets } from '../http/rate-limit.ts'
+import { noParameters, problemResponses, route } from '../http/route.ts'
 import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 import {
@@ -90,17 +90,13 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
 export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }): void {
   app.get(
     '/session',
-    {
-      config: { scope: 'any' },
-      schema: {
-        tags,
-        security,
-        summary: 'Who calls, for which tenant, and what it may do',
-        description: 'For a session and for every key.',
-        querystring: noParameters,
-        response: { 200: Session, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'any',
+      summary: 'Who calls, for which tenant, and what it may do',
+      description: 'For a session and for every key.',
+      answer: Session,
+    }),
     ({ caller }) => toSession(deps.keyCache, caller),
   )
 }

@@ -1,5 +1,4 @@
 // The OpenAPI 3.1 document, generated from the same schemas that validate.
-import { problemId } from '@carillon/contract/problem.ts'
 import type { SwaggerOptions } from '@fastify/swagger'
 
 export function openapiOptions(version: string): SwaggerOptions {
@@ -69,24 +68,3 @@ function allowNoBody({ requestBody }: OpenApiOperation): void {
   )
   if (mayBeEmpty) requestBody.required = false
 }
-
-/** The answers every route may give besides its own. */
-export const problemResponses = {
-  '4xx': problemResponse('The request was refused.'),
-  '5xx': problemResponse('Carillon failed or cannot answer now.'),
-}
-
-function problemResponse(description: string) {
-  return { description, content: { 'application/problem+json': { schema: { $ref: `${problemId}#` } } } }
-}
-
-export const security = [{ bearer: [] }]
-
-/** Of calls without an API key, with the token of an attempt. */
-export const tokenSecurity = [{ attemptToken: [] }]
-
-/** The body of a call that takes none: `{}`, or nothing at all. */
-export const noFields = { type: 'object', properties: {}, additionalProperties: false, examples: [{}] }
-
-/** The query string of a call that takes none: parameters that would be ignored are refused. */
-export const noParameters = { type: 'object', properties: {}, additionalProperties: false }

@@ -9,11 +9,11 @@ import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
 import { checkPayload, methodOf, requireDeadLetters } from '../access/tier-limits.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cursorBehind, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
-import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { toDeadLetter } from './execution-view.ts'
 
@@ -29,17 +29,14 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.get<{ Querystring: DeadLetterListQuery }>(
     '/dead-letters',
-    {
-      config: { scope: 'read' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'The dead letters, newest execution first',
-        querystring: DeadLetterListQuery,
-        response: { 200: DeadLetterList, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'The dead letters, newest execution first',
+      querystring: DeadLetterListQuery,
+      answer: DeadLetterList,
+      options: { preHandler: requireDeadLetters },
+    }),
     async ({ tenantId, query }): Promise<DeadLetterList> => {
       const limit = limitOf(query)
       const before = readIdCursor('dead_letters', query)
@@ -55,17 +52,13 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.get<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
-    {
-      config: { scope: 'read' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'One dead letter',
-        querystring: noParameters,
-        response: { 200: DeadLetter, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'One dead letter',
+      answer: DeadLetter,
+      options: { preHandler: requireDeadLetters },
+    }),
     async ({ tenantId, params }): Promise<DeadLetter> => {
       const executionId = readLetterId(params)
       const letter = await deadLetters.get(tenantId, executionId)
@@ -76,19 +69,15 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.patch<{ Params: LetterParams; Body: DeadLetterPatch }>(
     '/dead-letters/:execution_id',
-    {
-      config: { scope: 'operate' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'Correct the payload of a dead letter',
-        description: 'It is what the letter is called with when it is redriven or retried.',
-        querystring: writeQuery(),
-        body: DeadLetterPatch,
-        response: { 200: DeadLetter, ...problemResponses },
-      },
-    },
+    writeRoute({
+      tags,
+      scope: 'operate',
+      summary: 'Correct the payload of a dead letter',
+      description: 'It is what the letter is called with when it is redriven or retried.',
+      body: DeadLetterPatch,
+      answer: DeadLetter,
+      options: { preHandler: requireDeadLetters },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
       const executionId = readLetterId(request.params)
@@ -107,22 +96,14 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.delete<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
-    {
-      config: { scope: 'operate' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'Discard a dead letter',
-        description: 'The execution stays in the history.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is gone.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute({
+      tags,
+      scope: 'operate',
+      summary: 'Discard a dead letter',
+      description: 'The execution stays in the history.',
+      gone: 'It is gone.',
+      options: { preHandler: requireDeadLetters },
+    }),
     async (request, reply) => {
       const executionId = readLetterId(request.params)
       return answerWrite<null>(deps, request, reply, async (stores) => {

@@ -9,11 +9,11 @@ import type { Ids } from '../../ports/ids.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload, methodOf } from '../access/tier-limits.ts'
-import { noFields, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
 import { executionNotFound, readExecutionId } from '../http/path-id.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { noFields } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toScheduledTime } from './execution-view.ts'
 
 export interface ExecutionControlDeps extends WriteDeps {
@@ -31,21 +31,16 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
 
   app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
     '/executions/:execution_id/retry',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Run an execution again that has ended',
-        description:
-          'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: RetryRequest,
-        response: { 200: inDryRun(RetryReply), 202: RetryReply, ...problemResponses },
-      },
-    },
+    postRoute({
+      tags,
+      scope: 'operate',
+      summary: 'Run an execution again that has ended',
+      description:
+        'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
+      body: RetryRequest,
+      accepted: RetryReply,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
       const executionId = readExecutionId(request.params)
@@ -77,21 +72,16 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
 
   app.post<{ Params: { execution_id: string } }>(
     '/executions/:execution_id/cancel',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Cancel an execution',
-        description:
-          'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: CancelReply, 202: CancelReply, ...problemResponses },
-      },
-    },
+    postRoute({
+      tags,
+      scope: 'operate',
+      summary: 'Cancel an execution',
+      description:
+        'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
+      body: noFields,
+      response: { 200: CancelReply, 202: CancelReply },
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller } = request
       const executionId = readExecutionId(request.params)

@@ -15,11 +15,11 @@ import { type ExecutionQuery, type Executions, totalMax } from '../../ports/exec
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { SlotLedger } from '../../ports/slot-ledger.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { limitOf, paginationOf, readIdCursor, readInstantCursor, writeCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
 import { executionNotFound, jobNotFound, readExecutionId, readJobId } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { route } from '../http/route.ts'
 import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../insights/skipped-slots.ts'
 import { toExecution, toExecutionItem, toFoundExecution } from './execution-view.ts'
 
@@ -47,18 +47,15 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
 
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The executions of a job, newest first',
-        description:
-          'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
-        querystring: ExecutionListQuery,
-        response: { 200: ExecutionList, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'The executions of a job, newest first',
+      description:
+        'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
+      querystring: ExecutionListQuery,
+      answer: ExecutionList,
+    }),
     async ({ tenantId, params, query }): Promise<ExecutionList> => {
       const jobId = readJobId(params)
       const isOfSlots = query.status === 'SKIPPED' && (await hasSlots(deps, { tenantId, jobId }))
@@ -71,17 +68,14 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
 
   app.get<{ Querystring: ExecutionSearchQuery }>(
     '/executions',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'Search the executions of all jobs, newest first',
-        description: 'Every condition that is given holds. Skipped slots are listed by job.',
-        querystring: ExecutionSearchQuery,
-        response: { 200: ExecutionSearch, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'Search the executions of all jobs, newest first',
+      description: 'Every condition that is given holds. Skipped slots are listed by job.',
+      querystring: ExecutionSearchQuery,
+      answer: ExecutionSearch,
+    }),
     async ({ tenantId, query }): Promise<ExecutionSearch> => {
       if (query.status === 'SKIPPED') {
         throw refuseField('status', 'cannot be SKIPPED here: ask per job, at /jobs/{job_id}/executions')
@@ -99,16 +93,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
 
   app.get<{ Params: { execution_id: string } }>(
     '/executions/:execution_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One execution with its attempts',
-        querystring: noParameters,
-        response: { 200: Execution, ...problemResponses },
-      },
-    },
+    route({ tags, scope: 'read', summary: 'One execution with its attempts', answer: Execution }),
     async ({ tenantId, params }): Promise<Execution> => {
       const executionId = readExecutionId(params)
       const found = await executions.getExecution(tenantId, executionId)

@@ -5,9 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { LogEntry, LogQuery, Logs } from '../../ports/logs.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { readNameCursor, writeCursor } from '../http/cursor.ts'
 import { executionNotFound, readExecutionId } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
 
 export interface LogDeps {
   executions: Pick<Executions, 'getExecution'>
@@ -17,18 +17,15 @@ export interface LogDeps {
 export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): void {
   app.get<{ Params: { execution_id: string }; Querystring: LogListQuery }>(
     '/executions/:execution_id/logs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['executions'],
-        security,
-        summary: 'The log of an execution',
-        description:
-          'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
-        querystring: LogListQuery,
-        response: { 200: LogList, ...problemResponses },
-      },
-    },
+    route({
+      tags: ['executions'],
+      scope: 'read',
+      summary: 'The log of an execution',
+      description:
+        'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
+      querystring: LogListQuery,
+      answer: LogList,
+    }),
     async ({ tenantId, params, query }): Promise<LogList> => {
       const executionId = readExecutionId(params)
       const { attempt = null, limit = logPageDefault } = query

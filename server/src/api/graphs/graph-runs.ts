@@ -14,13 +14,13 @@ import type { Clock } from '../../ports/clock.ts'
 import type { CancelRunOutcome, GraphRuns, ResumeOutcome, RunView } from '../../ports/graph-runs.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Timers } from '../../ports/timers.ts'
-import { noFields, noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
 import { takeNoBody } from '../http/json-body.ts'
 import { jobNotFound, readId, readJobId } from '../http/path-id.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { noFields, route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toJobGraph, toRun, toRunItem } from './graph-run-view.ts'
 
 export interface GraphRunDeps extends WriteDeps {
@@ -44,18 +44,15 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Querystring: GraphRunListQuery }>(
     '/graph-runs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The runs of graphs, newest first',
-        description:
-          'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
-        querystring: GraphRunListQuery,
-        response: { 200: GraphRunList, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'The runs of graphs, newest first',
+      description:
+        'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
+      querystring: GraphRunListQuery,
+      answer: GraphRunList,
+    }),
     async ({ tenantId, query }): Promise<GraphRunList> => {
       const limit = limitOf(query)
       const before = readIdCursor('graph_runs', query)
@@ -73,16 +70,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One run with all its jobs',
-        querystring: noParameters,
-        response: { 200: GraphRun, ...problemResponses },
-      },
-    },
+    route({ tags, scope: 'read', summary: 'One run with all its jobs', answer: GraphRun }),
     async ({ tenantId, params }): Promise<GraphRun> => {
       const runId = readRunId(params)
       const run = await getStarted(deps, tenantId, runId)
@@ -93,21 +81,16 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/cancel',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Cancel a run',
-        description:
-          'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: GraphRunCancelReply, 202: GraphRunCancelReply, ...problemResponses },
-      },
-    },
+    postRoute({
+      tags,
+      scope: 'operate',
+      summary: 'Cancel a run',
+      description:
+        'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
+      body: noFields,
+      response: { 200: GraphRunCancelReply, 202: GraphRunCancelReply },
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller } = request
       const runId = readRunId(request.params)
@@ -138,21 +121,16 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/resume',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Go on with a run that did not succeed',
-        description:
-          'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: inDryRun(GraphRunResumeReply), 202: GraphRunResumeReply, ...problemResponses },
-      },
-    },
+    postRoute({
+      tags,
+      scope: 'operate',
+      summary: 'Go on with a run that did not succeed',
+      description:
+        'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
+      body: noFields,
+      accepted: GraphRunResumeReply,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId } = request
       const runId = readRunId(request.params)
@@ -178,17 +156,13 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id/graph',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'Which job runs after which',
-        description: 'As it is now; a run keeps the graph that it started with.',
-        querystring: noParameters,
-        response: { 200: JobGraph, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'Which job runs after which',
+      description: 'As it is now; a run keeps the graph that it started with.',
+      answer: JobGraph,
+    }),
     async ({ tenantId, params }): Promise<JobGraph> => {
       const jobId = readJobId(params)
       const graph = await graphRuns.graphOf(tenantId, jobId)

@@ -11,11 +11,11 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type Artifacts, type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
 export interface ArtifactDeps extends WriteDeps {
   artifacts: Artifacts
@@ -39,16 +39,13 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.get<{ Querystring: ArtifactListQuery }>(
     '/artifacts',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The artifacts, by id',
-        querystring: ArtifactListQuery,
-        response: { 200: ArtifactList, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'The artifacts, by id',
+      querystring: ArtifactListQuery,
+      answer: ArtifactList,
+    }),
     async ({ tenantId, query }): Promise<ArtifactList> => {
       const limit = limitOf(query)
       const after = readNameCursor('artifacts', query, idPattern)
@@ -63,16 +60,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.get<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One artifact',
-        querystring: noParameters,
-        response: { 200: Artifact, ...problemResponses },
-      },
-    },
+    route({ tags, scope: 'read', summary: 'One artifact', answer: Artifact }),
     async ({ tenantId, params }): Promise<Artifact> => {
       const id = readArtifactId(params)
       const artifact = await artifacts.get(tenantId, id)
@@ -83,38 +71,34 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.put<{ Params: ArtifactParams; Querystring: { sha256?: string }; Body: Buffer }>(
     '/artifacts/:artifact_id',
-    {
-      config: { scope: 'write' },
-      onRequest: boundUploads(),
-      schema: {
-        tags,
-        security,
-        summary: 'Put a bundle there, or replace it',
-        description:
-          'A .tar.gz of at most 32 MiB. Attempts that start from now on run it; a job that names another checksum refuses it.',
-        params: {
-          type: 'object',
-          properties: { artifact_id: { type: 'string', pattern: artifactIdPattern } },
-        },
-        querystring: writeQuery({
-          sha256: {
-            type: 'string',
-            pattern: checksumPattern,
-            description: 'What the bundle must be, in hex: another one is refused.',
-          },
-        }),
-        body: {
-          content: Object.fromEntries(
-            BUNDLE_TYPES.map((type) => [type, { schema: { contentMediaType: 'application/gzip' } }]),
-          ),
-        },
-        response: {
-          200: { ...Artifact, description: 'It was there; this is what it is now.' },
-          201: { ...Artifact, description: 'It was created.' },
-          ...problemResponses,
+    writeRoute({
+      tags,
+      scope: 'write',
+      summary: 'Put a bundle there, or replace it',
+      description:
+        'A .tar.gz of at most 32 MiB. Attempts that start from now on run it; a job that names another checksum refuses it.',
+      params: {
+        type: 'object',
+        properties: { artifact_id: { type: 'string', pattern: artifactIdPattern } },
+      },
+      query: {
+        sha256: {
+          type: 'string',
+          pattern: checksumPattern,
+          description: 'What the bundle must be, in hex: another one is refused.',
         },
       },
-    },
+      body: {
+        content: Object.fromEntries(
+          BUNDLE_TYPES.map((type) => [type, { schema: { contentMediaType: 'application/gzip' } }]),
+        ),
+      },
+      response: {
+        200: { ...Artifact, description: 'It was there; this is what it is now.' },
+        201: { ...Artifact, description: 'It was created.' },
+      },
+      options: { onRequest: boundUploads() },
+    }),
     async (request, reply) => {
       const { tenantId, caller, params, query } = request
       const content = requireBundle(request.body)
@@ -138,21 +122,13 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.delete<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Delete an artifact',
-        description: 'Attempts that have started go on; those of jobs that still name it fail.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is gone.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute({
+      tags,
+      scope: 'write',
+      summary: 'Delete an artifact',
+      description: 'Attempts that have started go on; those of jobs that still name it fail.',
+      gone: 'It is gone.',
+    }),
     async (request, reply) => {
       const id = readArtifactId(request.params)
       return answerWrite<null>(deps, request, reply, async (stores) => {

@@ -11,10 +11,10 @@ import type * as domain from '../../domain/jobs/calendar.ts'
 import { checkEntries, type DayOrWindow } from '../../domain/schedule/exclusions.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Calendars } from '../../ports/calendars.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
-import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
 export interface CalendarDeps extends WriteDeps {
   calendars: Calendars
@@ -29,16 +29,13 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.get<{ Querystring: CalendarListQuery }>(
     '/calendars',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The calendars, by name',
-        querystring: CalendarListQuery,
-        response: { 200: CalendarList, ...problemResponses },
-      },
-    },
+    route({
+      tags,
+      scope: 'read',
+      summary: 'The calendars, by name',
+      querystring: CalendarListQuery,
+      answer: CalendarList,
+    }),
     async ({ tenantId, query }): Promise<CalendarList> => {
       const limit = limitOf(query)
       const page = await calendars.list({
@@ -56,16 +53,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.get<{ Params: CalendarParams }>(
     '/calendars/:name',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One calendar',
-        querystring: noParameters,
-        response: { 200: Calendar, ...problemResponses },
-      },
-    },
+    route({ tags, scope: 'read', summary: 'One calendar', answer: Calendar }),
     async ({ tenantId, params }): Promise<Calendar> => {
       const name = readName(params)
       const calendar = await calendars.get(tenantId, name)
@@ -76,23 +64,18 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.put<{ Params: CalendarParams; Body: CalendarRequest }>(
     '/calendars/:name',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Create or replace a calendar',
-        description: 'It holds for the slots that come from now on, of every job that names it.',
-        params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
-        querystring: writeQuery(),
-        body: CalendarRequest,
-        response: {
-          200: { ...Calendar, description: 'It was there; this is how it is now.' },
-          201: { ...Calendar, description: 'It was created.' },
-          ...problemResponses,
-        },
+    writeRoute({
+      tags,
+      scope: 'write',
+      summary: 'Create or replace a calendar',
+      description: 'It holds for the slots that come from now on, of every job that names it.',
+      params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
+      body: CalendarRequest,
+      response: {
+        200: { ...Calendar, description: 'It was there; this is how it is now.' },
+        201: { ...Calendar, description: 'It was created.' },
       },
-    },
+    }),
     async (request, reply) => {
       const { tenantId, caller, params, body } = request
       const order = {
@@ -116,21 +99,13 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.delete<{ Params: CalendarParams }>(
     '/calendars/:name',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Delete a calendar',
-        description: 'Not while a job that is not deleted names it.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is gone.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute({
+      tags,
+      scope: 'write',
+      summary: 'Delete a calendar',
+      description: 'Not while a job that is not deleted names it.',
+      gone: 'It is gone.',
+    }),
     async (request, reply) => {
       const name = readName(request.params)
       return answerWrite<null>(deps, request, reply, async (stores) => {

@@ -3,26 +3,23 @@ import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-vers
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { JobVersions } from '../../ports/job-versions.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
 import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
 import { toDefinition } from './job-view.ts'
 
 export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVersions: JobVersions }): void {
   app.get<{ Params: { job_id: string }; Querystring: JobVersionListQuery }>(
     '/jobs/:job_id/versions',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'The versions of a job, the latest first',
-        description:
-          'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
-        querystring: JobVersionListQuery,
-        response: { 200: JobVersionList, ...problemResponses },
-      },
-    },
+    route({
+      tags: ['jobs'],
+      scope: 'read',
+      summary: 'The versions of a job, the latest first',
+      description:
+        'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
+      querystring: JobVersionListQuery,
+      answer: JobVersionList,
+    }),
     async ({ tenantId, params, query }): Promise<JobVersionList> => {
       const jobId = readJobId(params)
       const limit = limitOf(query)
