@@ -17,7 +17,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Random } from '../../ports/random.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
@@ -104,14 +104,13 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
       answer: ApiKeyList,
     }),
     async ({ caller, query }): Promise<ApiKeyList> => {
-      const limit = limitOf(query)
       const tenantId = ownerFor(caller, query.operator ?? false)
-      const page = await apiKeys.list({ tenantId, before: readIdCursor('api_keys', query), limit })
-      const last = page.keys.at(-1)
-      const nextCursor = page.more && last !== undefined ? writeCursor('api_keys', last.keyId) : null
+      const before = readIdCursor('api_keys', query)
+      const page = await apiKeys.list({ tenantId, before, limit: limitOf(query) })
+      const next = behindLast(page, page.keys, (one) => one.keyId)
       return {
         api_keys: page.keys.map(toApiKey),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('api_keys', query, { total: page.total, next }),
       }
     },
   )

@@ -13,11 +13,11 @@ import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { TenantOutcome, Tenants } from '../../ports/tenants.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
-import { tenantNotFound } from './auth.ts'
+import { aTenant } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
 export interface TenantDeps extends WriteDeps {
@@ -68,13 +68,11 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       answer: TenantList,
     }),
     async ({ query }): Promise<TenantList> => {
-      const limit = limitOf(query)
-      const page = await tenants.list({ before: readIdCursor('tenants', query), limit })
-      const last = page.tenants.at(-1)
-      const nextCursor = page.more && last !== undefined ? writeCursor('tenants', last.tenantId) : null
+      const page = await tenants.list({ before: readIdCursor('tenants', query), limit: limitOf(query) })
+      const next = behindLast(page, page.tenants, (one) => one.tenantId)
       return {
         tenants: page.tenants.map(toTenant),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('tenants', query, { total: page.total, next }),
       }
     },
   )
@@ -93,8 +91,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
       const tenantId = readId(params.tenant_id)
       const visible = tenantId !== null && (caller.operator || tenantId === caller.tenantId)
       const tenant = visible ? await tenants.get(tenantId) : null
-      if (tenant === null) throw tenantNotFound(params.tenant_id)
-      return toTenant(tenant)
+      return toTenant(aTenant.found(tenant, params.tenant_id))
     },
   )
 
@@ -111,11 +108,10 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
     }),
     async (request, reply) => {
       const { params, body } = request
-      const tenantId = readId(params.tenant_id)
-      if (tenantId === null) throw tenantNotFound(params.tenant_id)
+      const tenantId = aTenant.read(params.tenant_id)
       return answerWrite<Tenant>(deps, request, reply, async (stores) => {
         const outcome = await stores.tenants.change(tenantId, body)
-        if (outcome === 'not_found') throw tenantNotFound(tenantId)
+        if (outcome === 'not_found') throw aTenant.notFound(tenantId)
         return { status: 200, body: toTenant(requireWritten(outcome, body)) }
       })
     },

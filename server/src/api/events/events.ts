@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify'
 import type { Executions } from '../../ports/executions.ts'
 import type { Authenticate } from '../access/auth.ts'
 import { ApiError } from '../http/api-error.ts'
-import { executionNotFound } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import type { EventHub } from './event-hub.ts'
 
@@ -39,7 +39,7 @@ export function eventRoutes(app: FastifyInstance, { hub, authenticate, execution
         throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
       const watch = query.watch?.toLowerCase() ?? null
       if (watch !== null && (await executions.getExecution(tenantId, watch)) === null)
-        throw executionNotFound(watch)
+        throw anExecution.notFound(watch)
       hub.requireRoom(caller.keyId)
       reply.hijack()
       const response = reply.raw

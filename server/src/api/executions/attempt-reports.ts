@@ -17,7 +17,7 @@ import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { Logs } from '../../ports/logs.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { executionNotFound } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
 import { route, tokenSecurity } from '../http/route.ts'
 import { checkCheckpoint, checkEnd, findSaid, toReport } from './attempt-report.ts'
 import { type EndDeps, endAttempts } from './end-attempts.ts'
@@ -190,8 +190,7 @@ async function findExecution(
   { executions }: AttemptReportDeps,
   { tenantId, executionId }: AttemptOfTenant,
 ): Promise<ExecutionView> {
-  const execution = await executions.getExecution(tenantId, executionId)
-  if (execution === null) throw executionNotFound(executionId)
+  const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
   return execution
 }
 

@@ -11,7 +11,7 @@ import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload, methodOf } from '../access/tier-limits.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { executionNotFound, readExecutionId } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
 import { noFields } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toScheduledTime } from './execution-view.ts'
@@ -43,7 +43,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const executionId = readExecutionId(request.params)
+      const executionId = anExecution.read(request.params.execution_id)
       const payload = body.payload_override
       if (payload !== undefined) {
         const method = await findMethod(deps, tenantId, executionId)
@@ -84,7 +84,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
     }),
     async (request, reply) => {
       const { tenantId, caller } = request
-      const executionId = readExecutionId(request.params)
+      const executionId = anExecution.read(request.params.execution_id)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<CancelReply>(deps, request, reply, async ({ control }) => {
         const outcome = requireCancelled(
@@ -107,13 +107,12 @@ async function findMethod(
   tenantId: string,
   executionId: string,
 ): Promise<string | null> {
-  const execution = await executions.getExecution(tenantId, executionId)
-  if (execution === null) throw executionNotFound(executionId)
+  const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
   return methodOf((await jobs.get(tenantId, execution.jobId))?.execution)
 }
 
 function requireRetried(outcome: RetryOutcome, executionId: string) {
-  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'not_found') throw anExecution.notFound(executionId)
   if (outcome.kind === 'job_deleted') {
     throw new ApiError('JOB_DELETED', `The job of the execution ${executionId} is deleted.`)
   }
@@ -126,7 +125,7 @@ function requireRetried(outcome: RetryOutcome, executionId: string) {
 }
 
 function requireCancelled(outcome: CancelOutcome, executionId: string) {
-  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'not_found') throw anExecution.notFound(executionId)
   if (outcome.kind === 'finished') {
     const { status: executionStatus } = outcome
     const detail = `The execution ${executionId} is ${executionStatus} already.`

@@ -6,7 +6,7 @@ import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { LogEntry, LogQuery, Logs } from '../../ports/logs.ts'
 import { readNameCursor, writeCursor } from '../http/cursor.ts'
-import { executionNotFound, readExecutionId } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 
 export interface LogDeps {
@@ -27,12 +27,11 @@ export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): 
       answer: LogList,
     }),
     async ({ tenantId, params, query }): Promise<LogList> => {
-      const executionId = readExecutionId(params)
+      const executionId = anExecution.read(params.execution_id)
       const { attempt = null, limit = logPageDefault } = query
       const after = readPlace(query)
       // First the execution, then its lines: an execution that has ended by then has all of them written.
-      const execution = await executions.getExecution(tenantId, executionId)
-      if (execution === null) throw executionNotFound(executionId)
+      const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
       const lines = await logs.read({ tenantId, executionId, attempt, after, limit })
       const isAll = lines.length < limit && hasEnded(execution, attempt)
       return { logs: lines.map(toLine), next_cursor: isAll ? null : writePlace(lines.at(-1) ?? after) }

@@ -15,10 +15,10 @@ import type { CancelRunOutcome, GraphRuns, ResumeOutcome, RunView } from '../../
 import type { Ids } from '../../ports/ids.ts'
 import type { Timers } from '../../ports/timers.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { jobNotFound, readId, readJobId } from '../http/path-id.ts'
+import { aJob, named } from '../http/path-id.ts'
 import { noFields, route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toJobGraph, toRun, toRunItem } from './graph-run-view.ts'
@@ -35,6 +35,7 @@ type CancelledRun = Exclude<CancelRunOutcome, { kind: 'finished' | 'not_found' }
 type RunParams = { graph_run_id: string }
 
 const tags = ['graph runs']
+const aRun = named('GRAPH_RUN_NOT_FOUND', 'graph run')
 /** A run is made a moment after its root was enqueued: a request for it waits meanwhile. */
 const startLookMs = 25
 const startLooksMax = 80
@@ -54,16 +55,14 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
       answer: GraphRunList,
     }),
     async ({ tenantId, query }): Promise<GraphRunList> => {
-      const limit = limitOf(query)
       const before = readIdCursor('graph_runs', query)
       const { status = null, job_id: jobId } = query
       const of = { tenantId, status, jobId: jobId?.toLowerCase() ?? null, ...readDateRange(query) }
-      const { runs, next } = await graphRuns.list({ ...of, before, limit })
-      const nextCursor = next === null ? null : writeCursor('graph_runs', next)
+      const { runs, next } = await graphRuns.list({ ...of, before, limit: limitOf(query) })
       const capped = before !== null || next !== null
       return {
         graph_runs: runs.map(toRunItem),
-        pagination: paginationOf({ limit, total: runs.length, capped, nextCursor }),
+        pagination: paginationOf('graph_runs', query, { total: runs.length, capped, next }),
       }
     },
   )
@@ -72,10 +71,8 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     '/graph-runs/:graph_run_id',
     route({ tags, scope: 'read', summary: 'One run with all its jobs', answer: GraphRun }),
     async ({ tenantId, params }): Promise<GraphRun> => {
-      const runId = readRunId(params)
-      const run = await getStarted(deps, tenantId, runId)
-      if (run === null) throw runNotFound(runId)
-      return toRun(run)
+      const runId = aRun.read(params.graph_run_id)
+      return toRun(aRun.found(await getStarted(deps, tenantId, runId), runId))
     },
   )
 
@@ -93,7 +90,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     }),
     async (request, reply) => {
       const { tenantId, caller } = request
-      const runId = readRunId(request.params)
+      const runId = aRun.read(request.params.graph_run_id)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<GraphRunCancelReply>(deps, request, reply, async (stores) => {
         const outcome = requireCancelled(await stores.graphRuns.cancel({ tenantId, runId, message }), runId)
@@ -133,7 +130,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
     }),
     async (request, reply) => {
       const { tenantId } = request
-      const runId = readRunId(request.params)
+      const runId = aRun.read(request.params.graph_run_id)
       const { clock, ids, lanes } = deps
       const tools = {
         newExecutionId: () => ids.nextBatch(),
@@ -164,9 +161,8 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
       answer: JobGraph,
     }),
     async ({ tenantId, params }): Promise<JobGraph> => {
-      const jobId = readJobId(params)
-      const graph = await graphRuns.graphOf(tenantId, jobId)
-      if (graph === null) throw jobNotFound(jobId)
+      const jobId = aJob.read(params.job_id)
+      const graph = aJob.found(await graphRuns.graphOf(tenantId, jobId), jobId)
       return toJobGraph(graph)
     },
   )
@@ -188,7 +184,7 @@ async function getStarted(
 }
 
 function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledRun {
-  if (outcome.kind === 'not_found') throw runNotFound(runId)
+  if (outcome.kind === 'not_found') throw aRun.notFound(runId)
   if (outcome.kind === 'finished') {
     throw new ApiError('GRAPH_RUN_FINISHED', `The graph run ${runId} is ${outcome.status} already.`)
   }
@@ -198,7 +194,7 @@ function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledRu
 function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOutcome, { kind: 'resumed' }> {
   const of = `The graph run ${runId}`
   if (outcome.kind === 'resumed') return outcome
-  if (outcome.kind === 'not_found') throw runNotFound(runId)
+  if (outcome.kind === 'not_found') throw aRun.notFound(runId)
   if (outcome.kind === 'not_finished')
     throw new ApiError('GRAPH_RUN_NOT_FINISHED', `${of} is ${outcome.status}.`)
   if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} left nothing to do again.`)
@@ -211,14 +207,4 @@ function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOu
 function inTheWay({ runId, executionId }: Extract<ResumeOutcome, { kind: 'overlap' }>): string {
   if (runId !== null) return `the graph run ${runId} is under way`
   return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is under way`
-}
-
-function runNotFound(given: string): ApiError {
-  return new ApiError('GRAPH_RUN_NOT_FOUND', `There is no graph run ${given.slice(0, 64)}.`)
-}
-
-function readRunId({ graph_run_id: given }: RunParams): string {
-  const runId = readId(given)
-  if (runId === null) throw runNotFound(given)
-  return runId
 }

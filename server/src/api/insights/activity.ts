@@ -11,7 +11,7 @@ import { hourMs } from '../../lib/time/units.ts'
 import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { readSpan } from '../http/date-range.ts'
-import { jobNotFound } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 
@@ -40,8 +40,10 @@ export function activityRoutes(app: FastifyInstance, { clock, activity }: Activi
       const span = readActivitySpan(query, clock.databaseNow())
       if (jobId === undefined) return toList(await activity.ofTenant({ tenantId, step, ...span }))
       if (step === 'minute') throw refuseField('step', 'must be hour or day for one job')
-      const page = await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span })
-      if (page === null) throw jobNotFound(jobId)
+      const page = aJob.found(
+        await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span }),
+        jobId,
+      )
       return toList(page)
     },
   )

@@ -6,9 +6,9 @@ import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
-import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, paginationOf, readInstantCursor } from '../http/cursor.ts'
 import { readSpan } from '../http/date-range.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import { JobLedger, type LedgerDeps, type LedgerSlot } from './job-ledger.ts'
@@ -33,19 +33,20 @@ export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
       answer: SlotList,
     }),
     async ({ tenantId, params, query }): Promise<SlotList> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const now = deps.clock.databaseNow()
       const window = readWindow(query, now)
       const limit = limitOf(query)
       const after = readInstantCursor('slots', query)
-      const job = await deps.jobs.get(tenantId, jobId)
-      if (job === null) throw jobNotFound(jobId)
+      const job = aJob.found(await deps.jobs.get(tenantId, jobId), jobId)
       const ledger = await JobLedger.open(deps, job, now)
       const from = epochMs(Math.max(window.from, (after ?? -1) + 1))
       const page = await ledger.list({ window: { ...window, from }, limit, order: 'asc' })
       const total = await ledger.count(window, page.facts)
-      const nextCursor = page.next === null ? null : writeCursor('slots', page.next)
-      return { slots: page.slots.map(toItem), pagination: paginationOf({ limit, ...total, nextCursor }) }
+      return {
+        slots: page.slots.map(toItem),
+        pagination: paginationOf('slots', query, { ...total, next: page.next }),
+      }
     },
   )
 }

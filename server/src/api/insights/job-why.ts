@@ -19,7 +19,7 @@ import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../.
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import {
@@ -62,11 +62,10 @@ export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
       answer: WhyReply,
     }),
     async ({ tenantId, params, query }): Promise<WhyReply> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const now = deps.clock.databaseNow()
       const at = query.at === undefined ? now : readAt(query.at)
-      const job = await deps.jobs.get(tenantId, jobId)
-      if (job === null) throw jobNotFound(jobId)
+      const job = aJob.found(await deps.jobs.get(tenantId, jobId), jobId)
       const ledger = await JobLedger.open(deps, job, now)
       return toReply(jobId, at, await answerTo(deps, { ledger, at, isNamed: query.at !== undefined, now }))
     },

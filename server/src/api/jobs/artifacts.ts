@@ -12,7 +12,8 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type Artifacts, type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
 import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
@@ -23,6 +24,7 @@ export interface ArtifactDeps extends WriteDeps {
 
 const tags = ['artifacts']
 const idPattern = new RegExp(artifactIdPattern)
+const anArtifact = named('ARTIFACT_NOT_FOUND', 'artifact', idPattern)
 type ArtifactParams = { artifact_id: string }
 
 /** Bundles that are being received at once: each is held in memory. */
@@ -47,13 +49,12 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
       answer: ArtifactList,
     }),
     async ({ tenantId, query }): Promise<ArtifactList> => {
-      const limit = limitOf(query)
       const after = readNameCursor('artifacts', query, idPattern)
-      const page = await artifacts.list({ tenantId, after, limit })
-      const nextCursor = cursorBehind('artifacts', page.more, page.artifacts.at(-1)?.artifactId)
+      const page = await artifacts.list({ tenantId, after, limit: limitOf(query) })
+      const next = behindLast(page, page.artifacts, (one) => one.artifactId)
       return {
         artifacts: page.artifacts.map(toArtifact),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('artifacts', query, { total: page.total, next }),
       }
     },
   )
@@ -62,10 +63,8 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
     '/artifacts/:artifact_id',
     route({ tags, scope: 'read', summary: 'One artifact', answer: Artifact }),
     async ({ tenantId, params }): Promise<Artifact> => {
-      const id = readArtifactId(params)
-      const artifact = await artifacts.get(tenantId, id)
-      if (artifact === null) throw artifactNotFound(id)
-      return toArtifact(artifact)
+      const id = anArtifact.read(params.artifact_id)
+      return toArtifact(anArtifact.found(await artifacts.get(tenantId, id), id))
     },
   )
 
@@ -130,9 +129,9 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
       gone: 'It is gone.',
     }),
     async (request, reply) => {
-      const id = readArtifactId(request.params)
+      const id = anArtifact.read(request.params.artifact_id)
       return answerWrite<null>(deps, request, reply, async (stores) => {
-        if (!(await stores.artifacts.remove(request.tenantId, id))) throw artifactNotFound(id)
+        if (!(await stores.artifacts.remove(request.tenantId, id))) throw anArtifact.notFound(id)
         return { status: 204, body: null }
       })
     },
@@ -159,16 +158,6 @@ function requireBundle(body: Buffer | undefined): Buffer {
     throw refuseField('', 'must be a .tar.gz')
   }
   return body
-}
-
-/** A text that cannot be an artifact id names nothing; it never reaches the store. */
-function readArtifactId({ artifact_id: id }: ArtifactParams): string {
-  if (!idPattern.test(id)) throw artifactNotFound(id)
-  return id
-}
-
-function artifactNotFound(id: string): ApiError {
-  return new ApiError('ARTIFACT_NOT_FOUND', `There is no artifact ${id.slice(0, 128)}.`)
 }
 
 function toArtifact(artifact: ArtifactView): Artifact {

@@ -14,7 +14,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Ids } from '../../ports/ids.ts'
 import { ApiError } from '../http/api-error.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { startOperation } from './operation-view.ts'
@@ -47,7 +47,7 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       const now = clock.databaseNow()
       const range = readRange(body, now)
       const { order = 'asc', max_concurrent: maxConcurrent = 1 } = body
@@ -91,7 +91,7 @@ function readBound(text: string, name: 'from' | 'to'): number {
 }
 
 function requireUndeleted(job: JobView | null, jobId: string): JobView {
-  if (job === null) throw jobNotFound(jobId)
+  if (job === null) throw aJob.notFound(jobId)
   if (job.status === 'DELETED') throw jobDeleted(jobId)
   return job
 }

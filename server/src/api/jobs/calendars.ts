@@ -12,7 +12,8 @@ import { checkEntries, type DayOrWindow } from '../../domain/schedule/exclusions
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Calendars } from '../../ports/calendars.ts'
 import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { named } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
@@ -22,6 +23,7 @@ export interface CalendarDeps extends WriteDeps {
 
 const tags = ['schedules']
 const namePattern = new RegExp(calendarNamePattern)
+const aCalendar = named('CALENDAR_NOT_FOUND', 'calendar', namePattern)
 type CalendarParams = { name: string }
 
 export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
@@ -37,16 +39,12 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
       answer: CalendarList,
     }),
     async ({ tenantId, query }): Promise<CalendarList> => {
-      const limit = limitOf(query)
-      const page = await calendars.list({
-        tenantId,
-        after: readNameCursor('calendars', query, namePattern),
-        limit,
-      })
-      const nextCursor = cursorBehind('calendars', page.more, page.calendars.at(-1)?.name)
+      const after = readNameCursor('calendars', query, namePattern)
+      const page = await calendars.list({ tenantId, after, limit: limitOf(query) })
+      const next = behindLast(page, page.calendars, (one) => one.name)
       return {
         calendars: page.calendars.map(toCalendar),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('calendars', query, { total: page.total, next }),
       }
     },
   )
@@ -55,10 +53,8 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
     '/calendars/:name',
     route({ tags, scope: 'read', summary: 'One calendar', answer: Calendar }),
     async ({ tenantId, params }): Promise<Calendar> => {
-      const name = readName(params)
-      const calendar = await calendars.get(tenantId, name)
-      if (calendar === null) throw calendarNotFound(name)
-      return toCalendar(calendar)
+      const name = aCalendar.read(params.name)
+      return toCalendar(aCalendar.found(await calendars.get(tenantId, name), name))
     },
   )
 
@@ -107,25 +103,15 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
       gone: 'It is gone.',
     }),
     async (request, reply) => {
-      const name = readName(request.params)
+      const name = aCalendar.read(request.params.name)
       return answerWrite<null>(deps, request, reply, async (stores) => {
         const outcome = await stores.calendars.delete(request.tenantId, name)
-        if (outcome === 'not_found') throw calendarNotFound(name)
+        if (outcome === 'not_found') throw aCalendar.notFound(name)
         if (outcome === 'in_use') throw new ApiError('CALENDAR_IN_USE', `A job names the calendar ${name}.`)
         return { status: 204, body: null }
       })
     },
   )
-}
-
-/** A text that cannot be a calendar name names nothing; it never reaches the store. */
-function readName({ name }: CalendarParams): string {
-  if (!namePattern.test(name)) throw calendarNotFound(name)
-  return name
-}
-
-function calendarNotFound(name: string): ApiError {
-  return new ApiError('CALENDAR_NOT_FOUND', `There is no calendar ${name.slice(0, 128)}.`)
 }
 
 /** Which keys go together, and whether the days exist, is the schedule engine's to say. */

@@ -8,7 +8,7 @@ import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
 import { parseJsonBody } from '../http/json-body.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { invalidRequest } from '../http/problem.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { keyTaken } from './create-job.ts'
@@ -46,7 +46,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
     }),
     async (request, reply) => {
       const { tenantId, caller, body: patch } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       const precondition = readIfMatch(request)
       const given = patch['depends_on'] as JobRequest['depends_on'] | null
       const dependencies = given === undefined ? {} : { dependsOn: dependenciesOf(given) }
@@ -60,7 +60,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
           key = wanted.key
           return planEdit(state, wanted, { by: caller.name, tier: caller.tier, calendars: named })
         })
-        if (job === 'not_found') throw jobNotFound(jobId)
+        if (job === 'not_found') throw aJob.notFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)
         if (isGraphRefusal(job)) throw refuseGraph(job, dependencies.dependsOn)
         return {

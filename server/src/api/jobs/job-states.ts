@@ -17,7 +17,7 @@ import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../http/if-match.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { noFields } from '../http/route.ts'
 import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toJobState } from './job-view.ts'
@@ -114,14 +114,14 @@ function answerChange(
   { decide, dependencies = {}, wake = ['changes'] }: StateChange,
 ): Promise<FastifyReply> {
   const { tenantId } = request
-  const jobId = readJobId(request.params)
+  const jobId = aJob.read(request.params.job_id)
   const precondition = readIfMatch(request)
   return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
     const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
       checkVersion(precondition, state)
       return requireChangeable(decide(state), jobId)
     })
-    if (job === 'not_found' || job === 'key_taken') throw jobNotFound(jobId)
+    if (job === 'not_found' || job === 'key_taken') throw aJob.notFound(jobId)
     if (isGraphRefusal(job)) throw refuseGraph(job)
     return {
       status: 200,

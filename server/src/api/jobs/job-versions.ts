@@ -3,8 +3,8 @@ import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-vers
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { JobVersions } from '../../ports/job-versions.ts'
-import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { behindLast, limitOf, paginationOf, readInstantCursor } from '../http/cursor.ts'
+import { aJob } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { toDefinition } from './job-view.ts'
 
@@ -21,13 +21,13 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
       answer: JobVersionList,
     }),
     async ({ tenantId, params, query }): Promise<JobVersionList> => {
-      const jobId = readJobId(params)
-      const limit = limitOf(query)
+      const jobId = aJob.read(params.job_id)
       const before = readInstantCursor('versions', query)
-      const page = await jobVersions.list({ tenantId, jobId, before, limit })
-      if (page === null) throw jobNotFound(jobId)
-      const last = page.versions.at(-1)?.job.version
-      const nextCursor = page.more && last !== undefined ? writeCursor('versions', last) : null
+      const page = aJob.found(
+        await jobVersions.list({ tenantId, jobId, before, limit: limitOf(query) }),
+        jobId,
+      )
+      const next = behindLast(page, page.versions, (one) => one.job.version)
       return {
         versions: page.versions.map(({ job, createdAt, createdBy }) => ({
           version: job.version,
@@ -35,7 +35,7 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
           created_by: createdBy,
           job: toDefinition(job),
         })),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('versions', query, { total: page.total, next }),
       }
     },
   )

@@ -6,10 +6,10 @@ import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Rollups } from '../../ports/rollups.ts'
-import { limitOf, offsetOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, offsetOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { tagVersion } from '../http/if-match.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
@@ -78,10 +78,9 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         jobs.count(tenantId, filter),
       ])
       const context = { calendars: await calendarsOf(calendars, page.jobs), now: clock.databaseNow() }
-      const nextCursor = page.next === null ? null : writeCursor('jobs', page.next)
       return {
         jobs: page.jobs.map((job) => toJob(job, context)),
-        pagination: paginationOf({ limit, page: query.page, total, capped, nextCursor }),
+        pagination: paginationOf('jobs', query, { total, capped, next: page.next }),
       }
     },
   )
@@ -90,9 +89,9 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
     '/jobs/:job_id',
     route({ tags, scope: 'read', summary: 'A job, when it runs next, and how it went', answer: JobDetails }),
     async ({ tenantId, params }, reply): Promise<JobDetails> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), rollups.stats(tenantId, jobId)])
-      if (job === null || stats === null) throw jobNotFound(jobId)
+      if (job === null || stats === null) throw aJob.notFound(jobId)
       tagVersion(reply, job.version)
       const held = await calendarsOf(calendars, [job])
       return toJobDetails(job, stats, { calendars: held, now: clock.databaseNow() })

@@ -10,9 +10,9 @@ import type { Operations } from '../../ports/operations.ts'
 import type { Caller } from '../access/auth.ts'
 import { checkPayload } from '../access/tier-limits.ts'
 import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { readId } from '../http/path-id.ts'
+import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { noFields, route } from '../http/route.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
@@ -27,6 +27,7 @@ export interface OperationDeps extends WriteDeps {
 }
 
 const tags = ['bulk']
+const anOperation = named('OPERATION_NOT_FOUND', 'operation')
 
 export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void {
   const { clock, ids, operations } = deps
@@ -75,12 +76,12 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
       answer: OperationList,
     }),
     async ({ tenantId, query }): Promise<OperationList> => {
-      const limit = limitOf(query)
-      const page = await operations.list({ tenantId, before: readIdCursor('operations', query), limit })
-      const nextCursor = cursorBehind('operations', page.more, page.operations.at(-1)?.operationId)
+      const before = readIdCursor('operations', query)
+      const page = await operations.list({ tenantId, before, limit: limitOf(query) })
+      const next = behindLast(page, page.operations, (one) => one.operationId)
       return {
         operations: page.operations.map(toOperation),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('operations', query, { total: page.total, next }),
       }
     },
   )
@@ -89,10 +90,8 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
     '/operations/:operation_id',
     route({ tags, scope: 'read', summary: 'One operation, and how far it is', answer: Operation }),
     async ({ tenantId, params }): Promise<Operation> => {
-      const operationId = readId(params.operation_id)
-      const operation = operationId === null ? null : await operations.get(tenantId, operationId)
-      if (operation === null) throw notFound(params.operation_id)
-      return toOperation(operation)
+      const operationId = anOperation.read(params.operation_id)
+      return toOperation(anOperation.found(await operations.get(tenantId, operationId), operationId))
     },
   )
 
@@ -108,12 +107,10 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
       options: { preValidation: takeNoBody },
     }),
     async (request, reply) => {
-      const operationId = readId(request.params.operation_id)
-      if (operationId === null) throw notFound(request.params.operation_id)
+      const operationId = anOperation.read(request.params.operation_id)
       return answerWrite<Operation>(deps, request, reply, async (stores) => {
         const operation = await stores.operations.cancel(request.tenantId, operationId)
-        if (operation === null) throw notFound(operationId)
-        return { status: 200, body: toOperation(operation) }
+        return { status: 200, body: toOperation(anOperation.found(operation, operationId)) }
       })
     },
   )
@@ -137,8 +134,4 @@ function optionsOf(body: BulkRequest, { caller, now }: { caller: Caller; now: Ep
     return { reason: reason ?? null, until: until === undefined ? null : readUntil(until, now) }
   }
   return payload === undefined ? {} : { payloadOverride: payload }
-}
-
-function notFound(given: string): ApiError {
-  return new ApiError('OPERATION_NOT_FOUND', `There is no operation ${given.slice(0, 64)}.`)
 }

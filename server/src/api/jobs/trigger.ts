@@ -16,7 +16,7 @@ import { checkPayload, methodOf } from '../access/tier-limits.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
 import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { triggerNow } from './trigger-now.ts'
@@ -44,7 +44,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       return answerWrite<TriggerReply>(
         deps,
         request,
@@ -90,7 +90,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
     }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       const { payload_overrides: overrides } = body
       const count = readCount(body)
       return answerWrite<TriggerManyReply>(
@@ -139,7 +139,7 @@ function requireTriggered<Outcome extends TriggerOutcome | TriggerManyOutcome>(
   outcome: Outcome,
   jobId: string,
 ): Extract<Outcome, { kind: 'triggered' }> {
-  if (outcome.kind === 'not_found') throw jobNotFound(jobId)
+  if (outcome.kind === 'not_found') throw aJob.notFound(jobId)
   if (outcome.kind === 'deleted') throw jobDeleted(jobId)
   if (outcome.kind === 'too_many') {
     const most = triggersWaitingMax.toLocaleString('en')
