@@ -32,7 +32,7 @@ export interface ApiKeyDeps extends WriteDeps {
   keyCache: KeyCache
 }
 
-const tags = ['operations']
+const tag = 'operations'
 type KeyParams = { key_id: string }
 
 export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
@@ -52,10 +52,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.post<{ Body: ApiKeyRequest }>(
     '/api-keys',
-    postRoute({
-      tags,
-      scope: 'admin',
-      summary: 'Make an API key',
+    postRoute(tag, 'admin', 'Make an API key', {
       description:
         'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
       body: ApiKeyRequest,
@@ -95,10 +92,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.get<{ Querystring: ApiKeyListQuery }>(
     '/api-keys',
-    route({
-      tags,
-      scope: 'admin',
-      summary: 'The API keys of the tenant, newest first',
+    route(tag, 'admin', 'The API keys of the tenant, newest first', {
       description: 'Revoked and expired ones too.',
       querystring: ApiKeyListQuery,
       answer: ApiKeyList,
@@ -117,13 +111,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.get<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    route({
-      tags,
-      scope: 'admin',
-      summary: 'One API key, without the key itself',
-      querystring: {},
-      answer: ApiKey,
-    }),
+    route(tag, 'admin', 'One API key, without the key itself', { querystring: {}, answer: ApiKey }),
     async ({ caller, params }): Promise<ApiKey> => {
       const keyId = readKeyId(params)
       const key = await apiKeys.get(ownersFor(caller), keyId)
@@ -134,10 +122,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.patch<{ Params: KeyParams; Body: ApiKeyChange }>(
     '/api-keys/:key_id',
-    writeRoute({
-      tags,
-      scope: 'admin',
-      summary: 'Rename an API key, or set when it expires',
+    writeRoute(tag, 'admin', 'Rename an API key, or set when it expires', {
       description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
       body: ApiKeyChange,
       answer: ApiKey,
@@ -156,10 +141,7 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.delete<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    writeRoute({
-      tags,
-      scope: 'admin',
-      summary: 'Revoke an API key',
+    writeRoute(tag, 'admin', 'Revoke an API key', {
       description: 'For good. On this server at once, on others within 5 s.',
       gone: 'It is revoked.',
       options: { onSend: forget },

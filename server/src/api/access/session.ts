@@ -18,7 +18,7 @@ import {
   writeSessionCookie,
 } from './session-cookie.ts'
 
-const tags = ['operations']
+const tag = 'operations'
 /** Tries to log in from one address, right or wrong, and twice as many at once. */
 const triesPerSecondMax = 5
 
@@ -40,7 +40,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
         limitTries(request)
       },
       schema: {
-        tags,
+        tags: [tag],
         summary: 'Log in: a cookie instead of a key',
         description:
           'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and counts only together with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
@@ -63,7 +63,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
     '/session',
     {
       schema: {
-        tags,
+        tags: [tag],
         summary: 'Log out',
         description: 'The session ends, and the cookie goes. Also when there was none.',
         querystring: noParameters,
@@ -90,10 +90,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
 export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }): void {
   app.get(
     '/session',
-    route({
-      tags,
-      scope: 'any',
-      summary: 'Who calls, for which tenant, and what it may do',
+    route(tag, 'any', 'Who calls, for which tenant, and what it may do', {
       description: 'For a session and for every key.',
       answer: Session,
     }),

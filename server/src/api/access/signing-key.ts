@@ -19,7 +19,7 @@ export interface SigningKeyDeps {
   wakeup: Wakeup
 }
 
-const tags = ['operations']
+const tag = 'operations'
 const keyBytes = 32
 /** How long receivers have to learn the new key. */
 const bothMs = dayMs
@@ -28,16 +28,13 @@ export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): vo
   const { clock, random, secrets, wakeup } = deps
   app.get(
     '/signing-key',
-    route({ tags, scope: 'admin', summary: 'The key that callbacks are signed with', answer: SigningKey }),
+    route(tag, 'admin', 'The key that callbacks are signed with', { answer: SigningKey }),
     async ({ tenantId }): Promise<SigningKey> => readKey(secrets, tenantId, clock.databaseNow()),
   )
 
   app.post<{ Body: RotateRequest }>(
     '/signing-key/rotate',
-    route({
-      tags,
-      scope: 'admin',
-      summary: 'Sign callbacks with a new key',
+    route(tag, 'admin', 'Sign callbacks with a new key', {
       description:
         'Within moments, a minute at the latest, they are signed with both, for a day. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
       body: RotateRequest,

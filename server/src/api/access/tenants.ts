@@ -26,7 +26,7 @@ export interface TenantDeps extends WriteDeps {
   keyCache: KeyCache
 }
 
-const tags = ['operations']
+const tag = 'operations'
 type TenantParams = { tenant_id: string }
 
 export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
@@ -38,10 +38,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
 
   app.post<{ Body: TenantRequest }>(
     '/tenants',
-    postRoute({
-      tags,
-      scope: 'operator',
-      summary: 'Create a tenant',
+    postRoute(tag, 'operator', 'Create a tenant', {
       description: 'Only for operators.',
       body: TenantRequest,
       created: Tenant,
@@ -59,10 +56,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
 
   app.get<{ Querystring: TenantListQuery }>(
     '/tenants',
-    route({
-      tags,
-      scope: 'operator',
-      summary: 'The tenants, newest first',
+    route(tag, 'operator', 'The tenants, newest first', {
       description: 'Only for operators.',
       querystring: TenantListQuery,
       answer: TenantList,
@@ -79,10 +73,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
 
   app.get<{ Params: TenantParams }>(
     '/tenants/:tenant_id',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'One tenant, with the limits of its tier',
+    route(tag, 'read', 'One tenant, with the limits of its tier', {
       description: 'A tenant sees itself; operators see all.',
       querystring: {},
       answer: Tenant,
@@ -97,10 +88,7 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
 
   app.patch<{ Params: TenantParams; Body: TenantChange }>(
     '/tenants/:tenant_id',
-    writeRoute({
-      tags,
-      scope: 'operator',
-      summary: 'Rename a tenant, or move it to another tier',
+    writeRoute(tag, 'operator', 'Rename a tenant, or move it to another tier', {
       description: 'Only for operators. Other servers see it within 5 s.',
       body: TenantChange,
       answer: Tenant,

@@ -18,10 +18,7 @@ export interface EventDeps {
 export function eventRoutes(app: FastifyInstance, { hub, authenticate, executions }: EventDeps): void {
   app.get<{ Querystring: EventsQuery }>(
     '/events',
-    route({
-      tags: ['executions'],
-      scope: 'read',
-      summary: 'What happens, as it happens',
+    route('executions', 'read', 'What happens, as it happens', {
       description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second what changed, and a \`pulse\`. Each event has an \`id\`: send the last one in \`Last-Event-ID\`, within a minute, and nothing is missed; else a \`reset\` says that you have to load again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows what each carries. At most 10 streams for a key.`,
       querystring: EventsQuery,
       produces: ['text/event-stream'],

@@ -30,7 +30,7 @@ export interface AttemptReportDeps extends EndDeps {
   logs: Pick<Logs, 'append'>
 }
 
-const tags = ['attempts']
+const tag = 'attempts'
 const looksMax = 5
 /** The answer with which a target accepts a call; without it, the target may not report the end of the attempt. */
 const acceptedStatus = 202
@@ -42,10 +42,8 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: CompleteRequest }>(
     '/executions/:execution_id/complete',
-    route({
-      tags,
+    route(tag, null, 'Say how an attempt ended', {
       security: tokenSecurity,
-      summary: 'Say how an attempt ended',
       description:
         'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer, and another one 409 RESULT_DIFFERS.',
       body: CompleteRequest,
@@ -67,10 +65,8 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: HeartbeatRequest }>(
     '/executions/:execution_id/heartbeat',
-    route({
-      tags,
+    route(tag, null, 'Say that an attempt lives, and how far it is', {
       security: tokenSecurity,
-      summary: 'Say that an attempt lives, and how far it is',
       description: 'The answer tells whether to go on.',
       body: HeartbeatRequest,
       answer: HeartbeatReply,
@@ -99,10 +95,8 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: LogPartGiven }>(
     '/executions/:execution_id/logs',
-    route({
-      tags,
+    route(tag, null, 'Add lines to the log of an attempt', {
       security: tokenSecurity,
-      summary: 'Add lines to the log of an attempt',
       description: 'Before it is completed. May be repeated: a line that is there is not written again.',
       body: LogsRequest,
       response: { 204: { type: 'null', description: 'They are kept.' } },

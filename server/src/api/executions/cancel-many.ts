@@ -19,10 +19,7 @@ export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): vo
 
   app.post<{ Body: CancelManyRequest }>(
     '/executions/cancel',
-    postRoute({
-      tags: ['bulk'],
-      scope: 'operate',
-      summary: 'Cancel many executions',
+    postRoute('bulk', 'operate', 'Cancel many executions', {
       description:
         'All that match, have not ended and were made before; the conditions are those of the search. An operation does it step by step, the newest first.',
       body: CancelManyRequest,

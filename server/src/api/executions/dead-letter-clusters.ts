@@ -19,10 +19,7 @@ const limitDefault = 50
 export function deadLetterClusterRoutes(app: FastifyInstance, { deadLetters }: ClusterDeps): void {
   app.get<{ Querystring: DeadLetterClusterQuery }>(
     '/dead-letters/clusters',
-    route({
-      tags: ['dead letters'],
-      scope: 'read',
-      summary: 'The dead letters by job and kind of error, the largest cluster first',
+    route('dead letters', 'read', 'The dead letters by job and kind of error, the largest cluster first', {
       description: 'Made of the 5,000 newest dead letters.',
       querystring: DeadLetterClusterQuery,
       answer: DeadLetterClusterList,

@@ -20,7 +20,7 @@ export interface DeadLetterDeps extends WriteDeps {
   deadLetters: DeadLetters
 }
 
-const tags = ['dead letters']
+const tag = 'dead letters'
 const aLetter = named('DEAD_LETTER_NOT_FOUND', 'dead letter')
 type LetterParams = { execution_id: string }
 
@@ -29,10 +29,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.get<{ Querystring: DeadLetterListQuery }>(
     '/dead-letters',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The dead letters, newest execution first',
+    route(tag, 'read', 'The dead letters, newest execution first', {
       querystring: DeadLetterListQuery,
       answer: DeadLetterList,
       options: { preHandler: requireDeadLetters },
@@ -52,10 +49,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.get<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'One dead letter',
+    route(tag, 'read', 'One dead letter', {
       answer: DeadLetter,
       options: { preHandler: requireDeadLetters },
     }),
@@ -67,10 +61,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.patch<{ Params: LetterParams; Body: DeadLetterPatch }>(
     '/dead-letters/:execution_id',
-    writeRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Correct the payload of a dead letter',
+    writeRoute(tag, 'operate', 'Correct the payload of a dead letter', {
       description: 'It is what the letter is called with when it is redriven or retried.',
       body: DeadLetterPatch,
       answer: DeadLetter,
@@ -92,10 +83,7 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.delete<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
-    writeRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Discard a dead letter',
+    writeRoute(tag, 'operate', 'Discard a dead letter', {
       description: 'The execution stays in the history.',
       gone: 'It is gone.',
       options: { preHandler: requireDeadLetters },

@@ -24,17 +24,14 @@ export interface ExecutionControlDeps extends WriteDeps {
   executions: Pick<Executions, 'getExecution'>
 }
 
-const tags = ['executions']
+const tag = 'executions'
 
 export function executionControlRoutes(app: FastifyInstance, deps: ExecutionControlDeps): void {
   const { clock, ids, lanes } = deps
 
   app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
     '/executions/:execution_id/retry',
-    postRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Run an execution again that has ended',
+    postRoute(tag, 'operate', 'Run an execution again that has ended', {
       description:
         'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
       body: RetryRequest,
@@ -72,10 +69,7 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
 
   app.post<{ Params: { execution_id: string } }>(
     '/executions/:execution_id/cancel',
-    postRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Cancel an execution',
+    postRoute(tag, 'operate', 'Cancel an execution', {
       description:
         'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
       body: noFields,

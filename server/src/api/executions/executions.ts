@@ -38,7 +38,7 @@ interface JobQuery {
   query: ExecutionListQuery
 }
 
-const tags = ['executions']
+const tag = 'executions'
 /** How far back skipped slots are listed when no start is given. */
 const skipsMsDefault = 30 * dayMs
 const nothingFound = { total: 0, next: null }
@@ -48,10 +48,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
 
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The executions of a job, newest first',
+    route(tag, 'read', 'The executions of a job, newest first', {
       description:
         'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
       querystring: ExecutionListQuery,
@@ -68,10 +65,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
 
   app.get<{ Querystring: ExecutionSearchQuery }>(
     '/executions',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'Search the executions of all jobs, newest first',
+    route(tag, 'read', 'Search the executions of all jobs, newest first', {
       description: 'Every condition that is given holds. Skipped slots are listed by job.',
       querystring: ExecutionSearchQuery,
       answer: ExecutionSearch,
@@ -93,7 +87,7 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
 
   app.get<{ Params: { execution_id: string } }>(
     '/executions/:execution_id',
-    route({ tags, scope: 'read', summary: 'One execution with its attempts', answer: Execution }),
+    route(tag, 'read', 'One execution with its attempts', { answer: Execution }),
     async ({ tenantId, params }): Promise<Execution> => {
       const executionId = anExecution.read(params.execution_id)
       const found = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)

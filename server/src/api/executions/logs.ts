@@ -17,10 +17,7 @@ export interface LogDeps {
 export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): void {
   app.get<{ Params: { execution_id: string }; Querystring: LogListQuery }>(
     '/executions/:execution_id/logs',
-    route({
-      tags: ['executions'],
-      scope: 'read',
-      summary: 'The log of an execution',
+    route('executions', 'read', 'The log of an execution', {
       description:
         'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
       querystring: LogListQuery,

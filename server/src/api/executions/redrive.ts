@@ -29,10 +29,7 @@ const reply = {
 export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
   app.post<{ Body: RedriveRequest }>(
     '/dead-letters/redrive',
-    postRoute({
-      tags: ['dead letters'],
-      scope: 'operate',
-      summary: 'Run dead letters again',
+    postRoute('dead letters', 'operate', 'Run dead letters again', {
       description: 'Each becomes a new execution with the idempotency key of the one that it repeats.',
       body: RedriveRequest,
       accepted: reply,

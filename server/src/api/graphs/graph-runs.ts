@@ -34,7 +34,7 @@ export interface GraphRunDeps extends WriteDeps {
 type CancelledRun = Exclude<CancelRunOutcome, { kind: 'finished' | 'not_found' }>
 type RunParams = { graph_run_id: string }
 
-const tags = ['graph runs']
+const tag = 'graph runs'
 const aRun = named('GRAPH_RUN_NOT_FOUND', 'graph run')
 /** A run is made a moment after its root was enqueued: a request for it waits meanwhile. */
 const startLookMs = 25
@@ -45,10 +45,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Querystring: GraphRunListQuery }>(
     '/graph-runs',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The runs of graphs, newest first',
+    route(tag, 'read', 'The runs of graphs, newest first', {
       description:
         'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
       querystring: GraphRunListQuery,
@@ -69,7 +66,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id',
-    route({ tags, scope: 'read', summary: 'One run with all its jobs', answer: GraphRun }),
+    route(tag, 'read', 'One run with all its jobs', { answer: GraphRun }),
     async ({ tenantId, params }): Promise<GraphRun> => {
       const runId = aRun.read(params.graph_run_id)
       return toRun(aRun.found(await getStarted(deps, tenantId, runId), runId))
@@ -78,10 +75,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/cancel',
-    postRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Cancel a run',
+    postRoute(tag, 'operate', 'Cancel a run', {
       description:
         'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
       body: noFields,
@@ -118,10 +112,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/resume',
-    postRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Go on with a run that did not succeed',
+    postRoute(tag, 'operate', 'Go on with a run that did not succeed', {
       description:
         'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
       body: noFields,
@@ -153,10 +144,7 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id/graph',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'Which job runs after which',
+    route(tag, 'read', 'Which job runs after which', {
       description: 'As it is now; a run keeps the graph that it started with.',
       answer: JobGraph,
     }),

@@ -2,12 +2,13 @@
 // give besides its own. Writes have more in common: http/write.ts.
 import { problemId } from '@carillon/contract/problem.ts'
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
+import type { Tag } from '../docs/openapi.ts'
+
+export type RouteScope = NonNullable<FastifyContextConfig['scope']> | null
 
 export interface RouteDescription<Options extends object>
-  extends FastifyContextConfig,
-    Omit<FastifySchema, 'response' | 'querystring'> {
-  tags: readonly string[]
-  summary: string
+  extends Pick<FastifyContextConfig, 'counted'>,
+    Omit<FastifySchema, 'tags' | 'summary' | 'response' | 'querystring'> {
   /** Default: it takes no parameters. */
   querystring?: object
   /** The body of the 200. */
@@ -18,12 +19,20 @@ export interface RouteDescription<Options extends object>
   options?: Options
 }
 
-export function route<Options extends object>(described: RouteDescription<Options>) {
-  const { scope, counted, answer, response = { 200: answer! }, options, ...schema } = described
+/** `scope` null: it is called without an API key. */
+export function route<Options extends object>(
+  tag: Tag,
+  scope: RouteScope,
+  summary: string,
+  described: RouteDescription<Options>,
+) {
+  const { counted, answer, response = { 200: answer! }, options, ...schema } = described
   return {
     ...(options as Options),
-    config: { ...(scope !== undefined && { scope }), ...(counted !== undefined && { counted }) },
+    config: { ...(scope && { scope }), ...(counted !== undefined && { counted }) },
     schema: {
+      tags: [tag],
+      summary,
       security: [{ bearer: [] }],
       querystring: noParameters,
       ...schema,

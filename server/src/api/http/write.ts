@@ -8,8 +8,9 @@ import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../por
 import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
 import { emitSettled } from '../../telemetry/emit-settled.ts'
 import { executionsCancelled, graphRunFinished } from '../../telemetry/events.ts'
+import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
-import { noParameters, type RouteDescription, route } from './route.ts'
+import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
 export interface WriteDeps {
   requests: Pick<Requests, 'run'>
@@ -166,10 +167,15 @@ interface WriteDescription<Options extends object> extends Omit<RouteDescription
 }
 
 /** A route that is answered by `answerWrite`. */
-export function writeRoute<Options extends object>(given: WriteDescription<Options>) {
+export function writeRoute<Options extends object>(
+  tag: Tag,
+  scope: RouteScope,
+  summary: string,
+  given: WriteDescription<Options>,
+) {
   const { query = {}, created, accepted, gone, ...described } = given
   const properties = { ...query, dry_run: dryRun }
-  return route<Options>({
+  return route<Options>(tag, scope, summary, {
     querystring: { type: 'object', properties, additionalProperties: false },
     ...(created !== undefined && { response: { 200: inDryRun(created), 201: created } }),
     ...(accepted !== undefined && { response: { 200: inDryRun(accepted), 202: accepted } }),
@@ -181,8 +187,13 @@ export function writeRoute<Options extends object>(given: WriteDescription<Optio
 }
 
 /** The same for a POST, which may carry an idempotency key. */
-export function postRoute<Options extends object>(described: WriteDescription<Options>) {
-  return writeRoute({ headers: writeHeaders, ...described })
+export function postRoute<Options extends object>(
+  tag: Tag,
+  scope: RouteScope,
+  summary: string,
+  described: WriteDescription<Options>,
+) {
+  return writeRoute(tag, scope, summary, { headers: writeHeaders, ...described })
 }
 
 /** The 200 of a write that otherwise answers with another status. */

@@ -26,10 +26,7 @@ const hoursDefault: Readonly<Record<ActivityStep, number>> = { minute: 1, hour: 
 export function activityRoutes(app: FastifyInstance, { clock, activity }: ActivityDeps): void {
   app.get<{ Querystring: ActivityQuery }>(
     '/activity',
-    route({
-      tags: ['dashboards'],
-      scope: 'read',
-      summary: 'What was recorded in each minute, hour or day',
+    route('dashboards', 'read', 'What was recorded in each minute, hour or day', {
       description:
         'Minutes are kept for 2 days, hours for 60 days, days for 400 days. An answer reaches over 24 hours by minute, 60 days by hour, 400 days by day, at most.',
       querystring: ActivityQuery,

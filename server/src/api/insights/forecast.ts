@@ -11,10 +11,7 @@ export function forecastRoutes(app: FastifyInstance, deps: ForecasterDeps): void
   const forecaster = new Forecaster(deps)
   app.get<{ Querystring: ForecastQuery }>(
     '/forecast',
-    route({
-      tags: ['dashboards'],
-      scope: 'read',
-      summary: 'How many slots are to come, and when most of them',
+    route('dashboards', 'read', 'How many slots are to come, and when most of them', {
       description:
         'What runs after other jobs has no slots of its own, and of a job that counts from the end of its last execution only the next one is known.',
       querystring: ForecastQuery,

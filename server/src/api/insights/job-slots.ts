@@ -23,10 +23,7 @@ const daysMax = 366
 export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: SlotListQuery }>(
     '/jobs/:job_id/slots',
-    route({
-      tags: ['executions'],
-      scope: 'read',
-      summary: 'What became of every slot of a job, oldest first',
+    route('executions', 'read', 'What became of every slot of a job, oldest first', {
       description:
         'Each slot stands once: with its execution, or SKIPPED with a reason, or PENDING while it is not decided; what is to come is SCHEDULED. Triggers, retries, redrives and backfills are no slots.',
       querystring: SlotListQuery,

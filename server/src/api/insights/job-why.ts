@@ -52,10 +52,7 @@ const reachMs = 366 * dayMs
 export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: WhyQuery }>(
     '/jobs/:job_id/why',
-    route({
-      tags: ['executions'],
-      scope: 'read',
-      summary: 'Why it ran or did not, in one sentence',
+    route('executions', 'read', 'Why it ran or did not, in one sentence', {
       description:
         'Of an instant in the past: what became of the slot at that second. Without `at`: why it does not run right now.',
       querystring: WhyQuery,

@@ -26,10 +26,7 @@ const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }
 export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: SlaDeps): void {
   app.get<{ Querystring: SlaQuery }>(
     '/sla',
-    route({
-      tags: ['dashboards'],
-      scope: 'read',
-      summary: 'Whether everything is on time',
+    route('dashboards', 'read', 'Whether everything is on time', {
       description:
         'Starts, throughput and rates are of the tenant. Queue, workers and history are of the whole installation for operators, and the own part otherwise.',
       querystring: SlaQuery,

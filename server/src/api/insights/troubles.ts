@@ -13,7 +13,7 @@ export interface TroubleDeps {
   activity: Activity
 }
 
-const tags = ['dashboards']
+const tag = 'dashboards'
 const minutesDefault = 60
 const failuresDefault = 20
 const lateDefault = 50
@@ -23,10 +23,7 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
 
   app.get<{ Querystring: FailureQuery }>(
     '/failures',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'What fails, by job and kind of error',
+    route(tag, 'read', 'What fails, by job and kind of error', {
       description:
         'Attempts that failed, timed out or were lost, seconds after that. Kept for 14 days; of one tenant 1,000 different ones in ten minutes, the most frequent.',
       querystring: FailureQuery,
@@ -41,10 +38,7 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
 
   app.get<{ Querystring: LateQuery }>(
     '/late',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'Slots that began late, were skipped, or still wait',
+    route(tag, 'read', 'Slots that began late, were skipped, or still wait', {
       description:
         'What began late is known when its attempt has ended. What waits is looked for among the first of the queue.',
       querystring: LateQuery,

@@ -22,7 +22,7 @@ export interface ArtifactDeps extends WriteDeps {
   artifacts: Artifacts
 }
 
-const tags = ['artifacts']
+const tag = 'artifacts'
 const idPattern = new RegExp(artifactIdPattern)
 const anArtifact = named('ARTIFACT_NOT_FOUND', 'artifact', idPattern)
 type ArtifactParams = { artifact_id: string }
@@ -41,13 +41,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.get<{ Querystring: ArtifactListQuery }>(
     '/artifacts',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The artifacts, by id',
-      querystring: ArtifactListQuery,
-      answer: ArtifactList,
-    }),
+    route(tag, 'read', 'The artifacts, by id', { querystring: ArtifactListQuery, answer: ArtifactList }),
     async ({ tenantId, query }): Promise<ArtifactList> => {
       const after = readNameCursor('artifacts', query, idPattern)
       const page = await artifacts.list({ tenantId, after, limit: limitOf(query) })
@@ -61,7 +55,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.get<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
-    route({ tags, scope: 'read', summary: 'One artifact', answer: Artifact }),
+    route(tag, 'read', 'One artifact', { answer: Artifact }),
     async ({ tenantId, params }): Promise<Artifact> => {
       const id = anArtifact.read(params.artifact_id)
       return toArtifact(anArtifact.found(await artifacts.get(tenantId, id), id))
@@ -70,10 +64,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.put<{ Params: ArtifactParams; Querystring: { sha256?: string }; Body: Buffer }>(
     '/artifacts/:artifact_id',
-    writeRoute({
-      tags,
-      scope: 'write',
-      summary: 'Put a bundle there, or replace it',
+    writeRoute(tag, 'write', 'Put a bundle there, or replace it', {
       description:
         'A .tar.gz of at most 32 MiB. Attempts that start from now on run it; a job that names another checksum refuses it.',
       params: {
@@ -121,10 +112,7 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.delete<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
-    writeRoute({
-      tags,
-      scope: 'write',
-      summary: 'Delete an artifact',
+    writeRoute(tag, 'write', 'Delete an artifact', {
       description: 'Attempts that have started go on; those of jobs that still name it fail.',
       gone: 'It is gone.',
     }),

@@ -36,10 +36,7 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
 
   app.post<{ Params: { job_id: string }; Body: BackfillRequest }>(
     '/jobs/:job_id/backfill',
-    postRoute({
-      tags: ['jobs'],
-      scope: 'operate',
-      summary: 'Run the slots of a past range',
+    postRoute('jobs', 'operate', 'Run the slots of a past range', {
       description:
         'An execution of kind backfill for each slot that the present schedule has there and does not exclude, also where one ran already. An operation makes them one after the other. They wait for what is under way, and what comes meanwhile waits for them or is skipped, as the overlap policy says.',
       body: BackfillRequest,

@@ -21,7 +21,7 @@ export interface CalendarDeps extends WriteDeps {
   calendars: Calendars
 }
 
-const tags = ['schedules']
+const tag = 'schedules'
 const namePattern = new RegExp(calendarNamePattern)
 const aCalendar = named('CALENDAR_NOT_FOUND', 'calendar', namePattern)
 type CalendarParams = { name: string }
@@ -31,13 +31,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.get<{ Querystring: CalendarListQuery }>(
     '/calendars',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The calendars, by name',
-      querystring: CalendarListQuery,
-      answer: CalendarList,
-    }),
+    route(tag, 'read', 'The calendars, by name', { querystring: CalendarListQuery, answer: CalendarList }),
     async ({ tenantId, query }): Promise<CalendarList> => {
       const after = readNameCursor('calendars', query, namePattern)
       const page = await calendars.list({ tenantId, after, limit: limitOf(query) })
@@ -51,7 +45,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.get<{ Params: CalendarParams }>(
     '/calendars/:name',
-    route({ tags, scope: 'read', summary: 'One calendar', answer: Calendar }),
+    route(tag, 'read', 'One calendar', { answer: Calendar }),
     async ({ tenantId, params }): Promise<Calendar> => {
       const name = aCalendar.read(params.name)
       return toCalendar(aCalendar.found(await calendars.get(tenantId, name), name))
@@ -60,10 +54,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.put<{ Params: CalendarParams; Body: CalendarRequest }>(
     '/calendars/:name',
-    writeRoute({
-      tags,
-      scope: 'write',
-      summary: 'Create or replace a calendar',
+    writeRoute(tag, 'write', 'Create or replace a calendar', {
       description: 'It holds for the slots that come from now on, of every job that names it.',
       params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
       body: CalendarRequest,
@@ -95,10 +86,7 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.delete<{ Params: CalendarParams }>(
     '/calendars/:name',
-    writeRoute({
-      tags,
-      scope: 'write',
-      summary: 'Delete a calendar',
+    writeRoute(tag, 'write', 'Delete a calendar', {
       description: 'Not while a job that is not deleted names it.',
       gone: 'It is gone.',
     }),

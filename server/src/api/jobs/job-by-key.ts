@@ -38,10 +38,7 @@ const triesMax = 3
 export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
   app.put<{ Params: { key: string }; Body: JobRequest }>(
     '/jobs/by-key/:key',
-    writeRoute({
-      tags: ['jobs'],
-      scope: 'write',
-      summary: 'Create or replace the job of a key',
+    writeRoute('jobs', 'write', 'Create or replace the job of a key', {
       description:
         'What the body leaves out gets its default. A job that is so already keeps its version. A header value of `***` keeps the stored one.',
       params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },

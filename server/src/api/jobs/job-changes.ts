@@ -32,10 +32,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
 
   app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
     '/jobs/:job_id',
-    writeRoute({
-      tags: ['jobs'],
-      scope: 'write',
-      summary: 'Change a job',
+    writeRoute('jobs', 'write', 'Change a job', {
       description:
         'Executions that were fired before run as they were; a new schedule counts from now on. A header value of `***` keeps the stored one. The answer is the job; its version is the same if nothing has changed.',
       headers: ifMatchRequired,

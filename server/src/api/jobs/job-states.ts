@@ -36,15 +36,12 @@ interface StateChange {
 }
 type JobParams = { job_id: string }
 
-const tags = ['jobs']
+const tag = 'jobs'
 
 export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
   app.patch<{ Params: JobParams; Body: PauseRequest }>(
     '/jobs/:job_id/pause',
-    writeRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Pause a job',
+    writeRoute(tag, 'operate', 'Pause a job', {
       description:
         'It fires no slot any more; what was fired goes on, and it can be triggered. Of a paused job the reason and the end are replaced.',
       headers: ifMatchHeader,
@@ -62,10 +59,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
 
   app.patch<{ Params: JobParams }>(
     '/jobs/:job_id/resume',
-    writeRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Resume a job',
+    writeRoute(tag, 'operate', 'Resume a job', {
       description: 'It fires from its next slot on. The slots of the pause are skipped.',
       headers: ifMatchHeader,
       body: noFields,
@@ -80,10 +74,7 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
 
   app.delete<{ Params: JobParams; Querystring: { cancel_running?: boolean } }>(
     '/jobs/:job_id',
-    writeRoute({
-      tags,
-      scope: 'write',
-      summary: 'Delete a job',
+    writeRoute(tag, 'write', 'Delete a job', {
       description:
         'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id. Refused while other jobs run after it.',
       headers: ifMatchHeader,

@@ -11,10 +11,7 @@ import { toDefinition } from './job-view.ts'
 export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVersions: JobVersions }): void {
   app.get<{ Params: { job_id: string }; Querystring: JobVersionListQuery }>(
     '/jobs/:job_id/versions',
-    route({
-      tags: ['jobs'],
-      scope: 'read',
-      summary: 'The versions of a job, the latest first',
+    route('jobs', 'read', 'The versions of a job, the latest first', {
       description:
         'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
       querystring: JobVersionListQuery,

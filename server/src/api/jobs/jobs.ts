@@ -24,17 +24,14 @@ export interface JobDeps extends CreateDeps, WriteDeps {
   calendars: Pick<Calendars, 'resolve'>
 }
 
-const tags = ['jobs']
+const tag = 'jobs'
 
 export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
   const { clock, jobs, rollups, calendars } = deps
 
   app.post<{ Body: JobRequest }>(
     '/jobs',
-    postRoute({
-      tags,
-      scope: 'write',
-      summary: 'Create a job',
+    postRoute(tag, 'write', 'Create a job', {
       description:
         'It runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after those jobs.',
       body: JobRequest,
@@ -60,10 +57,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
 
   app.get<{ Querystring: JobListQuery }>(
     '/jobs',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The jobs, newest first',
+    route(tag, 'read', 'The jobs, newest first', {
       description: 'By cursor through all of them, or by page number through the first 10,000.',
       querystring: JobListQuery,
       answer: JobList,
@@ -87,7 +81,7 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id',
-    route({ tags, scope: 'read', summary: 'A job, when it runs next, and how it went', answer: JobDetails }),
+    route(tag, 'read', 'A job, when it runs next, and how it went', { answer: JobDetails }),
     async ({ tenantId, params }, reply): Promise<JobDetails> => {
       const jobId = aJob.read(params.job_id)
       const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), rollups.stats(tenantId, jobId)])

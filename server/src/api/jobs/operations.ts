@@ -26,7 +26,7 @@ export interface OperationDeps extends WriteDeps {
   operations: Pick<Operations, 'get' | 'list'>
 }
 
-const tags = ['bulk']
+const tag = 'bulk'
 const anOperation = named('OPERATION_NOT_FOUND', 'operation')
 
 export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void {
@@ -34,10 +34,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
 
   app.post<{ Body: BulkRequest }>(
     '/jobs/bulk',
-    postRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Pause, resume, delete or trigger many jobs',
+    postRoute(tag, 'operate', 'Pause, resume, delete or trigger many jobs', {
       description:
         'All jobs that match and were created before. An operation does it step by step. `delete` needs the scope write too.',
       body: BulkRequest,
@@ -67,10 +64,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
 
   app.get<{ Querystring: OperationListQuery }>(
     '/operations',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The operations, newest first',
+    route(tag, 'read', 'The operations, newest first', {
       description: 'They are kept for 7 days after their end.',
       querystring: OperationListQuery,
       answer: OperationList,
@@ -88,7 +82,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
 
   app.get<{ Params: { operation_id: string } }>(
     '/operations/:operation_id',
-    route({ tags, scope: 'read', summary: 'One operation, and how far it is', answer: Operation }),
+    route(tag, 'read', 'One operation, and how far it is', { answer: Operation }),
     async ({ tenantId, params }): Promise<Operation> => {
       const operationId = anOperation.read(params.operation_id)
       return toOperation(anOperation.found(await operations.get(tenantId, operationId), operationId))
@@ -97,10 +91,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
 
   app.post<{ Params: { operation_id: string } }>(
     '/operations/:operation_id/cancel',
-    postRoute({
-      tags,
-      scope: 'operate',
-      summary: 'Cancel an operation',
+    postRoute(tag, 'operate', 'Cancel an operation', {
       description: 'What is done stays done. One that is over stays as it is.',
       body: noFields,
       answer: Operation,

@@ -20,10 +20,7 @@ export interface ScheduleDeps {
 export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
   app.post<{ Body: SchedulePreviewRequest }>(
     '/schedules/preview',
-    route({
-      tags: ['schedules'],
-      scope: 'read',
-      summary: 'What a schedule means and when it would run next',
+    route('schedules', 'read', 'What a schedule means and when it would run next', {
       body: SchedulePreviewRequestSchema,
       answer: SchedulePreviewReplySchema,
     }),

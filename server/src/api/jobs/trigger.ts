@@ -32,10 +32,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
 
   app.post<{ Params: { job_id: string }; Body: TriggerRequest }>(
     '/jobs/:job_id/trigger',
-    postRoute({
-      tags: ['jobs'],
-      scope: 'operate',
-      summary: 'Run a job now',
+    postRoute('jobs', 'operate', 'Run a job now', {
       description:
         'Never skipped: behind an execution under way it waits, unless overlap is allowed. What runs after the job follows in a graph run; a job that itself runs after others runs alone.',
       body: TriggerRequest,
@@ -79,10 +76,7 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
 
   app.post<{ Params: { job_id: string }; Body: TriggerManyRequest }>(
     '/jobs/:job_id/triggers',
-    postRoute({
-      tags: ['jobs'],
-      scope: 'operate',
-      summary: 'Run a job many times, now',
+    postRoute('jobs', 'operate', 'Run a job many times, now', {
       description:
         'All of them are made, or none. Each is a trigger like any other. Of a job that allows overlaps, and has no limits nor others that run after it, a thousand cost little more than one.',
       body: TriggerManyRequest,

@@ -14,12 +14,12 @@ export interface PartitionDeps {
 export function partitionRoutes(app: FastifyInstance, { partitions, historyProcesses }: PartitionDeps): void {
   app.get(
     '/partitions',
-    route({
-      tags: ['operations'],
-      scope: 'operator',
-      summary: 'The partitions, which scheduler holds each, and the processes with the role history',
-      answer: PartitionList,
-    }),
+    route(
+      'operations',
+      'operator',
+      'The partitions, which scheduler holds each, and the processes with the role history',
+      { answer: PartitionList },
+    ),
     async (): Promise<PartitionList> =>
       toPartitionList(await partitions.view(), await historyProcesses.list(historyTermMs)),
   )

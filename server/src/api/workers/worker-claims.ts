@@ -35,11 +35,8 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
 
   app.post<{ Body: ClaimRequest }>(
     '/workers/claim',
-    route({
-      tags: ['workers'],
-      scope: 'operate',
+    route('workers', 'operate', 'Claim executions to run', {
       counted: 'apart',
-      summary: 'Claim executions to run',
       description:
         'What is claimed is the worker’s until it reports or dies. Not to be repeated blindly: after a lost answer send `running`.',
       body: ClaimRequest,

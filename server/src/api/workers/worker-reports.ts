@@ -39,7 +39,7 @@ interface Mark {
   fence: number
 }
 
-const tags = ['workers']
+const tag = 'workers'
 /** Thousands of executions, with their reports. */
 const bodyLimit = 4 * 1024 * 1024
 /** Maximum concurrent lookups for a single report. */
@@ -50,11 +50,8 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
 
   app.post<{ Body: WorkerHeartbeatRequest }>(
     '/workers/heartbeat',
-    route({
-      tags,
-      scope: 'operate',
+    route(tag, 'operate', 'Say that a worker lives, and how its executions go', {
       counted: 'apart',
-      summary: 'Say that a worker lives, and how its executions go',
       description: 'One for the whole worker, every `heartbeat_seconds`.',
       body: WorkerHeartbeatRequest,
       answer: WorkerHeartbeatReply,
@@ -96,11 +93,8 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
 
   app.post<{ Body: ReportRequest }>(
     '/workers/report',
-    route({
-      tags,
-      scope: 'operate',
+    route(tag, 'operate', 'Report how executions ended', {
       counted: 'apart',
-      summary: 'Report how executions ended',
       description:
         'To be repeated until it is answered: a result that was accepted before is accepted again, and another one for the same attempt is refused.',
       body: ReportRequest,

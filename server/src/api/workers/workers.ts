@@ -22,7 +22,7 @@ export interface WorkerDeps {
   wakeup: Wakeup
 }
 
-const tags = ['workers']
+const tag = 'workers'
 /** Per tenant: maintenance watches over a bounded number of workers in all. */
 const workersPerTenantMax = 1_000
 const capacityDefault = 50
@@ -33,10 +33,7 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.get(
     '/workers',
-    route({
-      tags,
-      scope: 'read',
-      summary: 'The workers, oldest registration first',
+    route(tag, 'read', 'The workers, oldest registration first', {
       description: 'Operators see all of them, a tenant its own.',
       answer: WorkerList,
     }),
@@ -48,11 +45,8 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.post<{ Body: RegisterRequest }>(
     '/workers',
-    route({
-      tags,
-      scope: 'operate',
+    route(tag, 'operate', 'Register a worker', {
       counted: 'apart',
-      summary: 'Register a worker',
       description:
         'It may then claim executions of its handlers. Each start of a program registers anew; without heartbeats the registration is over by itself.',
       body: RegisterRequest,
@@ -85,11 +79,8 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.delete<{ Params: { worker_id: string } }>(
     '/workers/:worker_id',
-    route({
-      tags,
-      scope: 'operate',
+    route(tag, 'operate', 'Let a worker leave', {
       counted: 'apart',
-      summary: 'Let a worker leave',
       description: 'What it still holds is handed back without an attempt spent, and runs elsewhere.',
       answer: GoodbyeReply,
     }),
