@@ -6,35 +6,51 @@ import {
   EXECUTION_STATUSES,
   JOB_STATUSES,
 } from '@carillon/contract/constants.ts'
-import type { ArgumentSpec, Command, OptionSpecs } from './command.ts'
+import type { ArgumentSpec, Command, OptionSpec, OptionSpecs } from './command.ts'
 import { SHELLS } from './completion.ts'
 import { jobFlags } from './job-flags.ts'
 
-const yes: OptionSpecs = { yes: { kind: 'flag', short: 'y', about: 'do not ask' } }
-const dryRun: OptionSpecs = { 'dry-run': { kind: 'flag', about: 'say what would be done, and do nothing' } }
+type More = Partial<OptionSpec>
+
+function flag(about: string, more: More = {}): OptionSpec {
+  return { kind: 'flag', about, ...more }
+}
+
+/** An option with a value of this kind. */
+const valued =
+  (kind: OptionSpec['kind']) =>
+  (value: string, about: string, more: More = {}): OptionSpec => ({ kind, value, about, ...more })
+
+const text = valued('text')
+const number = valued('number')
+const list = valued('list')
+
+const yes: OptionSpecs = { yes: flag('do not ask', { short: 'y' }) }
+const dryRun: OptionSpecs = { 'dry-run': flag('say what would be done, and do nothing') }
+const noWait: OptionSpecs = { 'no-wait': flag('do not wait for the end of a bulk operation') }
 const paging: OptionSpecs = {
-  limit: { kind: 'number', short: 'n', value: 'N', about: 'at most so many (50)' },
-  cursor: { kind: 'text', value: 'CURSOR', about: 'go on where a list ended' },
+  limit: number('N', 'at most so many (50)', { short: 'n' }),
+  cursor: text('CURSOR', 'go on where a list ended'),
 }
 const file: OptionSpecs = {
-  file: { kind: 'text', short: 'f', value: 'FILE', about: 'YAML or JSON; - for stdin', completes: 'file' },
+  file: text('FILE', 'YAML or JSON; - for stdin', { short: 'f', completes: 'file' }),
 }
 const job: ArgumentSpec = { name: 'JOB', about: 'its id, its key or its exact name', completes: 'job' }
 const jobs: ArgumentSpec = { ...job, many: true, optional: true }
 const execution: ArgumentSpec = { name: 'EXECUTION', about: 'its id' }
 const bulk: OptionSpecs = {
-  filter: { kind: 'list', value: 'NAME=VALUE', about: 'all that match: tag, status, search' },
-  all: { kind: 'flag', about: 'all that are not deleted' },
+  filter: list('NAME=VALUE', 'all that match: tag, status, search'),
+  all: flag('all that are not deleted'),
   ...yes,
   ...dryRun,
-  'no-wait': { kind: 'flag', about: 'do not wait for the end of a bulk operation' },
+  ...noWait,
 }
 const wait: OptionSpecs = {
-  wait: { kind: 'flag', short: 'w', about: 'wait for the end; exit code 9 unless it succeeded' },
+  wait: flag('wait for the end; exit code 9 unless it succeeded', { short: 'w' }),
 }
 const payload = { payload: jobFlags.payload }
 const since: OptionSpecs = {
-  since: { kind: 'text', value: 'WHEN', about: 'from then on: 2h, 7d, a day or an instant' },
+  since: text('WHEN', 'from then on: 2h, 7d, a day or an instant'),
 }
 
 export const commands: readonly Command[] = [
@@ -42,18 +58,12 @@ export const commands: readonly Command[] = [
     path: ['start'],
     about: 'start the server and stay in the foreground: API, scheduler, worker, and an embedded PostgreSQL',
     options: {
-      handlers: {
-        kind: 'text',
-        value: 'FILE',
-        about: 'run the jobs that this file exports (made by defineJob of @carillon/sdk)',
+      handlers: text('FILE', 'run the jobs that this file exports (made by defineJob of @carillon/sdk)', {
         completes: 'file',
-      },
-      demo: {
-        kind: 'flag',
-        about: 'fill an empty installation with jobs and 30 days of history to look at, once',
-      },
-      'demo-jobs': { kind: 'number', value: 'N', about: 'for measuring: a demo of so many jobs' },
-      'demo-attempts': { kind: 'number', value: 'N', about: 'for measuring: and about so many attempts' },
+      }),
+      demo: flag('fill an empty installation with jobs and 30 days of history to look at, once'),
+      'demo-jobs': number('N', 'for measuring: a demo of so many jobs'),
+      'demo-attempts': number('N', 'for measuring: and about so many attempts'),
     },
     notes: `Handlers run in a process of their own; those with a schedule are put into the API.
 
@@ -77,14 +87,9 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['jobs', 'list'],
     about: 'list jobs, newest first',
     options: {
-      status: {
-        kind: 'text',
-        value: 'STATUS',
-        choices: JOB_STATUSES,
-        about: 'active, paused, completed or deleted',
-      },
-      tag: { kind: 'text', value: 'TAG', about: 'that have this tag' },
-      search: { kind: 'text', short: 'q', value: 'TEXT', about: 'part of the name, the key or a tag' },
+      status: text('STATUS', 'active, paused, completed or deleted', { choices: JOB_STATUSES }),
+      tag: text('TAG', 'that have this tag'),
+      search: text('TEXT', 'part of the name, the key or a tag', { short: 'q' }),
       ...paging,
     },
     examples: ['carillon jobs list --tag reporting --wide', 'carillon jobs list --status paused --json'],
@@ -125,8 +130,8 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'pause jobs: none of their slots fires',
     arguments: [jobs],
     options: {
-      reason: { kind: 'text', value: 'TEXT', about: 'a note for later readers' },
-      until: { kind: 'text', value: 'WHEN', about: 'resume then: 2h, 7d or an instant' },
+      reason: text('TEXT', 'a note for later readers'),
+      until: text('WHEN', 'resume then: 2h, 7d or an instant'),
       ...bulk,
     },
     examples: ['carillon jobs pause nightly-report --until 2h', 'carillon jobs pause --filter tag=reporting'],
@@ -143,7 +148,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['jobs', 'delete'],
     about: 'delete jobs; their history stays',
     arguments: [jobs],
-    options: { 'cancel-running': { kind: 'flag', about: 'cancel what runs, too' }, ...bulk },
+    options: { 'cancel-running': flag('cancel what runs, too'), ...bulk },
     load: async () => (await import('./jobs-act.ts')).actOnJobs('delete'),
   },
   {
@@ -152,7 +157,7 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     arguments: [jobs],
     options: {
       ...payload,
-      count: { kind: 'number', value: 'N', about: 'so many times, at most 1,000' },
+      count: number('N', 'so many times, at most 1,000'),
       ...wait,
       ...bulk,
     },
@@ -163,20 +168,17 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['executions', 'list'],
     about: 'list what ran and what runs, newest first',
     options: {
-      job: { kind: 'text', value: 'JOB', about: 'of this job', completes: 'job' },
-      status: {
-        kind: 'text',
-        value: 'STATUS',
+      job: text('JOB', 'of this job', { completes: 'job' }),
+      status: text('STATUS', 'such as running, failed, succeeded; skipped needs --job', {
         choices: EXECUTION_STATUSES,
-        about: 'such as running, failed, succeeded; skipped needs --job',
-      },
-      kind: { kind: 'text', value: 'KIND', choices: EXECUTION_KINDS, about: EXECUTION_KINDS.join(', ') },
-      error: { kind: 'text', value: 'TYPE', choices: ERROR_TYPES, about: 'such as timeout or http_error' },
-      dead: { kind: 'flag', about: 'only dead letters' },
-      tag: { kind: 'text', value: 'TAG', about: 'of jobs that have this tag' },
-      search: { kind: 'text', short: 'q', value: 'TEXT', about: 'part of the job or of the error message' },
+      }),
+      kind: text('KIND', EXECUTION_KINDS.join(', '), { choices: EXECUTION_KINDS }),
+      error: text('TYPE', 'such as timeout or http_error', { choices: ERROR_TYPES }),
+      dead: flag('only dead letters'),
+      tag: text('TAG', 'of jobs that have this tag'),
+      search: text('TEXT', 'part of the job or of the error message', { short: 'q' }),
       ...since,
-      until: { kind: 'text', value: 'WHEN', about: 'up to then' },
+      until: text('WHEN', 'up to then'),
       ...paging,
     },
     examples: [
@@ -199,8 +201,8 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'the log of the attempts of an execution',
     arguments: [execution],
     options: {
-      follow: { kind: 'flag', short: 'f', about: 'wait for what is still to come, until its end' },
-      attempt: { kind: 'number', value: 'N', about: 'of this attempt only' },
+      follow: flag('wait for what is still to come, until its end', { short: 'f' }),
+      attempt: number('N', 'of this attempt only'),
     },
     load: async () => (await import('./executions-act.ts')).showLogs,
   },
@@ -209,14 +211,10 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'cancel executions that wait or run',
     arguments: [{ ...execution, many: true, optional: true }],
     options: {
-      filter: {
-        kind: 'list',
-        value: 'NAME=VALUE',
-        about: 'all that match: job, status, kind, error, tag, search',
-      },
+      filter: list('NAME=VALUE', 'all that match: job, status, kind, error, tag, search'),
       ...yes,
       ...dryRun,
-      'no-wait': { kind: 'flag', about: 'do not wait for the end of a bulk operation' },
+      ...noWait,
     },
     load: async () => (await import('./executions-act.ts')).cancelExecutions,
   },
@@ -231,9 +229,9 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['dead-letters', 'list'],
     about: 'list executions that failed for good and wait for a person',
     options: {
-      job: { kind: 'text', value: 'JOB', about: 'of this job', completes: 'job' },
-      error: { kind: 'text', value: 'TYPE', choices: ERROR_TYPES, about: 'whose last error is this' },
-      reason: { kind: 'text', value: 'REASON', choices: DEAD_REASONS, about: 'such as max_retries_exceeded' },
+      job: text('JOB', 'of this job', { completes: 'job' }),
+      error: text('TYPE', 'whose last error is this', { choices: ERROR_TYPES }),
+      reason: text('REASON', 'such as max_retries_exceeded', { choices: DEAD_REASONS }),
       ...since,
       ...paging,
     },
@@ -245,16 +243,12 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'run dead letters again',
     arguments: [{ ...execution, many: true, optional: true }],
     options: {
-      filter: {
-        kind: 'list',
-        value: 'NAME=VALUE',
-        about: 'all that match: job, error, reason, since, until',
-      },
-      all: { kind: 'flag', about: 'all of them' },
-      rate: { kind: 'number', value: 'N', about: 'so many a second, with a filter (50)' },
+      filter: list('NAME=VALUE', 'all that match: job, error, reason, since, until'),
+      all: flag('all of them'),
+      rate: number('N', 'so many a second, with a filter (50)'),
       ...yes,
       ...dryRun,
-      'no-wait': { kind: 'flag', about: 'do not wait for the end of a bulk operation' },
+      ...noWait,
     },
     examples: ['carillon dead-letters redrive --filter job=import --filter error=http_error --rate 10'],
     load: async () => (await import('./dead-letters.ts')).redriveDeadLetters,
@@ -287,8 +281,8 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     arguments: [{ name: 'EXPR', about: 'such as "every weekday at 9:00 in London"', optional: true }],
     options: {
       zone: jobFlags.zone,
-      from: { kind: 'text', value: 'INSTANT', about: 'slots after this instant (now)' },
-      count: { kind: 'text', short: 'n', value: 'N', about: 'how many, 1 to 100 (10)' },
+      from: text('INSTANT', 'slots after this instant (now)'),
+      count: text('N', 'how many, 1 to 100 (10)', { short: 'n' }),
       stdin: { kind: 'flag', about: 'answer JSON lines {"expr","tz","from","count","dst_gap"?,"dst_fold"?}' },
     },
     local: true,
@@ -298,16 +292,13 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     path: ['apply'],
     about: 'make the jobs of files so: shows the plan, asks, does it',
     options: {
-      file: {
-        kind: 'text',
+      file: text('PATH', 'YAML or JSON, one file or a folder; - for stdin', {
         short: 'f',
-        value: 'PATH',
-        about: 'YAML or JSON, one file or a folder; - for stdin',
         completes: 'file',
-      },
-      prune: { kind: 'flag', about: 'delete jobs that the files do not name; needs --tag or --prefix' },
-      tag: { kind: 'text', value: 'TAG', about: 'with --prune: only jobs with this tag' },
-      prefix: { kind: 'text', value: 'PREFIX', about: 'with --prune: only jobs whose key begins so' },
+      }),
+      prune: flag('delete jobs that the files do not name; needs --tag or --prefix'),
+      tag: text('TAG', 'with --prune: only jobs with this tag'),
+      prefix: text('PREFIX', 'with --prune: only jobs whose key begins so'),
       ...yes,
       ...dryRun,
     },
@@ -321,8 +312,8 @@ Ctrl-C or SIGTERM stops everything, PostgreSQL included. Same as npm start.`,
     about: 'write jobs as a file that apply takes',
     arguments: [jobs],
     options: {
-      tag: { kind: 'text', value: 'TAG', about: 'that have this tag' },
-      search: { kind: 'text', short: 'q', value: 'TEXT', about: 'part of the name, the key or a tag' },
+      tag: text('TAG', 'that have this tag'),
+      search: text('TEXT', 'part of the name, the key or a tag', { short: 'q' }),
     },
     notes: 'YAML, or JSON with --json. Without names: all that are active or paused and have a key.',
     examples: ['carillon export > jobs.yaml'],

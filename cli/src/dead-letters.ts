@@ -3,10 +3,9 @@ import type { DeadLetter, DeadLetterListQuery, RedriveRequest } from '@carillon/
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { readFilter, writeFilter } from './filter.ts'
-import { findJob } from './find-job.ts'
+import { findJob, jobOf } from './find-job.ts'
 import { runBulk } from './follow-operation.ts'
-import { moreOf, readLimit, readPages } from './pages.ts'
-import { present } from './present.ts'
+import { presentList } from './present-list.ts'
 import { Progress } from './progress.ts'
 import type { Cell, Column } from './table.ts'
 import { instantCell, readInstant, writeAgo } from './times.ts'
@@ -22,48 +21,33 @@ const columns: readonly Column[] = [
 ]
 
 export async function listDeadLetters(context: Context): Promise<undefined> {
-  const { out, values, signal } = context
+  const { values, signal } = context
   const { client } = await context.connect()
-  const query: Record<string, unknown> = {}
-  const job = values.text('job')
-  if (job !== undefined) query['job_id'] = (await findJob(client, job)).job_id
-  const error = values.text('error')
-  if (error !== undefined) query['error_type'] = error
-  const reason = values.text('reason')
-  if (reason !== undefined) query['reason'] = reason
   const since = values.text('since')
-  if (since !== undefined) query['start_date'] = readInstant('since', since, 'past')
-  const limit = readLimit(values)
-  return present(context, async () => {
-    let oldestAt: string | null = null
-    const { items, pagination } = await readPages<DeadLetter>(limit, values.text('cursor'), async (page) => {
-      const answer = await client.deadLetters
-        .list({ ...(query as DeadLetterListQuery), ...page }, { signal })
-        .page()
-      oldestAt ??= answer.oldest_at
+  const query: DeadLetterListQuery = {
+    ...(await jobOf(context)),
+    ...values.fields({ error: 'error_type', reason: 'reason' }),
+    ...(since !== undefined && { start_date: readInstant('since', since, 'past') }),
+  }
+  let oldestAt: string | null = null
+  return presentList(context, {
+    name: 'dead_letters',
+    read: async (page) => {
+      const answer = await client.deadLetters.list({ ...query, ...page }, { signal }).page()
+      if (page.cursor === values.text('cursor')) oldestAt = answer.oldest_at
       return { items: answer.dead_letters, pagination: answer.pagination }
-    })
-    const nowMs = Date.now()
-    const oldest = oldestAt === null ? '' : `, the oldest ${writeAgo(Date.parse(oldestAt) - nowMs)}`
-    const count = `${pagination.total}${pagination.total_capped ? ' or more' : ''}${oldest}.`
-    return {
-      json: { dead_letters: items, oldest_at: oldestAt, pagination },
-      text: () =>
-        items.length === 0
-          ? ''
-          : out.table(
-              columns,
-              items.map((letter) => rowOf(letter, nowMs)),
-            ),
-      say:
-        items.length === 0
-          ? ['No dead letters.']
-          : [
-              count,
-              ...moreOf(items.length, pagination),
-              'Again: carillon dead-letters redrive ID, or --filter job=JOB, or --all',
-            ],
-    }
+    },
+    columns,
+    rowOf,
+    none: ['No dead letters.'],
+    facts: () => ({ oldest_at: oldestAt }),
+    remarks: ({ total, total_capped: capped }, nowMs) => {
+      const oldest = oldestAt === null ? '' : `, the oldest ${writeAgo(Date.parse(oldestAt) - nowMs)}`
+      return {
+        before: `${total}${capped ? ' or more' : ''}${oldest}.`,
+        after: 'Again: carillon dead-letters redrive ID, or --filter job=JOB, or --all',
+      }
+    },
   })
 }
 

@@ -2,9 +2,9 @@
 import type { Attempt, Execution, ExecutionItem, ExecutionSearchQuery } from '@carillon/contract/execution.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
-import { findJob } from './find-job.ts'
-import { moreOf, readLimit, readPages } from './pages.ts'
+import { jobOf } from './find-job.ts'
 import { present } from './present.ts'
+import { presentList } from './present-list.ts'
 import type { Cell, Column } from './table.ts'
 import { cut } from './text.ts'
 import { durationCell, instantCell, readInstant, writeAgo, writeDuration } from './times.ts'
@@ -55,23 +55,21 @@ function errorCell(error: ExecutionItem['error']): Cell {
 }
 
 export async function listExecutions(context: Context): Promise<undefined> {
-  const { out, values, signal } = context
+  const { values, signal } = context
   const { client } = await context.connect()
   if (values.text('status') === 'SKIPPED') return listSkipped(context)
   const query = await readQuery(context)
-  const limit = readLimit(values)
-  return present(context, async () => {
-    const { items, pagination } = await readPages<Found>(limit, values.text('cursor'), async (page) => {
-      const answer = await client.executions.list({ ...query, ...page }, { signal }).page()
-      return { items: answer.executions, pagination: answer.pagination }
-    })
-    const nowMs = Date.now()
-    const rows = items.map((item) => executionRow(item, nowMs, { name: item.job_name, id: item.job_id }))
-    return {
-      json: { executions: items, pagination },
-      text: () => (rows.length === 0 ? '' : out.table(executionColumns(true), rows)),
-      say: rows.length === 0 ? ['No execution matches.'] : moreOf(rows.length, pagination),
-    }
+  return presentList<Found>(context, {
+    name: 'executions',
+    read: async (page) => {
+      const { executions, pagination } = await client.executions
+        .list({ ...query, ...page }, { signal })
+        .page()
+      return { items: executions, pagination }
+    },
+    columns: executionColumns(true),
+    rowOf: (item, nowMs) => executionRow(item, nowMs, { name: item.job_name, id: item.job_id }),
+    none: ['No execution matches.'],
   })
 }
 
@@ -84,53 +82,39 @@ const skippedColumns: readonly Column[] = [
 
 /** Slots that have no execution, and executions that never got their turn: for a single job, as the API lists them. */
 async function listSkipped(context: Context): Promise<undefined> {
-  const { out, values, signal } = context
   const { client } = await context.connect()
   const { job_id: jobId, ...query } = await readQuery(context)
   if (jobId === undefined)
     throw new CliError(EXIT.usage, 'executions list: --status skipped needs --job JOB.')
-  const limit = readLimit(values)
-  return present(context, async () => {
-    const { items, pagination } = await readPages(limit, values.text('cursor'), async (page) => {
-      const answer = await client.jobs.executions(jobId, { ...query, ...page }, { signal }).page()
-      return { items: answer.executions, pagination: answer.pagination }
-    })
-    const rows = items.map((item) => [
+  return presentList(context, {
+    name: 'executions',
+    read: async (page) => {
+      const list = client.jobs.executions(jobId, { ...query, ...page }, { signal: context.signal })
+      const { executions, pagination } = await list.page()
+      return { items: executions, pagination }
+    },
+    columns: skippedColumns,
+    rowOf: (item) => [
       item.scheduled_time,
       statusCell(item.status),
       'reason' in item ? item.reason : (item.skipped?.message ?? ''),
       item.execution_id ?? '',
-    ])
-    return {
-      json: { executions: items, pagination },
-      text: () => (rows.length === 0 ? '' : out.table(skippedColumns, rows)),
-      say: rows.length === 0 ? ['No slot was skipped.'] : moreOf(rows.length, pagination),
-    }
+    ],
+    none: ['No slot was skipped.'],
   })
 }
 
 /** The conditions of a list. */
 async function readQuery(context: Context): Promise<ExecutionSearchQuery> {
   const { values } = context
-  const query: Record<string, unknown> = {}
-  const job = values.text('job')
-  if (job !== undefined) query['job_id'] = (await findJob((await context.connect()).client, job)).job_id
-  for (const [option, field] of [
-    ['status', 'status'],
-    ['kind', 'kind'],
-    ['error', 'error_type'],
-    ['tag', 'tag'],
-    ['search', 'q'],
-  ] as const) {
-    const value = values.text(option)
-    if (value !== undefined) query[field] = value
-  }
-  if (values.flag('dead')) query['dead_letter'] = true
+  const names = { status: 'status', kind: 'kind', error: 'error_type', tag: 'tag', search: 'q' }
+  const query: ExecutionSearchQuery = { ...(await jobOf(context)), ...values.fields(names) }
+  if (values.flag('dead')) query.dead_letter = true
   const since = values.text('since')
-  if (since !== undefined) query['start_date'] = readInstant('since', since, 'past')
+  if (since !== undefined) query.start_date = readInstant('since', since, 'past')
   const until = values.text('until')
-  if (until !== undefined) query['end_date'] = readInstant('until', until, 'past')
-  return query as ExecutionSearchQuery
+  if (until !== undefined) query.end_date = readInstant('until', until, 'past')
+  return query
 }
 
 export async function getExecution(context: Context): Promise<undefined> {

@@ -3,6 +3,7 @@ import type { Job } from '@carillon/contract/job.ts'
 import type { Client } from '@carillon/sdk'
 import { didYouMean } from '@carillon/server/lib/did-you-mean.ts'
 import { isUuid } from './connection.ts'
+import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 
 /** Beyond this many jobs a misspelt name gets no suggestion. */
@@ -24,6 +25,12 @@ export async function findJob(client: Client, word: string): Promise<Job> {
   throw new CliError(EXIT.conflict, `${named.length} jobs are named "${word}": say which, by id or key.`, [
     ...named.slice(0, 10).map(({ job_id, key, status }) => `  ${job_id}  ${key ?? '(no key)'}  ${status}`),
   ])
+}
+
+/** The job of `--job`, as a condition of a list. */
+export async function jobOf({ values, connect }: Context): Promise<{ job_id?: string }> {
+  const word = values.text('job')
+  return word === undefined ? {} : { job_id: (await findJob((await connect()).client, word)).job_id }
 }
 
 /** Each once, however often it is named. */

@@ -5,8 +5,8 @@ import type { Context } from './context.ts'
 import { executionColumns, executionRow } from './executions-show.ts'
 import { findJob, wordOf } from './find-job.ts'
 import { rateCell, writeRetries, writeSchedule, writeTarget } from './job-text.ts'
-import { moreOf, readLimit, readPages } from './pages.ts'
 import { present } from './present.ts'
+import { presentList } from './present-list.ts'
 import type { Cell, Column } from './table.ts'
 import { instantCell, writeAgo, writeDuration } from './times.ts'
 import { statusCell } from './tone.ts'
@@ -25,34 +25,18 @@ const columns: readonly Column[] = [
 ]
 
 export async function listJobs(context: Context): Promise<undefined> {
-  const { out, values } = context
+  const { values, signal } = context
   const { client } = await context.connect()
-  const query: JobListQuery = {}
-  const status = values.text('status')
-  if (status !== undefined) query.status = status as Job['status']
-  const tag = values.text('tag')
-  if (tag !== undefined) query.tag = tag
-  const search = values.text('search')
-  if (search !== undefined) query.q = search
-  const limit = readLimit(values)
-  return present(context, async () => {
-    const { items, pagination } = await readPages(limit, values.text('cursor'), async (page) => {
-      const answer = await client.jobs.list({ ...query, ...page }, { signal: context.signal }).page()
-      return { items: answer.jobs, pagination: answer.pagination }
-    })
-    const nowMs = Date.now()
-    const none = Object.keys(query).length === 0 ? noJobs : ['No job matches.']
-    return {
-      json: { jobs: items, pagination },
-      text: () =>
-        items.length === 0
-          ? ''
-          : out.table(
-              columns,
-              items.map((job) => rowOf(job, nowMs)),
-            ),
-      say: items.length === 0 ? none : moreOf(items.length, pagination),
-    }
+  const query = values.fields<JobListQuery>({ status: 'status', tag: 'tag', search: 'q' })
+  return presentList(context, {
+    name: 'jobs',
+    read: async (page) => {
+      const { jobs, pagination } = await client.jobs.list({ ...query, ...page }, { signal }).page()
+      return { items: jobs, pagination }
+    },
+    columns,
+    rowOf,
+    none: Object.keys(query).length === 0 ? noJobs : ['No job matches.'],
   })
 }
 

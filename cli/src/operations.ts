@@ -1,8 +1,8 @@
 // `carillon operations list|get|cancel`: long work that somebody asked for by a filter.
 import type { Operation } from '@carillon/contract/operation.ts'
 import type { Context } from './context.ts'
-import { moreOf, readLimit, readPages } from './pages.ts'
 import { present } from './present.ts'
+import { presentList } from './present-list.ts'
 import { writeProgress } from './progress.ts'
 import type { Cell, Column } from './table.ts'
 import { instantCell } from './times.ts'
@@ -20,26 +20,16 @@ const columns: readonly Column[] = [
 ]
 
 export async function listOperations(context: Context): Promise<undefined> {
-  const { out, values, signal } = context
   const { client } = await context.connect()
-  const limit = readLimit(values)
-  return present(context, async () => {
-    const { items, pagination } = await readPages<Operation>(limit, values.text('cursor'), async (page) => {
-      const answer = await client.operations.list(page, { signal }).page()
-      return { items: answer.operations, pagination: answer.pagination }
-    })
-    const nowMs = Date.now()
-    return {
-      json: { operations: items, pagination },
-      text: () =>
-        items.length === 0
-          ? ''
-          : out.table(
-              columns,
-              items.map((operation) => rowOf(operation, nowMs)),
-            ),
-      say: items.length === 0 ? ['No operations in the last 7 days.'] : moreOf(items.length, pagination),
-    }
+  return presentList(context, {
+    name: 'operations',
+    read: async (page) => {
+      const { operations, pagination } = await client.operations.list(page, { signal: context.signal }).page()
+      return { items: operations, pagination }
+    },
+    columns,
+    rowOf,
+    none: ['No operations in the last 7 days.'],
   })
 }
 

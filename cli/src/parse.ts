@@ -46,6 +46,12 @@ export class Values {
     return Array.isArray(value) ? value : []
   }
 
+  /** The texts that were given, each under the field of the API that it stands for. */
+  fields<Query>(names: Readonly<Record<string, string>>): Query {
+    const given = Object.keys(names).filter((name) => this.text(name) !== undefined)
+    return Object.fromEntries(given.map((name) => [names[name], this.text(name)])) as Query
+  }
+
   /** The subset of `names` that was given. */
   given(names: Iterable<string>): string[] {
     return [...names].filter((name) => this.has(name))

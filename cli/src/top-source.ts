@@ -1,4 +1,5 @@
 // The data of `carillon top`, second by second: from the server's event stream, or by polling when there is none.
+import type { EventData } from '@carillon/contract/event.ts'
 import type { FailureList } from '@carillon/contract/failure.ts'
 import type { Client } from '@carillon/sdk'
 import type { Connection } from './connection.ts'
@@ -109,27 +110,8 @@ async function openStream(
   return answer.ok && answer.body !== null ? (answer as EventStream) : 'away'
 }
 
-interface StreamPulse {
-  as_of: string
-  started: number
-  succeeded: number
-  failed: number
-  timed_out: number
-  running: number
-  waiting: number
-}
-
-interface StreamExecution {
-  execution_id: string
-  job_id: string
-  job_name: string
-  status: string
-  attempt_number: number
-  started_at: string | null
-  finished_at: string | null
-  duration_ms: number | null
-  error_type: string | null
-}
+type StreamPulse = EventData['pulse']
+type StreamExecution = EventData['executions']['items'][number]
 
 function toPulse(pulse: StreamPulse): Pulse {
   const { started, succeeded, failed, timed_out: timedOut, running, waiting } = pulse

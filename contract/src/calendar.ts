@@ -1,13 +1,10 @@
 // Calendars: days and windows under a name, such as the holidays of a country, that schedules exclude.
 import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
-import { instant, textOrNull } from './shapes.ts'
+import { describedObject, instant, optionalText, strict, strictObject, textOrNull, time } from './shapes.ts'
 
 export const calendarNamePattern = '^[a-z0-9._-]{1,128}$'
 export const calendarEntriesMax = 500
-
-const strict = { additionalProperties: false } as const
-const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
 
 // One flat object instead of a union, as in a schedule: a validator can then name the field that is wrong.
 const entry = Type.Object(
@@ -21,7 +18,7 @@ const entry = Type.Object(
 const entries = Type.Array(entry, { maxItems: calendarEntriesMax })
 
 export const CalendarRequest = Type.Object(
-  { description: Type.Optional(Type.String({ maxLength: 4_096 })), entries },
+  { description: optionalText({ maxLength: 4_096 }), entries },
   {
     ...strict,
     examples: [
@@ -34,26 +31,23 @@ export const CalendarRequest = Type.Object(
 )
 export type CalendarRequest = Type.Static<typeof CalendarRequest>
 
-export const Calendar = Type.Object(
-  {
-    name: Type.String({ description: 'What `{"calendar": name}` in exclusions stands for.' }),
-    description: textOrNull('As given.'),
-    entries,
-    revision: Type.Integer({ description: 'Grows with each change.' }),
-    created_at: instant('When it was created.'),
-    created_by: Type.String({ description: 'Whose key it was.' }),
-    updated_at: instant('When it was last changed.'),
-    updated_by: Type.String({ description: 'Whose key it was.' }),
-  },
-  { ...strict, description: 'The calendar.' },
-)
+export const Calendar = describedObject('The calendar.', {
+  name: Type.String({ description: 'What `{"calendar": name}` in exclusions stands for.' }),
+  description: textOrNull('As given.'),
+  entries,
+  revision: Type.Integer({ description: 'Grows with each change.' }),
+  created_at: instant('When it was created.'),
+  created_by: Type.String({ description: 'Whose key it was.' }),
+  updated_at: instant('When it was last changed.'),
+  updated_by: Type.String({ description: 'Whose key it was.' }),
+})
 export type Calendar = Type.Static<typeof Calendar>
 
-export const CalendarListQuery = Type.Object(pageParameters, strict)
+export const CalendarListQuery = strictObject(pageParameters)
 export type CalendarListQuery = Type.Static<typeof CalendarListQuery>
 
-export const CalendarList = Type.Object(
-  { calendars: Type.Array(Calendar), pagination: Pagination },
-  { ...strict, description: 'A page of the list, by name.' },
-)
+export const CalendarList = describedObject('A page of the list, by name.', {
+  calendars: Type.Array(Calendar),
+  pagination: Pagination,
+})
 export type CalendarList = Type.Static<typeof CalendarList>

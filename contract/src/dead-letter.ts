@@ -2,82 +2,74 @@
 import Type from 'typebox'
 import { DEAD_REASONS, ERROR_TYPES } from './constants.ts'
 import { Pagination, pageParameters } from './pagination.ts'
-import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
+import {
+  anyJson,
+  describedObject,
+  instant,
+  instantOrNull,
+  integerOrNull,
+  oneOf,
+  oneOfOrNull,
+  optionalInteger,
+  strict,
+  strictObject,
+  textOrNull,
+  time,
+  uuid,
+  uuidGiven,
+} from './shapes.ts'
 
 export const redriveMax = 200
 /** Of a redrive by filter, when none is given. */
 export const redriveRateDefault = 50
 
-const strict = { additionalProperties: false } as const
-const uuid = Type.String({ format: 'uuid' })
-
-const day = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
-
 /** Which dead letters; used by the list and by a redrive. */
 const conditions = {
   job_id: Type.Optional(uuidGiven('Only of this job.')),
-  reason: Type.Optional(Type.Enum([...DEAD_REASONS], { type: 'string' })),
-  error_type: Type.Optional(
-    Type.Enum([...ERROR_TYPES], { type: 'string', description: 'Of the last error.' }),
-  ),
+  reason: Type.Optional(oneOf(DEAD_REASONS)),
+  error_type: Type.Optional(oneOf(ERROR_TYPES, 'Of the last error.')),
   start_date: Type.Optional(
-    day('The first UTC day of `dlq_timestamp` (YYYY-MM-DD), or an RFC 3339 instant.'),
+    time('The first UTC day of `dlq_timestamp` (YYYY-MM-DD), or an RFC 3339 instant.'),
   ),
   end_date: Type.Optional(
-    day('The last UTC day of `dlq_timestamp`, or an RFC 3339 instant; it is included.'),
+    time('The last UTC day of `dlq_timestamp`, or an RFC 3339 instant; it is included.'),
   ),
 }
 
-export const DeadLetterListQuery = Type.Object({ ...conditions, ...pageParameters }, strict)
+export const DeadLetterListQuery = strictObject({ ...conditions, ...pageParameters })
 export type DeadLetterListQuery = Type.Static<typeof DeadLetterListQuery>
 
-export const DeadLetter = Type.Object(
-  {
-    execution_id: uuid,
-    job_id: uuid,
-    job_name: Type.String(),
-    dlq_reason: Type.Enum([...DEAD_REASONS], { type: 'string' }),
-    dlq_timestamp: instant('When it was given up.'),
-    total_attempts: Type.Integer(),
-    error_history: Type.Array(
-      Type.Object(
-        {
-          attempt_number: Type.Integer(),
-          at: instant('When the attempt ended.'),
-          type: Type.Unsafe<(typeof ERROR_TYPES)[number] | null>({
-            type: ['string', 'null'],
-            enum: [...ERROR_TYPES, null],
-          }),
-          message: textOrNull('What went wrong.'),
-          http_status: integerOrNull('What the target answered.'),
-        },
-        strict,
-      ),
-      { description: 'Oldest first.' },
-    ),
-    payload: Type.Optional(
-      anyJson('What it was called with, or what was put in its place; absent: no body.'),
-    ),
-    edited_at: instantOrNull('When the payload was edited.'),
-    auto_redrive_at: instantOrNull('When it is redriven by itself; null: it is not.'),
-    graph_run_id: textOrNull(
-      'The graph run it belonged to; null: it ran alone. A redrive runs alone: resume the run instead.',
-    ),
-  },
-  { ...strict, description: 'The dead letter.' },
-)
+export const DeadLetter = describedObject('The dead letter.', {
+  execution_id: uuid,
+  job_id: uuid,
+  job_name: Type.String(),
+  dlq_reason: oneOf(DEAD_REASONS),
+  dlq_timestamp: instant('When it was given up.'),
+  total_attempts: Type.Integer(),
+  error_history: Type.Array(
+    strictObject({
+      attempt_number: Type.Integer(),
+      at: instant('When the attempt ended.'),
+      type: oneOfOrNull(ERROR_TYPES),
+      message: textOrNull('What went wrong.'),
+      http_status: integerOrNull('What the target answered.'),
+    }),
+    { description: 'Oldest first.' },
+  ),
+  payload: Type.Optional(anyJson('What it was called with, or what was put in its place; absent: no body.')),
+  edited_at: instantOrNull('When the payload was edited.'),
+  auto_redrive_at: instantOrNull('When it is redriven by itself; null: it is not.'),
+  graph_run_id: textOrNull(
+    'The graph run it belonged to; null: it ran alone. A redrive runs alone: resume the run instead.',
+  ),
+})
 export type DeadLetter = Type.Static<typeof DeadLetter>
 
-export const DeadLetterList = Type.Object(
-  {
-    dead_letters: Type.Array(DeadLetter),
-    oldest_at: instantOrNull(
-      'When the oldest of all your dead letters came; `total` says how many there are.',
-    ),
-    pagination: Pagination,
-  },
-  { ...strict, description: 'A page of the list.' },
-)
+export const DeadLetterList = describedObject('A page of the list.', {
+  dead_letters: Type.Array(DeadLetter),
+  oldest_at: instantOrNull('When the oldest of all your dead letters came; `total` says how many there are.'),
+  pagination: Pagination,
+})
 export type DeadLetterList = Type.Static<typeof DeadLetterList>
 
 export const DeadLetterPatch = Type.Object(
@@ -97,19 +89,14 @@ export const RedriveRequest = Type.Object(
       }),
     ),
     filter: Type.Optional(
-      Type.Object(conditions, {
-        ...strict,
-        description: 'All that match; `{}`: all. Answered with an operation.',
-      }),
+      describedObject('All that match; `{}`: all. Answered with an operation.', conditions),
     ),
-    rate_per_second: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000,
-        default: redriveRateDefault,
-        description: 'How many a second; with `filter`.',
-      }),
-    ),
+    rate_per_second: optionalInteger({
+      minimum: 1,
+      maximum: 1_000,
+      default: redriveRateDefault,
+      description: 'How many a second; with `filter`.',
+    }),
   },
   {
     ...strict,
@@ -122,12 +109,9 @@ export const RedriveRequest = Type.Object(
 )
 export type RedriveRequest = Type.Static<typeof RedriveRequest>
 
-export const RedriveReply = Type.Object(
-  {
-    redriven: Type.Array(Type.Object({ execution_id: uuid, new_execution_id: uuid }, strict)),
-    not_found: Type.Array(uuid, { description: 'No dead letter has these ids (any more).' }),
-    job_deleted: Type.Array(uuid, { description: 'Their job is deleted; they stay where they are.' }),
-  },
-  { ...strict, description: 'What was done with each id.' },
-)
+export const RedriveReply = describedObject('What was done with each id.', {
+  redriven: Type.Array(strictObject({ execution_id: uuid, new_execution_id: uuid })),
+  not_found: Type.Array(uuid, { description: 'No dead letter has these ids (any more).' }),
+  job_deleted: Type.Array(uuid, { description: 'Their job is deleted; they stay where they are.' }),
+})
 export type RedriveReply = Type.Static<typeof RedriveReply>

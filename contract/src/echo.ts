@@ -1,13 +1,10 @@
 // /echo: the built-in target to try jobs on.
 import Type from 'typebox'
+import { optionalInteger } from './shapes.ts'
 
 export const EchoQuery = Type.Object({
-  status: Type.Optional(
-    Type.Integer({ minimum: 200, maximum: 599, description: 'Answer with this status.' }),
-  ),
-  delay_ms: Type.Optional(
-    Type.Integer({ minimum: 0, maximum: 30_000, description: 'Answer only after this time.' }),
-  ),
+  status: optionalInteger({ minimum: 200, maximum: 599, description: 'Answer with this status.' }),
+  delay_ms: optionalInteger({ minimum: 0, maximum: 30_000, description: 'Answer only after this time.' }),
 })
 export type EchoQuery = Type.Static<typeof EchoQuery>
 

@@ -1,11 +1,12 @@
 // Liveness and readiness.
 import Type from 'typebox'
+import { oneOf } from './shapes.ts'
 
 export const Live = Type.Object({ status: Type.Literal('alive') }, { additionalProperties: false })
 
 export const Ready = Type.Object(
   {
-    status: Type.Enum(['ready', 'not_ready'], { type: 'string' }),
+    status: oneOf(['ready', 'not_ready']),
     version: Type.String(),
     roles: Type.Array(Type.String()),
     checks: Type.Record(Type.String(), Type.String(), { description: 'Each dependency: `ok`, or why not.' }),

@@ -2,9 +2,7 @@
 import Type from 'typebox'
 import { Job, JobScheduleGiven } from './job.ts'
 import { Pagination, pageParameters } from './pagination.ts'
-import { instantOrNull, textOrNull } from './shapes.ts'
-
-const strict = { additionalProperties: false } as const
+import { describedObject, instantOrNull, orNull, strictObject, textOrNull } from './shapes.ts'
 
 // Fields that belong to the job and not to a version of it, or describe the present, are left out.
 const {
@@ -21,34 +19,21 @@ const {
   ...definition
 } = Job.properties
 
-export const JobVersionListQuery = Type.Object(pageParameters, strict)
+export const JobVersionListQuery = strictObject(pageParameters)
 export type JobVersionListQuery = Type.Static<typeof JobVersionListQuery>
 
-export const JobVersionList = Type.Object(
-  {
-    versions: Type.Array(
-      Type.Object(
-        {
-          version: Type.Integer({ description: 'From 1; each change of the definition makes the next.' }),
-          created_at: instantOrNull('When it was made; null: before this was kept.'),
-          created_by: textOrNull('The name of the key that made it; null: the same.'),
-          job: Type.Object(
-            {
-              ...definition,
-              schedule: Type.Unsafe<Type.Static<typeof JobScheduleGiven> | null>({
-                ...JobScheduleGiven,
-                type: ['object', 'null'],
-                description: 'Null: it had none, and ran after others only.',
-              }),
-            },
-            { ...strict, description: 'The job as it was.' },
-          ),
-        },
-        strict,
-      ),
-    ),
-    pagination: Pagination,
-  },
-  { ...strict, description: 'A page of the list, the latest first.' },
-)
+export const JobVersionList = describedObject('A page of the list, the latest first.', {
+  versions: Type.Array(
+    strictObject({
+      version: Type.Integer({ description: 'From 1; each change of the definition makes the next.' }),
+      created_at: instantOrNull('When it was made; null: before this was kept.'),
+      created_by: textOrNull('The name of the key that made it; null: the same.'),
+      job: describedObject('The job as it was.', {
+        ...definition,
+        schedule: orNull(JobScheduleGiven, 'Null: it had none, and ran after others only.'),
+      }),
+    }),
+  ),
+  pagination: Pagination,
+})
 export type JobVersionList = Type.Static<typeof JobVersionList>

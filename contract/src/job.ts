@@ -13,7 +13,24 @@ import { Dependency, DependencyGiven } from './graph-run.ts'
 import { Pagination, pageNumber, pageParameters } from './pagination.ts'
 import { RetryPolicy, RetryPolicyRequest, retryDefaults } from './retry-policy.ts'
 import { type ScheduleObject, ScheduleObjectSchema, ScheduleSchema, scheduleText } from './schedule.ts'
-import { instant, instantOrNull, integerOrNull, mergePatchOf, textOrNull, texts } from './shapes.ts'
+import {
+  describedObject,
+  instant,
+  instantOrNull,
+  integerOrNull,
+  mergePatchOf,
+  numberOrNull,
+  oneOf,
+  oneOfOrNull,
+  optionalInteger,
+  optionalText,
+  orNull,
+  strict,
+  strictObject,
+  textOrNull,
+  texts,
+  uuid,
+} from './shapes.ts'
 
 /** Serialised, in bytes. */
 export const payloadBytesMax = 256 * 1024
@@ -29,7 +46,6 @@ export const jobDefaults = {
   jitter_seconds: 0,
 } as const
 
-const strict = { additionalProperties: false } as const
 const name = Type.String({ minLength: 1, maxLength: 255 })
 const key = Type.String({
   pattern: jobKeyPattern,
@@ -67,21 +83,18 @@ const concurrencyLimit = Type.Integer({
   maximum: limitMax,
   description: 'Executions of the job that may be under way at once; what comes then waits.',
 })
-const concurrencyKey = Type.Object(
-  {
-    key: Type.String({
-      minLength: 1,
-      maxLength: 128,
-      description: 'Any text; shared by the jobs of a tenant.',
-    }),
-    limit: Type.Integer({
-      minimum: 1,
-      maximum: limitMax,
-      description: 'Executions with this key that may be under way at once.',
-    }),
-  },
-  { ...strict, description: 'A limit that several jobs share: over it an execution waits.' },
-)
+const concurrencyKey = describedObject('A limit that several jobs share: over it an execution waits.', {
+  key: Type.String({
+    minLength: 1,
+    maxLength: 128,
+    description: 'Any text; shared by the jobs of a tenant.',
+  }),
+  limit: Type.Integer({
+    minimum: 1,
+    maximum: limitMax,
+    description: 'Executions with this key that may be under way at once.',
+  }),
+})
 const windowText =
   'How old a misfired slot may be and still run. By default an hour for schedules finer than a day, else a day.'
 const metadata = texts({
@@ -101,7 +114,7 @@ export const JobRequest = Type.Object(
   {
     name,
     key: Type.Optional(key),
-    description: Type.Optional(Type.String({ maxLength: 4_096 })),
+    description: optionalText({ maxLength: 4_096 }),
     schedule: Type.Optional(schedule),
     depends_on: Type.Optional(
       Type.Array(DependencyGiven, {
@@ -116,9 +129,7 @@ export const JobRequest = Type.Object(
     tags: Type.Optional(tags),
     overlap_policy: Type.Optional(overlapPolicy),
     misfire_policy: Type.Optional(misfirePolicy),
-    misfire_window_seconds: Type.Optional(
-      Type.Integer({ minimum: 1, maximum: 31_536_000, description: windowText }),
-    ),
+    misfire_window_seconds: optionalInteger({ minimum: 1, maximum: 31_536_000, description: windowText }),
     jitter_seconds: Type.Optional(jitterSeconds),
     concurrency_limit: Type.Optional(concurrencyLimit),
     concurrency_key: Type.Optional(concurrencyKey),
@@ -168,106 +179,67 @@ export const JobRequest = Type.Object(
 )
 export type JobRequest = Type.Static<typeof JobRequest>
 
-const pause = Type.Object(
-  {
-    since: instant('When it was paused.'),
-    reason: textOrNull('Why, as given.'),
-    by: Type.String({ description: 'Whose key it was.' }),
-    until: instantOrNull('When it resumes by itself; null: when somebody says so.'),
-  },
-  strict,
-)
+const pause = strictObject({
+  since: instant('When it was paused.'),
+  reason: textOrNull('Why, as given.'),
+  by: Type.String({ description: 'Whose key it was.' }),
+  until: instantOrNull('When it resumes by itself; null: when somebody says so.'),
+})
 
 const nextRunText =
   'When it fires next: the next slot that no exclusion skips, with its jitter. Null when there is none, none is known yet, or it runs after others.'
 
 /** The schedule of a job as it was given; a text appears as the schedule it was converted to. */
-export const JobScheduleGiven = Type.Object(
-  {
-    ...ScheduleObjectSchema.properties,
-    type: Type.Enum(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL'], { type: 'string' }),
-  },
-  strict,
-)
+export const JobScheduleGiven = strictObject({
+  ...ScheduleObjectSchema.properties,
+  type: oneOf(['IMMEDIATE', 'ONE_TIME', 'CRON', 'INTERVAL']),
+})
 
-const storedSchedule = Type.Object(
-  {
-    ...JobScheduleGiven.properties,
-    runs: Type.Optional(Type.Integer({ description: 'Slots that ran, of `max_runs`.' })),
-    next_run_at: instantOrNull(nextRunText),
-    last_run_at: instantOrNull('The latest slot that became an execution.'),
-  },
-  strict,
-)
+const storedSchedule = strictObject({
+  ...JobScheduleGiven.properties,
+  runs: optionalInteger({ description: 'Slots that ran, of `max_runs`.' }),
+  next_run_at: instantOrNull(nextRunText),
+  last_run_at: instantOrNull('The latest slot that became an execution.'),
+})
 
-export const Job = Type.Object(
-  {
-    job_id: Type.String({ format: 'uuid' }),
-    name,
-    key: textOrNull('Your own name for the job.'),
-    description: textOrNull('As given.'),
-    status: Type.Enum([...JOB_STATUSES], {
-      type: 'string',
-      description: 'COMPLETED: no slot is left. Its executions may still be under way.',
-    }),
-    pause: Type.Unsafe<Type.Static<typeof pause> | null>({
-      ...pause,
-      type: ['object', 'null'],
-      description: 'Null unless PAUSED.',
-    }),
-    schedule: Type.Unsafe<Type.Static<typeof storedSchedule> | null>({
-      ...storedSchedule,
-      type: ['object', 'null'],
-      description: 'Null: it has none, and runs after others only.',
-    }),
-    depends_on: Type.Array(Dependency, {
-      description: 'What it runs after; empty: it has slots of its own.',
-    }),
-    execution: JobExecution,
-    retry_policy: RetryPolicy,
-    priority: Type.Integer(),
-    tags,
-    overlap_policy: Type.Enum([...OVERLAP_POLICIES], { type: 'string' }),
-    misfire_policy: Type.Enum([...MISFIRE_POLICIES], { type: 'string' }),
-    misfire_window_seconds: integerOrNull(windowText),
-    jitter_seconds: Type.Integer(),
-    concurrency_limit: integerOrNull('Executions of the job that may be under way at once; null: no limit.'),
-    concurrency_key: Type.Unsafe<Type.Static<typeof concurrencyKey> | null>({
-      ...concurrencyKey,
-      type: ['object', 'null'],
-    }),
-    metadata,
-    version: Type.Integer({ description: 'Grows with each change; also the ETag.' }),
-    created_at: instant('When it was created.'),
-    created_by: Type.String({ description: 'Whose key it was.' }),
-    updated_at: instant('When it was last changed.'),
-    updated_by: Type.String({ description: 'Whose key it was.' }),
-  },
-  { ...strict, description: 'The job.' },
-)
+export const Job = describedObject('The job.', {
+  job_id: uuid,
+  name,
+  key: textOrNull('Your own name for the job.'),
+  description: textOrNull('As given.'),
+  status: oneOf(JOB_STATUSES, 'COMPLETED: no slot is left. Its executions may still be under way.'),
+  pause: orNull(pause, 'Null unless PAUSED.'),
+  schedule: orNull(storedSchedule, 'Null: it has none, and runs after others only.'),
+  depends_on: Type.Array(Dependency, {
+    description: 'What it runs after; empty: it has slots of its own.',
+  }),
+  execution: JobExecution,
+  retry_policy: RetryPolicy,
+  priority: Type.Integer(),
+  tags,
+  overlap_policy: oneOf(OVERLAP_POLICIES),
+  misfire_policy: oneOf(MISFIRE_POLICIES),
+  misfire_window_seconds: integerOrNull(windowText),
+  jitter_seconds: Type.Integer(),
+  concurrency_limit: integerOrNull('Executions of the job that may be under way at once; null: no limit.'),
+  concurrency_key: orNull(concurrencyKey),
+  metadata,
+  version: Type.Integer({ description: 'Grows with each change; also the ETag.' }),
+  created_at: instant('When it was created.'),
+  created_by: Type.String({ description: 'Whose key it was.' }),
+  updated_at: instant('When it was last changed.'),
+  updated_by: Type.String({ description: 'Whose key it was.' }),
+})
 export type Job = Type.Static<typeof Job>
 
-const stats = Type.Object(
-  {
-    total_runs: Type.Integer({ description: 'Executions that succeeded, failed or timed out.' }),
-    success_rate: Type.Unsafe<number | null>({
-      type: ['number', 'null'],
-      description: 'The share of them that succeeded, 0 to 1; null when there are none.',
-    }),
-    avg_duration_ms: integerOrNull('Of the last attempt of each.'),
-    last_status: Type.Unsafe<(typeof EXECUTION_STATUSES)[number] | null>({
-      type: ['string', 'null'],
-      enum: [...EXECUTION_STATUSES, null],
-      description: 'Of the latest execution that ended.',
-    }),
-  },
-  { ...strict, description: 'Over the history that is kept.' },
-)
+const stats = describedObject('Over the history that is kept.', {
+  total_runs: Type.Integer({ description: 'Executions that succeeded, failed or timed out.' }),
+  success_rate: numberOrNull('The share of them that succeeded, 0 to 1; null when there are none.'),
+  avg_duration_ms: integerOrNull('Of the last attempt of each.'),
+  last_status: oneOfOrNull(EXECUTION_STATUSES, 'Of the latest execution that ended.'),
+})
 
-export const JobDetails = Type.Object(
-  { ...Job.properties, stats },
-  { ...strict, description: 'The job, and how it went.' },
-)
+export const JobDetails = describedObject('The job, and how it went.', { ...Job.properties, stats })
 export type JobDetails = Type.Static<typeof JobDetails>
 
 /** Every part of a job may be left out: fields that are not named stay. The result is checked as a whole job. */
@@ -281,47 +253,42 @@ export const JobPatch = Type.Unsafe<Record<string, unknown>>({
 
 export const PauseRequest = Type.Object(
   {
-    reason: Type.Optional(Type.String({ maxLength: 1_024, description: 'For those who wonder later.' })),
-    until: Type.Optional(
-      Type.String({ minLength: 20, maxLength: 40, description: 'RFC 3339: when it resumes by itself.' }),
-    ),
+    reason: optionalText({ maxLength: 1_024, description: 'For those who wonder later.' }),
+    until: optionalText({
+      minLength: 20,
+      maxLength: 40,
+      description: 'RFC 3339: when it resumes by itself.',
+    }),
   },
   { ...strict, examples: [{ reason: 'The warehouse moves' }, {}] },
 )
 export type PauseRequest = Type.Static<typeof PauseRequest>
 
 /** The answer to pause, resume and delete. */
-export const JobState = Type.Object(
-  {
-    job_id: Type.String({ format: 'uuid' }),
-    status: Type.Enum([...JOB_STATUSES], { type: 'string' }),
-    pause: Job.properties.pause,
-    next_run_at: instantOrNull(nextRunText),
-    version: Type.Integer(),
-    updated_at: instant('When it was last changed.'),
-  },
-  { ...strict, description: 'Where the job stands now.' },
-)
+export const JobState = describedObject('Where the job stands now.', {
+  job_id: uuid,
+  status: oneOf(JOB_STATUSES),
+  pause: Job.properties.pause,
+  next_run_at: instantOrNull(nextRunText),
+  version: Type.Integer(),
+  updated_at: instant('When it was last changed.'),
+})
 export type JobState = Type.Static<typeof JobState>
 
 /** Which jobs; used by lists and by bulk operations. */
 export const jobConditions = {
-  status: Type.Optional(
-    Type.Enum([...JOB_STATUSES], { type: 'string', description: 'Left out: all but DELETED.' }),
-  ),
-  tag: Type.Optional(Type.String({ minLength: 1, maxLength: 64, description: 'Jobs that have this tag.' })),
-  q: Type.Optional(
-    Type.String({ minLength: 1, maxLength: 255, description: 'Part of the name, the key or a tag.' }),
-  ),
+  status: Type.Optional(oneOf(JOB_STATUSES, 'Left out: all but DELETED.')),
+  tag: optionalText({ minLength: 1, maxLength: 64, description: 'Jobs that have this tag.' }),
+  q: optionalText({ minLength: 1, maxLength: 255, description: 'Part of the name, the key or a tag.' }),
 }
 
-export const JobListQuery = Type.Object({ ...jobConditions, ...pageParameters, ...pageNumber }, strict)
+export const JobListQuery = strictObject({ ...jobConditions, ...pageParameters, ...pageNumber })
 export type JobListQuery = Type.Static<typeof JobListQuery>
 
-export const JobList = Type.Object(
-  { jobs: Type.Array(Job), pagination: Pagination },
-  { ...strict, description: 'A page of the list, newest first.' },
-)
+export const JobList = describedObject('A page of the list, newest first.', {
+  jobs: Type.Array(Job),
+  pagination: Pagination,
+})
 export type JobList = Type.Static<typeof JobList>
 
 const warnings = Type.Array(Type.String(), {
@@ -329,19 +296,14 @@ const warnings = Type.Array(Type.String(), {
 })
 
 /** The answer to a change. */
-export const ChangedJob = Type.Object(
-  { ...Job.properties, warnings: Type.Optional(warnings) },
-  { ...strict, description: 'The job as it is now.' },
-)
+export const ChangedJob = describedObject('The job as it is now.', {
+  ...Job.properties,
+  warnings: Type.Optional(warnings),
+})
 export type ChangedJob = Type.Static<typeof ChangedJob>
 
-export const CreatedJob = Type.Object(
-  {
-    ...ChangedJob.properties,
-    execution_id: Type.Optional(
-      Type.String({ format: 'uuid', description: 'The one execution of an IMMEDIATE job.' }),
-    ),
-  },
-  { ...strict, description: 'The job as it was taken.' },
-)
+export const CreatedJob = describedObject('The job as it was taken.', {
+  ...ChangedJob.properties,
+  execution_id: optionalText({ format: 'uuid', description: 'The one execution of an IMMEDIATE job.' }),
+})
 export type CreatedJob = Type.Static<typeof CreatedJob>

@@ -4,23 +4,30 @@ import { BACKFILL_ORDERS, OPERATION_KINDS, OPERATION_STATUSES } from './constant
 import { executionConditions } from './execution.ts'
 import { jobConditions } from './job.ts'
 import { Pagination, pageParameters } from './pagination.ts'
-import { anyJson, instant, instantOrNull, textOrNull } from './shapes.ts'
-
-const strict = { additionalProperties: false } as const
+import {
+  anyJson,
+  describedObject,
+  instant,
+  instantOrNull,
+  oneOf,
+  optionalInteger,
+  optionalText,
+  strict,
+  strictObject,
+  textOrNull,
+  uuid,
+} from './shapes.ts'
 
 export const BulkRequest = Type.Object(
   {
-    action: Type.Enum(['pause', 'resume', 'delete', 'trigger'], { type: 'string' }),
-    filter: Type.Object(jobConditions, {
-      ...strict,
-      description: 'Which jobs. `{}`: all of yours that are not deleted.',
+    action: oneOf(['pause', 'resume', 'delete', 'trigger']),
+    filter: describedObject('Which jobs. `{}`: all of yours that are not deleted.', jobConditions),
+    reason: optionalText({ maxLength: 1_024, description: 'With `pause`: for those who wonder later.' }),
+    until: optionalText({
+      minLength: 20,
+      maxLength: 40,
+      description: 'With `pause`: when they resume. RFC 3339.',
     }),
-    reason: Type.Optional(
-      Type.String({ maxLength: 1_024, description: 'With `pause`: for those who wonder later.' }),
-    ),
-    until: Type.Optional(
-      Type.String({ minLength: 20, maxLength: 40, description: 'With `pause`: when they resume. RFC 3339.' }),
-    ),
     payload_override: Type.Optional(anyJson('With `trigger`: sent instead of the payload of each job.')),
   },
   { ...strict, examples: [{ action: 'pause', filter: { tag: 'reporting' }, reason: 'The warehouse moves' }] },
@@ -34,9 +41,7 @@ export const CancelManyRequest = Type.Object(
     filter: Type.Object(
       {
         ...unendedConditions,
-        status: Type.Optional(
-          Type.Enum(['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING'], { type: 'string' }),
-        ),
+        status: Type.Optional(oneOf(['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING'])),
       },
       {
         ...strict,
@@ -63,54 +68,46 @@ export const BackfillRequest = Type.Object(
         description: 'asc: the oldest slot first; desc: the latest.',
       }),
     ),
-    max_concurrent: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 100,
-        default: 1,
-        description: 'How many of its executions may be under way at once.',
-      }),
-    ),
+    max_concurrent: optionalInteger({
+      minimum: 1,
+      maximum: 100,
+      default: 1,
+      description: 'How many of its executions may be under way at once.',
+    }),
   },
   { ...strict, examples: [{ from: '2026-01-01T00:00:00Z', to: '2026-01-31T23:59:59Z' }] },
 )
 export type BackfillRequest = Type.Static<typeof BackfillRequest>
 
-export const Operation = Type.Object(
-  {
-    operation_id: Type.String({ format: 'uuid' }),
-    kind: Type.Enum([...OPERATION_KINDS], { type: 'string' }),
-    status: Type.Enum([...OPERATION_STATUSES], { type: 'string' }),
-    filter: Type.Unsafe<Record<string, unknown>>({
-      type: 'object',
-      additionalProperties: true,
-      description: 'As given; of a backfill the job and the range.',
+export const Operation = describedObject('The operation. What is not listed as done may still come.', {
+  operation_id: uuid,
+  kind: oneOf(OPERATION_KINDS),
+  status: oneOf(OPERATION_STATUSES),
+  filter: Type.Unsafe<Record<string, unknown>>({
+    type: 'object',
+    additionalProperties: true,
+    description: 'As given; of a backfill the job and the range.',
+  }),
+  progress: strictObject({
+    total: Type.Integer({ description: 'How many matched when it began; at most 10,000 are counted.' }),
+    total_capped: Type.Boolean({ description: 'There were at least `total`, and perhaps more.' }),
+    done: Type.Integer(),
+    skipped: Type.Integer({
+      description: 'Looked at and left alone, such as a completed job that was to be paused.',
     }),
-    progress: Type.Object(
-      {
-        total: Type.Integer({ description: 'How many matched when it began; at most 10,000 are counted.' }),
-        total_capped: Type.Boolean({ description: 'There were at least `total`, and perhaps more.' }),
-        done: Type.Integer(),
-        skipped: Type.Integer({
-          description: 'Looked at and left alone, such as a completed job that was to be paused.',
-        }),
-      },
-      strict,
-    ),
-    error: textOrNull('Why it FAILED.'),
-    created_by: Type.String({ description: 'Whose key it was.' }),
-    created_at: instant('When it was asked for.'),
-    finished_at: instantOrNull('Null while it is RUNNING.'),
-  },
-  { ...strict, description: 'The operation. What is not listed as done may still come.' },
-)
+  }),
+  error: textOrNull('Why it FAILED.'),
+  created_by: Type.String({ description: 'Whose key it was.' }),
+  created_at: instant('When it was asked for.'),
+  finished_at: instantOrNull('Null while it is RUNNING.'),
+})
 export type Operation = Type.Static<typeof Operation>
 
-export const OperationListQuery = Type.Object(pageParameters, strict)
+export const OperationListQuery = strictObject(pageParameters)
 export type OperationListQuery = Type.Static<typeof OperationListQuery>
 
-export const OperationList = Type.Object(
-  { operations: Type.Array(Operation), pagination: Pagination },
-  { ...strict, description: 'A page of the list, newest first.' },
-)
+export const OperationList = describedObject('A page of the list, newest first.', {
+  operations: Type.Array(Operation),
+  pagination: Pagination,
+})
 export type OperationList = Type.Static<typeof OperationList>

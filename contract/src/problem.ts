@@ -1,16 +1,15 @@
 // RFC 9457 problem document: the body of every answer that is not a success.
 import Type from 'typebox'
 import { ERRORS } from './errors.ts'
+import { oneOf, optionalInteger, optionalText } from './shapes.ts'
 
 export const FieldError = Type.Object({
   pointer: Type.String({ description: 'JSON Pointer to the field; query and path parameters by name.' }),
   detail: Type.String(),
-  code: Type.Optional(Type.String({ description: 'What is wrong with a schedule, for programs.' })),
-  field: Type.Optional(
-    Type.String({ description: 'The field of a schedule, or of its cron text, that is wrong.' }),
-  ),
-  position: Type.Optional(Type.Integer({ description: 'Offset of the first wrong character in the text.' })),
-  allowed: Type.Optional(Type.String({ description: 'What would have been accepted there.' })),
+  code: optionalText({ description: 'What is wrong with a schedule, for programs.' }),
+  field: optionalText({ description: 'The field of a schedule, or of its cron text, that is wrong.' }),
+  position: optionalInteger({ description: 'Offset of the first wrong character in the text.' }),
+  allowed: optionalText({ description: 'What would have been accepted there.' }),
   suggestions: Type.Optional(Type.Array(Type.String(), { description: 'Near texts that are valid.' })),
 })
 
@@ -22,16 +21,11 @@ export const Problem = Type.Object(
     type: Type.String({ description: 'urn:carillon:error:CODE' }),
     title: Type.String(),
     status: Type.Integer(),
-    code: Type.Enum(Object.keys(ERRORS) as (keyof typeof ERRORS)[], {
-      type: 'string',
-      description: 'Stable; made for programs.',
-    }),
+    code: oneOf(Object.keys(ERRORS) as (keyof typeof ERRORS)[], 'Stable; made for programs.'),
     detail: Type.String({ description: 'What is wrong with this request; made for people.' }),
     help: Type.String({ description: 'What to do about it.' }),
     errors: Type.Optional(Type.Array(FieldError, { maxItems: 20 })),
-    execution_status: Type.Optional(
-      Type.String({ description: 'Where the execution is that the request is about.' }),
-    ),
+    execution_status: optionalText({ description: 'Where the execution is that the request is about.' }),
   },
   { $id: problemId, description: 'RFC 9457 problem document.' },
 )

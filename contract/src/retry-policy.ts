@@ -1,6 +1,7 @@
 // How often an execution is tried again, and how long after: as it is sent, and as it is shown.
 import Type from 'typebox'
 import { BACKOFFS } from './constants.ts'
+import { oneOf, optionalInteger, strictObject } from './shapes.ts'
 
 const delayMsMax = 86_400_000
 
@@ -12,7 +13,6 @@ export const retryDefaults = {
   max_delay_ms: 60_000,
 } as const
 
-const strict = { additionalProperties: false } as const
 const maxRetries = Type.Integer({
   minimum: 0,
   maximum: 100,
@@ -37,24 +37,18 @@ const autoRedrive = Type.Integer({
   description: 'A dead letter is redriven once by itself after so long. Left out: only by a person.',
 })
 
-export const RetryPolicyRequest = Type.Object(
-  {
-    max_retries: Type.Optional(maxRetries),
-    backoff: Type.Optional(backoff),
-    initial_delay_ms: Type.Optional(initialDelayMs),
-    max_delay_ms: Type.Optional(maxDelayMs),
-    auto_redrive_after_seconds: Type.Optional(autoRedrive),
-  },
-  strict,
-)
+export const RetryPolicyRequest = strictObject({
+  max_retries: Type.Optional(maxRetries),
+  backoff: Type.Optional(backoff),
+  initial_delay_ms: Type.Optional(initialDelayMs),
+  max_delay_ms: Type.Optional(maxDelayMs),
+  auto_redrive_after_seconds: Type.Optional(autoRedrive),
+})
 
-export const RetryPolicy = Type.Object(
-  {
-    max_retries: Type.Integer(),
-    backoff: Type.Enum([...BACKOFFS], { type: 'string' }),
-    initial_delay_ms: Type.Integer(),
-    max_delay_ms: Type.Integer(),
-    auto_redrive_after_seconds: Type.Optional(Type.Integer()),
-  },
-  strict,
-)
+export const RetryPolicy = strictObject({
+  max_retries: Type.Integer(),
+  backoff: oneOf(BACKOFFS),
+  initial_delay_ms: Type.Integer(),
+  max_delay_ms: Type.Integer(),
+  auto_redrive_after_seconds: optionalInteger(),
+})

@@ -2,11 +2,10 @@
 // accepted. The meaning of the fields is in docs/schedules.md.
 import Type, { type Static } from 'typebox'
 import { SCHEDULE_TYPES } from './constants.ts'
+import { oneOf, optionalFlag, optionalInteger, optionalText, strict, strictObject, time } from './shapes.ts'
 
-const strict = { additionalProperties: false } as const
 const text = (description: string, maxLength = 256) => Type.String({ minLength: 1, maxLength, description })
 const said = (maxLength: number) => Type.String({ maxLength })
-const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
 
 // One flat object instead of a union: a validator can then name the field that is wrong. Which of them go
 // together is the schedule engine's to say.
@@ -20,37 +19,30 @@ export const ExclusionSchema = Type.Object(
   { ...strict, minProperties: 1, maxProperties: 2 },
 )
 
-export const ScheduleObjectSchema = Type.Object(
-  {
-    type: Type.Optional(Type.Enum([...SCHEDULE_TYPES], { type: 'string' })),
-    cron_expression: Type.Optional(text('5 fields, 6 with seconds first, 7 with a year last, or a macro.')),
-    timezone: Type.Optional(text('IANA zone. Default UTC.', 64)),
-    scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),
-    interval: Type.Optional(text('ISO 8601 duration or repeating interval.')),
-    every_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 315_360_000 })),
-    start_at: Type.Optional(time('No slot before this instant; the anchor of an interval.')),
-    end_at: Type.Optional(time('No slot after this instant.')),
-    max_runs: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: 1_000_000_000,
-        description: 'Slots that may run; triggers and skipped slots do not count.',
-      }),
-    ),
-    exclusions: Type.Optional(
-      Type.Array(ExclusionSchema, {
-        maxItems: 100,
-        description: 'When slots are skipped, on the clock of `timezone`.',
-      }),
-    ),
-    dst_gap: Type.Optional(Type.Enum(['run_after', 'skip'], { type: 'string' })),
-    dst_fold: Type.Optional(Type.Enum(['first', 'both'], { type: 'string' })),
-    after_completion: Type.Optional(
-      Type.Boolean({ description: 'An INTERVAL counts from the end of the last execution.' }),
-    ),
-  },
-  strict,
-)
+export const ScheduleObjectSchema = strictObject({
+  type: Type.Optional(oneOf(SCHEDULE_TYPES)),
+  cron_expression: Type.Optional(text('5 fields, 6 with seconds first, 7 with a year last, or a macro.')),
+  timezone: Type.Optional(text('IANA zone. Default UTC.', 64)),
+  scheduled_time: Type.Optional(time('When a ONE_TIME schedule runs.')),
+  interval: Type.Optional(text('ISO 8601 duration or repeating interval.')),
+  every_seconds: optionalInteger({ minimum: 1, maximum: 315_360_000 }),
+  start_at: Type.Optional(time('No slot before this instant; the anchor of an interval.')),
+  end_at: Type.Optional(time('No slot after this instant.')),
+  max_runs: optionalInteger({
+    minimum: 1,
+    maximum: 1_000_000_000,
+    description: 'Slots that may run; triggers and skipped slots do not count.',
+  }),
+  exclusions: Type.Optional(
+    Type.Array(ExclusionSchema, {
+      maxItems: 100,
+      description: 'When slots are skipped, on the clock of `timezone`.',
+    }),
+  ),
+  dst_gap: Type.Optional(oneOf(['run_after', 'skip'])),
+  dst_fold: Type.Optional(oneOf(['first', 'both'])),
+  after_completion: optionalFlag({ description: 'An INTERVAL counts from the end of the last execution.' }),
+})
 export type ScheduleObject = Static<typeof ScheduleObjectSchema>
 
 export const scheduleText =
@@ -65,63 +57,51 @@ export const ScheduleSchema = Type.Unsafe<string | ScheduleObject>({
   description: scheduleText,
 })
 
-export const SchedulePreviewRequestSchema = Type.Object(
-  {
-    schedule: ScheduleSchema,
-    count: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 10 })),
-    from: Type.Optional(time('Slots strictly after this instant. Default now.')),
-    job_id: Type.Optional(text('Decides what H and the jitter become.', 64)),
-    jitter_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 86_400 })),
-    min_interval_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400 })),
-  },
-  strict,
-)
+export const SchedulePreviewRequestSchema = strictObject({
+  schedule: ScheduleSchema,
+  count: optionalInteger({ minimum: 1, maximum: 100, default: 10 }),
+  from: Type.Optional(time('Slots strictly after this instant. Default now.')),
+  job_id: Type.Optional(text('Decides what H and the jitter become.', 64)),
+  jitter_seconds: optionalInteger({ minimum: 0, maximum: 86_400 }),
+  min_interval_seconds: optionalInteger({ minimum: 1, maximum: 86_400 }),
+})
 export type SchedulePreviewRequest = Static<typeof SchedulePreviewRequestSchema>
 
-export const ScheduleNoteSchema = Type.Enum(
-  ['GAP', 'FOLD_FIRST', 'FOLD_SECOND', 'EXCLUDED', 'HASHED', 'JITTERED'],
-  { type: 'string' },
-)
-export const ScheduleRuleSchema = Type.Enum(['ELAPSED', 'WALL_CLOCK', 'FIXED_RATE', 'ONCE'], {
-  type: 'string',
-})
+export const ScheduleNoteSchema = oneOf([
+  'GAP',
+  'FOLD_FIRST',
+  'FOLD_SECOND',
+  'EXCLUDED',
+  'HASHED',
+  'JITTERED',
+])
+export const ScheduleRuleSchema = oneOf(['ELAPSED', 'WALL_CLOCK', 'FIXED_RATE', 'ONCE'])
 
-export const SchedulePreviewReplySchema = Type.Object(
-  {
-    description: Type.String({ maxLength: 4_096, description: 'The schedule as an English sentence.' }),
-    schedule: ScheduleObjectSchema,
-    rule: Type.Object(
-      {
-        follows: ScheduleRuleSchema,
-        gap: Type.Enum(['run_after', 'skip'], { type: 'string' }),
-        fold: Type.Enum(['first', 'both'], { type: 'string' }),
-        text: said(256),
-      },
-      strict,
-    ),
-    next: Type.Array(
-      Type.Object(
-        {
-          at: Type.String({ maxLength: 40, description: 'The slot, UTC RFC 3339.' }),
-          local: Type.String({
-            maxLength: 40,
-            description: 'The slot in the schedule’s zone, RFC 3339 with its offset.',
-          }),
-          starts_at: Type.Optional(
-            Type.String({ maxLength: 40, description: 'Slot plus jitter, when there is jitter.' }),
-          ),
-          notes: Type.Array(Type.Object({ code: ScheduleNoteSchema, message: said(512) }, strict), {
-            maxItems: 8,
-          }),
-        },
-        strict,
-      ),
-      { maxItems: 100 },
-    ),
-    warnings: Type.Array(Type.Object({ code: said(64), message: said(512) }, strict), {
-      maxItems: 20,
+export const SchedulePreviewReplySchema = strictObject({
+  description: Type.String({ maxLength: 4_096, description: 'The schedule as an English sentence.' }),
+  schedule: ScheduleObjectSchema,
+  rule: strictObject({
+    follows: ScheduleRuleSchema,
+    gap: oneOf(['run_after', 'skip']),
+    fold: oneOf(['first', 'both']),
+    text: said(256),
+  }),
+  next: Type.Array(
+    strictObject({
+      at: Type.String({ maxLength: 40, description: 'The slot, UTC RFC 3339.' }),
+      local: Type.String({
+        maxLength: 40,
+        description: 'The slot in the schedule’s zone, RFC 3339 with its offset.',
+      }),
+      starts_at: optionalText({ maxLength: 40, description: 'Slot plus jitter, when there is jitter.' }),
+      notes: Type.Array(strictObject({ code: ScheduleNoteSchema, message: said(512) }), {
+        maxItems: 8,
+      }),
     }),
-  },
-  strict,
-)
+    { maxItems: 100 },
+  ),
+  warnings: Type.Array(strictObject({ code: said(64), message: said(512) }), {
+    maxItems: 20,
+  }),
+})
 export type SchedulePreviewReply = Static<typeof SchedulePreviewReplySchema>

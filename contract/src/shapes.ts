@@ -3,16 +3,63 @@
 // with a line break.
 import Type from 'typebox'
 
+export const strict = { additionalProperties: false } as const
+
+/** An object of these fields and no others. */
+export const strictObject = <Fields extends Type.TProperties>(fields: Fields) => Type.Object(fields, strict)
+
+export const describedObject = <Fields extends Type.TProperties>(description: string, fields: Fields) =>
+  Type.Object(fields, { ...strict, description })
+
+/** Fields that may be left out. */
+export const optionalInteger = (options: Type.TNumberOptions = {}) => Type.Optional(Type.Integer(options))
+export const optionalText = (options: Type.TStringOptions = {}) => Type.Optional(Type.String(options))
+export const optionalFlag = (options: Type.TSchemaOptions = {}) => Type.Optional(Type.Boolean(options))
+
+export const uuid = Type.String({ format: 'uuid' })
+export const id = (description: string) => Type.String({ format: 'uuid', description })
+
 export const instant = (description: string) => Type.String({ format: 'date-time', description })
 
-export const instantOrNull = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], format: 'date-time', description })
+/** A day or an instant in a request: its form is the schedule engine's to judge. */
+export const time = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
 
-export const textOrNull = (description: string) =>
-  Type.Unsafe<string | null>({ type: ['string', 'null'], description })
+/** One of these words. */
+export const oneOf = <const Word extends string>(words: readonly Word[], description?: string) =>
+  Type.Unsafe<Word>({ enum: [...words], type: 'string', ...(description !== undefined && { description }) })
 
-export const integerOrNull = (description: string) =>
-  Type.Unsafe<number | null>({ type: ['integer', 'null'], description })
+export const oneOfOrNull = <const Word extends string>(words: readonly Word[], description?: string) =>
+  Type.Unsafe<Word | null>({
+    type: ['string', 'null'],
+    enum: [...words, null],
+    ...(description !== undefined && { description }),
+  })
+
+export const orNull = <Schema extends Type.TSchema>(schema: Schema, description?: string) =>
+  Type.Unsafe<Type.Static<Schema> | null>({
+    ...schema,
+    type: ['object', 'null'],
+    ...(description !== undefined && { description }),
+  })
+
+const nullable =
+  <Value>(keywords: object) =>
+  (description: string) =>
+    Type.Unsafe<Value | null>({ ...keywords, description })
+
+export const textOrNull = nullable<string>({ type: ['string', 'null'] })
+export const idOrNull = nullable<string>({ type: ['string', 'null'], format: 'uuid' })
+export const instantOrNull = nullable<string>({ type: ['string', 'null'], format: 'date-time' })
+export const integerOrNull = nullable<number>({ type: ['integer', 'null'] })
+export const numberOrNull = nullable<number>({ type: ['number', 'null'] })
+
+/** How many of each word. */
+export const counts = (description: string) =>
+  Type.Unsafe<Record<string, number>>({
+    type: 'object',
+    additionalProperties: { type: 'integer' },
+    description,
+  })
 
 /** An object of texts under any names. */
 export const texts = (options: { maxProperties: number; maxLength: number; description: string }) => {
@@ -51,10 +98,10 @@ export function mergePatchOf(schema: object): JsonSchema {
 }
 
 function patchedProperties(properties: Record<string, JsonSchema> = {}): Record<string, JsonSchema> {
-  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, orNull(value)]))
+  return Object.fromEntries(Object.entries(properties).map(([name, value]) => [name, patchOf(value)]))
 }
 
-function orNull(schema: JsonSchema): JsonSchema {
+function patchOf(schema: JsonSchema): JsonSchema {
   const { default: _default, required: _required, const: only, ...rest } = schema
   if (rest.type === undefined) return rest
   const patch: JsonSchema = { ...rest, type: [rest.type, 'null'].flat() }
@@ -62,6 +109,6 @@ function orNull(schema: JsonSchema): JsonSchema {
   if (rest.enum !== undefined) patch.enum = [...rest.enum, null]
   if (rest.properties !== undefined) patch.properties = patchedProperties(rest.properties)
   if (typeof rest.additionalProperties === 'object')
-    patch.additionalProperties = orNull(rest.additionalProperties)
+    patch.additionalProperties = patchOf(rest.additionalProperties)
   return patch
 }

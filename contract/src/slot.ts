@@ -2,7 +2,7 @@
 import Type from 'typebox'
 import { EXECUTION_STATUSES, SKIP_REASONS } from './constants.ts'
 import { Pagination, pageParameters } from './pagination.ts'
-import { instant } from './shapes.ts'
+import { describedObject, instant, oneOf, optionalText, strictObject, uuid } from './shapes.ts'
 
 /** The statuses of executions, and one for slots still to come. */
 export const SLOT_STATUSES = [...EXECUTION_STATUSES, 'SCHEDULED'] as const
@@ -31,72 +31,55 @@ export const WHY_REASONS = [
 ] as const
 export type WhyReason = (typeof WHY_REASONS)[number]
 
-const strict = { additionalProperties: false } as const
 const written = (description: string) => Type.String({ minLength: 10, maxLength: 40, description })
 
-export const SlotListQuery = Type.Object(
-  {
-    from: Type.Optional(
-      written('The first instant (RFC 3339), or UTC day (YYYY-MM-DD); by default 24 h before `to`.'),
+export const SlotListQuery = strictObject({
+  from: Type.Optional(
+    written('The first instant (RFC 3339), or UTC day (YYYY-MM-DD); by default 24 h before `to`.'),
+  ),
+  to: Type.Optional(
+    written(
+      'The last instant, or UTC day with all its hours; it is included. By default now. At most 366 days after `from`.',
     ),
-    to: Type.Optional(
-      written(
-        'The last instant, or UTC day with all its hours; it is included. By default now. At most 366 days after `from`.',
-      ),
-    ),
-    ...pageParameters,
-  },
-  strict,
-)
+  ),
+  ...pageParameters,
+})
 export type SlotListQuery = Type.Static<typeof SlotListQuery>
 
-const SlotItem = Type.Object(
-  {
-    scheduled_time: instant('The slot.'),
-    status: Type.Enum([...SLOT_STATUSES], {
-      type: 'string',
-      description: 'Of its execution; SKIPPED: it has none; SCHEDULED: its time is still to come.',
-    }),
-    reason: Type.Optional(
-      Type.Enum([...SLOT_REASONS], {
-        type: 'string',
-        description: 'Why it has no execution; owed: it is late and waits for its turn.',
-      }),
-    ),
-    execution_id: Type.Optional(Type.String({ format: 'uuid' })),
-  },
-  strict,
-)
+const SlotItem = strictObject({
+  scheduled_time: instant('The slot.'),
+  status: oneOf(
+    SLOT_STATUSES,
+    'Of its execution; SKIPPED: it has none; SCHEDULED: its time is still to come.',
+  ),
+  reason: Type.Optional(
+    oneOf(SLOT_REASONS, 'Why it has no execution; owed: it is late and waits for its turn.'),
+  ),
+  execution_id: optionalText({ format: 'uuid' }),
+})
 export type SlotItem = Type.Static<typeof SlotItem>
 
-export const SlotList = Type.Object(
-  { slots: Type.Array(SlotItem), pagination: Pagination },
-  { ...strict, description: 'A page of the ledger, oldest first.' },
-)
+export const SlotList = describedObject('A page of the ledger, oldest first.', {
+  slots: Type.Array(SlotItem),
+  pagination: Pagination,
+})
 export type SlotList = Type.Static<typeof SlotList>
 
-export const WhyQuery = Type.Object(
-  {
-    at: Type.Optional(written('An instant (RFC 3339), to the second. By default now.')),
-  },
-  strict,
-)
+export const WhyQuery = strictObject({
+  at: Type.Optional(written('An instant (RFC 3339), to the second. By default now.')),
+})
 export type WhyQuery = Type.Static<typeof WhyQuery>
 
-export const WhyReply = Type.Object(
-  {
-    answer: Type.String({ description: 'For people. Its wording may change.' }),
-    at: instant('What was asked about.'),
-    job_id: Type.String({ format: 'uuid' }),
-    status: Type.Enum([...WHY_STATUSES], {
-      type: 'string',
-      description:
-        'Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there.',
-    }),
-    reason: Type.Optional(Type.Enum([...WHY_REASONS], { type: 'string' })),
-    scheduled_time: Type.Optional(instant('The slot that the answer is about.')),
-    execution_id: Type.Optional(Type.String({ format: 'uuid', description: 'That the answer is about.' })),
-  },
-  { ...strict, description: 'The answer.' },
-)
+export const WhyReply = describedObject('The answer.', {
+  answer: Type.String({ description: 'For people. Its wording may change.' }),
+  at: instant('What was asked about.'),
+  job_id: uuid,
+  status: oneOf(
+    WHY_STATUSES,
+    'Of the slot or execution that the answer is about, else of the job; NO_SLOT: none lies there.',
+  ),
+  reason: Type.Optional(oneOf(WHY_REASONS)),
+  scheduled_time: Type.Optional(instant('The slot that the answer is about.')),
+  execution_id: optionalText({ format: 'uuid', description: 'That the answer is about.' }),
+})
 export type WhyReply = Type.Static<typeof WhyReply>

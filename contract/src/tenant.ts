@@ -1,12 +1,11 @@
 // Tenants and the limits of their tier.
 import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
-import { instant, integerOrNull } from './shapes.ts'
+import { describedObject, instant, integerOrNull, strict, strictObject, uuid } from './shapes.ts'
 
 /** The tier of a tenant when none is given. */
 export const tierDefault = 'unlimited'
 
-const strict = { additionalProperties: false } as const
 const name = Type.String({ minLength: 1, maxLength: 128, description: 'Unique among tenants.' })
 const tierName = Type.String({
   minLength: 1,
@@ -26,37 +25,31 @@ export const TenantChange = Type.Object(
 )
 export type TenantChange = Type.Static<typeof TenantChange>
 
-export const Tier = Type.Object(
-  {
-    name: Type.String(),
-    weight: Type.Integer({ description: 'Its share of the workers, against other tenants that have work.' }),
-    history_days: Type.Integer(),
-    payload_bytes_max: Type.Integer(),
-    retries_max: Type.Integer(),
-    interval_seconds_min: Type.Integer(),
-    priority_best: Type.Integer({ description: 'The smallest number allowed; 1 is the most urgent.' }),
-    dead_letters: Type.Boolean({ description: 'Whether the tenant may see its dead letters.' }),
-    requests_per_second: integerOrNull('Of the API, on average; twice as many at once. Null: no limit.'),
-  },
-  strict,
-)
+export const Tier = strictObject({
+  name: Type.String(),
+  weight: Type.Integer({ description: 'Its share of the workers, against other tenants that have work.' }),
+  history_days: Type.Integer(),
+  payload_bytes_max: Type.Integer(),
+  retries_max: Type.Integer(),
+  interval_seconds_min: Type.Integer(),
+  priority_best: Type.Integer({ description: 'The smallest number allowed; 1 is the most urgent.' }),
+  dead_letters: Type.Boolean({ description: 'Whether the tenant may see its dead letters.' }),
+  requests_per_second: integerOrNull('Of the API, on average; twice as many at once. Null: no limit.'),
+})
 
-export const Tenant = Type.Object(
-  {
-    tenant_id: Type.String({ format: 'uuid' }),
-    name: Type.String(),
-    tier: Tier,
-    created_at: instant('When it was made.'),
-  },
-  { ...strict, description: 'The tenant.' },
-)
+export const Tenant = describedObject('The tenant.', {
+  tenant_id: uuid,
+  name: Type.String(),
+  tier: Tier,
+  created_at: instant('When it was made.'),
+})
 export type Tenant = Type.Static<typeof Tenant>
 
-export const TenantListQuery = Type.Object(pageParameters, strict)
+export const TenantListQuery = strictObject(pageParameters)
 export type TenantListQuery = Type.Static<typeof TenantListQuery>
 
-export const TenantList = Type.Object(
-  { tenants: Type.Array(Tenant), pagination: Pagination },
-  { ...strict, description: 'A page of the list.' },
-)
+export const TenantList = describedObject('A page of the list.', {
+  tenants: Type.Array(Tenant),
+  pagination: Pagination,
+})
 export type TenantList = Type.Static<typeof TenantList>

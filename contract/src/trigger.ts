@@ -1,8 +1,6 @@
 // Triggering a job: once, or many times by one request.
 import Type from 'typebox'
-import { anyJson, instant, textOrNull } from './shapes.ts'
-
-const strict = { additionalProperties: false } as const
+import { anyJson, describedObject, instant, optionalInteger, strict, textOrNull, uuid } from './shapes.ts'
 
 export const TriggerRequest = Type.Object(
   {
@@ -14,18 +12,15 @@ export const TriggerRequest = Type.Object(
 )
 export type TriggerRequest = Type.Static<typeof TriggerRequest>
 
-export const TriggerReply = Type.Object(
-  {
-    execution_id: Type.String({ format: 'uuid' }),
-    job_id: Type.String({ format: 'uuid' }),
-    status: Type.Literal('PENDING'),
-    scheduled_time: instant('Now.'),
-    graph_run_id: textOrNull(
-      'The graph run that it starts, with all that runs after the job; null: it runs alone.',
-    ),
-  },
-  { ...strict, description: 'The execution that was made.' },
-)
+export const TriggerReply = describedObject('The execution that was made.', {
+  execution_id: uuid,
+  job_id: uuid,
+  status: Type.Literal('PENDING'),
+  scheduled_time: instant('Now.'),
+  graph_run_id: textOrNull(
+    'The graph run that it starts, with all that runs after the job; null: it runs alone.',
+  ),
+})
 export type TriggerReply = Type.Static<typeof TriggerReply>
 
 /** Executions that one request triggers, at most. */
@@ -40,30 +35,25 @@ export const TriggerManyRequest = Type.Object(
         description: 'An execution for each, in this order. Either this or `count`.',
       }),
     ),
-    count: Type.Optional(
-      Type.Integer({
-        minimum: 1,
-        maximum: triggersMax,
-        description: 'So many executions with the payload of the job. Either this or `payload_overrides`.',
-      }),
-    ),
+    count: optionalInteger({
+      minimum: 1,
+      maximum: triggersMax,
+      description: 'So many executions with the payload of the job. Either this or `payload_overrides`.',
+    }),
   },
   { ...strict, examples: [{ payload_overrides: [{ user: 1 }, { user: 2 }] }, { count: 100 }] },
 )
 export type TriggerManyRequest = Type.Static<typeof TriggerManyRequest>
 
-export const TriggerManyReply = Type.Object(
-  {
-    job_id: Type.String({ format: 'uuid' }),
-    status: Type.Literal('PENDING'),
-    scheduled_time: instant('Now.'),
-    execution_ids: Type.Array(Type.String({ format: 'uuid' }), {
-      description: 'In the order in which they were asked for.',
-    }),
-    graph_run_ids: Type.Array(Type.String({ format: 'uuid' }), {
-      description: 'The graph runs that they start, one for each; none: they run alone.',
-    }),
-  },
-  { ...strict, description: 'The executions that were made.' },
-)
+export const TriggerManyReply = describedObject('The executions that were made.', {
+  job_id: uuid,
+  status: Type.Literal('PENDING'),
+  scheduled_time: instant('Now.'),
+  execution_ids: Type.Array(uuid, {
+    description: 'In the order in which they were asked for.',
+  }),
+  graph_run_ids: Type.Array(uuid, {
+    description: 'The graph runs that they start, one for each; none: they run alone.',
+  }),
+})
 export type TriggerManyReply = Type.Static<typeof TriggerManyReply>

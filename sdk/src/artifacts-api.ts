@@ -1,7 +1,8 @@
 // client.artifacts: bundles of code that jobs of type artifact run.
 import type { Artifact, ArtifactList, ArtifactListQuery } from '#contract/artifact.ts'
 import type { Call, CallOptions, WriteOptions } from './call.ts'
-import { createList, type List } from './list.ts'
+import type { List } from './list.ts'
+import { resource } from './resource.ts'
 
 export interface ArtifactsApi {
   /** Puts a bundle there, a .tar.gz, or replaces it. With `sha256` (hex) it is refused unless it has this checksum. */
@@ -12,10 +13,8 @@ export interface ArtifactsApi {
   delete(artifactId: string, options?: WriteOptions): Promise<void>
 }
 
-const root = '/api/v1/artifacts'
-
 export function createArtifactsApi(call: Call): ArtifactsApi {
-  const pathOf = (artifactId: string) => `${root}/${encodeURIComponent(artifactId)}`
+  const { get, list, remove, pathOf } = resource(call, '/api/v1/artifacts')
   return {
     put: (id, bundle, { sha256, ...options } = {}) =>
       call(
@@ -29,17 +28,8 @@ export function createArtifactsApi(call: Call): ArtifactsApi {
         },
         options,
       ),
-    get: (id, options) => call({ path: pathOf(id), repeat: 'same' }, options),
-    list: (query, options) =>
-      createList(
-        (cursor) =>
-          call<ArtifactList>(
-            { path: root, query: { ...query, ...(cursor !== undefined && { cursor }) }, repeat: 'same' },
-            options,
-          ),
-        ({ artifacts }) => artifacts,
-      ),
-    // A second time it is not there any more, which would look like a failure.
-    delete: (id, options) => call({ method: 'DELETE', path: pathOf(id), repeat: 'once' }, options),
+    get,
+    list: (query, options) => list((page: ArtifactList) => page.artifacts, query, options),
+    delete: remove,
   }
 }

@@ -10,20 +10,20 @@ import type {
 import type { Calendar, CalendarList, CalendarListQuery, CalendarRequest } from '#contract/calendar.ts'
 import type { Ready } from '#contract/health.ts'
 import type { Operation, OperationList, OperationListQuery } from '#contract/operation.ts'
-import type { Pagination } from '#contract/pagination.ts'
 import type { PartitionList } from '#contract/partition.ts'
 import type { SchedulePreviewReply, SchedulePreviewRequest } from '#contract/schedule.ts'
 import type { RotateRequest } from '#contract/signing-key.ts'
 import type { Tenant, TenantChange, TenantList, TenantListQuery, TenantRequest } from '#contract/tenant.ts'
 import type { SigningKey, WorkerList } from '#contract/worker.ts'
 import { type ArtifactsApi, createArtifactsApi } from './artifacts-api.ts'
-import { type Call, type CallOptions, createCaller, type PostOptions, type WriteOptions } from './call.ts'
+import { type CallOptions, createCaller, type PostOptions, type WriteOptions } from './call.ts'
 import { createDeadLettersApi, type DeadLettersApi } from './dead-letters-api.ts'
 import { createExecutionsApi, type ExecutionsApi } from './executions-api.ts'
 import { createGraphRunsApi, type GraphRunsApi } from './graph-runs-api.ts'
 import { createJobsApi, type JobsApi } from './jobs-api.ts'
 import { checkOptionNames, type OptionNames } from './known-options.ts'
-import { createList, type List } from './list.ts'
+import type { List } from './list.ts'
+import { resource } from './resource.ts'
 import { type Send, sendByFetch } from './send.ts'
 
 export interface ClientOptions {
@@ -109,6 +109,10 @@ export function createClient(options: ClientOptions): Client {
 export function createClientOver(options: ClientOptions, send: Send): Client {
   const call = createCaller(checkOptions(options), send)
   const get = <T>(path: string, given?: CallOptions) => call<T>({ path, repeat: 'same' }, given)
+  const operations = resource(call, '/api/v1/operations')
+  const calendars = resource(call, '/api/v1/calendars')
+  const tenants = resource(call, '/api/v1/tenants')
+  const apiKeys = resource(call, '/api/v1/api-keys')
   return {
     ready: (given) => call<Ready>({ path: '/readyz', alsoExpected: [503], repeat: 'same' }, given),
     jobs: createJobsApi(call),
@@ -116,30 +120,15 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
     graphRuns: createGraphRunsApi(call),
     deadLetters: createDeadLettersApi(call),
     operations: {
-      get: (id, given) => get(`/api/v1/operations/${encodeURIComponent(id)}`, given),
-      list: (query, given) =>
-        listOf<OperationList, Operation>(call, '/api/v1/operations', query, given, (page) => page.operations),
-      cancel: (id, given) =>
-        call(
-          { method: 'POST', path: `/api/v1/operations/${encodeURIComponent(id)}/cancel`, repeat: 'keyed' },
-          given,
-        ),
+      get: operations.get,
+      list: (query, given) => operations.list((page: OperationList) => page.operations, query, given),
+      cancel: (id, given) => operations.post(operations.pathOf(id, 'cancel'), undefined, given),
     },
     calendars: {
-      get: (name, given) => get(`/api/v1/calendars/${encodeURIComponent(name)}`, given),
-      list: (query, given) =>
-        listOf<CalendarList, Calendar>(call, '/api/v1/calendars', query, given, (page) => page.calendars),
-      put: (name, body, given) =>
-        call(
-          { method: 'PUT', path: `/api/v1/calendars/${encodeURIComponent(name)}`, body, repeat: 'same' },
-          given,
-        ),
-      // A second time it is not there any more, which would look like a failure.
-      delete: (name, given) =>
-        call(
-          { method: 'DELETE', path: `/api/v1/calendars/${encodeURIComponent(name)}`, repeat: 'once' },
-          given,
-        ),
+      get: calendars.get,
+      list: (query, given) => calendars.list((page: CalendarList) => page.calendars, query, given),
+      put: calendars.put,
+      delete: calendars.remove,
     },
     artifacts: createArtifactsApi(call),
     schedules: {
@@ -154,49 +143,19 @@ export function createClientOver(options: ClientOptions, send: Send): Client {
     workers: { list: (given) => get('/api/v1/workers', given) },
     partitions: { list: (given) => get('/api/v1/partitions', given) },
     tenants: {
-      create: (body, given) =>
-        call({ method: 'POST', path: '/api/v1/tenants', body, repeat: 'keyed' }, given),
-      get: (id, given) => get(`/api/v1/tenants/${encodeURIComponent(id)}`, given),
-      list: (query, given) =>
-        listOf<TenantList, Tenant>(call, '/api/v1/tenants', query, given, (page) => page.tenants),
-      patch: (id, body, given) =>
-        call(
-          { method: 'PATCH', path: `/api/v1/tenants/${encodeURIComponent(id)}`, body, repeat: 'same' },
-          given,
-        ),
+      create: (body, given) => tenants.post(tenants.root, body, given),
+      get: tenants.get,
+      list: (query, given) => tenants.list((page: TenantList) => page.tenants, query, given),
+      patch: tenants.patch,
     },
     apiKeys: {
-      create: (body, given) =>
-        call({ method: 'POST', path: '/api/v1/api-keys', body, repeat: 'once' }, given),
-      get: (id, given) => get(`/api/v1/api-keys/${encodeURIComponent(id)}`, given),
-      list: (query, given) =>
-        listOf<ApiKeyList, ApiKey>(call, '/api/v1/api-keys', query, given, (page) => page.api_keys),
-      patch: (id, body, given) =>
-        call(
-          { method: 'PATCH', path: `/api/v1/api-keys/${encodeURIComponent(id)}`, body, repeat: 'same' },
-          given,
-        ),
-      revoke: (id, given) =>
-        call({ method: 'DELETE', path: `/api/v1/api-keys/${encodeURIComponent(id)}`, repeat: 'once' }, given),
+      create: (body, given) => call({ method: 'POST', path: apiKeys.root, body, repeat: 'once' }, given),
+      get: apiKeys.get,
+      list: (query, given) => apiKeys.list((page: ApiKeyList) => page.api_keys, query, given),
+      patch: apiKeys.patch,
+      revoke: apiKeys.remove,
     },
   }
-}
-
-function listOf<Page extends { pagination: Pagination }, Item>(
-  call: Call,
-  path: string,
-  query: object | undefined,
-  options: CallOptions | undefined,
-  itemsOf: (page: Page) => readonly Item[],
-): List<Item, Page> {
-  return createList(
-    (cursor) =>
-      call<Page>(
-        { path, query: { ...query, ...(cursor !== undefined && { cursor }) }, repeat: 'same' },
-        options,
-      ),
-    itemsOf,
-  )
 }
 
 function checkOptions(options: ClientOptions): ClientOptions {

@@ -9,7 +9,8 @@ import type {
 } from '#contract/dead-letter.ts'
 import type { Operation } from '#contract/operation.ts'
 import type { Call, CallOptions, PostOptions, WriteOptions } from './call.ts'
-import { createList, type List } from './list.ts'
+import type { List } from './list.ts'
+import { resource } from './resource.ts'
 
 export interface DeadLettersApi {
   /** Newest first. */
@@ -27,27 +28,15 @@ export interface DeadLettersApi {
   ): Promise<Operation>
 }
 
-const root = '/api/v1/dead-letters'
-
 export function createDeadLettersApi(call: Call): DeadLettersApi {
-  const pathOf = (executionId: string) => `${root}/${encodeURIComponent(executionId)}`
-  const redrive = <T>(body: object, options: PostOptions | undefined) =>
-    call<T>({ method: 'POST', path: `${root}/redrive`, body, repeat: 'keyed' }, options)
+  const { get, list, post, patch, remove, pathOf } = resource(call, '/api/v1/dead-letters')
+  const redrivePath = pathOf('redrive')
   return {
-    list: (query, options) =>
-      createList(
-        (cursor) =>
-          call<DeadLetterList>(
-            { path: root, query: { ...query, ...(cursor !== undefined && { cursor }) }, repeat: 'same' },
-            options,
-          ),
-        (page) => page.dead_letters,
-      ),
-    get: (id, options) => call({ path: pathOf(id), repeat: 'same' }, options),
-    patch: (id, body, options) => call({ method: 'PATCH', path: pathOf(id), body, repeat: 'same' }, options),
-    // A second time it is not there any more, which would look like a failure.
-    discard: (id, options) => call({ method: 'DELETE', path: pathOf(id), repeat: 'once' }, options),
-    redrive: (executionIds, options) => redrive({ execution_ids: executionIds }, options),
-    redriveMany: (request, options) => redrive(request, options),
+    list: (query, options) => list((page: DeadLetterList) => page.dead_letters, query, options),
+    get,
+    patch,
+    discard: remove,
+    redrive: (executionIds, options) => post(redrivePath, { execution_ids: executionIds }, options),
+    redriveMany: (request, options) => post(redrivePath, request, options),
   }
 }

@@ -18,7 +18,8 @@ import type {
   LogPartGiven,
 } from '#contract/worker.ts'
 import { type Call, type CallOptions, type PostOptions, pause } from './call.ts'
-import { createList, type List } from './list.ts'
+import type { List } from './list.ts'
+import { resource } from './resource.ts'
 
 export type LogLine = LogList['logs'][number]
 
@@ -63,19 +64,12 @@ export interface ExecutionsApi {
   appendLogs(executionId: string, request: LogPartGiven, options: TokenOptions): Promise<void>
 }
 
-const root = '/api/v1/executions'
 const followMs = 1_000
 
 export function createExecutionsApi(call: Call): ExecutionsApi {
+  const { get, list, post, root, pathOf } = resource(call, '/api/v1/executions')
   const search: ExecutionsApi['search'] = (query, options) =>
-    createList(
-      (cursor) =>
-        call<ExecutionSearch>(
-          { path: root, query: { ...query, ...(cursor !== undefined && { cursor }) }, repeat: 'same' },
-          options,
-        ),
-      ({ executions }) => executions,
-    )
+    list((page: ExecutionSearch) => page.executions, query, options)
   const byToken = <T>(
     executionId: string,
     verb: string,
@@ -94,15 +88,12 @@ export function createExecutionsApi(call: Call): ExecutionsApi {
       options,
     )
   return {
-    get: (executionId, options) => call({ path: pathOf(executionId), repeat: 'same' }, options),
+    get,
     search,
     list: search,
-    cancel: (executionId, options) =>
-      call({ method: 'POST', path: pathOf(executionId, 'cancel'), repeat: 'keyed' }, options),
-    cancelMany: (body, options) =>
-      call({ method: 'POST', path: `${root}/cancel`, body, repeat: 'keyed' }, options),
-    retry: (executionId, body = {}, options) =>
-      call({ method: 'POST', path: pathOf(executionId, 'retry'), body, repeat: 'keyed' }, options),
+    cancel: (executionId, options) => post(pathOf(executionId, 'cancel'), undefined, options),
+    cancelMany: (body, options) => post(`${root}/cancel`, body, options),
+    retry: (executionId, body = {}, options) => post(pathOf(executionId, 'retry'), body, options),
     logs: (executionId, { follow = false, ...query } = {}, options) => {
       const read = (cursor: string | undefined) =>
         call<LogList>(
@@ -135,9 +126,4 @@ async function* readLines(
     if (logs.length === 0) await pause(followMs, options?.signal)
     cursor = next
   }
-}
-
-function pathOf(executionId: string, verb?: string): string {
-  const path = `${root}/${encodeURIComponent(executionId)}`
-  return verb === undefined ? path : `${path}/${verb}`
 }

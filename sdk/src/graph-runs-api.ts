@@ -7,7 +7,8 @@ import type {
   GraphRunResumeReply,
 } from '#contract/graph-run.ts'
 import type { Call, CallOptions, PostOptions } from './call.ts'
-import { createList, type List } from './list.ts'
+import type { List } from './list.ts'
+import { resource } from './resource.ts'
 
 export interface GraphRunsApi {
   /** The run with all its nodes. */
@@ -23,22 +24,12 @@ export interface GraphRunsApi {
   resume(graphRunId: string, options?: PostOptions): Promise<GraphRunResumeReply>
 }
 
-const root = '/api/v1/graph-runs'
-
 export function createGraphRunsApi(call: Call): GraphRunsApi {
-  const pathOf = (graphRunId: string) => `${root}/${encodeURIComponent(graphRunId)}`
+  const { get, list, post, pathOf } = resource(call, '/api/v1/graph-runs')
   return {
-    get: (id, options) => call({ path: pathOf(id), repeat: 'same' }, options),
-    list: (query, options) =>
-      createList(
-        (cursor) =>
-          call<GraphRunList>(
-            { path: root, query: { ...query, ...(cursor !== undefined && { cursor }) }, repeat: 'same' },
-            options,
-          ),
-        (page) => page.graph_runs,
-      ),
-    cancel: (id, options) => call({ method: 'POST', path: `${pathOf(id)}/cancel`, repeat: 'keyed' }, options),
-    resume: (id, options) => call({ method: 'POST', path: `${pathOf(id)}/resume`, repeat: 'keyed' }, options),
+    get,
+    list: (query, options) => list((page: GraphRunList) => page.graph_runs, query, options),
+    cancel: (id, options) => post(pathOf(id, 'cancel'), undefined, options),
+    resume: (id, options) => post(pathOf(id, 'resume'), undefined, options),
   }
 }

@@ -17,7 +17,8 @@ import type { TriggerManyReply, TriggerManyRequest, TriggerReply, TriggerRequest
 import type { Call, CallOptions, PostOptions, WriteOptions } from './call.ts'
 import type { JobReservation } from './define-job.ts'
 import { toJobRequest } from './job-request.ts'
-import { createList, type List } from './list.ts'
+import type { List } from './list.ts'
+import { resource } from './resource.ts'
 
 /** The version of the job that the client knows: its `version`, or `*` to override any changes by others. */
 export type IfMatch = number | '*'
@@ -72,15 +73,11 @@ export interface JobsApi {
 }
 
 export function createJobsApi(call: Call): JobsApi {
+  const { get, list, post, root, pathOf } = resource(call, '/api/v1/jobs')
   return {
-    create: (body, options) => call({ method: 'POST', path: root, body, repeat: 'keyed' }, options),
-    get: (jobId, options) => call({ path: pathOf(jobId), repeat: 'same' }, options),
-    list: (query, options) =>
-      createList(
-        (cursor) =>
-          call<JobList>({ path: root, query: { ...query, ...at(cursor) }, repeat: 'same' }, options),
-        ({ jobs }) => jobs,
-      ),
+    create: (body, options) => post(root, body, options),
+    get,
+    list: (query, options) => list((page: JobList) => page.jobs, query, options),
     // After a lost answer the version has moved on: the repeat would be refused though the change was made.
     patch: (jobId, body, options) =>
       call({ method: 'PATCH', path: pathOf(jobId), body, ...ifMatch(options) }, options),
@@ -106,49 +103,19 @@ export function createJobsApi(call: Call): JobsApi {
       const query = options.cancelRunning === true ? { cancel_running: true } : {}
       return call({ method: 'DELETE', path: pathOf(jobId), query, ...ifMatch(options) }, options)
     },
-    trigger: (jobId, body = {}, options) =>
-      call({ method: 'POST', path: pathOf(jobId, 'trigger'), body, repeat: 'keyed' }, options),
-    triggerMany: (jobId, body, options) =>
-      call({ method: 'POST', path: pathOf(jobId, 'triggers'), body, repeat: 'keyed' }, options),
-    start: (job, payload, options) => {
-      const body = toJobRequest({ ...job, schedule: { type: 'IMMEDIATE' }, payload })
-      return call({ method: 'POST', path: root, body, repeat: 'keyed' }, options)
-    },
-    backfill: (jobId, body, options) =>
-      call({ method: 'POST', path: pathOf(jobId, 'backfill'), body, repeat: 'keyed' }, options),
-    bulk: (body, options) => call({ method: 'POST', path: `${root}/bulk`, body, repeat: 'keyed' }, options),
+    trigger: (jobId, body = {}, options) => post(pathOf(jobId, 'trigger'), body, options),
+    triggerMany: (jobId, body, options) => post(pathOf(jobId, 'triggers'), body, options),
+    start: (job, payload, options) =>
+      post(root, toJobRequest({ ...job, schedule: { type: 'IMMEDIATE' }, payload }), options),
+    backfill: (jobId, body, options) => post(pathOf(jobId, 'backfill'), body, options),
+    bulk: (body, options) => post(`${root}/bulk`, body, options),
     executions: (jobId, query, options) =>
-      createList(
-        (cursor) =>
-          call<ExecutionList>(
-            { path: pathOf(jobId, 'executions'), query: { ...query, ...at(cursor) }, repeat: 'same' },
-            options,
-          ),
-        ({ executions }) => executions,
-      ),
+      list((page: ExecutionList) => page.executions, query, options, pathOf(jobId, 'executions')),
     slots: (jobId, query, options) =>
-      createList(
-        (cursor) =>
-          call<SlotList>(
-            { path: pathOf(jobId, 'slots'), query: { ...query, ...at(cursor) }, repeat: 'same' },
-            options,
-          ),
-        ({ slots }) => slots,
-      ),
+      list((page: SlotList) => page.slots, query, options, pathOf(jobId, 'slots')),
     why: (jobId, query = {}, options) => call({ path: pathOf(jobId, 'why'), query, repeat: 'same' }, options),
     graph: (jobId, options) => call({ path: pathOf(jobId, 'graph'), repeat: 'same' }, options),
   }
-}
-
-const root = '/api/v1/jobs'
-
-function pathOf(jobId: string, verb?: string): string {
-  const path = `${root}/${encodeURIComponent(jobId)}`
-  return verb === undefined ? path : `${path}/${verb}`
-}
-
-function at(cursor: string | undefined): { cursor?: string } {
-  return cursor === undefined ? {} : { cursor }
 }
 
 function ifMatch(options: { ifMatch?: IfMatch } = {}): {

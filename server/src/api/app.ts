@@ -3,38 +3,10 @@ import { Problem } from '@carillon/contract/problem.ts'
 import swagger from '@fastify/swagger'
 import fastify, { type FastifyInstance } from 'fastify'
 import { LaneChooser } from '../domain/queue/lane.ts'
-import type { Activity } from '../ports/activity.ts'
-import type { ApiKeys } from '../ports/api-keys.ts'
-import type { Artifacts } from '../ports/artifacts.ts'
-import type { Attempts } from '../ports/attempts.ts'
-import type { Calendars } from '../ports/calendars.ts'
-import type { Clock } from '../ports/clock.ts'
-import type { DeadLetters } from '../ports/dead-letters.ts'
-import type { Executions } from '../ports/executions.ts'
-import type { Feed } from '../ports/feed.ts'
-import type { GraphRuns } from '../ports/graph-runs.ts'
-
-import type { HistoryProcesses } from '../ports/history-processes.ts'
-import type { Ids } from '../ports/ids.ts'
-import type { JobVersions } from '../ports/job-versions.ts'
-import type { Jobs } from '../ports/jobs.ts'
-import type { Leases } from '../ports/leases.ts'
-import type { Logs } from '../ports/logs.ts'
-import type { Operations } from '../ports/operations.ts'
-import type { Partitions } from '../ports/partitions.ts'
-import type { PlannedJobs } from '../ports/planned-jobs.ts'
-import type { Queue } from '../ports/queue.ts'
-import type { Random } from '../ports/random.ts'
 import type { Requests } from '../ports/requests.ts'
-import type { Rollups } from '../ports/rollups.ts'
-import type { Routes } from '../ports/routes.ts'
-import type { Secrets } from '../ports/secrets.ts'
-import type { Sessions } from '../ports/sessions.ts'
-import type { SlotLedger } from '../ports/slot-ledger.ts'
-import type { Tenants } from '../ports/tenants.ts'
-import type { Timers } from '../ports/timers.ts'
+import type { EventPorts, StorePorts } from '../ports/store.ts'
 import type { Wakeup, WakeupSource } from '../ports/wakeup.ts'
-import type { Workers } from '../ports/workers.ts'
+import type { World } from '../ports/world.ts'
 import { requestFinished } from '../telemetry/events.ts'
 import { apiKeyRoutes } from './access/api-keys.ts'
 import { checkTenant, decorateCaller, requireKey } from './access/auth.ts'
@@ -100,39 +72,11 @@ import { workerClaimRoutes } from './workers/worker-claims.ts'
 import { workerReportRoutes } from './workers/worker-reports.ts'
 import { workerRoutes } from './workers/workers.ts'
 
-export interface AppDeps {
-  clock: Clock
-  timers: Timers
-  ids: Ids
-  random: Random
-  jobs: Jobs
-  jobVersions: JobVersions
-  executions: Executions
-  slotLedger: SlotLedger
-  rollups: Pick<Rollups, 'stats'>
-  historyProcesses: Pick<HistoryProcesses, 'list'>
-  activity: Activity
-  plannedJobs: PlannedJobs
-  graphRuns: GraphRuns
-  deadLetters: DeadLetters
-  operations: Pick<Operations, 'get' | 'list'>
+export interface AppDeps extends Omit<World, 'http'>, Omit<StorePorts, 'requests'> {
   /** Through which everything is written. */
   requests: Pick<Requests, 'run'>
-  partitions: Pick<Partitions, 'view'>
-  workers: Workers
-  tenants: Tenants
-  apiKeys: ApiKeys
-  sessions: Sessions
   /** The stores of live views, apart from everything else: live views must delay nothing. */
-  events: { feed: Feed; executions: Executions; graphRuns: GraphRuns; logs: Logs }
-  calendars: Calendars
-  artifacts: Artifacts
-  attempts: Attempts
-  logs: Logs
-  routes: Routes
-  secrets: Secrets
-  queue: Pick<Queue, 'waiting' | 'claim' | 'definitions' | 'releaseUnknown'>
-  leases: Leases
+  events: EventPorts
   wakeup: Wakeup & WakeupSource
   health: HealthDeps
   operatorKey: string

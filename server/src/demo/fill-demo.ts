@@ -41,6 +41,8 @@ export interface DemoOptions {
 
 const seed = 7420
 const soonMs = 6 * hourMs
+/** How long jobs have been there, unless they say otherwise. */
+const pastDaysDefault = 30
 const unplaced = { url: 'http://127.0.0.1', shellCommands: [], soon: '' }
 
 /** Refused before anything is written, and before anybody is told that the server is ready. */
@@ -88,7 +90,7 @@ async function createJobs(
   { tenantId, known }: { tenantId: string; known: readonly WorldJob[] },
 ): Promise<Map<string, string>> {
   const ids = new Map(known.map((one) => [one.key, one.job_id]))
-  for (const { key, tenant, request, after = [], pause } of jobs) {
+  for (const { key, tenant, after = [], past: _past, trigger: _trigger, pause, ...request } of jobs) {
     if (ids.has(key)) continue
     const of = tenant === 'second' ? tenantId : null
     const depends = after.map((parent) => ({ job_id: ids.get(parent)! }))
@@ -120,7 +122,8 @@ async function makePast(
     // The server works meanwhile, in this thread.
     await realTimers.wait(0)
     const one = byKey.get(job.key)!
-    const createdAt = now - (job.past?.days ?? 1) * dayMs
+    const days = job.past === undefined ? 1 : (job.past.days ?? pastDaysDefault)
+    const createdAt = now - days * dayMs
     const anchorAt = anchorBefore(one, createdAt)
     aged.push({ jobId: one.job_id, createdAt, anchorAt, madeAt: one.anchor_ms })
     if (job.past === undefined || job.after !== undefined) continue

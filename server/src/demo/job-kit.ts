@@ -3,8 +3,8 @@ import type { JobRequest } from '@carillon/contract/job.ts'
 
 /** How a job went before there was this server. */
 export interface Past {
-  /** For how long it has been there. */
-  days: number
+  /** For how long it has been there. Default 30. */
+  days?: number
   /** Of a usual attempt. */
   middleMs: number
   /** Share of attempts that fail and are tried again. Default 0. */
@@ -22,11 +22,11 @@ export interface PastError {
   message: string
 }
 
-export interface DemoJob {
+/** A job as the API takes it, and the fields that only the demo knows. */
+export interface DemoJob extends Omit<JobRequest, 'depends_on'> {
   key: string
   /** Which tenant it belongs to. Default: the first one. */
   tenant?: 'second'
-  request: Omit<JobRequest, 'depends_on'>
   /** Keys of jobs that it runs after. */
   after?: readonly string[]
   past?: Past
@@ -56,12 +56,8 @@ export const unavailable: PastError = {
   message: 'Callback returned 503 Service Unavailable',
 }
 
-export function job(
-  key: string,
-  name: string,
-  rest: Omit<JobRequest, 'name'>,
-): Pick<DemoJob, 'key' | 'request'> {
-  return { key, request: { name, ...rest } }
+export function job(key: string, name: string, rest: Omit<DemoJob, 'key' | 'name'>): DemoJob {
+  return { key, name, ...rest }
 }
 
 export function handler(name: string): JobRequest['execution'] {

@@ -16,18 +16,11 @@ import type { ApiKeyChanges, ApiKeys, KeyOwner, ApiKey as StoredKey } from '../.
 import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Random } from '../../ports/random.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
-import {
-  answerWrite,
-  emptyInDryRun,
-  inDryRun,
-  type WriteDeps,
-  writeHeaders,
-  writeQuery,
-} from '../http/write.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
 import type { Caller } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
@@ -39,8 +32,7 @@ export interface ApiKeyDeps extends WriteDeps {
   keyCache: KeyCache
 }
 
-const tags = ['operations']
-const config = { scope: 'admin' } as const
+const tag = 'operations'
 type KeyParams = { key_id: string }
 
 export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
@@ -49,6 +41,10 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
    * Keys created by requests that are being answered: the answer stored for a repeated request must not contain them.
    */
   const madeKeys = new WeakMap<FastifyRequest, string>()
+  const addMadeKey = async (request: FastifyRequest, reply: FastifyReply, payload: unknown) => {
+    const key = madeKeys.get(request)
+    return key === undefined || reply.statusCode !== 201 ? payload : addKey(String(payload), key)
+  }
   // After the commit and before the answer: the change already applies to every client that learns of it.
   const forget = async ({ params }: FastifyRequest<{ Params: KeyParams }>, reply: FastifyReply) => {
     if (reply.statusCode < 300) keyCache.forgetKey(params.key_id.toLowerCase())
@@ -56,24 +52,13 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.post<{ Body: ApiKeyRequest }>(
     '/api-keys',
-    {
-      config,
-      onSend: async (request, reply, payload) => {
-        const key = madeKeys.get(request)
-        return key === undefined || reply.statusCode !== 201 ? payload : addKey(String(payload), key)
-      },
-      schema: {
-        tags,
-        security,
-        summary: 'Make an API key',
-        description:
-          'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: ApiKeyRequest,
-        response: { 200: inDryRun(CreatedApiKey), 201: CreatedApiKey, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'admin', 'Make an API key', {
+      description:
+        'The answer has the key. It is not shown again, also not in the repeated answer to an `Idempotency-Key`.',
+      body: ApiKeyRequest,
+      created: CreatedApiKey,
+      options: { onSend: addMadeKey },
+    }),
     async (request, reply) => {
       const { caller, body } = request
       const { name, scopes, operator = false, expires_at: expires } = body
@@ -107,41 +92,26 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.get<{ Querystring: ApiKeyListQuery }>(
     '/api-keys',
-    {
-      config,
-      schema: {
-        tags,
-        security,
-        summary: 'The API keys of the tenant, newest first',
-        description: 'Revoked and expired ones too.',
-        querystring: ApiKeyListQuery,
-        response: { 200: ApiKeyList, ...problemResponses },
-      },
-    },
+    route(tag, 'admin', 'The API keys of the tenant, newest first', {
+      description: 'Revoked and expired ones too.',
+      querystring: ApiKeyListQuery,
+      answer: ApiKeyList,
+    }),
     async ({ caller, query }): Promise<ApiKeyList> => {
-      const limit = limitOf(query)
       const tenantId = ownerFor(caller, query.operator ?? false)
-      const page = await apiKeys.list({ tenantId, before: readIdCursor('api_keys', query), limit })
-      const last = page.keys.at(-1)
-      const nextCursor = page.more && last !== undefined ? writeCursor('api_keys', last.keyId) : null
+      const before = readIdCursor('api_keys', query)
+      const page = await apiKeys.list({ tenantId, before, limit: limitOf(query) })
+      const next = behindLast(page, page.keys, (one) => one.keyId)
       return {
         api_keys: page.keys.map(toApiKey),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('api_keys', query, { total: page.total, next }),
       }
     },
   )
 
   app.get<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    {
-      config,
-      schema: {
-        tags,
-        security,
-        summary: 'One API key, without the key itself',
-        response: { 200: ApiKey, ...problemResponses },
-      },
-    },
+    route(tag, 'admin', 'One API key, without the key itself', { querystring: {}, answer: ApiKey }),
     async ({ caller, params }): Promise<ApiKey> => {
       const keyId = readKeyId(params)
       const key = await apiKeys.get(ownersFor(caller), keyId)
@@ -152,19 +122,12 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.patch<{ Params: KeyParams; Body: ApiKeyChange }>(
     '/api-keys/:key_id',
-    {
-      config,
-      onSend: forget,
-      schema: {
-        tags,
-        security,
-        summary: 'Rename an API key, or set when it expires',
-        description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
-        querystring: writeQuery(),
-        body: ApiKeyChange,
-        response: { 200: ApiKey, ...problemResponses },
-      },
-    },
+    writeRoute(tag, 'admin', 'Rename an API key, or set when it expires', {
+      description: 'Scopes cannot be changed: make another key. Other servers see it within 5 s.',
+      body: ApiKeyChange,
+      answer: ApiKey,
+      options: { onSend: forget },
+    }),
     async (request, reply) => {
       const keyId = readKeyId(request.params)
       const changes = readChanges(request.body, clock)
@@ -178,22 +141,11 @@ export function apiKeyRoutes(app: FastifyInstance, deps: ApiKeyDeps): void {
 
   app.delete<{ Params: KeyParams }>(
     '/api-keys/:key_id',
-    {
-      config,
-      onSend: forget,
-      schema: {
-        tags,
-        security,
-        summary: 'Revoke an API key',
-        description: 'For good. On this server at once, on others within 5 s.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is revoked.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute(tag, 'admin', 'Revoke an API key', {
+      description: 'For good. On this server at once, on others within 5 s.',
+      gone: 'It is revoked.',
+      options: { onSend: forget },
+    }),
     async (request, reply) => {
       const keyId = readKeyId(request.params)
       return answerWrite<null>(deps, request, reply, async (stores) => {

@@ -8,7 +8,7 @@ import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { FoundKey } from '../../ports/api-keys.ts'
 import type { Clock } from '../../ports/clock.ts'
 import { ApiError } from '../http/api-error.ts'
-import { readId } from '../http/path-id.ts'
+import { named, readId } from '../http/path-id.ts'
 import type { KeyCache } from './key-cache.ts'
 import type { SessionCache } from './session-cache.ts'
 import { readSessionCookie, requireOwnPage } from './session-cookie.ts'
@@ -141,13 +141,13 @@ async function actForTenant(
   keyCache: KeyCache,
   { name, scopes, keyId }: Pick<FoundKey, 'name' | 'scopes'> & Pick<Caller, 'keyId'>,
 ): Promise<Caller> {
-  const named = String(headers['x-tenant-id'] ?? defaultTenantId)
-  const tenantId = readId(named)
+  const asked = String(headers['x-tenant-id'] ?? defaultTenantId)
+  const tenantId = readId(asked)
   const tenant = tenantId === null ? null : await keyCache.findTenant(tenantId)
-  if (tenant === null) throw tenantNotFound(named)
+  const { tenantId: actsFor, tier } = aTenant.found(tenant, asked)
   return {
-    tenantId: tenant.tenantId,
-    tier: tenant.tier,
+    tenantId: actsFor,
+    tier,
     scopes: expandScopes(scopes),
     operator: true,
     name,
@@ -155,9 +155,7 @@ async function actForTenant(
   }
 }
 
-export function tenantNotFound(given: string): ApiError {
-  return new ApiError('TENANT_NOT_FOUND', `There is no tenant ${given.slice(0, 64)}.`)
-}
+export const aTenant = named('TENANT_NOT_FOUND', 'tenant')
 
 export function unauthenticated(detail: string): ApiError {
   return new ApiError('UNAUTHENTICATED', detail)

@@ -5,10 +5,10 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import { hashKey, SCOPES } from '../../domain/access/api-key.ts'
 import { sessionMs } from '../../domain/access/session.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { refuseDeleteBody } from '../http/problem.ts'
 import { TokenBuckets } from '../http/rate-limit.ts'
+import { noParameters, problemResponses, route } from '../http/route.ts'
 import { type AuthDeps, type Caller, identifyKeys, requireWhole, unauthenticated } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 import {
@@ -18,7 +18,7 @@ import {
   writeSessionCookie,
 } from './session-cookie.ts'
 
-const tags = ['operations']
+const tag = 'operations'
 /** Tries to log in from one address, right or wrong, and twice as many at once. */
 const triesPerSecondMax = 5
 
@@ -40,7 +40,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
         limitTries(request)
       },
       schema: {
-        tags,
+        tags: [tag],
         summary: 'Log in: a cookie instead of a key',
         description:
           'For browsers. Sets the cookie `carillon_session` (HttpOnly, SameSite=Strict), which lasts 7 days and counts only together with the header `X-Carillon-Client: dashboard`. Programs send their key instead.',
@@ -63,7 +63,7 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
     '/session',
     {
       schema: {
-        tags,
+        tags: [tag],
         summary: 'Log out',
         description: 'The session ends, and the cookie goes. Also when there was none.',
         querystring: noParameters,
@@ -90,17 +90,10 @@ export function sessionDoorRoutes(app: FastifyInstance, deps: AuthDeps): void {
 export function sessionRoutes(app: FastifyInstance, deps: { keyCache: KeyCache }): void {
   app.get(
     '/session',
-    {
-      config: { scope: 'any' },
-      schema: {
-        tags,
-        security,
-        summary: 'Who calls, for which tenant, and what it may do',
-        description: 'For a session and for every key.',
-        querystring: noParameters,
-        response: { 200: Session, ...problemResponses },
-      },
-    },
+    route(tag, 'any', 'Who calls, for which tenant, and what it may do', {
+      description: 'For a session and for every key.',
+      answer: Session,
+    }),
     ({ caller }) => toSession(deps.keyCache, caller),
   )
 }

@@ -8,9 +8,9 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Random } from '../../ports/random.ts'
 import type { Secrets } from '../../ports/secrets.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
+import { route } from '../http/route.ts'
 
 export interface SigningKeyDeps {
   clock: Clock
@@ -19,7 +19,7 @@ export interface SigningKeyDeps {
   wakeup: Wakeup
 }
 
-const tags = ['operations']
+const tag = 'operations'
 const keyBytes = 32
 /** How long receivers have to learn the new key. */
 const bothMs = dayMs
@@ -28,35 +28,19 @@ export function signingKeyRoutes(app: FastifyInstance, deps: SigningKeyDeps): vo
   const { clock, random, secrets, wakeup } = deps
   app.get(
     '/signing-key',
-    {
-      config: { scope: 'admin' },
-      schema: {
-        tags,
-        security,
-        summary: 'The key that callbacks are signed with',
-        querystring: noParameters,
-        response: { 200: SigningKey, ...problemResponses },
-      },
-    },
+    route(tag, 'admin', 'The key that callbacks are signed with', { answer: SigningKey }),
     async ({ tenantId }): Promise<SigningKey> => readKey(secrets, tenantId, clock.databaseNow()),
   )
 
   app.post<{ Body: RotateRequest }>(
     '/signing-key/rotate',
-    {
-      config: { scope: 'admin' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Sign callbacks with a new key',
-        description:
-          'Within moments, a minute at the latest, they are signed with both, for a day. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
-        querystring: noParameters,
-        body: RotateRequest,
-        response: { 200: SigningKey, ...problemResponses },
-      },
-    },
+    route(tag, 'admin', 'Sign callbacks with a new key', {
+      description:
+        'Within moments, a minute at the latest, they are signed with both, for a day. Until then it is not changed again: a call whose answer was lost would else take away the key that receivers know.',
+      body: RotateRequest,
+      answer: SigningKey,
+      options: { preValidation: takeNoBody },
+    }),
     async ({ tenantId, body }): Promise<SigningKey> => {
       const now = clock.databaseNow()
       const { previous_until: until } = await readKey(secrets, tenantId, now)

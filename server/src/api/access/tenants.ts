@@ -12,12 +12,12 @@ import type * as domain from '../../domain/tenants/tenant.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { TenantOutcome, Tenants } from '../../ports/tenants.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readId } from '../http/path-id.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
-import { tenantNotFound } from './auth.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps, writeRoute } from '../http/write.ts'
+import { aTenant } from './auth.ts'
 import type { KeyCache } from './key-cache.ts'
 
 export interface TenantDeps extends WriteDeps {
@@ -26,27 +26,23 @@ export interface TenantDeps extends WriteDeps {
   keyCache: KeyCache
 }
 
-const tags = ['operations']
+const tag = 'operations'
 type TenantParams = { tenant_id: string }
 
 export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
   const { ids, tenants, keyCache } = deps
+  // After the commit and before the answer: the change already applies to every client that learns of it.
+  const forget = async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
+    if (reply.statusCode === 200) keyCache.forgetTenant(params.tenant_id.toLowerCase())
+  }
 
   app.post<{ Body: TenantRequest }>(
     '/tenants',
-    {
-      config: { scope: 'operator' },
-      schema: {
-        tags,
-        security,
-        summary: 'Create a tenant',
-        description: 'Only for operators.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: TenantRequest,
-        response: { 200: inDryRun(Tenant), 201: Tenant, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operator', 'Create a tenant', {
+      description: 'Only for operators.',
+      body: TenantRequest,
+      created: Tenant,
+    }),
     async (request, reply) => {
       const { name, tier = tierDefault } = request.body
       return answerWrite<Tenant>(deps, request, reply, async (stores) => {
@@ -60,75 +56,50 @@ export function tenantRoutes(app: FastifyInstance, deps: TenantDeps): void {
 
   app.get<{ Querystring: TenantListQuery }>(
     '/tenants',
-    {
-      config: { scope: 'operator' },
-      schema: {
-        tags,
-        security,
-        summary: 'The tenants, newest first',
-        description: 'Only for operators.',
-        querystring: TenantListQuery,
-        response: { 200: TenantList, ...problemResponses },
-      },
-    },
+    route(tag, 'operator', 'The tenants, newest first', {
+      description: 'Only for operators.',
+      querystring: TenantListQuery,
+      answer: TenantList,
+    }),
     async ({ query }): Promise<TenantList> => {
-      const limit = limitOf(query)
-      const page = await tenants.list({ before: readIdCursor('tenants', query), limit })
-      const last = page.tenants.at(-1)
-      const nextCursor = page.more && last !== undefined ? writeCursor('tenants', last.tenantId) : null
+      const page = await tenants.list({ before: readIdCursor('tenants', query), limit: limitOf(query) })
+      const next = behindLast(page, page.tenants, (one) => one.tenantId)
       return {
         tenants: page.tenants.map(toTenant),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('tenants', query, { total: page.total, next }),
       }
     },
   )
 
   app.get<{ Params: TenantParams }>(
     '/tenants/:tenant_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One tenant, with the limits of its tier',
-        description: 'A tenant sees itself; operators see all.',
-        response: { 200: Tenant, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One tenant, with the limits of its tier', {
+      description: 'A tenant sees itself; operators see all.',
+      querystring: {},
+      answer: Tenant,
+    }),
     async ({ caller, params }): Promise<Tenant> => {
       const tenantId = readId(params.tenant_id)
       const visible = tenantId !== null && (caller.operator || tenantId === caller.tenantId)
       const tenant = visible ? await tenants.get(tenantId) : null
-      if (tenant === null) throw tenantNotFound(params.tenant_id)
-      return toTenant(tenant)
+      return toTenant(aTenant.found(tenant, params.tenant_id))
     },
   )
 
   app.patch<{ Params: TenantParams; Body: TenantChange }>(
     '/tenants/:tenant_id',
-    {
-      config: { scope: 'operator' },
-      // After the commit and before the answer: the change already applies to every client that learns of it.
-      onSend: async ({ params }: FastifyRequest<{ Params: TenantParams }>, reply: FastifyReply) => {
-        if (reply.statusCode === 200) keyCache.forgetTenant(params.tenant_id.toLowerCase())
-      },
-      schema: {
-        tags,
-        security,
-        summary: 'Rename a tenant, or move it to another tier',
-        description: 'Only for operators. Other servers see it within 5 s.',
-        querystring: writeQuery(),
-        body: TenantChange,
-        response: { 200: Tenant, ...problemResponses },
-      },
-    },
+    writeRoute(tag, 'operator', 'Rename a tenant, or move it to another tier', {
+      description: 'Only for operators. Other servers see it within 5 s.',
+      body: TenantChange,
+      answer: Tenant,
+      options: { onSend: forget },
+    }),
     async (request, reply) => {
       const { params, body } = request
-      const tenantId = readId(params.tenant_id)
-      if (tenantId === null) throw tenantNotFound(params.tenant_id)
+      const tenantId = aTenant.read(params.tenant_id)
       return answerWrite<Tenant>(deps, request, reply, async (stores) => {
         const outcome = await stores.tenants.change(tenantId, body)
-        if (outcome === 'not_found') throw tenantNotFound(tenantId)
+        if (outcome === 'not_found') throw aTenant.notFound(tenantId)
         return { status: 200, body: toTenant(requireWritten(outcome, body)) }
       })
     },

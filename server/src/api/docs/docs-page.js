@@ -1,46 +1,8 @@
 // @ts-nocheck Runs in browsers; the repository is type-checked without their library.
-// What the page at /docs/api gains by script: the address of this server in commands, copying, filtering, the place in
-// the contents. Without it everything can still be read.
-
-const all = (selector, root = document) => [...root.querySelectorAll(selector)]
-const byId = (id) => document.getElementById(id)
+// What the page at /docs/api gains by script, besides guide.js, which is served in front of it: the address of this
+// server in commands, filtering, the place in the contents. Without it everything can still be read.
 
 for (const place of all('.origin')) place.textContent = location.origin
-
-for (const button of all('.copy')) {
-  button.hidden = false
-  button.addEventListener('click', async () => {
-    const code = button.closest('figure').querySelector('code')
-    button.textContent = (await copy(code)) ? 'Copied' : 'Select and copy'
-    setTimeout(() => {
-      button.textContent = 'Copy'
-    }, 1500)
-  })
-}
-
-// Without HTTPS only loopback pages get the clipboard; then the text is at least selected.
-async function copy(code) {
-  try {
-    await navigator.clipboard.writeText(code.textContent)
-    return true
-  } catch {
-    getSelection().selectAllChildren(code)
-    return false
-  }
-}
-
-const menu = byId('menu')
-const contents = byId('contents')
-document.body.classList.add('scripted')
-menu.hidden = false
-const showMenu = (open) => {
-  document.body.classList.toggle('menu-open', open)
-  menu.setAttribute('aria-expanded', String(open))
-}
-menu.addEventListener('click', () => showMenu(menu.getAttribute('aria-expanded') !== 'true'))
-contents.addEventListener('click', (event) => {
-  if (event.target.closest('a')) showMenu(false)
-})
 
 const filter = byId('filter')
 byId('filter-label').hidden = false

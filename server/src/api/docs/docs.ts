@@ -62,17 +62,18 @@ async function listPages(): Promise<Map<string, Page>> {
     const twin = pageOf(types.markdown, () => page.text)
     for (const name of twinsOf(page)) found.set(`/docs/${name}.md`, twin)
   }
-  for (const name of ['page', 'guide'] as const) {
-    const file = name === 'page' ? 'docs-page' : name
+  const beside: [string, string, string[]][] = [
+    ['/docs/page.css', types.css, ['docs-page.css']],
+    ['/docs/guide.css', types.css, ['guide.css']],
+    // The reference does all that a page of the docs does, and more.
+    ['/docs/page.js', types.js, ['guide.js', 'docs-page.js']],
+    ['/docs/guide.js', types.js, ['guide.js']],
+  ]
+  for (const [path, type, files] of beside)
     found.set(
-      `/docs/${name}.css`,
-      pageOf(types.css, () => readBeside(`${file}.css`)),
+      path,
+      pageOf(type, () => files.map(readBeside).join('\n')),
     )
-    found.set(
-      `/docs/${name}.js`,
-      pageOf(types.js, () => readBeside(`${file}.js`)),
-    )
-  }
   return found.set(
     '/llms.txt',
     pageOf(types.text, () => renderLlmsText(sections)),

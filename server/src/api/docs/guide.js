@@ -1,7 +1,7 @@
 // @ts-nocheck Runs in browsers; the repository is type-checked without their library.
 // What a page of the docs gains by script: copying, and contents that fold on a phone.
 
-const all = (selector) => [...document.querySelectorAll(selector)]
+const all = (selector, root = document) => [...root.querySelectorAll(selector)]
 const byId = (id) => document.getElementById(id)
 
 for (const button of all('.copy')) {

@@ -1,6 +1,21 @@
 // The OpenAPI 3.1 document, generated from the same schemas that validate.
-import { problemId } from '@carillon/contract/problem.ts'
 import type { SwaggerOptions } from '@fastify/swagger'
+
+const tags = [
+  { name: 'jobs', description: 'What to run and when.' },
+  { name: 'executions', description: 'What ran, and how it went.' },
+  { name: 'graph runs', description: 'Jobs that run after each other, from the first to the last.' },
+  { name: 'attempts', description: 'What a target says of an attempt that it was called for.' },
+  { name: 'artifacts', description: 'Bundles of code that jobs run.' },
+  { name: 'workers', description: 'Who runs attempts, and the protocol of your own workers.' },
+  { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
+  { name: 'schedules', description: 'When jobs run.' },
+  { name: 'bulk', description: 'Long work asked for by one request, with progress.' },
+  { name: 'dashboards', description: 'What was counted of many executions: how it goes, at a glance.' },
+  { name: 'operations', description: 'Who runs what, and who may call.' },
+  { name: 'health', description: 'Probes and metrics; no key needed.' },
+] as const
+export type Tag = (typeof tags)[number]['name']
 
 export function openapiOptions(version: string): SwaggerOptions {
   return {
@@ -24,20 +39,7 @@ export function openapiOptions(version: string): SwaggerOptions {
           },
         },
       },
-      tags: [
-        { name: 'jobs', description: 'What to run and when.' },
-        { name: 'executions', description: 'What ran, and how it went.' },
-        { name: 'graph runs', description: 'Jobs that run after each other, from the first to the last.' },
-        { name: 'attempts', description: 'What a target says of an attempt that it was called for.' },
-        { name: 'artifacts', description: 'Bundles of code that jobs run.' },
-        { name: 'workers', description: 'Who runs attempts, and the protocol of your own workers.' },
-        { name: 'dead letters', description: 'Executions that used up their retries and wait for a person.' },
-        { name: 'schedules', description: 'When jobs run.' },
-        { name: 'bulk', description: 'Long work asked for by one request, with progress.' },
-        { name: 'dashboards', description: 'What was counted of many executions: how it goes, at a glance.' },
-        { name: 'operations', description: 'Who runs what, and who may call.' },
-        { name: 'health', description: 'Probes and metrics; no key needed.' },
-      ],
+      tags: [...tags],
     },
     transformObject: (document) => {
       const { openapiObject } = document as { openapiObject: OpenApiObject }
@@ -69,24 +71,3 @@ function allowNoBody({ requestBody }: OpenApiOperation): void {
   )
   if (mayBeEmpty) requestBody.required = false
 }
-
-/** The answers every route may give besides its own. */
-export const problemResponses = {
-  '4xx': problemResponse('The request was refused.'),
-  '5xx': problemResponse('Carillon failed or cannot answer now.'),
-}
-
-function problemResponse(description: string) {
-  return { description, content: { 'application/problem+json': { schema: { $ref: `${problemId}#` } } } }
-}
-
-export const security = [{ bearer: [] }]
-
-/** Of calls without an API key, with the token of an attempt. */
-export const tokenSecurity = [{ attemptToken: [] }]
-
-/** The body of a call that takes none: `{}`, or nothing at all. */
-export const noFields = { type: 'object', properties: {}, additionalProperties: false, examples: [{}] }
-
-/** The query string of a call that takes none: parameters that would be ignored are refused. */
-export const noParameters = { type: 'object', properties: {}, additionalProperties: false }

@@ -4,9 +4,9 @@ import { EVENTS, EventsQuery } from '@carillon/contract/event.ts'
 import type { FastifyInstance } from 'fastify'
 import type { Executions } from '../../ports/executions.ts'
 import type { Authenticate } from '../access/auth.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { executionNotFound } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
 import type { EventHub } from './event-hub.ts'
 
 export interface EventDeps {
@@ -18,32 +18,25 @@ export interface EventDeps {
 export function eventRoutes(app: FastifyInstance, { hub, authenticate, executions }: EventDeps): void {
   app.get<{ Querystring: EventsQuery }>(
     '/events',
-    {
-      config: { scope: 'read' },
-      exposeHeadRoute: false,
-      schema: {
-        tags: ['executions'],
-        security,
-        summary: 'What happens, as it happens',
-        description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second what changed, and a \`pulse\`. Each event has an \`id\`: send the last one in \`Last-Event-ID\`, within a minute, and nothing is missed; else a \`reset\` says that you have to load again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows what each carries. At most 10 streams for a key.`,
-        querystring: EventsQuery,
-        produces: ['text/event-stream'],
-        response: {
-          200: {
-            description: 'The stream. It ends when the server stops or the key does.',
-            content: { 'text/event-stream': { schema: { type: 'string' } } },
-          },
-          ...problemResponses,
+    route('executions', 'read', 'What happens, as it happens', {
+      description: `A stream of server-sent events; send \`Accept: text/event-stream\`. Once a second what changed, and a \`pulse\`. Each event has an \`id\`: send the last one in \`Last-Event-ID\`, within a minute, and nothing is missed; else a \`reset\` says that you have to load again. The events are ${Object.keys(EVENTS).join(', ')}; docs/api.md shows what each carries. At most 10 streams for a key.`,
+      querystring: EventsQuery,
+      produces: ['text/event-stream'],
+      response: {
+        200: {
+          description: 'The stream. It ends when the server stops or the key does.',
+          content: { 'text/event-stream': { schema: { type: 'string' } } },
         },
       },
-    },
+      options: { exposeHeadRoute: false },
+    }),
     async (request, reply) => {
       const { tenantId, caller, headers, query } = request
       if (!/\btext\/event-stream\b/.test(headers.accept ?? ''))
         throw new ApiError('NOT_ACCEPTABLE', 'The answer is a stream of events, which does not end.')
       const watch = query.watch?.toLowerCase() ?? null
       if (watch !== null && (await executions.getExecution(tenantId, watch)) === null)
-        throw executionNotFound(watch)
+        throw anExecution.notFound(watch)
       hub.requireRoom(caller.keyId)
       reply.hijack()
       const response = reply.raw

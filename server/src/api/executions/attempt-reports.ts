@@ -15,10 +15,10 @@ import { type ExecutionStatus, statusOfOutcome } from '../../domain/queue/execut
 import type { Attempts, HeldAttempt } from '../../ports/attempts.ts'
 import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { Logs } from '../../ports/logs.ts'
-import { noParameters, problemResponses, tokenSecurity } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { executionNotFound } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
+import { route, tokenSecurity } from '../http/route.ts'
 import { checkCheckpoint, checkEnd, findSaid, toReport } from './attempt-report.ts'
 import { type EndDeps, endAttempts } from './end-attempts.ts'
 import { toLogPart } from './log-lines.ts'
@@ -30,7 +30,7 @@ export interface AttemptReportDeps extends EndDeps {
   logs: Pick<Logs, 'append'>
 }
 
-const tags = ['attempts']
+const tag = 'attempts'
 const looksMax = 5
 /** The answer with which a target accepts a call; without it, the target may not report the end of the attempt. */
 const acceptedStatus = 202
@@ -42,18 +42,13 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: CompleteRequest }>(
     '/executions/:execution_id/complete',
-    {
-      schema: {
-        tags,
-        security: tokenSecurity,
-        summary: 'Say how an attempt ended',
-        description:
-          'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer, and another one 409 RESULT_DIFFERS.',
-        querystring: noParameters,
-        body: CompleteRequest,
-        response: { 200: CompleteReply, ...problemResponses },
-      },
-    },
+    route(tag, null, 'Say how an attempt ended', {
+      security: tokenSecurity,
+      description:
+        'For a target that answered 202 with `X-Carillon-Async: true`. Good from the moment of the call, also before that answer has arrived. To be repeated until it is answered: the same word again gets the same answer, and another one 409 RESULT_DIFFERS.',
+      body: CompleteRequest,
+      answer: CompleteReply,
+    }),
     async ({ attemptOf, body }): Promise<CompleteReply> => {
       checkEnd(body, '')
       try {
@@ -70,18 +65,13 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: HeartbeatRequest }>(
     '/executions/:execution_id/heartbeat',
-    {
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security: tokenSecurity,
-        summary: 'Say that an attempt lives, and how far it is',
-        description: 'The answer tells whether to go on.',
-        querystring: noParameters,
-        body: HeartbeatRequest,
-        response: { 200: HeartbeatReply, ...problemResponses },
-      },
-    },
+    route(tag, null, 'Say that an attempt lives, and how far it is', {
+      security: tokenSecurity,
+      description: 'The answer tells whether to go on.',
+      body: HeartbeatRequest,
+      answer: HeartbeatReply,
+      options: { preValidation: takeNoBody },
+    }),
     async ({ attemptOf, body }): Promise<HeartbeatReply> => {
       checkCheckpoint(body.checkpoint, '/checkpoint')
       for (let looks = 0; looks < looksMax; looks++) {
@@ -105,17 +95,12 @@ export function attemptWordRoutes(app: FastifyInstance, deps: AttemptReportDeps)
 
   app.post<{ Body: LogPartGiven }>(
     '/executions/:execution_id/logs',
-    {
-      schema: {
-        tags,
-        security: tokenSecurity,
-        summary: 'Add lines to the log of an attempt',
-        description: 'Before it is completed. May be repeated: a line that is there is not written again.',
-        querystring: noParameters,
-        body: LogsRequest,
-        response: { 204: { type: 'null', description: 'They are kept.' }, ...problemResponses },
-      },
-    },
+    route(tag, null, 'Add lines to the log of an attempt', {
+      security: tokenSecurity,
+      description: 'Before it is completed. May be repeated: a line that is there is not written again.',
+      body: LogsRequest,
+      response: { 204: { type: 'null', description: 'They are kept.' } },
+    }),
     async ({ attemptOf, body }, reply) => {
       const { tenantId, executionId, attempt } = attemptOf
       const of = { tenantId, executionId, attempt }
@@ -199,8 +184,7 @@ async function findExecution(
   { executions }: AttemptReportDeps,
   { tenantId, executionId }: AttemptOfTenant,
 ): Promise<ExecutionView> {
-  const execution = await executions.getExecution(tenantId, executionId)
-  if (execution === null) throw executionNotFound(executionId)
+  const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
   return execution
 }
 

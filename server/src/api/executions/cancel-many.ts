@@ -4,9 +4,8 @@ import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { Clock } from '../../ports/clock.ts'
 import { totalMax } from '../../ports/executions.ts'
 import type { Ids } from '../../ports/ids.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toExecutionFilter } from '../jobs/job-filter.ts'
 import { startOperation } from '../jobs/operation-view.ts'
 
@@ -20,21 +19,13 @@ export function cancelManyRoutes(app: FastifyInstance, deps: CancelManyDeps): vo
 
   app.post<{ Body: CancelManyRequest }>(
     '/executions/cancel',
-    {
-      config: { scope: 'operate' },
-      preValidation: demandCondition,
-      schema: {
-        tags: ['bulk'],
-        security,
-        summary: 'Cancel many executions',
-        description:
-          'All that match, have not ended and were made before; the conditions are those of the search. An operation does it step by step, the newest first.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: CancelManyRequest,
-        response: { 200: inDryRun(Operation), 202: Operation, ...problemResponses },
-      },
-    },
+    postRoute('bulk', 'operate', 'Cancel many executions', {
+      description:
+        'All that match, have not ended and were made before; the conditions are those of the search. An operation does it step by step, the newest first.',
+      body: CancelManyRequest,
+      accepted: Operation,
+      options: { preValidation: demandCondition },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
       const filter = toExecutionFilter(body.filter)

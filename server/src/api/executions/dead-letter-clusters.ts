@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { DeadLetters, LetterCluster } from '../../ports/dead-letters.ts'
 import { requireDeadLetters } from '../access/tier-limits.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
+import { route } from '../http/route.ts'
 
 export interface ClusterDeps {
   deadLetters: Pick<DeadLetters, 'clusters'>
@@ -19,18 +19,12 @@ const limitDefault = 50
 export function deadLetterClusterRoutes(app: FastifyInstance, { deadLetters }: ClusterDeps): void {
   app.get<{ Querystring: DeadLetterClusterQuery }>(
     '/dead-letters/clusters',
-    {
-      config: { scope: 'read' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags: ['dead letters'],
-        security,
-        summary: 'The dead letters by job and kind of error, the largest cluster first',
-        description: 'Made of the 5,000 newest dead letters.',
-        querystring: DeadLetterClusterQuery,
-        response: { 200: DeadLetterClusterList, ...problemResponses },
-      },
-    },
+    route('dead letters', 'read', 'The dead letters by job and kind of error, the largest cluster first', {
+      description: 'Made of the 5,000 newest dead letters.',
+      querystring: DeadLetterClusterQuery,
+      answer: DeadLetterClusterList,
+      options: { preHandler: requireDeadLetters },
+    }),
     async ({ tenantId, query }): Promise<DeadLetterClusterList> => {
       const { clusters, complete } = await deadLetters.clusters(tenantId, query.limit ?? limitDefault)
       return { clusters: clusters.map((one) => toCluster(one, complete)), complete }

@@ -9,11 +9,10 @@ import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
 import { checkPayload, methodOf, requireDeadLetters } from '../access/tier-limits.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
-import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
-import { readId } from '../http/path-id.ts'
-import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
+import { named } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { toDeadLetter } from './execution-view.ts'
 
@@ -21,7 +20,8 @@ export interface DeadLetterDeps extends WriteDeps {
   deadLetters: DeadLetters
 }
 
-const tags = ['dead letters']
+const tag = 'dead letters'
+const aLetter = named('DEAD_LETTER_NOT_FOUND', 'dead letter')
 type LetterParams = { execution_id: string }
 
 export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): void {
@@ -29,117 +29,72 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
 
   app.get<{ Querystring: DeadLetterListQuery }>(
     '/dead-letters',
-    {
-      config: { scope: 'read' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'The dead letters, newest execution first',
-        querystring: DeadLetterListQuery,
-        response: { 200: DeadLetterList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The dead letters, newest execution first', {
+      querystring: DeadLetterListQuery,
+      answer: DeadLetterList,
+      options: { preHandler: requireDeadLetters },
+    }),
     async ({ tenantId, query }): Promise<DeadLetterList> => {
-      const limit = limitOf(query)
       const before = readIdCursor('dead_letters', query)
-      const page = await deadLetters.list({ tenantId, filter: toLetterFilter(query), before, limit })
-      const nextCursor = cursorBehind('dead_letters', page.more, page.deadLetters.at(-1)?.executionId)
+      const filter = toLetterFilter(query)
+      const page = await deadLetters.list({ tenantId, filter, before, limit: limitOf(query) })
+      const next = behindLast(page, page.deadLetters, (one) => one.executionId)
       return {
         dead_letters: page.deadLetters.map(toDeadLetter),
         oldest_at: page.oldestAt === null ? null : toRfc3339(page.oldestAt),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('dead_letters', query, { total: page.total, next }),
       }
     },
   )
 
   app.get<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
-    {
-      config: { scope: 'read' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'One dead letter',
-        querystring: noParameters,
-        response: { 200: DeadLetter, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One dead letter', {
+      answer: DeadLetter,
+      options: { preHandler: requireDeadLetters },
+    }),
     async ({ tenantId, params }): Promise<DeadLetter> => {
-      const executionId = readLetterId(params)
-      const letter = await deadLetters.get(tenantId, executionId)
-      if (letter === null) throw notFound(executionId)
-      return toDeadLetter(letter)
+      const executionId = aLetter.read(params.execution_id)
+      return toDeadLetter(aLetter.found(await deadLetters.get(tenantId, executionId), executionId))
     },
   )
 
   app.patch<{ Params: LetterParams; Body: DeadLetterPatch }>(
     '/dead-letters/:execution_id',
-    {
-      config: { scope: 'operate' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'Correct the payload of a dead letter',
-        description: 'It is what the letter is called with when it is redriven or retried.',
-        querystring: writeQuery(),
-        body: DeadLetterPatch,
-        response: { 200: DeadLetter, ...problemResponses },
-      },
-    },
+    writeRoute(tag, 'operate', 'Correct the payload of a dead letter', {
+      description: 'It is what the letter is called with when it is redriven or retried.',
+      body: DeadLetterPatch,
+      answer: DeadLetter,
+      options: { preHandler: requireDeadLetters },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const executionId = readLetterId(request.params)
+      const executionId = aLetter.read(request.params.execution_id)
       return answerWrite<DeadLetter>(deps, request, reply, async (stores) => {
-        const letter = await stores.deadLetters.get(tenantId, executionId)
-        if (letter === null) throw notFound(executionId)
+        const letter = aLetter.found(await stores.deadLetters.get(tenantId, executionId), executionId)
         const job = await stores.jobs.get(tenantId, letter.jobId)
         const method = methodOf(job?.execution)
         checkPayload(body.payload, { pointer: '/payload', method, tier: caller.tier })
         const edited = await stores.deadLetters.edit(tenantId, executionId, body.payload)
-        if (edited === null) throw notFound(executionId)
-        return { status: 200, body: toDeadLetter(edited) }
+        return { status: 200, body: toDeadLetter(aLetter.found(edited, executionId)) }
       })
     },
   )
 
   app.delete<{ Params: LetterParams }>(
     '/dead-letters/:execution_id',
-    {
-      config: { scope: 'operate' },
-      preHandler: requireDeadLetters,
-      schema: {
-        tags,
-        security,
-        summary: 'Discard a dead letter',
-        description: 'The execution stays in the history.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is gone.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute(tag, 'operate', 'Discard a dead letter', {
+      description: 'The execution stays in the history.',
+      gone: 'It is gone.',
+      options: { preHandler: requireDeadLetters },
+    }),
     async (request, reply) => {
-      const executionId = readLetterId(request.params)
+      const executionId = aLetter.read(request.params.execution_id)
       return answerWrite<null>(deps, request, reply, async (stores) => {
         const outcome = await stores.deadLetters.discard(request.tenantId, executionId)
-        if (outcome === 'not_found') throw notFound(executionId)
+        if (outcome === 'not_found') throw aLetter.notFound(executionId)
         return { status: 204, body: null }
       })
     },
   )
-}
-
-function readLetterId({ execution_id: given }: LetterParams): string {
-  const executionId = readId(given)
-  if (executionId === null) throw notFound(given)
-  return executionId
-}
-
-function notFound(given: string): ApiError {
-  return new ApiError('DEAD_LETTER_NOT_FOUND', `There is no dead letter ${given.slice(0, 64)}.`)
 }

@@ -9,11 +9,11 @@ import type { Ids } from '../../ports/ids.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload, methodOf } from '../access/tier-limits.ts'
-import { noFields, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { executionNotFound, readExecutionId } from '../http/path-id.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { anExecution } from '../http/path-id.ts'
+import { noFields } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toScheduledTime } from './execution-view.ts'
 
 export interface ExecutionControlDeps extends WriteDeps {
@@ -24,31 +24,23 @@ export interface ExecutionControlDeps extends WriteDeps {
   executions: Pick<Executions, 'getExecution'>
 }
 
-const tags = ['executions']
+const tag = 'executions'
 
 export function executionControlRoutes(app: FastifyInstance, deps: ExecutionControlDeps): void {
   const { clock, ids, lanes } = deps
 
   app.post<{ Params: { execution_id: string }; Body: RetryRequest }>(
     '/executions/:execution_id/retry',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Run an execution again that has ended',
-        description:
-          'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: RetryRequest,
-        response: { 200: inDryRun(RetryReply), 202: RetryReply, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operate', 'Run an execution again that has ended', {
+      description:
+        'A new execution of the present version of the job. In place of one that failed it has the same idempotency key, else a new one. A dead letter of it is gone.',
+      body: RetryRequest,
+      accepted: RetryReply,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const executionId = readExecutionId(request.params)
+      const executionId = anExecution.read(request.params.execution_id)
       const payload = body.payload_override
       if (payload !== undefined) {
         const method = await findMethod(deps, tenantId, executionId)
@@ -77,24 +69,16 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
 
   app.post<{ Params: { execution_id: string } }>(
     '/executions/:execution_id/cancel',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Cancel an execution',
-        description:
-          'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: CancelReply, 202: CancelReply, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operate', 'Cancel an execution', {
+      description:
+        'It starts no attempt any more. One that is running is stopped: its call is aborted at once, and what does not stop is ended after 30 s. Cancelling it again gets the same answer.',
+      body: noFields,
+      response: { 200: CancelReply, 202: CancelReply },
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller } = request
-      const executionId = readExecutionId(request.params)
+      const executionId = anExecution.read(request.params.execution_id)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<CancelReply>(deps, request, reply, async ({ control }) => {
         const outcome = requireCancelled(
@@ -117,13 +101,12 @@ async function findMethod(
   tenantId: string,
   executionId: string,
 ): Promise<string | null> {
-  const execution = await executions.getExecution(tenantId, executionId)
-  if (execution === null) throw executionNotFound(executionId)
+  const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
   return methodOf((await jobs.get(tenantId, execution.jobId))?.execution)
 }
 
 function requireRetried(outcome: RetryOutcome, executionId: string) {
-  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'not_found') throw anExecution.notFound(executionId)
   if (outcome.kind === 'job_deleted') {
     throw new ApiError('JOB_DELETED', `The job of the execution ${executionId} is deleted.`)
   }
@@ -136,7 +119,7 @@ function requireRetried(outcome: RetryOutcome, executionId: string) {
 }
 
 function requireCancelled(outcome: CancelOutcome, executionId: string) {
-  if (outcome.kind === 'not_found') throw executionNotFound(executionId)
+  if (outcome.kind === 'not_found') throw anExecution.notFound(executionId)
   if (outcome.kind === 'finished') {
     const { status: executionStatus } = outcome
     const detail = `The execution ${executionId} is ${executionStatus} already.`

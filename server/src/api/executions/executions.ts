@@ -15,11 +15,11 @@ import { type ExecutionQuery, type Executions, totalMax } from '../../ports/exec
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { SlotLedger } from '../../ports/slot-ledger.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
-import { limitOf, paginationOf, readIdCursor, readInstantCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, paginationOf, readIdCursor, readInstantCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
-import { executionNotFound, jobNotFound, readExecutionId, readJobId } from '../http/path-id.ts'
+import { aJob, anExecution } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { route } from '../http/route.ts'
 import { countSkipped, listSlots, SkipSchedules, toSkippedSlot } from '../insights/skipped-slots.ts'
 import { toExecution, toExecutionItem, toFoundExecution } from './execution-view.ts'
 
@@ -38,50 +38,38 @@ interface JobQuery {
   query: ExecutionListQuery
 }
 
-const tags = ['executions']
+const tag = 'executions'
 /** How far back skipped slots are listed when no start is given. */
 const skipsMsDefault = 30 * dayMs
+const nothingFound = { total: 0, next: null }
 
 export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void {
   const { executions, graphRuns } = deps
 
   app.get<{ Params: { job_id: string }; Querystring: ExecutionListQuery }>(
     '/jobs/:job_id/executions',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The executions of a job, newest first',
-        description:
-          'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
-        querystring: ExecutionListQuery,
-        response: { 200: ExecutionList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The executions of a job, newest first', {
+      description:
+        'With `status=SKIPPED` the slots that have no execution, with the reason; without dates those of the last 30 days. Of a job with dependencies, which has no slots, the executions that were skipped.',
+      querystring: ExecutionListQuery,
+      answer: ExecutionList,
+    }),
     async ({ tenantId, params, query }): Promise<ExecutionList> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const isOfSlots = query.status === 'SKIPPED' && (await hasSlots(deps, { tenantId, jobId }))
       const list = isOfSlots ? listSkipped : listExecutions
-      const page = await list(deps, { tenantId, jobId, query })
-      if (page === null) throw jobNotFound(jobId)
+      const page = aJob.found(await list(deps, { tenantId, jobId, query }), jobId)
       return page
     },
   )
 
   app.get<{ Querystring: ExecutionSearchQuery }>(
     '/executions',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'Search the executions of all jobs, newest first',
-        description: 'Every condition that is given holds. Skipped slots are listed by job.',
-        querystring: ExecutionSearchQuery,
-        response: { 200: ExecutionSearch, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'Search the executions of all jobs, newest first', {
+      description: 'Every condition that is given holds. Skipped slots are listed by job.',
+      querystring: ExecutionSearchQuery,
+      answer: ExecutionSearch,
+    }),
     async ({ tenantId, query }): Promise<ExecutionSearch> => {
       if (query.status === 'SKIPPED') {
         throw refuseField('status', 'cannot be SKIPPED here: ask per job, at /jobs/{job_id}/executions')
@@ -92,27 +80,17 @@ export function executionRoutes(app: FastifyInstance, deps: ExecutionDeps): void
       const page = await executions.listExecutions({ ...of, ...conditionsOf(query) })
       return {
         executions: page?.executions.map(toFoundExecution) ?? [],
-        pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
+        pagination: paginationOf('executions', query, page ?? nothingFound),
       }
     },
   )
 
   app.get<{ Params: { execution_id: string } }>(
     '/executions/:execution_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One execution with its attempts',
-        querystring: noParameters,
-        response: { 200: Execution, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One execution with its attempts', { answer: Execution }),
     async ({ tenantId, params }): Promise<Execution> => {
-      const executionId = readExecutionId(params)
-      const found = await executions.getExecution(tenantId, executionId)
-      if (found === null) throw executionNotFound(executionId)
+      const executionId = anExecution.read(params.execution_id)
+      const found = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
       if (found.runId === null) return toExecution(found, [])
       const parents = await graphRuns.parentsOf([executionId], found.runId)
       return toExecution(found, parents.get(executionId) ?? [])
@@ -142,7 +120,7 @@ async function listExecutions(
   if (page === null) return null
   return {
     executions: page.executions.map(toExecutionItem),
-    pagination: paginationOf({ limit: limitOf(query), ...totalOf(page) }),
+    pagination: paginationOf('executions', query, page),
   }
 }
 
@@ -157,12 +135,6 @@ function conditionsOf(query: ExecutionListQuery): Omit<ExecutionQuery, 'tenantId
     before: readIdCursor('executions', query),
     limit: limitOf(query),
   }
-}
-
-function totalOf(page: { total: number; capped: boolean; next: string | null } | null) {
-  if (page === null) return { total: 0, capped: false, nextCursor: null }
-  const { total, capped, next } = page
-  return { total, capped, nextCursor: next === null ? null : writeCursor('executions', next) }
 }
 
 async function listSkipped(
@@ -187,9 +159,9 @@ async function listSkipped(
   if (all === null || ranges === null) return null
   const schedules = new SkipSchedules(jobId)
   const { slots, more } = listSlots(schedules, ranges, { window: rest, limit })
-  const nextCursor = more ? writeCursor('skips', slots.at(-1)!.at) : null
+  const next = more ? slots.at(-1)!.at : null
   return {
     executions: slots.map(toSkippedSlot),
-    pagination: paginationOf({ limit, total: countSkipped(schedules, all, window), nextCursor }),
+    pagination: paginationOf('skips', query, { total: countSkipped(schedules, all, window), next }),
   }
 }

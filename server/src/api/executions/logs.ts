@@ -5,9 +5,9 @@ import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Executions, ExecutionView } from '../../ports/executions.ts'
 import type { LogEntry, LogQuery, Logs } from '../../ports/logs.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { readNameCursor, writeCursor } from '../http/cursor.ts'
-import { executionNotFound, readExecutionId } from '../http/path-id.ts'
+import { anExecution } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
 
 export interface LogDeps {
   executions: Pick<Executions, 'getExecution'>
@@ -17,25 +17,18 @@ export interface LogDeps {
 export function logRoutes(app: FastifyInstance, { executions, logs }: LogDeps): void {
   app.get<{ Params: { execution_id: string }; Querystring: LogListQuery }>(
     '/executions/:execution_id/logs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['executions'],
-        security,
-        summary: 'The log of an execution',
-        description:
-          'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
-        querystring: LogListQuery,
-        response: { 200: LogList, ...problemResponses },
-      },
-    },
+    route('executions', 'read', 'The log of an execution', {
+      description:
+        'In the order of attempts and lines. To follow it, ask again with `next_cursor` until that is null.',
+      querystring: LogListQuery,
+      answer: LogList,
+    }),
     async ({ tenantId, params, query }): Promise<LogList> => {
-      const executionId = readExecutionId(params)
+      const executionId = anExecution.read(params.execution_id)
       const { attempt = null, limit = logPageDefault } = query
       const after = readPlace(query)
       // First the execution, then its lines: an execution that has ended by then has all of them written.
-      const execution = await executions.getExecution(tenantId, executionId)
-      if (execution === null) throw executionNotFound(executionId)
+      const execution = anExecution.found(await executions.getExecution(tenantId, executionId), executionId)
       const lines = await logs.read({ tenantId, executionId, attempt, after, limit })
       const isAll = lines.length < limit && hasEnded(execution, attempt)
       return { logs: lines.map(toLine), next_cursor: isAll ? null : writePlace(lines.at(-1) ?? after) }

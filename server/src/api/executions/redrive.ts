@@ -10,16 +10,8 @@ import type { Ids } from '../../ports/ids.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
 import { requireDeadLetters } from '../access/tier-limits.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { refuseField } from '../http/problem.ts'
-import {
-  answerWrite,
-  inDryRun,
-  type WriteAnswer,
-  type WriteDeps,
-  writeHeaders,
-  writeQuery,
-} from '../http/write.ts'
+import { answerWrite, postRoute, type WriteAnswer, type WriteDeps } from '../http/write.ts'
 import { toLetterFilter } from '../jobs/job-filter.ts'
 import { startOperation } from '../jobs/operation-view.ts'
 
@@ -37,21 +29,12 @@ const reply = {
 export function redriveRoutes(app: FastifyInstance, deps: RedriveDeps): void {
   app.post<{ Body: RedriveRequest }>(
     '/dead-letters/redrive',
-    {
-      config: { scope: 'operate' },
-      preValidation: checkForm,
-      preHandler: requireDeadLetters,
-      schema: {
-        tags: ['dead letters'],
-        security,
-        summary: 'Run dead letters again',
-        description: 'Each becomes a new execution with the idempotency key of the one that it repeats.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: RedriveRequest,
-        response: { 200: inDryRun(reply), 202: reply, ...problemResponses },
-      },
-    },
+    postRoute('dead letters', 'operate', 'Run dead letters again', {
+      description: 'Each becomes a new execution with the idempotency key of the one that it repeats.',
+      body: RedriveRequest,
+      accepted: reply,
+      options: { preValidation: checkForm, preHandler: requireDeadLetters },
+    }),
     async (request, answer) => {
       const { caller, body } = request
       const { execution_ids: ids, filter: given, rate_per_second: ratePerSecond = redriveRateDefault } = body

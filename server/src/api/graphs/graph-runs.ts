@@ -14,13 +14,13 @@ import type { Clock } from '../../ports/clock.ts'
 import type { CancelRunOutcome, GraphRuns, ResumeOutcome, RunView } from '../../ports/graph-runs.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Timers } from '../../ports/timers.ts'
-import { noFields, noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { limitOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { readDateRange } from '../http/date-range.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { jobNotFound, readId, readJobId } from '../http/path-id.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { aJob, named } from '../http/path-id.ts'
+import { noFields, route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toJobGraph, toRun, toRunItem } from './graph-run-view.ts'
 
 export interface GraphRunDeps extends WriteDeps {
@@ -34,7 +34,8 @@ export interface GraphRunDeps extends WriteDeps {
 type CancelledRun = Exclude<CancelRunOutcome, { kind: 'finished' | 'not_found' }>
 type RunParams = { graph_run_id: string }
 
-const tags = ['graph runs']
+const tag = 'graph runs'
+const aRun = named('GRAPH_RUN_NOT_FOUND', 'graph run')
 /** A run is made a moment after its root was enqueued: a request for it waits meanwhile. */
 const startLookMs = 25
 const startLooksMax = 80
@@ -44,73 +45,46 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Querystring: GraphRunListQuery }>(
     '/graph-runs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The runs of graphs, newest first',
-        description:
-          'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
-        querystring: GraphRunListQuery,
-        response: { 200: GraphRunList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The runs of graphs, newest first', {
+      description:
+        'By scheduled time. Counting stops early: `total` is how many there are only when one page holds them all. Runs are kept for as long as the history of the tenant reaches.',
+      querystring: GraphRunListQuery,
+      answer: GraphRunList,
+    }),
     async ({ tenantId, query }): Promise<GraphRunList> => {
-      const limit = limitOf(query)
       const before = readIdCursor('graph_runs', query)
       const { status = null, job_id: jobId } = query
       const of = { tenantId, status, jobId: jobId?.toLowerCase() ?? null, ...readDateRange(query) }
-      const { runs, next } = await graphRuns.list({ ...of, before, limit })
-      const nextCursor = next === null ? null : writeCursor('graph_runs', next)
+      const { runs, next } = await graphRuns.list({ ...of, before, limit: limitOf(query) })
       const capped = before !== null || next !== null
       return {
         graph_runs: runs.map(toRunItem),
-        pagination: paginationOf({ limit, total: runs.length, capped, nextCursor }),
+        pagination: paginationOf('graph_runs', query, { total: runs.length, capped, next }),
       }
     },
   )
 
   app.get<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One run with all its jobs',
-        querystring: noParameters,
-        response: { 200: GraphRun, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One run with all its jobs', { answer: GraphRun }),
     async ({ tenantId, params }): Promise<GraphRun> => {
-      const runId = readRunId(params)
-      const run = await getStarted(deps, tenantId, runId)
-      if (run === null) throw runNotFound(runId)
-      return toRun(run)
+      const runId = aRun.read(params.graph_run_id)
+      return toRun(aRun.found(await getStarted(deps, tenantId, runId), runId))
     },
   )
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/cancel',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Cancel a run',
-        description:
-          'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: GraphRunCancelReply, 202: GraphRunCancelReply, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operate', 'Cancel a run', {
+      description:
+        'Nothing of it starts any more. What waits ends at once, what is running as soon as it has been stopped. Cancelling it again gets the same answer.',
+      body: noFields,
+      response: { 200: GraphRunCancelReply, 202: GraphRunCancelReply },
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller } = request
-      const runId = readRunId(request.params)
+      const runId = aRun.read(request.params.graph_run_id)
       const message = `Cancelled by ${caller.name}.`
       return answerWrite<GraphRunCancelReply>(deps, request, reply, async (stores) => {
         const outcome = requireCancelled(await stores.graphRuns.cancel({ tenantId, runId, message }), runId)
@@ -138,24 +112,16 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.post<{ Params: RunParams }>(
     '/graph-runs/:graph_run_id/resume',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Go on with a run that did not succeed',
-        description:
-          'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: inDryRun(GraphRunResumeReply), 202: GraphRunResumeReply, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operate', 'Go on with a run that did not succeed', {
+      description:
+        'What did not succeed, and all that runs after it, gets new executions, of the present versions of the jobs, in the same run. What else succeeded stays; what was skipped because of that remains skipped.',
+      body: noFields,
+      accepted: GraphRunResumeReply,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId } = request
-      const runId = readRunId(request.params)
+      const runId = aRun.read(request.params.graph_run_id)
       const { clock, ids, lanes } = deps
       const tools = {
         newExecutionId: () => ids.nextBatch(),
@@ -178,21 +144,13 @@ export function graphRunRoutes(app: FastifyInstance, deps: GraphRunDeps): void {
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id/graph',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'Which job runs after which',
-        description: 'As it is now; a run keeps the graph that it started with.',
-        querystring: noParameters,
-        response: { 200: JobGraph, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'Which job runs after which', {
+      description: 'As it is now; a run keeps the graph that it started with.',
+      answer: JobGraph,
+    }),
     async ({ tenantId, params }): Promise<JobGraph> => {
-      const jobId = readJobId(params)
-      const graph = await graphRuns.graphOf(tenantId, jobId)
-      if (graph === null) throw jobNotFound(jobId)
+      const jobId = aJob.read(params.job_id)
+      const graph = aJob.found(await graphRuns.graphOf(tenantId, jobId), jobId)
       return toJobGraph(graph)
     },
   )
@@ -214,7 +172,7 @@ async function getStarted(
 }
 
 function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledRun {
-  if (outcome.kind === 'not_found') throw runNotFound(runId)
+  if (outcome.kind === 'not_found') throw aRun.notFound(runId)
   if (outcome.kind === 'finished') {
     throw new ApiError('GRAPH_RUN_FINISHED', `The graph run ${runId} is ${outcome.status} already.`)
   }
@@ -224,7 +182,7 @@ function requireCancelled(outcome: CancelRunOutcome, runId: string): CancelledRu
 function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOutcome, { kind: 'resumed' }> {
   const of = `The graph run ${runId}`
   if (outcome.kind === 'resumed') return outcome
-  if (outcome.kind === 'not_found') throw runNotFound(runId)
+  if (outcome.kind === 'not_found') throw aRun.notFound(runId)
   if (outcome.kind === 'not_finished')
     throw new ApiError('GRAPH_RUN_NOT_FINISHED', `${of} is ${outcome.status}.`)
   if (outcome.kind === 'nothing') throw new ApiError('NOTHING_TO_RESUME', `${of} left nothing to do again.`)
@@ -237,14 +195,4 @@ function requireResumed(outcome: ResumeOutcome, runId: string): Extract<ResumeOu
 function inTheWay({ runId, executionId }: Extract<ResumeOutcome, { kind: 'overlap' }>): string {
   if (runId !== null) return `the graph run ${runId} is under way`
   return executionId === null ? 'late slots are still to run' : `the execution ${executionId} is under way`
-}
-
-function runNotFound(given: string): ApiError {
-  return new ApiError('GRAPH_RUN_NOT_FOUND', `There is no graph run ${given.slice(0, 64)}.`)
-}
-
-function readRunId({ graph_run_id: given }: RunParams): string {
-  const runId = readId(given)
-  if (runId === null) throw runNotFound(given)
-  return runId
 }

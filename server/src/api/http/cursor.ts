@@ -75,29 +75,33 @@ export function offsetOf(query: PageQuery): number {
 }
 
 interface PageFacts {
-  limit: number
   /** Of the whole list. More than `totalMax` stands for more. */
   total: number
   /** Counting has stopped early: there are at least `total`. */
   capped?: boolean
-  nextCursor: string | null
-  /** As asked for. */
-  page?: number | undefined
+  /** The id, the name or the instant that the next page lies behind; null: there is no further page. */
+  next: string | number | null
 }
 
-export function paginationOf({ limit, total, capped = false, nextCursor, page }: PageFacts): Pagination {
+export function paginationOf(list: List, query: PageQuery, facts: PageFacts): Pagination {
+  const { total, capped = false, next } = facts
   return {
-    limit,
-    ...(page === undefined ? {} : { page }),
+    limit: limitOf(query),
+    ...(query.page === undefined ? {} : { page: query.page }),
     total: Math.min(total, totalMax),
     total_capped: capped || total > totalMax,
-    next_cursor: nextCursor,
+    next_cursor: next === null ? null : writeCursor(list, next),
   }
 }
 
-/** The cursor of the page after this last item; null: there is no further page. */
-export function cursorBehind(list: List, more: boolean, lastId: string | undefined): string | null {
-  return more && lastId !== undefined ? writeCursor(list, lastId) : null
+/** The place that the next page lies behind; null: there is no further page. */
+export function behindLast<Item, Place>(
+  { more }: { more: boolean },
+  items: readonly Item[],
+  placeOf: (item: Item) => Place,
+): Place | null {
+  const last = items.at(-1)
+  return more && last !== undefined ? placeOf(last) : null
 }
 
 function readCursor(list: List, cursor: string): unknown {

@@ -4,7 +4,7 @@
 import { Echo, EchoQuery } from '@carillon/contract/echo.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Timers } from '../../ports/timers.ts'
-import { problemResponses } from '../docs/openapi.ts'
+import { problemResponses } from './route.ts'
 
 export async function echoRoutes(app: FastifyInstance, deps: { timers: Timers }): Promise<void> {
   // Here every body is read as bytes, regardless of its content type.

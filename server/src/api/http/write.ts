@@ -8,7 +8,9 @@ import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../por
 import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
 import { emitSettled } from '../../telemetry/emit-settled.ts'
 import { executionsCancelled, graphRunFinished } from '../../telemetry/events.ts'
+import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
+import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
 
 export interface WriteDeps {
   requests: Pick<Requests, 'run'>
@@ -136,7 +138,7 @@ function fingerprintOf({ method, url, body }: FastifyRequest): Uint8Array {
 const key = { type: 'string', pattern: '^[!-~]{1,255}$' } as const
 
 /** The headers of a POST. */
-export const writeHeaders = {
+const writeHeaders = {
   type: 'object',
   properties: {
     [keyHeader]: {
@@ -153,15 +155,48 @@ const dryRun = {
   description: 'true: nothing is done; the answer is what it would have been, with status 200.',
 } as const
 
-/** The query string of a write, with parameters of its own if it has any. */
-export function writeQuery(properties: Readonly<Record<string, object>> = {}) {
-  return { type: 'object', properties: { ...properties, dry_run: dryRun }, additionalProperties: false }
+interface WriteDescription<Options extends object> extends Omit<RouteDescription<Options>, 'querystring'> {
+  /** Query parameters of its own, besides `dry_run`. */
+  query?: Readonly<Record<string, object>>
+  /** The body of a 201. */
+  created?: object
+  /** The body of a 202. */
+  accepted?: object
+  /** It answers 204, which means this. */
+  gone?: string
+}
+
+/** A route that is answered by `answerWrite`. */
+export function writeRoute<Options extends object>(
+  tag: Tag,
+  scope: RouteScope,
+  summary: string,
+  given: WriteDescription<Options>,
+) {
+  const { query = {}, created, accepted, gone, ...described } = given
+  const properties = { ...query, dry_run: dryRun }
+  return route<Options>(tag, scope, summary, {
+    querystring: { type: 'object', properties, additionalProperties: false },
+    ...(created !== undefined && { response: { 200: inDryRun(created), 201: created } }),
+    ...(accepted !== undefined && { response: { 200: inDryRun(accepted), 202: accepted } }),
+    ...(gone !== undefined && {
+      response: { 200: inDryRun(noParameters), 204: { type: 'null', description: gone } },
+    }),
+    ...described,
+  })
+}
+
+/** The same for a POST, which may carry an idempotency key. */
+export function postRoute<Options extends object>(
+  tag: Tag,
+  scope: RouteScope,
+  summary: string,
+  described: WriteDescription<Options>,
+) {
+  return writeRoute(tag, scope, summary, { headers: writeHeaders, ...described })
 }
 
 /** The 200 of a write that otherwise answers with another status. */
-export function inDryRun(schema: object) {
+function inDryRun(schema: object) {
   return { ...schema, description: 'With `dry_run`: what the answer would have been; nothing was done.' }
 }
-
-/** The same where there is no body otherwise. */
-export const emptyInDryRun = inDryRun({ type: 'object', properties: {}, additionalProperties: false })

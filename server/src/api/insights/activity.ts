@@ -10,10 +10,10 @@ import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { hourMs } from '../../lib/time/units.ts'
 import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { readSpan } from '../http/date-range.ts'
-import { jobNotFound } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { route } from '../http/route.ts'
 
 export interface ActivityDeps {
   clock: Clock
@@ -26,25 +26,21 @@ const hoursDefault: Readonly<Record<ActivityStep, number>> = { minute: 1, hour: 
 export function activityRoutes(app: FastifyInstance, { clock, activity }: ActivityDeps): void {
   app.get<{ Querystring: ActivityQuery }>(
     '/activity',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['dashboards'],
-        security,
-        summary: 'What was recorded in each minute, hour or day',
-        description:
-          'Minutes are kept for 2 days, hours for 60 days, days for 400 days. An answer reaches over 24 hours by minute, 60 days by hour, 400 days by day, at most.',
-        querystring: ActivityQuery,
-        response: { 200: ActivityList, ...problemResponses },
-      },
-    },
+    route('dashboards', 'read', 'What was recorded in each minute, hour or day', {
+      description:
+        'Minutes are kept for 2 days, hours for 60 days, days for 400 days. An answer reaches over 24 hours by minute, 60 days by hour, 400 days by day, at most.',
+      querystring: ActivityQuery,
+      answer: ActivityList,
+    }),
     async ({ tenantId, query }): Promise<ActivityList> => {
       const { step, job_id: jobId } = query
       const span = readActivitySpan(query, clock.databaseNow())
       if (jobId === undefined) return toList(await activity.ofTenant({ tenantId, step, ...span }))
       if (step === 'minute') throw refuseField('step', 'must be hour or day for one job')
-      const page = await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span })
-      if (page === null) throw jobNotFound(jobId)
+      const page = aJob.found(
+        await activity.ofJob({ tenantId, jobId: jobId.toLowerCase(), step, ...span }),
+        jobId,
+      )
       return toList(page)
     },
   )

@@ -2,7 +2,7 @@
 import { ForecastQuery, ForecastReply, forecastStepSeconds } from '@carillon/contract/forecast.ts'
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
+import { route } from '../http/route.ts'
 import { Forecaster, type ForecasterDeps } from './forecaster.ts'
 
 const hoursDefault = 24
@@ -11,18 +11,12 @@ export function forecastRoutes(app: FastifyInstance, deps: ForecasterDeps): void
   const forecaster = new Forecaster(deps)
   app.get<{ Querystring: ForecastQuery }>(
     '/forecast',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['dashboards'],
-        security,
-        summary: 'How many slots are to come, and when most of them',
-        description:
-          'What runs after other jobs has no slots of its own, and of a job that counts from the end of its last execution only the next one is known.',
-        querystring: ForecastQuery,
-        response: { 200: ForecastReply, ...problemResponses },
-      },
-    },
+    route('dashboards', 'read', 'How many slots are to come, and when most of them', {
+      description:
+        'What runs after other jobs has no slots of its own, and of a job that counts from the end of its last execution only the next one is known.',
+      querystring: ForecastQuery,
+      answer: ForecastReply,
+    }),
     async ({ tenantId, query }): Promise<ForecastReply> => {
       const made = await forecaster.forecast(tenantId, query.hours ?? hoursDefault)
       return {

@@ -5,12 +5,12 @@ import { type EpochMs, epochMs } from '../../lib/time/epoch.ts'
 import { dayMs } from '../../lib/time/units.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Jobs } from '../../ports/jobs.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
-import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, paginationOf, readInstantCursor } from '../http/cursor.ts'
 import { readSpan } from '../http/date-range.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { route } from '../http/route.ts'
 import { JobLedger, type LedgerDeps, type LedgerSlot } from './job-ledger.ts'
 
 export interface JobSlotDeps extends LedgerDeps {
@@ -23,32 +23,27 @@ const daysMax = 366
 export function jobSlotRoutes(app: FastifyInstance, deps: JobSlotDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: SlotListQuery }>(
     '/jobs/:job_id/slots',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['executions'],
-        security,
-        summary: 'What became of every slot of a job, oldest first',
-        description:
-          'Each slot stands once: with its execution, or SKIPPED with a reason, or PENDING while it is not decided; what is to come is SCHEDULED. Triggers, retries, redrives and backfills are no slots.',
-        querystring: SlotListQuery,
-        response: { 200: SlotList, ...problemResponses },
-      },
-    },
+    route('executions', 'read', 'What became of every slot of a job, oldest first', {
+      description:
+        'Each slot stands once: with its execution, or SKIPPED with a reason, or PENDING while it is not decided; what is to come is SCHEDULED. Triggers, retries, redrives and backfills are no slots.',
+      querystring: SlotListQuery,
+      answer: SlotList,
+    }),
     async ({ tenantId, params, query }): Promise<SlotList> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const now = deps.clock.databaseNow()
       const window = readWindow(query, now)
       const limit = limitOf(query)
       const after = readInstantCursor('slots', query)
-      const job = await deps.jobs.get(tenantId, jobId)
-      if (job === null) throw jobNotFound(jobId)
+      const job = aJob.found(await deps.jobs.get(tenantId, jobId), jobId)
       const ledger = await JobLedger.open(deps, job, now)
       const from = epochMs(Math.max(window.from, (after ?? -1) + 1))
       const page = await ledger.list({ window: { ...window, from }, limit, order: 'asc' })
       const total = await ledger.count(window, page.facts)
-      const nextCursor = page.next === null ? null : writeCursor('slots', page.next)
-      return { slots: page.slots.map(toItem), pagination: paginationOf({ limit, ...total, nextCursor }) }
+      return {
+        slots: page.slots.map(toItem),
+        pagination: paginationOf('slots', query, { ...total, next: page.next }),
+      }
     },
   )
 }

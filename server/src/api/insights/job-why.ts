@@ -18,10 +18,10 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Executions, ExecutionView, UnderWay, UnendedExecution } from '../../ports/executions.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Workers } from '../../ports/workers.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { route } from '../http/route.ts'
 import {
   findAgain,
   findAt,
@@ -52,24 +52,17 @@ const reachMs = 366 * dayMs
 export function jobWhyRoutes(app: FastifyInstance, deps: JobWhyDeps): void {
   app.get<{ Params: { job_id: string }; Querystring: WhyQuery }>(
     '/jobs/:job_id/why',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['executions'],
-        security,
-        summary: 'Why it ran or did not, in one sentence',
-        description:
-          'Of an instant in the past: what became of the slot at that second. Without `at`: why it does not run right now.',
-        querystring: WhyQuery,
-        response: { 200: WhyReply, ...problemResponses },
-      },
-    },
+    route('executions', 'read', 'Why it ran or did not, in one sentence', {
+      description:
+        'Of an instant in the past: what became of the slot at that second. Without `at`: why it does not run right now.',
+      querystring: WhyQuery,
+      answer: WhyReply,
+    }),
     async ({ tenantId, params, query }): Promise<WhyReply> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const now = deps.clock.databaseNow()
       const at = query.at === undefined ? now : readAt(query.at)
-      const job = await deps.jobs.get(tenantId, jobId)
-      if (job === null) throw jobNotFound(jobId)
+      const job = aJob.found(await deps.jobs.get(tenantId, jobId), jobId)
       const ledger = await JobLedger.open(deps, job, now)
       return toReply(jobId, at, await answerTo(deps, { ledger, at, isNamed: query.at !== undefined, now }))
     },

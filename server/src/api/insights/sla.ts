@@ -7,7 +7,7 @@ import { hourMs, minuteMs } from '../../lib/time/units.ts'
 import type { Activity, ActivityBucket, ActivityPage, ActivityStep } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Workers } from '../../ports/workers.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
+import { route } from '../http/route.ts'
 
 export interface SlaDeps {
   clock: Clock
@@ -26,18 +26,12 @@ const windows: Readonly<Record<Sla['window'], { ms: number; step: ActivityStep }
 export function slaRoutes(app: FastifyInstance, { clock, activity, workers }: SlaDeps): void {
   app.get<{ Querystring: SlaQuery }>(
     '/sla',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['dashboards'],
-        security,
-        summary: 'Whether everything is on time',
-        description:
-          'Starts, throughput and rates are of the tenant. Queue, workers and history are of the whole installation for operators, and the own part otherwise.',
-        querystring: SlaQuery,
-        response: { 200: Sla, ...problemResponses },
-      },
-    },
+    route('dashboards', 'read', 'Whether everything is on time', {
+      description:
+        'Starts, throughput and rates are of the tenant. Queue, workers and history are of the whole installation for operators, and the own part otherwise.',
+      querystring: SlaQuery,
+      answer: Sla,
+    }),
     async ({ tenantId, caller, query }): Promise<Sla> => {
       const { window = '24h' } = query
       const { ms, step } = windows[window]

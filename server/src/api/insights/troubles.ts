@@ -6,14 +6,14 @@ import { epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
 import { minuteMs } from '../../lib/time/units.ts'
 import type { Activity, FailureGroup, LateSlot } from '../../ports/activity.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
+import { route } from '../http/route.ts'
 
 export interface TroubleDeps {
   clock: Clock
   activity: Activity
 }
 
-const tags = ['dashboards']
+const tag = 'dashboards'
 const minutesDefault = 60
 const failuresDefault = 20
 const lateDefault = 50
@@ -23,18 +23,12 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
 
   app.get<{ Querystring: FailureQuery }>(
     '/failures',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'What fails, by job and kind of error',
-        description:
-          'Attempts that failed, timed out or were lost, seconds after that. Kept for 14 days; of one tenant 1,000 different ones in ten minutes, the most frequent.',
-        querystring: FailureQuery,
-        response: { 200: FailureList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'What fails, by job and kind of error', {
+      description:
+        'Attempts that failed, timed out or were lost, seconds after that. Kept for 14 days; of one tenant 1,000 different ones in ten minutes, the most frequent.',
+      querystring: FailureQuery,
+      answer: FailureList,
+    }),
     async ({ tenantId, query }): Promise<FailureList> => {
       const { minutes = minutesDefault, limit = failuresDefault } = query
       const failures = await activity.failures({ tenantId, from: since(minutes), limit })
@@ -44,18 +38,12 @@ export function troubleRoutes(app: FastifyInstance, { clock, activity }: Trouble
 
   app.get<{ Querystring: LateQuery }>(
     '/late',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'Slots that began late, were skipped, or still wait',
-        description:
-          'What began late is known when its attempt has ended. What waits is looked for among the first of the queue.',
-        querystring: LateQuery,
-        response: { 200: LateList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'Slots that began late, were skipped, or still wait', {
+      description:
+        'What began late is known when its attempt has ended. What waits is looked for among the first of the queue.',
+      querystring: LateQuery,
+      answer: LateList,
+    }),
     async ({ tenantId, query }): Promise<LateList> => {
       const { minutes = minutesDefault, limit = lateDefault } = query
       const late = await activity.late({ tenantId, from: since(minutes), limit })

@@ -11,18 +11,20 @@ import {
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type Artifacts, type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
 export interface ArtifactDeps extends WriteDeps {
   artifacts: Artifacts
 }
 
-const tags = ['artifacts']
+const tag = 'artifacts'
 const idPattern = new RegExp(artifactIdPattern)
+const anArtifact = named('ARTIFACT_NOT_FOUND', 'artifact', idPattern)
 type ArtifactParams = { artifact_id: string }
 
 /** Bundles that are being received at once: each is held in memory. */
@@ -39,82 +41,54 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.get<{ Querystring: ArtifactListQuery }>(
     '/artifacts',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The artifacts, by id',
-        querystring: ArtifactListQuery,
-        response: { 200: ArtifactList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The artifacts, by id', { querystring: ArtifactListQuery, answer: ArtifactList }),
     async ({ tenantId, query }): Promise<ArtifactList> => {
-      const limit = limitOf(query)
       const after = readNameCursor('artifacts', query, idPattern)
-      const page = await artifacts.list({ tenantId, after, limit })
-      const nextCursor = cursorBehind('artifacts', page.more, page.artifacts.at(-1)?.artifactId)
+      const page = await artifacts.list({ tenantId, after, limit: limitOf(query) })
+      const next = behindLast(page, page.artifacts, (one) => one.artifactId)
       return {
         artifacts: page.artifacts.map(toArtifact),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('artifacts', query, { total: page.total, next }),
       }
     },
   )
 
   app.get<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One artifact',
-        querystring: noParameters,
-        response: { 200: Artifact, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One artifact', { answer: Artifact }),
     async ({ tenantId, params }): Promise<Artifact> => {
-      const id = readArtifactId(params)
-      const artifact = await artifacts.get(tenantId, id)
-      if (artifact === null) throw artifactNotFound(id)
-      return toArtifact(artifact)
+      const id = anArtifact.read(params.artifact_id)
+      return toArtifact(anArtifact.found(await artifacts.get(tenantId, id), id))
     },
   )
 
   app.put<{ Params: ArtifactParams; Querystring: { sha256?: string }; Body: Buffer }>(
     '/artifacts/:artifact_id',
-    {
-      config: { scope: 'write' },
-      onRequest: boundUploads(),
-      schema: {
-        tags,
-        security,
-        summary: 'Put a bundle there, or replace it',
-        description:
-          'A .tar.gz of at most 32 MiB. Attempts that start from now on run it; a job that names another checksum refuses it.',
-        params: {
-          type: 'object',
-          properties: { artifact_id: { type: 'string', pattern: artifactIdPattern } },
-        },
-        querystring: writeQuery({
-          sha256: {
-            type: 'string',
-            pattern: checksumPattern,
-            description: 'What the bundle must be, in hex: another one is refused.',
-          },
-        }),
-        body: {
-          content: Object.fromEntries(
-            BUNDLE_TYPES.map((type) => [type, { schema: { contentMediaType: 'application/gzip' } }]),
-          ),
-        },
-        response: {
-          200: { ...Artifact, description: 'It was there; this is what it is now.' },
-          201: { ...Artifact, description: 'It was created.' },
-          ...problemResponses,
+    writeRoute(tag, 'write', 'Put a bundle there, or replace it', {
+      description:
+        'A .tar.gz of at most 32 MiB. Attempts that start from now on run it; a job that names another checksum refuses it.',
+      params: {
+        type: 'object',
+        properties: { artifact_id: { type: 'string', pattern: artifactIdPattern } },
+      },
+      query: {
+        sha256: {
+          type: 'string',
+          pattern: checksumPattern,
+          description: 'What the bundle must be, in hex: another one is refused.',
         },
       },
-    },
+      body: {
+        content: Object.fromEntries(
+          BUNDLE_TYPES.map((type) => [type, { schema: { contentMediaType: 'application/gzip' } }]),
+        ),
+      },
+      response: {
+        200: { ...Artifact, description: 'It was there; this is what it is now.' },
+        201: { ...Artifact, description: 'It was created.' },
+      },
+      options: { onRequest: boundUploads() },
+    }),
     async (request, reply) => {
       const { tenantId, caller, params, query } = request
       const content = requireBundle(request.body)
@@ -138,25 +112,14 @@ export function artifactRoutes(app: FastifyInstance, deps: ArtifactDeps): void {
 
   app.delete<{ Params: ArtifactParams }>(
     '/artifacts/:artifact_id',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Delete an artifact',
-        description: 'Attempts that have started go on; those of jobs that still name it fail.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is gone.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute(tag, 'write', 'Delete an artifact', {
+      description: 'Attempts that have started go on; those of jobs that still name it fail.',
+      gone: 'It is gone.',
+    }),
     async (request, reply) => {
-      const id = readArtifactId(request.params)
+      const id = anArtifact.read(request.params.artifact_id)
       return answerWrite<null>(deps, request, reply, async (stores) => {
-        if (!(await stores.artifacts.remove(request.tenantId, id))) throw artifactNotFound(id)
+        if (!(await stores.artifacts.remove(request.tenantId, id))) throw anArtifact.notFound(id)
         return { status: 204, body: null }
       })
     },
@@ -183,16 +146,6 @@ function requireBundle(body: Buffer | undefined): Buffer {
     throw refuseField('', 'must be a .tar.gz')
   }
   return body
-}
-
-/** A text that cannot be an artifact id names nothing; it never reaches the store. */
-function readArtifactId({ artifact_id: id }: ArtifactParams): string {
-  if (!idPattern.test(id)) throw artifactNotFound(id)
-  return id
-}
-
-function artifactNotFound(id: string): ApiError {
-  return new ApiError('ARTIFACT_NOT_FOUND', `There is no artifact ${id.slice(0, 128)}.`)
 }
 
 function toArtifact(artifact: ArtifactView): Artifact {

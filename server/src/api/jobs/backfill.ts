@@ -13,11 +13,10 @@ import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Ids } from '../../ports/ids.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { startOperation } from './operation-view.ts'
 import { rootsOf } from './validate-dependencies.ts'
 
@@ -37,23 +36,15 @@ export function backfillRoutes(app: FastifyInstance, deps: BackfillDeps): void {
 
   app.post<{ Params: { job_id: string }; Body: BackfillRequest }>(
     '/jobs/:job_id/backfill',
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'Run the slots of a past range',
-        description:
-          'An execution of kind backfill for each slot that the present schedule has there and does not exclude, also where one ran already. An operation makes them one after the other. They wait for what is under way, and what comes meanwhile waits for them or is skipped, as the overlap policy says.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: BackfillRequest,
-        response: { 200: inDryRun(Operation), 202: Operation, ...problemResponses },
-      },
-    },
+    postRoute('jobs', 'operate', 'Run the slots of a past range', {
+      description:
+        'An execution of kind backfill for each slot that the present schedule has there and does not exclude, also where one ran already. An operation makes them one after the other. They wait for what is under way, and what comes meanwhile waits for them or is skipped, as the overlap policy says.',
+      body: BackfillRequest,
+      accepted: Operation,
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       const now = clock.databaseNow()
       const range = readRange(body, now)
       const { order = 'asc', max_concurrent: maxConcurrent = 1 } = body
@@ -97,7 +88,7 @@ function readBound(text: string, name: 'from' | 'to'): number {
 }
 
 function requireUndeleted(job: JobView | null, jobId: string): JobView {
-  if (job === null) throw jobNotFound(jobId)
+  if (job === null) throw aJob.notFound(jobId)
   if (job.status === 'DELETED') throw jobDeleted(jobId)
   return job
 }

@@ -11,17 +11,19 @@ import type * as domain from '../../domain/jobs/calendar.ts'
 import { checkEntries, type DayOrWindow } from '../../domain/schedule/exclusions.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { Calendars } from '../../ports/calendars.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
-import { answerWrite, emptyInDryRun, type WriteDeps, writeQuery } from '../http/write.ts'
+import { behindLast, limitOf, paginationOf, readNameCursor } from '../http/cursor.ts'
+import { named } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 
 export interface CalendarDeps extends WriteDeps {
   calendars: Calendars
 }
 
-const tags = ['schedules']
+const tag = 'schedules'
 const namePattern = new RegExp(calendarNamePattern)
+const aCalendar = named('CALENDAR_NOT_FOUND', 'calendar', namePattern)
 type CalendarParams = { name: string }
 
 export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
@@ -29,70 +31,38 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.get<{ Querystring: CalendarListQuery }>(
     '/calendars',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The calendars, by name',
-        querystring: CalendarListQuery,
-        response: { 200: CalendarList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The calendars, by name', { querystring: CalendarListQuery, answer: CalendarList }),
     async ({ tenantId, query }): Promise<CalendarList> => {
-      const limit = limitOf(query)
-      const page = await calendars.list({
-        tenantId,
-        after: readNameCursor('calendars', query, namePattern),
-        limit,
-      })
-      const nextCursor = cursorBehind('calendars', page.more, page.calendars.at(-1)?.name)
+      const after = readNameCursor('calendars', query, namePattern)
+      const page = await calendars.list({ tenantId, after, limit: limitOf(query) })
+      const next = behindLast(page, page.calendars, (one) => one.name)
       return {
         calendars: page.calendars.map(toCalendar),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('calendars', query, { total: page.total, next }),
       }
     },
   )
 
   app.get<{ Params: CalendarParams }>(
     '/calendars/:name',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One calendar',
-        querystring: noParameters,
-        response: { 200: Calendar, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One calendar', { answer: Calendar }),
     async ({ tenantId, params }): Promise<Calendar> => {
-      const name = readName(params)
-      const calendar = await calendars.get(tenantId, name)
-      if (calendar === null) throw calendarNotFound(name)
-      return toCalendar(calendar)
+      const name = aCalendar.read(params.name)
+      return toCalendar(aCalendar.found(await calendars.get(tenantId, name), name))
     },
   )
 
   app.put<{ Params: CalendarParams; Body: CalendarRequest }>(
     '/calendars/:name',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Create or replace a calendar',
-        description: 'It holds for the slots that come from now on, of every job that names it.',
-        params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
-        querystring: writeQuery(),
-        body: CalendarRequest,
-        response: {
-          200: { ...Calendar, description: 'It was there; this is how it is now.' },
-          201: { ...Calendar, description: 'It was created.' },
-          ...problemResponses,
-        },
+    writeRoute(tag, 'write', 'Create or replace a calendar', {
+      description: 'It holds for the slots that come from now on, of every job that names it.',
+      params: { type: 'object', properties: { name: { type: 'string', pattern: calendarNamePattern } } },
+      body: CalendarRequest,
+      response: {
+        200: { ...Calendar, description: 'It was there; this is how it is now.' },
+        201: { ...Calendar, description: 'It was created.' },
       },
-    },
+    }),
     async (request, reply) => {
       const { tenantId, caller, params, body } = request
       const order = {
@@ -116,41 +86,20 @@ export function calendarRoutes(app: FastifyInstance, deps: CalendarDeps): void {
 
   app.delete<{ Params: CalendarParams }>(
     '/calendars/:name',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Delete a calendar',
-        description: 'Not while a job that is not deleted names it.',
-        querystring: writeQuery(),
-        response: {
-          200: emptyInDryRun,
-          204: { type: 'null', description: 'It is gone.' },
-          ...problemResponses,
-        },
-      },
-    },
+    writeRoute(tag, 'write', 'Delete a calendar', {
+      description: 'Not while a job that is not deleted names it.',
+      gone: 'It is gone.',
+    }),
     async (request, reply) => {
-      const name = readName(request.params)
+      const name = aCalendar.read(request.params.name)
       return answerWrite<null>(deps, request, reply, async (stores) => {
         const outcome = await stores.calendars.delete(request.tenantId, name)
-        if (outcome === 'not_found') throw calendarNotFound(name)
+        if (outcome === 'not_found') throw aCalendar.notFound(name)
         if (outcome === 'in_use') throw new ApiError('CALENDAR_IN_USE', `A job names the calendar ${name}.`)
         return { status: 204, body: null }
       })
     },
   )
-}
-
-/** A text that cannot be a calendar name names nothing; it never reaches the store. */
-function readName({ name }: CalendarParams): string {
-  if (!namePattern.test(name)) throw calendarNotFound(name)
-  return name
-}
-
-function calendarNotFound(name: string): ApiError {
-  return new ApiError('CALENDAR_NOT_FOUND', `There is no calendar ${name.slice(0, 128)}.`)
 }
 
 /** Which keys go together, and whether the days exist, is the schedule engine's to say. */

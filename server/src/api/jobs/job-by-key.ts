@@ -4,7 +4,6 @@ import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import type { WriteStores } from '../../ports/requests.ts'
 import type { Caller } from '../access/auth.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import {
@@ -17,7 +16,7 @@ import {
 } from '../http/if-match.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, type WriteAnswer, type WriteDeps, writeQuery } from '../http/write.ts'
+import { answerWrite, type WriteAnswer, type WriteDeps, writeRoute } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { toJob } from './job-view.ts'
 import { calendarsNamed, calendarsOf } from './named-calendars.ts'
@@ -39,26 +38,18 @@ const triesMax = 3
 export function jobByKeyRoutes(app: FastifyInstance, deps: JobByKeyDeps): void {
   app.put<{ Params: { key: string }; Body: JobRequest }>(
     '/jobs/by-key/:key',
-    {
-      config: { scope: 'write' },
-      preValidation: refuseJobOptions,
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'Create or replace the job of a key',
-        description:
-          'What the body leaves out gets its default. A job that is so already keeps its version. A header value of `***` keeps the stored one.',
-        params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
-        headers: putHeaders,
-        querystring: writeQuery(),
-        body: JobRequest,
-        response: {
-          200: { ...CreatedJob, description: 'It was there; this is how it is now.' },
-          201: { ...CreatedJob, description: 'It was created.' },
-          ...problemResponses,
-        },
+    writeRoute('jobs', 'write', 'Create or replace the job of a key', {
+      description:
+        'What the body leaves out gets its default. A job that is so already keeps its version. A header value of `***` keeps the stored one.',
+      params: { type: 'object', properties: { key: { type: 'string', pattern: jobKeyPattern } } },
+      headers: putHeaders,
+      body: JobRequest,
+      response: {
+        200: { ...CreatedJob, description: 'It was there; this is how it is now.' },
+        201: { ...CreatedJob, description: 'It was created.' },
       },
-    },
+      options: { preValidation: refuseJobOptions },
+    }),
     async (request, reply) => {
       const { params, body, caller } = request
       const { key } = params

@@ -4,14 +4,13 @@ import { ChangedJob, JobPatch, JobRequest } from '@carillon/contract/job.ts'
 import type { FastifyInstance } from 'fastify'
 import { isGraphRefusal } from '../../domain/graphs/graph.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { checkVersion, ifMatchRequired, readIfMatch, requireIfMatch, tagOf } from '../http/if-match.ts'
 import { parseJsonBody } from '../http/json-body.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { invalidRequest } from '../http/problem.ts'
-import { answerWrite, type WriteDeps, writeQuery } from '../http/write.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { keyTaken } from './create-job.ts'
 import { applyPatch } from './job-patch.ts'
 import { toJob } from './job-view.ts'
@@ -33,25 +32,18 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
 
   app.patch<{ Params: { job_id: string }; Body: Record<string, unknown> }>(
     '/jobs/:job_id',
-    {
-      config: { scope: 'write' },
-      preValidation: [requireIfMatch, refuseJobOptions],
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'Change a job',
-        description:
-          'Executions that were fired before run as they were; a new schedule counts from now on. A header value of `***` keeps the stored one. The answer is the job; its version is the same if nothing has changed.',
-        headers: ifMatchRequired,
-        querystring: writeQuery(),
-        consumes: ['application/json', mergePatch],
-        body: JobPatch,
-        response: { 200: ChangedJob, ...problemResponses },
-      },
-    },
+    writeRoute('jobs', 'write', 'Change a job', {
+      description:
+        'Executions that were fired before run as they were; a new schedule counts from now on. A header value of `***` keeps the stored one. The answer is the job; its version is the same if nothing has changed.',
+      headers: ifMatchRequired,
+      consumes: ['application/json', mergePatch],
+      body: JobPatch,
+      answer: ChangedJob,
+      options: { preValidation: [requireIfMatch, refuseJobOptions] },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body: patch } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       const precondition = readIfMatch(request)
       const given = patch['depends_on'] as JobRequest['depends_on'] | null
       const dependencies = given === undefined ? {} : { dependsOn: dependenciesOf(given) }
@@ -65,7 +57,7 @@ export async function jobChangeRoutes(app: FastifyInstance, deps: JobChangeDeps)
           key = wanted.key
           return planEdit(state, wanted, { by: caller.name, tier: caller.tier, calendars: named })
         })
-        if (job === 'not_found') throw jobNotFound(jobId)
+        if (job === 'not_found') throw aJob.notFound(jobId)
         if (job === 'key_taken') throw keyTaken(key)
         if (isGraphRefusal(job)) throw refuseGraph(job, dependencies.dependsOn)
         return {

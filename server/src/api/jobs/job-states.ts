@@ -13,13 +13,13 @@ import {
 import type { Clock } from '../../ports/clock.ts'
 import type { ChangeTarget } from '../../ports/jobs.ts'
 import type { WakeupTopic } from '../../ports/wakeup.ts'
-import { noFields, problemResponses, security } from '../docs/openapi.ts'
 import { refuseGraph } from '../graphs/graph-refusal.ts'
 import { ApiError } from '../http/api-error.ts'
 import { checkVersion, ifMatchHeader, readIfMatch, tagOf } from '../http/if-match.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
-import { answerWrite, type WriteDeps, writeQuery } from '../http/write.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
+import { noFields } from '../http/route.ts'
+import { answerWrite, type WriteDeps, writeRoute } from '../http/write.ts'
 import { toJobState } from './job-view.ts'
 import { calendarsOf } from './named-calendars.ts'
 import { readUntil } from './pause-until.ts'
@@ -36,27 +36,19 @@ interface StateChange {
 }
 type JobParams = { job_id: string }
 
-const tags = ['jobs']
-const response = { 200: JobState, ...problemResponses }
+const tag = 'jobs'
 
 export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
   app.patch<{ Params: JobParams; Body: PauseRequest }>(
     '/jobs/:job_id/pause',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Pause a job',
-        description:
-          'It fires no slot any more; what was fired goes on, and it can be triggered. Of a paused job the reason and the end are replaced.',
-        headers: ifMatchHeader,
-        querystring: writeQuery(),
-        body: PauseRequest,
-        response,
-      },
-    },
+    writeRoute(tag, 'operate', 'Pause a job', {
+      description:
+        'It fires no slot any more; what was fired goes on, and it can be triggered. Of a paused job the reason and the end are replaced.',
+      headers: ifMatchHeader,
+      body: PauseRequest,
+      answer: JobState,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { body, caller } = request
       const until = body.until === undefined ? null : readUntil(body.until, deps.clock.databaseNow())
@@ -67,20 +59,13 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
 
   app.patch<{ Params: JobParams }>(
     '/jobs/:job_id/resume',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Resume a job',
-        description: 'It fires from its next slot on. The slots of the pause are skipped.',
-        headers: ifMatchHeader,
-        querystring: writeQuery(),
-        body: noFields,
-        response,
-      },
-    },
+    writeRoute(tag, 'operate', 'Resume a job', {
+      description: 'It fires from its next slot on. The slots of the pause are skipped.',
+      headers: ifMatchHeader,
+      body: noFields,
+      answer: JobState,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { name: by } = request.caller
       return answerChange(deps, request, reply, { decide: (job) => resumeJob(job, { by, at: null }) })
@@ -89,21 +74,15 @@ export function jobStateRoutes(app: FastifyInstance, deps: JobStateDeps): void {
 
   app.delete<{ Params: JobParams; Querystring: { cancel_running?: boolean } }>(
     '/jobs/:job_id',
-    {
-      config: { scope: 'write' },
-      schema: {
-        tags,
-        security,
-        summary: 'Delete a job',
-        description:
-          'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id. Refused while other jobs run after it.',
-        headers: ifMatchHeader,
-        querystring: writeQuery({
-          cancel_running: { type: 'boolean', description: 'true: what runs is cancelled too.' },
-        }),
-        response,
+    writeRoute(tag, 'write', 'Delete a job', {
+      description:
+        'Nothing of it starts any more: what waits is cancelled, what runs goes on to its end. Its history stays, and it can still be read by its id. Refused while other jobs run after it.',
+      headers: ifMatchHeader,
+      query: {
+        cancel_running: { type: 'boolean', description: 'true: what runs is cancelled too.' },
       },
-    },
+      answer: JobState,
+    }),
     async (request, reply) => {
       const { name: by } = request.caller
       const { cancel_running: cancelRunning = false } = request.query
@@ -126,14 +105,14 @@ function answerChange(
   { decide, dependencies = {}, wake = ['changes'] }: StateChange,
 ): Promise<FastifyReply> {
   const { tenantId } = request
-  const jobId = readJobId(request.params)
+  const jobId = aJob.read(request.params.job_id)
   const precondition = readIfMatch(request)
   return answerWrite<JobState>(deps, request as FastifyRequest, reply, async ({ jobs, calendars }) => {
     const job = await jobs.change({ tenantId, jobId, ...dependencies }, (state) => {
       checkVersion(precondition, state)
       return requireChangeable(decide(state), jobId)
     })
-    if (job === 'not_found' || job === 'key_taken') throw jobNotFound(jobId)
+    if (job === 'not_found' || job === 'key_taken') throw aJob.notFound(jobId)
     if (isGraphRefusal(job)) throw refuseGraph(job)
     return {
       status: 200,

@@ -3,34 +3,28 @@ import { JobVersionList, JobVersionListQuery } from '@carillon/contract/job-vers
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { JobVersions } from '../../ports/job-versions.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
-import { limitOf, paginationOf, readInstantCursor, writeCursor } from '../http/cursor.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
+import { behindLast, limitOf, paginationOf, readInstantCursor } from '../http/cursor.ts'
+import { aJob } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
 import { toDefinition } from './job-view.ts'
 
 export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVersions: JobVersions }): void {
   app.get<{ Params: { job_id: string }; Querystring: JobVersionListQuery }>(
     '/jobs/:job_id/versions',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'The versions of a job, the latest first',
-        description:
-          'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
-        querystring: JobVersionListQuery,
-        response: { 200: JobVersionList, ...problemResponses },
-      },
-    },
+    route('jobs', 'read', 'The versions of a job, the latest first', {
+      description:
+        'Every change of its definition makes one; a pause does not. Executions tell which one they ran in `job_version`. Values of headers and of the environment are left out, as everywhere.',
+      querystring: JobVersionListQuery,
+      answer: JobVersionList,
+    }),
     async ({ tenantId, params, query }): Promise<JobVersionList> => {
-      const jobId = readJobId(params)
-      const limit = limitOf(query)
+      const jobId = aJob.read(params.job_id)
       const before = readInstantCursor('versions', query)
-      const page = await jobVersions.list({ tenantId, jobId, before, limit })
-      if (page === null) throw jobNotFound(jobId)
-      const last = page.versions.at(-1)?.job.version
-      const nextCursor = page.more && last !== undefined ? writeCursor('versions', last) : null
+      const page = aJob.found(
+        await jobVersions.list({ tenantId, jobId, before, limit: limitOf(query) }),
+        jobId,
+      )
+      const next = behindLast(page, page.versions, (one) => one.job.version)
       return {
         versions: page.versions.map(({ job, createdAt, createdBy }) => ({
           version: job.version,
@@ -38,7 +32,7 @@ export function jobVersionRoutes(app: FastifyInstance, { jobVersions }: { jobVer
           created_by: createdBy,
           job: toDefinition(job),
         })),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('versions', query, { total: page.total, next }),
       }
     },
   )

@@ -6,12 +6,12 @@ import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import type { Rollups } from '../../ports/rollups.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
-import { limitOf, offsetOf, paginationOf, readIdCursor, writeCursor } from '../http/cursor.ts'
+import { limitOf, offsetOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { tagVersion } from '../http/if-match.ts'
 import { refuseJobOptions } from '../http/not-supported.ts'
-import { jobNotFound, readJobId } from '../http/path-id.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { aJob } from '../http/path-id.ts'
+import { route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { type CreateDeps, createJob, keyTaken } from './create-job.ts'
 import { toJobFilter } from './job-filter.ts'
 import { toJob, toJobDetails } from './job-view.ts'
@@ -24,28 +24,20 @@ export interface JobDeps extends CreateDeps, WriteDeps {
   calendars: Pick<Calendars, 'resolve'>
 }
 
-const tags = ['jobs']
+const tag = 'jobs'
 
 export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
   const { clock, jobs, rollups, calendars } = deps
 
   app.post<{ Body: JobRequest }>(
     '/jobs',
-    {
-      config: { scope: 'write' },
-      preValidation: refuseJobOptions,
-      schema: {
-        tags,
-        security,
-        summary: 'Create a job',
-        description:
-          'It runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after those jobs.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: JobRequest,
-        response: { 200: inDryRun(CreatedJob), 201: CreatedJob, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'write', 'Create a job', {
+      description:
+        'It runs from its next slot on; with type IMMEDIATE once, now; with `depends_on` after those jobs.',
+      body: JobRequest,
+      created: CreatedJob,
+      options: { preValidation: refuseJobOptions },
+    }),
     async (request, reply) =>
       answerWrite<CreatedJob>(
         deps,
@@ -65,17 +57,11 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
 
   app.get<{ Querystring: JobListQuery }>(
     '/jobs',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The jobs, newest first',
-        description: 'By cursor through all of them, or by page number through the first 10,000.',
-        querystring: JobListQuery,
-        response: { 200: JobList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The jobs, newest first', {
+      description: 'By cursor through all of them, or by page number through the first 10,000.',
+      querystring: JobListQuery,
+      answer: JobList,
+    }),
     async ({ tenantId, query }): Promise<JobList> => {
       const limit = limitOf(query)
       const offset = offsetOf(query)
@@ -86,30 +72,20 @@ export function jobRoutes(app: FastifyInstance, deps: JobDeps): void {
         jobs.count(tenantId, filter),
       ])
       const context = { calendars: await calendarsOf(calendars, page.jobs), now: clock.databaseNow() }
-      const nextCursor = page.next === null ? null : writeCursor('jobs', page.next)
       return {
         jobs: page.jobs.map((job) => toJob(job, context)),
-        pagination: paginationOf({ limit, page: query.page, total, capped, nextCursor }),
+        pagination: paginationOf('jobs', query, { total, capped, next: page.next }),
       }
     },
   )
 
   app.get<{ Params: { job_id: string } }>(
     '/jobs/:job_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'A job, when it runs next, and how it went',
-        querystring: noParameters,
-        response: { 200: JobDetails, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'A job, when it runs next, and how it went', { answer: JobDetails }),
     async ({ tenantId, params }, reply): Promise<JobDetails> => {
-      const jobId = readJobId(params)
+      const jobId = aJob.read(params.job_id)
       const [job, stats] = await Promise.all([jobs.get(tenantId, jobId), rollups.stats(tenantId, jobId)])
-      if (job === null || stats === null) throw jobNotFound(jobId)
+      if (job === null || stats === null) throw aJob.notFound(jobId)
       tagVersion(reply, job.version)
       const held = await calendarsOf(calendars, [job])
       return toJobDetails(job, stats, { calendars: held, now: clock.databaseNow() })

@@ -9,13 +9,13 @@ import type { Ids } from '../../ports/ids.ts'
 import type { Operations } from '../../ports/operations.ts'
 import type { Caller } from '../access/auth.ts'
 import { checkPayload } from '../access/tier-limits.ts'
-import { noFields, noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
-import { cursorBehind, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
+import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { readId } from '../http/path-id.ts'
+import { named } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { noFields, route } from '../http/route.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { toJobFilter } from './job-filter.ts'
 import { startOperation, toOperation } from './operation-view.ts'
 import { readUntil } from './pause-until.ts'
@@ -26,27 +26,20 @@ export interface OperationDeps extends WriteDeps {
   operations: Pick<Operations, 'get' | 'list'>
 }
 
-const tags = ['bulk']
+const tag = 'bulk'
+const anOperation = named('OPERATION_NOT_FOUND', 'operation')
 
 export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void {
   const { clock, ids, operations } = deps
 
   app.post<{ Body: BulkRequest }>(
     '/jobs/bulk',
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags,
-        security,
-        summary: 'Pause, resume, delete or trigger many jobs',
-        description:
-          'All jobs that match and were created before. An operation does it step by step. `delete` needs the scope write too.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: BulkRequest,
-        response: { 200: inDryRun(Operation), 202: Operation, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operate', 'Pause, resume, delete or trigger many jobs', {
+      description:
+        'All jobs that match and were created before. An operation does it step by step. `delete` needs the scope write too.',
+      body: BulkRequest,
+      accepted: Operation,
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
       const now = clock.databaseNow()
@@ -71,71 +64,44 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
 
   app.get<{ Querystring: OperationListQuery }>(
     '/operations',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'The operations, newest first',
-        description: 'They are kept for 7 days after their end.',
-        querystring: OperationListQuery,
-        response: { 200: OperationList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The operations, newest first', {
+      description: 'They are kept for 7 days after their end.',
+      querystring: OperationListQuery,
+      answer: OperationList,
+    }),
     async ({ tenantId, query }): Promise<OperationList> => {
-      const limit = limitOf(query)
-      const page = await operations.list({ tenantId, before: readIdCursor('operations', query), limit })
-      const nextCursor = cursorBehind('operations', page.more, page.operations.at(-1)?.operationId)
+      const before = readIdCursor('operations', query)
+      const page = await operations.list({ tenantId, before, limit: limitOf(query) })
+      const next = behindLast(page, page.operations, (one) => one.operationId)
       return {
         operations: page.operations.map(toOperation),
-        pagination: paginationOf({ limit, total: page.total, nextCursor }),
+        pagination: paginationOf('operations', query, { total: page.total, next }),
       }
     },
   )
 
   app.get<{ Params: { operation_id: string } }>(
     '/operations/:operation_id',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        security,
-        summary: 'One operation, and how far it is',
-        querystring: noParameters,
-        response: { 200: Operation, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'One operation, and how far it is', { answer: Operation }),
     async ({ tenantId, params }): Promise<Operation> => {
-      const operationId = readId(params.operation_id)
-      const operation = operationId === null ? null : await operations.get(tenantId, operationId)
-      if (operation === null) throw notFound(params.operation_id)
-      return toOperation(operation)
+      const operationId = anOperation.read(params.operation_id)
+      return toOperation(anOperation.found(await operations.get(tenantId, operationId), operationId))
     },
   )
 
   app.post<{ Params: { operation_id: string } }>(
     '/operations/:operation_id/cancel',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags,
-        security,
-        summary: 'Cancel an operation',
-        description: 'What is done stays done. One that is over stays as it is.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: noFields,
-        response: { 200: Operation, ...problemResponses },
-      },
-    },
+    postRoute(tag, 'operate', 'Cancel an operation', {
+      description: 'What is done stays done. One that is over stays as it is.',
+      body: noFields,
+      answer: Operation,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
-      const operationId = readId(request.params.operation_id)
-      if (operationId === null) throw notFound(request.params.operation_id)
+      const operationId = anOperation.read(request.params.operation_id)
       return answerWrite<Operation>(deps, request, reply, async (stores) => {
         const operation = await stores.operations.cancel(request.tenantId, operationId)
-        if (operation === null) throw notFound(operationId)
-        return { status: 200, body: toOperation(operation) }
+        return { status: 200, body: toOperation(anOperation.found(operation, operationId)) }
       })
     },
   )
@@ -159,8 +125,4 @@ function optionsOf(body: BulkRequest, { caller, now }: { caller: Caller; now: Ep
     return { reason: reason ?? null, until: until === undefined ? null : readUntil(until, now) }
   }
   return payload === undefined ? {} : { payloadOverride: payload }
-}
-
-function notFound(given: string): ApiError {
-  return new ApiError('OPERATION_NOT_FOUND', `There is no operation ${given.slice(0, 64)}.`)
 }

@@ -8,7 +8,7 @@ import type { FastifyInstance } from 'fastify'
 import { previewSchedule } from '../../domain/schedule/preview.ts'
 import type { Calendars } from '../../ports/calendars.ts'
 import type { Clock } from '../../ports/clock.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { route } from '../http/route.ts'
 import { calendarsNamed } from './named-calendars.ts'
 import { refuseSchedule } from './schedule-refusal.ts'
 
@@ -20,17 +20,10 @@ export interface ScheduleDeps {
 export function scheduleRoutes(app: FastifyInstance, deps: ScheduleDeps): void {
   app.post<{ Body: SchedulePreviewRequest }>(
     '/schedules/preview',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags: ['schedules'],
-        summary: 'What a schedule means and when it would run next',
-        security,
-        querystring: noParameters,
-        body: SchedulePreviewRequestSchema,
-        response: { 200: SchedulePreviewReplySchema, ...problemResponses },
-      },
-    },
+    route('schedules', 'read', 'What a schedule means and when it would run next', {
+      body: SchedulePreviewRequestSchema,
+      answer: SchedulePreviewReplySchema,
+    }),
     async ({ body, caller, tenantId }) => {
       const calendars = await calendarsNamed(deps.calendars, tenantId, body.schedule)
       // Judged by the tier of the caller, unless the request asks about another interval.

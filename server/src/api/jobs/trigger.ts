@@ -13,13 +13,12 @@ import type { Ids } from '../../ports/ids.ts'
 import type { TriggerManyOutcome, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
 import { checkPayload, methodOf } from '../access/tier-limits.ts'
-import { problemResponses, security } from '../docs/openapi.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
-import { jobDeleted, jobNotFound, readJobId } from '../http/path-id.ts'
+import { aJob, jobDeleted } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
-import { answerWrite, inDryRun, type WriteDeps, writeHeaders, writeQuery } from '../http/write.ts'
+import { answerWrite, postRoute, type WriteDeps } from '../http/write.ts'
 import { triggerNow } from './trigger-now.ts'
 
 export interface TriggerDeps extends WriteDeps {
@@ -33,24 +32,16 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
 
   app.post<{ Params: { job_id: string }; Body: TriggerRequest }>(
     '/jobs/:job_id/trigger',
-    {
-      config: { scope: 'operate' },
-      preValidation: takeNoBody,
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'Run a job now',
-        description:
-          'Never skipped: behind an execution under way it waits, unless overlap is allowed. What runs after the job follows in a graph run; a job that itself runs after others runs alone.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: TriggerRequest,
-        response: { 200: inDryRun(TriggerReply), 202: TriggerReply, ...problemResponses },
-      },
-    },
+    postRoute('jobs', 'operate', 'Run a job now', {
+      description:
+        'Never skipped: behind an execution under way it waits, unless overlap is allowed. What runs after the job follows in a graph run; a job that itself runs after others runs alone.',
+      body: TriggerRequest,
+      accepted: TriggerReply,
+      options: { preValidation: takeNoBody },
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       return answerWrite<TriggerReply>(
         deps,
         request,
@@ -85,23 +76,15 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
 
   app.post<{ Params: { job_id: string }; Body: TriggerManyRequest }>(
     '/jobs/:job_id/triggers',
-    {
-      config: { scope: 'operate' },
-      schema: {
-        tags: ['jobs'],
-        security,
-        summary: 'Run a job many times, now',
-        description:
-          'All of them are made, or none. Each is a trigger like any other. Of a job that allows overlaps, and has no limits nor others that run after it, a thousand cost little more than one.',
-        headers: writeHeaders,
-        querystring: writeQuery(),
-        body: TriggerManyRequest,
-        response: { 200: inDryRun(TriggerManyReply), 202: TriggerManyReply, ...problemResponses },
-      },
-    },
+    postRoute('jobs', 'operate', 'Run a job many times, now', {
+      description:
+        'All of them are made, or none. Each is a trigger like any other. Of a job that allows overlaps, and has no limits nor others that run after it, a thousand cost little more than one.',
+      body: TriggerManyRequest,
+      accepted: TriggerManyReply,
+    }),
     async (request, reply) => {
       const { tenantId, caller, body } = request
-      const jobId = readJobId(request.params)
+      const jobId = aJob.read(request.params.job_id)
       const { payload_overrides: overrides } = body
       const count = readCount(body)
       return answerWrite<TriggerManyReply>(
@@ -150,7 +133,7 @@ function requireTriggered<Outcome extends TriggerOutcome | TriggerManyOutcome>(
   outcome: Outcome,
   jobId: string,
 ): Extract<Outcome, { kind: 'triggered' }> {
-  if (outcome.kind === 'not_found') throw jobNotFound(jobId)
+  if (outcome.kind === 'not_found') throw aJob.notFound(jobId)
   if (outcome.kind === 'deleted') throw jobDeleted(jobId)
   if (outcome.kind === 'too_many') {
     const most = triggersWaitingMax.toLocaleString('en')

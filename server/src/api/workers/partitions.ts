@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify'
 import { historyTermMs } from '../../domain/history/history-process.ts'
 import type { HistoryProcesses } from '../../ports/history-processes.ts'
 import type { Partitions, PartitionView } from '../../ports/partitions.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
+import { route } from '../http/route.ts'
 
 export interface PartitionDeps {
   partitions: Pick<Partitions, 'view'>
@@ -14,16 +14,12 @@ export interface PartitionDeps {
 export function partitionRoutes(app: FastifyInstance, { partitions, historyProcesses }: PartitionDeps): void {
   app.get(
     '/partitions',
-    {
-      config: { scope: 'operator' },
-      schema: {
-        tags: ['operations'],
-        security,
-        summary: 'The partitions, which scheduler holds each, and the processes with the role history',
-        querystring: noParameters,
-        response: { 200: PartitionList, ...problemResponses },
-      },
-    },
+    route(
+      'operations',
+      'operator',
+      'The partitions, which scheduler holds each, and the processes with the role history',
+      { answer: PartitionList },
+    ),
     async (): Promise<PartitionList> =>
       toPartitionList(await partitions.view(), await historyProcesses.list(historyTermMs)),
   )

@@ -8,8 +8,8 @@ import type { GraphRuns } from '../../ports/graph-runs.ts'
 import type { Claimed, Queue } from '../../ports/queue.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
 import type { Workers } from '../../ports/workers.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
+import { route } from '../http/route.ts'
 import { fillAnswer } from './claim-answer.ts'
 import { listClaimed, type OneClaimed, toClaimedExecution, toHandBack } from './claimed-executions.ts'
 import type { DefinitionCache } from './definition-cache.ts'
@@ -35,19 +35,13 @@ export function workerClaimRoutes(app: FastifyInstance, deps: ClaimRouteDeps): v
 
   app.post<{ Body: ClaimRequest }>(
     '/workers/claim',
-    {
-      config: { scope: 'operate', counted: 'apart' },
-      schema: {
-        tags: ['workers'],
-        security,
-        summary: 'Claim executions to run',
-        description:
-          'What is claimed is the worker’s until it reports or dies. Not to be repeated blindly: after a lost answer send `running`.',
-        querystring: noParameters,
-        body: ClaimRequest,
-        response: { 200: ClaimReply, ...problemResponses },
-      },
-    },
+    route('workers', 'operate', 'Claim executions to run', {
+      counted: 'apart',
+      description:
+        'What is claimed is the worker’s until it reports or dies. Not to be repeated blindly: after a lost answer send `running`.',
+      body: ClaimRequest,
+      answer: ClaimReply,
+    }),
     async ({ tenantId, body }, reply): Promise<ClaimReply> => {
       const worker = await requireWorker(workers, tenantId, body.worker_id)
       const limit = await roomOf(deps, worker, body)

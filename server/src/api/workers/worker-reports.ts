@@ -15,7 +15,6 @@ import type { Executions } from '../../ports/executions.ts'
 import type { Leases } from '../../ports/leases.ts'
 import type { LogPart, Logs } from '../../ports/logs.ts'
 import type { Workers } from '../../ports/workers.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { checkCheckpoint, checkEnd, type EndGiven, findSaid, toReport } from '../executions/attempt-report.ts'
 import { type EndDeps, endAttempts } from '../executions/end-attempts.ts'
 import { toLogPart } from '../executions/log-lines.ts'
@@ -23,6 +22,7 @@ import { noteRefused, type RejectedResult } from '../executions/rejected-results
 import { ApiError } from '../http/api-error.ts'
 import { readId } from '../http/path-id.ts'
 import { refuseField } from '../http/problem.ts'
+import { route } from '../http/route.ts'
 import { requireWorker, workerLost } from './find-worker.ts'
 
 export interface WorkerReportDeps extends EndDeps {
@@ -39,8 +39,7 @@ interface Mark {
   fence: number
 }
 
-const tags = ['workers']
-const config = { scope: 'operate', counted: 'apart' } as const
+const tag = 'workers'
 /** Thousands of executions, with their reports. */
 const bodyLimit = 4 * 1024 * 1024
 /** Maximum concurrent lookups for a single report. */
@@ -51,19 +50,13 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
 
   app.post<{ Body: WorkerHeartbeatRequest }>(
     '/workers/heartbeat',
-    {
-      config,
-      bodyLimit,
-      schema: {
-        tags,
-        security,
-        summary: 'Say that a worker lives, and how its executions go',
-        description: 'One for the whole worker, every `heartbeat_seconds`.',
-        querystring: noParameters,
-        body: WorkerHeartbeatRequest,
-        response: { 200: WorkerHeartbeatReply, ...problemResponses },
-      },
-    },
+    route(tag, 'operate', 'Say that a worker lives, and how its executions go', {
+      counted: 'apart',
+      description: 'One for the whole worker, every `heartbeat_seconds`.',
+      body: WorkerHeartbeatRequest,
+      answer: WorkerHeartbeatReply,
+      options: { bodyLimit },
+    }),
     async ({ tenantId, body }): Promise<WorkerHeartbeatReply> => {
       const { worker_id: given, status = 'ACTIVE', running = [] } = body
       checkMarks(running, 'running')
@@ -100,20 +93,14 @@ export function workerReportRoutes(app: FastifyInstance, deps: WorkerReportDeps)
 
   app.post<{ Body: ReportRequest }>(
     '/workers/report',
-    {
-      config,
-      bodyLimit,
-      schema: {
-        tags,
-        security,
-        summary: 'Report how executions ended',
-        description:
-          'To be repeated until it is answered: a result that was accepted before is accepted again, and another one for the same attempt is refused.',
-        querystring: noParameters,
-        body: ReportRequest,
-        response: { 200: ReportReply, ...problemResponses },
-      },
-    },
+    route(tag, 'operate', 'Report how executions ended', {
+      counted: 'apart',
+      description:
+        'To be repeated until it is answered: a result that was accepted before is accepted again, and another one for the same attempt is refused.',
+      body: ReportRequest,
+      answer: ReportReply,
+      options: { bodyLimit },
+    }),
     async ({ tenantId, body }): Promise<ReportReply> => {
       const { results } = body
       checkMarks(results, 'results')

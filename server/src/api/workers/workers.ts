@@ -10,8 +10,8 @@ import type { Queue } from '../../ports/queue.ts'
 import type { Wakeup } from '../../ports/wakeup.ts'
 import type { Workers } from '../../ports/workers.ts'
 import { workerRegistered } from '../../telemetry/events.ts'
-import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
+import { route } from '../http/route.ts'
 import { requireWorker } from './find-worker.ts'
 
 export interface WorkerDeps {
@@ -22,7 +22,7 @@ export interface WorkerDeps {
   wakeup: Wakeup
 }
 
-const tags = ['workers']
+const tag = 'workers'
 /** Per tenant: maintenance watches over a bounded number of workers in all. */
 const workersPerTenantMax = 1_000
 const capacityDefault = 50
@@ -33,17 +33,10 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.get(
     '/workers',
-    {
-      config: { scope: 'read' },
-      schema: {
-        tags,
-        summary: 'The workers, oldest registration first',
-        description: 'Operators see all of them, a tenant its own.',
-        security,
-        querystring: noParameters,
-        response: { 200: WorkerList, ...problemResponses },
-      },
-    },
+    route(tag, 'read', 'The workers, oldest registration first', {
+      description: 'Operators see all of them, a tenant its own.',
+      answer: WorkerList,
+    }),
     async ({ tenantId, caller }): Promise<WorkerList> => {
       const found = await workers.list({ tenantId: caller.operator ? null : tenantId })
       return { workers: found.map(toItem) }
@@ -52,19 +45,13 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.post<{ Body: RegisterRequest }>(
     '/workers',
-    {
-      config: { scope: 'operate', counted: 'apart' },
-      schema: {
-        tags,
-        security,
-        summary: 'Register a worker',
-        description:
-          'It may then claim executions of its handlers. Each start of a program registers anew; without heartbeats the registration is over by itself.',
-        querystring: noParameters,
-        body: RegisterRequest,
-        response: { 201: Registered, ...problemResponses },
-      },
-    },
+    route(tag, 'operate', 'Register a worker', {
+      counted: 'apart',
+      description:
+        'It may then claim executions of its handlers. Each start of a program registers anew; without heartbeats the registration is over by itself.',
+      body: RegisterRequest,
+      response: { 201: Registered },
+    }),
     async ({ tenantId, body, ip }, reply): Promise<Registered> => {
       if ((await workers.list({ tenantId })).length >= workersPerTenantMax) {
         throw new ApiError('TOO_MANY_WORKERS', `The tenant has ${workersPerTenantMax} workers already.`)
@@ -92,17 +79,11 @@ export function workerRoutes(app: FastifyInstance, deps: WorkerDeps): void {
 
   app.delete<{ Params: { worker_id: string } }>(
     '/workers/:worker_id',
-    {
-      config: { scope: 'operate', counted: 'apart' },
-      schema: {
-        tags,
-        security,
-        summary: 'Let a worker leave',
-        description: 'What it still holds is handed back without an attempt spent, and runs elsewhere.',
-        querystring: noParameters,
-        response: { 200: GoodbyeReply, ...problemResponses },
-      },
-    },
+    route(tag, 'operate', 'Let a worker leave', {
+      counted: 'apart',
+      description: 'What it still holds is handed back without an attempt spent, and runs elsewhere.',
+      answer: GoodbyeReply,
+    }),
     async ({ tenantId, params }): Promise<GoodbyeReply> => {
       const { workerId } = await requireWorker(workers, tenantId, params.worker_id)
       // From here on no claim is begun for it.
