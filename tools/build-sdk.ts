@@ -23,6 +23,7 @@ for (const file of globSync('lib/contract/**/*.{js,d.ts}', { cwd: out })) {
   if (!/\/constants\.(js|d\.ts)$/.test(file)) await rm(join(out, file))
 }
 await reachConstants()
+await keepReached()
 await writeTypes()
 await checkFreeOfWorkspaces()
 await writePackage()
@@ -47,6 +48,20 @@ async function reachConstants(): Promise<void> {
     const own = text.replace(/(['"])(?:#|@carillon\/)contract\/constants\.ts(['"])/g, `$1${path}$2`)
     if (own !== text) await writeFile(file, own)
   }
+}
+
+/** The compiler also writes modules of the server that only types come from. */
+async function keepReached(): Promise<void> {
+  const reached = new Set<string>()
+  const visit = async (file: string): Promise<void> => {
+    if (reached.has(file)) return
+    reached.add(file)
+    const imported = (await readFile(file, 'utf8')).matchAll(/from ['"](\.[^'"]+\.js)['"]/g)
+    for (const [, path] of imported) await visit(join(dirname(file), path!))
+  }
+  for (const entry of ['sdk', 'client', 'test-kit']) await visit(join(lib, `sdk/src/${entry}.js`))
+  for (const file of globSync('lib/server/**/*.js', { cwd: out }))
+    if (!reached.has(join(out, file))) await rm(join(out, file))
 }
 
 /**

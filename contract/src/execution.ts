@@ -5,10 +5,11 @@ import {
   ERROR_TYPES,
   EXECUTION_KINDS,
   EXECUTION_STATUSES,
-  EXECUTORS,
   NODE_SKIP_REASONS,
   SKIP_REASONS,
 } from './constants.ts'
+import { targetFields } from './executor.ts'
+import { EXECUTORS } from './executors/list.ts'
 import { Parent } from './graph-run.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import {
@@ -217,9 +218,7 @@ export const Execution = describedObject('The execution.', {
   ),
   executor: oneOf(EXECUTORS, 'How it is called.'),
   callback_url: textOrNull('Where it is sent; null unless it is called over HTTP.'),
-  handler: optionalText({ description: 'Of a worker.' }),
-  command: optionalText({ description: 'Of the shell executor.' }),
-  artifact_id: optionalText({ description: 'Of the artifact executor.' }),
+  ...targetFields,
   progress: orNull(
     progress,
     'What its attempt said last; null when it runs none, or none that has said anything.',

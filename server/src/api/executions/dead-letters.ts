@@ -8,7 +8,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
-import { checkPayload, methodOf, requireDeadLetters } from '../access/tier-limits.ts'
+import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { behindLast, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
 import { named } from '../http/path-id.ts'
 import { route } from '../http/route.ts'
@@ -73,8 +73,8 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
       return answerWrite<DeadLetter>(deps, request, reply, async (stores) => {
         const letter = aLetter.found(await stores.deadLetters.get(tenantId, executionId), executionId)
         const job = await stores.jobs.get(tenantId, letter.jobId)
-        const method = methodOf(job?.execution)
-        checkPayload(body.payload, { pointer: '/payload', method, tier: caller.tier })
+        const context = { pointer: '/payload', execution: job?.execution, tier: caller.tier }
+        checkPayload(body.payload, context)
         const edited = await stores.deadLetters.edit(tenantId, executionId, body.payload)
         return { status: 200, body: toDeadLetter(aLetter.found(edited, executionId)) }
       })
