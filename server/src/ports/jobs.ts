@@ -3,6 +3,7 @@ import type { Dependency, GraphRefusal } from '../domain/graphs/graph.ts'
 import type { JobStatus, JobVersion, JobView } from '../domain/jobs/job.ts'
 import type { JobState, JobWrite } from '../domain/jobs/job-change.ts'
 import type { JobFilter } from '../domain/jobs/operation.ts'
+import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { TriggerBatch } from '../domain/queue/trigger-batches.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { DirectWorker } from './direct-dispatch.ts'
@@ -43,7 +44,12 @@ export interface ChangeTarget {
   dependsOn?: readonly Dependency[]
 }
 
-export type ChangeOutcome = JobView | 'not_found' | 'key_taken' | GraphRefusal
+export interface ChangedJob extends JobView {
+  /** Executions that this cancelled before they ran. Absent: none. */
+  cancelled?: readonly SettledAttempt[]
+}
+
+export type ChangeOutcome = ChangedJob | 'not_found' | 'key_taken' | GraphRefusal
 
 export interface NewJob extends JobVersion {
   version: 1

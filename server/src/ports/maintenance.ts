@@ -86,4 +86,6 @@ export interface Released {
   planned: boolean
   /** New executions wait, or waiting ones are gone: there may be more to release. */
   more: boolean
+  /** Executions that were cancelled before they ran. Absent: none. */
+  settled?: readonly SettledAttempt[]
 }

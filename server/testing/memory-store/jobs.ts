@@ -16,6 +16,7 @@ import {
   jobDeletedMessage,
 } from '../../src/domain/jobs/job-change.ts'
 import type { JobFilter } from '../../src/domain/jobs/operation.ts'
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { rankOf, triggerPriority } from '../../src/domain/queue/rank.ts'
 import { routeOf } from '../../src/domain/queue/route.ts'
@@ -126,12 +127,12 @@ export class MemoryJobs implements Jobs {
       : null
     if (plan !== null && isGraphRefusal(plan)) return plan
     if (write.status !== 'DELETED' && this.#isTaken(tenantId, write.key, job)) return 'key_taken'
-    this.#write(job, write, state.now)
+    const cancelled = this.#write(job, write, state.now)
     if (plan !== null) writeGraph(this.#store, plan)
-    return applyWrite(state, write)
+    return { ...applyWrite(state, write), ...(cancelled.length > 0 && { cancelled }) }
   }
 
-  #write(job: JobRow, write: JobWrite, now: EpochMs): void {
+  #write(job: JobRow, write: JobWrite, now: EpochMs): SettledAttempt[] {
     const { by, key, version, status, slotAt, decidedTo, runs, pause } = write
     if (version !== null) {
       job.versions.set(version.version, structuredClone(version))
@@ -147,7 +148,8 @@ export class MemoryJobs implements Jobs {
     if (write.dropsOwed) this.#store.setOwed(job, null)
     noteDue(this.#store, job.cursor)
     const { cancelsPending, cancelsRunning: running } = write
-    if (cancelsPending) cancelOfJob(this.#store, job, { message: jobDeletedMessage, running })
+    if (!cancelsPending && !running) return []
+    return cancelOfJob(this.#store, job, { message: jobDeletedMessage, running })
   }
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {

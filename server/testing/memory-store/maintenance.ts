@@ -66,6 +66,7 @@ export class MemoryMaintenance implements Maintenance {
       all.cancelled ||= one.cancelled
       all.planned ||= one.planned
       all.more ||= one.more
+      if (one.settled !== undefined) all.settled = [...(all.settled ?? []), ...one.settled]
     }
     return all
   }

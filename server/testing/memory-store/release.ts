@@ -11,7 +11,7 @@ import {
 import { routeOf } from '../../src/domain/queue/route.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Released, ReleaseOrder } from '../../src/ports/maintenance.ts'
-import { cancelUnderWay, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
+import { cancelAll, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
 import { makeLive } from './insert-live.ts'
 import { recordsWithin } from './jobs.ts'
 import { calendarsOf } from './named-calendars.ts'
@@ -146,12 +146,15 @@ function cancelSuperseded(
   const runs = underWay ? runsUnderWay(store, job).filter((run) => !isStopping(store, run)) : []
   for (const { runId, jobId, executionId } of runs)
     store.addRunNote({ runId, what: 'cancel', jobId, executionId, at: store.now(), message })
-  for (const executionId of waiting)
-    cancelUnderWay(store, { place: 'live', row: store.live.get(executionId)! }, message)
+  const older = waiting.map((executionId) => ({ place: 'live', row: store.live.get(executionId)! }) as const)
+  const settled = cancelAll(store, older, message)
   for (const one of underWay ? underWayOf(job) : []) {
-    if (cancelUnderWay(store, one, message)) done.cancelled = true
+    const ended = cancelAll(store, [one], message)
+    settled.push(...ended)
+    if (ended.length === 0) done.cancelled = true
     else done.more = true
   }
+  if (settled.length > 0) done.settled = settled
 }
 
 function planNext(

@@ -143,6 +143,7 @@ function answerChange(
         now: deps.clock.databaseNow(),
       }),
       wake,
+      cancelled: job.cancelled ?? [],
     }
   })
 }

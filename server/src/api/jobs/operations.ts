@@ -135,7 +135,7 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
       return answerWrite<Operation>(deps, request, reply, async (stores) => {
         const operation = await stores.operations.cancel(request.tenantId, operationId)
         if (operation === null) throw notFound(operationId)
-        return { status: 200, body: toOperation(operation) }
+        return { status: 200, body: toOperation(operation), cancelled: operation.cancelled ?? [] }
       })
     },
   )

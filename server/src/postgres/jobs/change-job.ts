@@ -19,7 +19,7 @@ import type { ChangeOutcome, ChangeTarget } from '../../ports/jobs.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { isInGraph, lockGraphs, writeGraph } from '../graphs/job-graph.ts'
-import { cancelOfJobs } from '../queue/cancel.ts'
+import { cancelOfJobs, settledOf } from '../queue/cancel.ts'
 import * as statements from './change-job.sql.ts'
 import { isKeyTaken, type JobRow, noticeMs, toDependsOn, toJobView } from './job-row.ts'
 import { selectJob, selectJobIdByKey } from './jobs.sql.ts'
@@ -79,7 +79,8 @@ function tryChange(
       if (plan !== null) await writeGraph(queries, plan)
       if (write.cancelsPending || write.cancelsRunning) {
         const gone = [{ jobId, message: jobDeletedMessage }]
-        await cancelOfJobs(queries, gone, { running: write.cancelsRunning })
+        const cancelled = settledOf(await cancelOfJobs(queries, gone, { running: write.cancelsRunning }))
+        if (cancelled.length > 0) return { ...applyWrite(state, write), cancelled }
       }
       return applyWrite(state, write)
     }),

@@ -50,9 +50,10 @@ export async function cancelOfJobs(
   queries: Queries,
   jobs: readonly CancelledJob[],
   { running }: { running: boolean },
-): Promise<void> {
-  await cancelBatchedOfJobs(queries, jobs, running)
-  await cancelLiveOfJobs(queries, jobs, { running, waiting: 'all' })
+): Promise<Cancelled[]> {
+  const batched = await cancelBatchedOfJobs(queries, jobs, running)
+  const live = await cancelLiveOfJobs(queries, jobs, { running, waiting: 'all' })
+  return [...batched, ...live]
 }
 
 /** Cancels the executions in batches. */
@@ -86,8 +87,10 @@ export async function cancelOfOperation(
   queries: Queries,
   operationId: string,
   message: string,
-): Promise<void> {
-  await queries.query(statements.cancelLiveOfOperation, [message, false, operationId])
+): Promise<Cancelled[]> {
+  const values = [message, false, operationId]
+  const { rows } = await queries.query<CancelledRow>(statements.cancelLiveOfOperation, values)
+  return rows.map(toCancelled)
 }
 
 interface CancelledRow extends SettledRow {

@@ -17,7 +17,7 @@ import type { Database, Queries } from '../connection/database.ts'
 import { lockCursors } from '../scheduling/slots.sql.ts'
 import type { RowOf } from '../sql/item.ts'
 import { lockLive } from './cancel.sql.ts'
-import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
+import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs, settledOf } from './cancel.ts'
 import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 import * as statements from './maintenance.sql.ts'
 
@@ -103,11 +103,13 @@ async function write(queries: Queries, decided: readonly Decided[]): Promise<Rel
   }
   const waits = runs.some(({ state }) => state === 'waiting')
   const ended = cancelled.some(({ wasUnderWay, runs: isRunning }) => wasUnderWay && !isRunning)
+  const settled = settledOf(cancelled.map(({ wasUnderWay: _was, ...one }) => one))
   return {
     ready,
     cancelled: cancelled.some(({ runs: isRunning }) => isRunning),
     planned: decided.some(({ order }) => order.next !== null && order.next.slotAt !== null),
     more: waits || ended,
+    ...(settled.length > 0 && { settled }),
   }
 }
 
