@@ -18,7 +18,9 @@ export interface Jobs {
   /**
    * Locks the job, lets `decide` choose the change, and writes it; null leaves the job alone. An error thrown by
    * `decide` leaves it alone too. Returns the job after the change. Its dependencies may change only if `target` says
-   * so, with all jobs that it may depend on then: they are locked before. Refused: nothing was written.
+   * so, with all jobs that it may depend on then: they are locked before. Refused: nothing was written. Of a deleted job no
+   * execution starts any more; the first `endedWithJobMax` in batches and as many alone end at once, a release ends the
+   * others.
    */
   change(target: ChangeTarget, decide: (job: JobState) => JobWrite | null): Promise<ChangeOutcome>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */

@@ -52,16 +52,6 @@ export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: str
   return true
 }
 
-/** Ends the executions of a job that do not run, and running ones too if `running`. Returns the ones that ended at once. */
-export function cancelOfJob(
-  store: MemoryStore,
-  job: JobRow,
-  { message, running }: { message: string; running: boolean },
-): SettledAttempt[] {
-  const wanted = unendedOf(job).filter((one) => running || !isRunning(one))
-  return cancelAll(store, wanted, message)
-}
-
 /** Returns the ones that ended at once. */
 export function cancelAll(
   store: MemoryStore,

@@ -9,12 +9,7 @@ import {
   partitionOf,
   searchTextOf,
 } from '../../src/domain/jobs/job.ts'
-import {
-  applyWrite,
-  type JobState,
-  type JobWrite,
-  jobDeletedMessage,
-} from '../../src/domain/jobs/job-change.ts'
+import { applyWrite, type JobState, type JobWrite } from '../../src/domain/jobs/job-change.ts'
 import type { JobFilter } from '../../src/domain/jobs/operation.ts'
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
@@ -39,8 +34,8 @@ import type {
   TriggerOutcome,
 } from '../../src/ports/jobs.ts'
 import type { ClaimedLive } from '../../src/ports/queue.ts'
-import { cancelOfJob } from './cancel.ts'
 import { sharedUpTo, takeLive } from './claim.ts'
+import { cancelOfDeleted } from './end-deleted.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import { partOf, writeGraph } from './job-graph.ts'
 import { noteDue } from './note-due.ts'
@@ -148,8 +143,7 @@ export class MemoryJobs implements Jobs {
     if (write.dropsOwed) this.#store.setOwed(job, null)
     noteDue(this.#store, job.cursor)
     const { cancelsPending, cancelsRunning: running } = write
-    if (!cancelsPending && !running) return []
-    return cancelOfJob(this.#store, job, { message: jobDeletedMessage, running })
+    return cancelsPending || running ? cancelOfDeleted(this.#store, job, running) : []
   }
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {

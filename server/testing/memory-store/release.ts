@@ -32,6 +32,7 @@ export function waitingJobOf(store: MemoryStore, job: JobRow): WaitingJob {
   return {
     ...version,
     now: store.now(),
+    isDeleted: cursor.status === 'DELETED',
     calendars: calendarsOf(store, version)?.entries ?? null,
     underWay: underWay.length,
     uncancelled: underWay.filter(isUncancelled).length + runs.filter(isGoing).length,

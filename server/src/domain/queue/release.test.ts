@@ -28,6 +28,7 @@ function job(changes: Partial<WaitingJob> = {}): WaitingJob {
     anchorAt: at(0),
     jitterSeconds: 0,
     now: at(100),
+    isDeleted: false,
     calendars: null,
     underWay: 0,
     uncancelled: 0,
@@ -66,6 +67,14 @@ const owed = (from: number, to: number, changes: Partial<OwedSlots> = {}): OwedS
 })
 
 const plan = (changes: Partial<WaitingJob>, keys = new KeyCounts()) => planRelease(job(changes), keys)
+
+test('nothing of a deleted job is let go under any overlap policy', () => {
+  const owed = { from: at(1), to: at(2), paceMs: 0, nextAt: at(0) }
+  for (const overlapPolicy of ['ALLOW', 'SKIP', 'CANCEL_RUNNING'] as const) {
+    const deleted = job({ isDeleted: true, overlapPolicy, waiting: [one('a')], owed })
+    assert.deepEqual(planRelease(deleted, new KeyCounts()), nothing)
+  }
+})
 
 test('one at a time, in the order of rank, once nothing is under way', () => {
   const waiting = [one('b', { rank: at(2) }), one('a', { rank: at(1) })]

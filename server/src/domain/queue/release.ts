@@ -33,6 +33,8 @@ export interface WaitingJob
     | 'jitterSeconds'
   > {
   now: EpochMs
+  /** Nothing of it is let go: the store ends its waiting executions. */
+  isDeleted: boolean
   /** The entries of the calendars that its exclusions name; null: it names none. */
   calendars: Calendars | null
   /** Executions that were let go and have not ended, in batches or alone. */
@@ -145,6 +147,7 @@ const paceAtOnceMax = 10
 
 export function planRelease(job: WaitingJob, keys: KeyCounts): ReleasePlan {
   const plan: ReleasePlan = { go: [], owed: null, cancel: null, next: planNext(job) }
+  if (job.isDeleted) return plan
   if (job.overlapPolicy === 'ALLOW') letSeveralGo(job, keys, plan)
   else letOneGo(job, keys, plan)
   return plan

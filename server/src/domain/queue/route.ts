@@ -9,6 +9,12 @@ export const shellRoute = 'shell'
 export const artifactRoute = 'artifact'
 
 /**
+ * In front of the route of a batch that a deleted job left behind: no worker claims from it, and the release loop ends
+ * its executions.
+ */
+export const deletedRoutePrefix = 'deleted '
+
+/**
  * Where an execution waits, instead of a host, that was lost more than once with workers of a kind that it may have
  * killed: a worker has one of them in hand at a time, so that one that kills its worker takes no other with it again and
  * again. One loss is no reason: a worker that is killed from outside held many innocent ones.
@@ -24,8 +30,12 @@ export function routeOf({ execution, tenantId }: Pick<JobVersion, 'execution' | 
 }
 
 export function executorOfRoute(route: string): Executor {
-  const [kind] = route.split(' ', 1)
+  const [kind] = withoutPrefix(route).split(' ', 1)
   return kind === serverRoute ? 'http' : (kind as Executor)
+}
+
+function withoutPrefix(route: string): string {
+  return route.startsWith(deletedRoutePrefix) ? route.slice(deletedRoutePrefix.length) : route
 }
 
 function handlerRoute(tenantId: string, { handler, labels }: Extract<Execution, { type: 'worker' }>): string {

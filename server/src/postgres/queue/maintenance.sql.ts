@@ -94,6 +94,11 @@ export const selectWaitingJobs = sql('selectWaitingJobs')`
     UNION
     (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND NOT depends AND job_id > $1
       ORDER BY job_id LIMIT $2)
+    UNION
+    -- Left behind by deleted jobs. '!' comes after the space.
+    (SELECT DISTINCT job_ids[1] FROM batches
+      WHERE worker_id IS NULL AND route >= 'deleted ' AND route < 'deleted!' AND job_ids[1] > $1
+      ORDER BY 1 LIMIT $2)
   ) w ORDER BY w.job_id LIMIT $2)`
 
 const awaits = fragment`(c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends)`
@@ -139,6 +144,7 @@ export const selectReleasable = sql('selectReleasable')`
     END AS under_way_of, w.waiting,
     CASE WHEN ${isRoot} THEN c.graph_id END AS graph_id, runs.under_way AS runs_under_way,
     k.from_slot, k.to_slot, k.pace_ms, k.next_at, d.owed_decided, ${awaits} AS awaits,
+    c.status = 'DELETED' AS deleted,
     CASE WHEN ${awaits} AND k.job_id IS NULL
       -- Not EXISTS: the planner would hash the whole table for it.
       AND (SELECT true FROM run_roots r
