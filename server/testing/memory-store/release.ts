@@ -39,6 +39,7 @@ export function waitingJobOf(store: MemoryStore, job: JobRow): WaitingJob {
     underWayOf: operations.size === 1 ? operation! : null,
     graphId: graphOfRoot(cursor),
     runsUnderWay: runs.length,
+    runsFrom: firstSlotOf(store, runs),
     waiting: firstWaiting(job, runs.length > 0),
     owed: owed === null ? null : { ...owed },
     owedDecided: owed === null ? [] : recordsWithin(job, owed),
@@ -63,6 +64,18 @@ function underWayOf(job: JobRow): UnderWay[] {
 function runsUnderWay(store: MemoryStore, { jobId }: JobRow): RunRootRow[] {
   const runs = [...(store.runRoots.get(jobId)?.values() ?? [])]
   return runs.filter(({ executionId }) => store.live.get(executionId)?.state !== 'waiting')
+}
+
+/** Null: there is no run, or one was not started by a slot. */
+function firstSlotOf(store: MemoryStore, runs: readonly RunRootRow[]): EpochMs | null {
+  const slots = runs.map(({ runId, executionId }) => {
+    const started = store.graphRuns.get(runId) ?? store.live.get(executionId)
+    return started?.kind === 'slot' ? started.slot : null
+  })
+  return slots.reduce(
+    (first, slot) => (slot === null || first === null || slot < first ? slot : first),
+    slots[0] ?? null,
+  )
 }
 
 /** It is being cancelled, or will be once somebody looks at it. */

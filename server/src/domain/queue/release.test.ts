@@ -35,6 +35,7 @@ function job(changes: Partial<WaitingJob> = {}): WaitingJob {
     underWayOf: null,
     graphId: null,
     runsUnderWay: 0,
+    runsFrom: null,
     waiting: [],
     owed: null,
     owedDecided: [],
@@ -306,6 +307,17 @@ test('an execution that is part of a run passes executions that a run holds back
     [],
     'one that its key holds back is not passed',
   )
+})
+
+test('a slot that is older than every run under way waits for none of them, owed or not', () => {
+  const runs = { runsUnderWay: 2, runsFrom: at(15) }
+  const waiting = [one('person'), slot('s20', 20, 1)]
+  assert.deepEqual(plan({ waiting, ...runs }), nothing)
+  assert.deepEqual(plan({ waiting: [...waiting, slot('s14', 14, 2)], ...runs }), { ...nothing, go: ['s14'] })
+  assert.deepEqual(plan({ waiting, owed: owed(10, 12), ...runs }).owed?.slots, [at(10)])
+  assert.deepEqual(plan({ waiting, owed: owed(10, 12), ...runs, underWay: 1 }), nothing)
+  assert.deepEqual(plan({ waiting, owed: owed(16, 18), ...runs }), nothing)
+  assert.deepEqual(plan({ waiting, owed: owed(10, 12), runsUnderWay: 2 }), nothing, 'one is of a trigger')
 })
 
 test('CANCEL_RUNNING: a run that goes on after its root has ended makes way too, and is waited for', () => {

@@ -114,6 +114,12 @@ const isStopping = fragment`
     (SELECT true FROM run_notes o WHERE o.run_id = r.run_id AND o.what = 'cancel' LIMIT 1),
     false)`
 
+/** The slot that started it; null: a slot did not, or it ended before the run was made. */
+const slotOfRun = fragment`
+  coalesce(
+    (SELECT g.slot FROM graph_runs g WHERE g.run_id = r.run_id AND g.kind = 'slot' LIMIT 1),
+    (SELECT l.slot FROM live l WHERE l.execution_id = r.execution_id AND l.kind = 'slot' LIMIT 1))`
+
 /** Asks for the cancel of the runs of some jobs (j) that are under way. $1 jobs, each with its tenant (t) and a message (m). */
 export const noteSuperseded = sql('noteSuperseded')`
   INSERT INTO run_notes (run_id, what, job_id, execution_id, at, message, tenant_id)
@@ -142,7 +148,7 @@ export const selectReleasable = sql('selectReleasable')`
     CASE WHEN batched.under_way IS NULL AND (alone.under_way = 0 OR runs.under_way = 0
       OR alone.operation_id = runs.operation_id) THEN coalesce(alone.operation_id, runs.operation_id)
     END AS under_way_of, w.waiting,
-    CASE WHEN ${isRoot} THEN c.graph_id END AS graph_id, runs.under_way AS runs_under_way,
+    CASE WHEN ${isRoot} THEN c.graph_id END AS graph_id, runs.under_way AS runs_under_way, runs.first_slot AS runs_from,
     k.from_slot, k.to_slot, k.pace_ms, k.next_at, d.owed_decided, ${awaits} AS awaits,
     c.status = 'DELETED' AS deleted,
     CASE WHEN ${awaits} AND k.job_id IS NULL
@@ -173,9 +179,11 @@ export const selectReleasable = sql('selectReleasable')`
   CROSS JOIN LATERAL (
     SELECT count(*) AS under_way, count(*) FILTER (WHERE NOT ${isStopping}) AS uncancelled,
       CASE WHEN count(r.operation_id) = count(*) AND count(DISTINCT r.operation_id) = 1
-        THEN (array_agg(r.operation_id))[1] END AS operation_id
+        THEN (array_agg(r.operation_id))[1] END AS operation_id,
+      CASE WHEN count(r.slot) = count(*) THEN min(r.slot) END AS first_slot
     -- Where overlap is allowed runs are in nobody's way.
-    FROM run_roots r WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}
+    FROM (SELECT r.*, ${slotOfRun} AS slot FROM run_roots r
+      WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}) r
   ) runs
   LEFT JOIN LATERAL (
     SELECT nullif(count(*), 0) AS under_way, count(*) FILTER (WHERE NOT coalesce(b.cancels ? u.place::text,

@@ -197,6 +197,7 @@ interface WaitingRow {
   under_way_of: string | null
   graph_id: string | null
   runs_under_way: number
+  runs_from: EpochMs | null
   waiting: WaitingPart[] | null
   from_slot: EpochMs | null
   to_slot: EpochMs | null
@@ -231,6 +232,7 @@ function toWaitingJob(row: WaitingRow): WaitingJob {
     underWayOf: row.under_way_of,
     graphId: row.graph_id,
     runsUnderWay: row.runs_under_way,
+    runsFrom: row.runs_from,
     waiting: (row.waiting ?? []).map(toWaiting),
     owed: from === null ? null : { from, to: row.to_slot!, paceMs: row.pace_ms!, nextAt: row.next_at! },
     owedDecided: row.owed_decided ?? [],
