@@ -11,6 +11,7 @@ import type { EpochMs } from '../lib/time/epoch.ts'
 import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { Maintenance, Released, ReleaseOrder } from '../ports/maintenance.ts'
+import { emitCancelled } from '../telemetry/emit-settled.ts'
 
 export interface ReleaseDeps {
   clock: Pick<Clock, 'databaseNow'>
@@ -61,12 +62,13 @@ export class Releaser {
     return this.#endRound()
   }
 
-  #tell({ ready, cancelled, planned, more }: Released): void {
+  #tell({ ready, cancelled, planned, more, settled = [] }: Released): void {
     const { onReady, onCancelled, onPlanned } = this.#deps
     if (ready > 0) onReady()
     if (cancelled) onCancelled()
     if (planned) onPlanned()
     this.#more ||= more
+    emitCancelled(settled)
   }
 
   #endRound(): 'more' | 'idle' | number {

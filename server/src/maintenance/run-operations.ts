@@ -13,8 +13,7 @@ import type { Clock } from '../ports/clock.ts'
 import type { Ids } from '../ports/ids.ts'
 import type { OperationProgress, Operations } from '../ports/operations.ts'
 import type { WriteStores } from '../ports/requests.ts'
-import { emitSettled } from '../telemetry/emit-settled.ts'
-import { executionsCancelled } from '../telemetry/events.ts'
+import { emitCancelled } from '../telemetry/emit-settled.ts'
 import { backfillSome } from './run-backfill.ts'
 
 export interface OperationDeps {
@@ -55,13 +54,11 @@ export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle'
   let cancelled: readonly SettledAttempt[] = []
   const operation = await operations.step(async (one, stores) => {
     if (one.kind === 'redrive') return redriveSome(deps, one, stores)
-    if (one.kind === 'cancel') {
-      const { progress, ended } = await cancelSome(one, stores)
-      cancelled = ended
-      return progress
-    }
     if (one.kind === 'backfill') return backfillSome(deps, one, stores)
-    return changeSome(deps, one, stores)
+    const { progress, ended } =
+      one.kind === 'cancel' ? await cancelSome(one, stores) : await changeSome(deps, one, stores)
+    cancelled = ended
+    return progress
   })
   if (operation === null) {
     const nextAt = await operations.nextAt()
@@ -69,8 +66,7 @@ export async function runOperation(deps: OperationDeps): Promise<'more' | 'idle'
     const waitMs = nextAt - clock.databaseNow()
     return waitMs > 0 ? waitMs : lookAgainMs
   }
-  if (cancelled.length > 0) executionsCancelled.emit({ executions: cancelled.length })
-  emitSettled(cancelled)
+  emitCancelled(cancelled)
   tell(deps, operation)
   return 'more'
 }
@@ -81,29 +77,37 @@ function tell({ onChanged, onReady, onCancelled }: OperationDeps, { kind }: Oper
   else onChanged()
 }
 
-async function changeSome(
-  deps: OperationDeps,
-  operation: JobOperation,
-  { jobs }: Stores,
-): Promise<OperationProgress> {
+/** `ended`: executions that were cancelled before they ran. */
+interface Changed {
+  progress: OperationProgress
+  ended: readonly SettledAttempt[]
+}
+
+async function changeSome(deps: OperationDeps, operation: JobOperation, { jobs }: Stores): Promise<Changed> {
   const { tenantId, filter, after, operationId } = operation
   // Ids grow with time: ids before the operation's own existed when it was requested.
   const before = after ?? operationId
   const limit = operation.kind === 'delete' ? deletesMax : jobsMax
   const page = await jobs.list({ tenantId, filter, before, offset: 0, limit })
   let done = 0
+  const ended: SettledAttempt[] = []
   // In the order of ids, as everywhere: each job stays locked until the step is over.
   for (const job of page.jobs.toReversed()) {
     const isDone =
       operation.kind === 'trigger'
         ? await trigger(deps, operation, job, jobs)
-        : await change(operation, job, jobs)
+        : await change(operation, job, { jobs, ended })
     if (isDone) done += 1
   }
-  return { done, skipped: page.jobs.length - done, after: page.next, waitMs: 0 }
+  const progress = { done, skipped: page.jobs.length - done, after: page.next, waitMs: 0 }
+  return { progress, ended }
 }
 
-async function change(operation: JobOperation, { jobId }: JobView, jobs: Stores['jobs']): Promise<boolean> {
+async function change(
+  operation: JobOperation,
+  { jobId }: JobView,
+  { jobs, ended }: Pick<Stores, 'jobs'> & { ended: SettledAttempt[] },
+): Promise<boolean> {
   let isChanged = false
   const dependencies = operation.kind === 'delete' ? { dependsOn: [] } : {}
   const outcome = await jobs.change({ tenantId: operation.tenantId, jobId, ...dependencies }, (job) => {
@@ -112,7 +116,9 @@ async function change(operation: JobOperation, { jobId }: JobView, jobs: Stores[
     return write
   })
   // One that others run after is not deleted.
-  return isChanged && typeof outcome !== 'string' && !isGraphRefusal(outcome)
+  if (!isChanged || typeof outcome === 'string' || isGraphRefusal(outcome)) return false
+  ended.push(...(outcome.cancelled ?? []))
+  return true
 }
 
 /** Null: there is nothing to change, or it cannot be changed so. */
@@ -166,7 +172,7 @@ async function redriveSome(
 async function cancelSome(
   { tenantId, filter, after, operationId, createdBy }: CancelOperation,
   { control }: Stores,
-): Promise<{ progress: OperationProgress; ended: readonly SettledAttempt[] }> {
+): Promise<Changed> {
   // Ids grow with time: anything created after the operation is left alone.
   const before = after ?? operationId
   const query = { tenantId, ...filter, deadLetter: null, before, limit: cancelsMax }

@@ -3,6 +3,7 @@ import type { Dependency, GraphRefusal } from '../domain/graphs/graph.ts'
 import type { JobStatus, JobVersion, JobView } from '../domain/jobs/job.ts'
 import type { JobState, JobWrite } from '../domain/jobs/job-change.ts'
 import type { JobFilter } from '../domain/jobs/operation.ts'
+import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { TriggerBatch } from '../domain/queue/trigger-batches.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { DirectWorker } from './direct-dispatch.ts'
@@ -17,7 +18,9 @@ export interface Jobs {
   /**
    * Locks the job, lets `decide` choose the change, and writes it; null leaves the job alone. An error thrown by
    * `decide` leaves it alone too. Returns the job after the change. Its dependencies may change only if `target` says
-   * so, with all jobs that it may depend on then: they are locked before. Refused: nothing was written.
+   * so, with all jobs that it may depend on then: they are locked before. Refused: nothing was written. Of a deleted job no
+   * execution starts any more; the first `endedWithJobMax` in batches and as many alone end at once, a release ends the
+   * others.
    */
   change(target: ChangeTarget, decide: (job: JobState) => JobWrite | null): Promise<ChangeOutcome>
   /** An execution now, never skipped: behind a live one of the same job it waits, unless overlap is allowed. */
@@ -43,7 +46,12 @@ export interface ChangeTarget {
   dependsOn?: readonly Dependency[]
 }
 
-export type ChangeOutcome = JobView | 'not_found' | 'key_taken' | GraphRefusal
+export interface ChangedJob extends JobView {
+  /** Executions that this cancelled before they ran. Absent: none. */
+  cancelled?: readonly SettledAttempt[]
+}
+
+export type ChangeOutcome = ChangedJob | 'not_found' | 'key_taken' | GraphRefusal
 
 export interface NewJob extends JobVersion {
   version: 1

@@ -22,13 +22,14 @@ export interface Maintenance {
   /** When the next retry comes due; null: none is waiting. */
   nextWakeAt(): Promise<EpochMs | null>
   /**
-   * Jobs behind `after` of which something waits: executions, owed slots, or a next slot that awaits an end. The first
-   * page also has the jobs that have waited longest for a concurrency key.
+   * Jobs behind `after` of which something waits: executions, owed slots, or a next slot that awaits an end; and deleted
+   * jobs with executions that are still to end. The first page also has the jobs that have waited longest for a concurrency key.
    */
   findWaiting(after: string | null, limit: number): Promise<string[]>
   /**
    * Locks the jobs, lets `decide` choose the executions to release of each, and writes that. Jobs locked by others are
-   * left out.
+   * left out. Executions that deleted jobs left behind end, in transactions of their own: at most `endedWithJobMax` in
+   * batches and as many alone.
    */
   release(
     jobIds: readonly string[],
@@ -86,4 +87,6 @@ export interface Released {
   planned: boolean
   /** New executions wait, or waiting ones are gone: there may be more to release. */
   more: boolean
+  /** Executions that were cancelled before they ran. Absent: none. */
+  settled?: readonly SettledAttempt[]
 }

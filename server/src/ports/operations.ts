@@ -1,6 +1,7 @@
 // Operations: long work in bounded steps. A step and how far it came are one transaction, so that nothing of it is done
 // twice or left out, wherever a process dies.
 import type { NewOperation, Operation } from '../domain/jobs/operation.ts'
+import type { SettledAttempt } from '../domain/queue/attempt.ts'
 import type { EpochMs } from '../lib/time/epoch.ts'
 import type { WriteStores } from './requests.ts'
 
@@ -14,8 +15,8 @@ export interface Operations {
     more: boolean
     total: number
   }>
-  /** Completed work stays done. Returns the operation after the cancel. */
-  cancel(tenantId: string, operationId: string): Promise<Operation | null>
+  /** Completed work stays done; executions of a backfill that do not run end. Returns the operation after the cancel. */
+  cancel(tenantId: string, operationId: string): Promise<CancelledOperation | null>
   /**
    * Takes one due operation that no other scheduler holds, lets `work` do a part of it, and writes its progress. Null:
    * none is due. An error thrown by `work` undoes the step; it is tried again later, and after many failures given up.
@@ -25,6 +26,11 @@ export interface Operations {
   nextAt(): Promise<EpochMs | null>
   /** Deletes operations that ended `operationDaysKept` ago, at most so many. Returns how many. */
   prune(limit: number): Promise<number>
+}
+
+export type CancelledOperation = Operation & {
+  /** Executions of a backfill that this cancelled before they ran. Absent: none. */
+  cancelled?: readonly SettledAttempt[]
 }
 
 /** The stores write in the step's transaction. */

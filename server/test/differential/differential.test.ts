@@ -98,6 +98,8 @@ if (given === undefined) test('the comparison covers every kind of operation, no
 /** Too rare for the forty seconds of a history. */
 const RARE = [
   'execution: nothing -- create -> waiting',
+  'execution: ready -- hold -> waiting',
+  'execution: retrying -- hold -> waiting',
   'execution: running -- fail -> timed_out',
   'execution: awaiting -- fail -> timed_out',
   'execution: running -- expire -> retrying',

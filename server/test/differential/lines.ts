@@ -23,6 +23,9 @@ const SETS: ReadonlySet<string> = new Set([
   'maintenance.findOverdue',
   // The attempts that were settled.
   'maintenance.reclaim',
+  'maintenance.release',
+  'operations.cancel',
+  'jobs.change',
   'control.cancelMany',
   'graphRuns.cancel',
   'graphRuns.resume',

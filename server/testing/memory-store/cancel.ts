@@ -1,8 +1,9 @@
 // Cancelling in memory. An execution that does not run ends at once, and its record says why; a running one is flagged,
 // and ends when its worker gives it back.
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { batchIdOf, executionIdAt } from '../../src/domain/queue/execution.ts'
 import { soonerForCancel } from './deadlines.ts'
-import { cancelledEnd, leaveBatch, recordAttempt } from './record-attempt.ts'
+import { cancelledEnd, leaveBatch, recordAttempt, settledOf } from './record-attempt.ts'
 import type { BatchEntry, BatchRow, JobRow, LiveRow } from './rows.ts'
 import type { MemoryStore } from './store.ts'
 
@@ -51,14 +52,18 @@ export function cancelUnderWay(store: MemoryStore, found: UnderWay, message: str
   return true
 }
 
-/** Ends the executions of a job that do not run, and running ones too if `running`. */
-export function cancelOfJob(
+/** Returns the ones that ended at once. */
+export function cancelAll(
   store: MemoryStore,
-  job: JobRow,
-  { message, running }: { message: string; running: boolean },
-): void {
-  const wanted = unendedOf(job).filter((one) => running || !isRunning(one))
-  for (const one of wanted) cancelUnderWay(store, one, message)
+  wanted: readonly UnderWay[],
+  message: string,
+): SettledAttempt[] {
+  const ended = wanted.filter((one) => !cancelUnderWay(store, one, message))
+  return ended.map((one) => settledOf(store, executionIdOf(one)))
+}
+
+function executionIdOf(one: UnderWay): string {
+  return one.place === 'live' ? one.row.executionId : executionIdAt(one.batch.batchId, one.entry.position)
 }
 
 /** Every unended execution of the job, except the ones that wait for others of their run: they are left to the run. */

@@ -1,6 +1,6 @@
 // Figures for /metrics, in memory.
 import { type Gauges, overdueJobMs, PRIORITY_BANDS } from '../../src/ports/gauges.ts'
-import type { MemoryStore } from './store.ts'
+import { isLeftBehind, type MemoryStore } from './store.ts'
 
 export class MemoryGauges implements Gauges {
   readonly #store: MemoryStore
@@ -20,7 +20,8 @@ export class MemoryGauges implements Gauges {
       band.oldestSeconds = Math.max(band.oldestSeconds, (now - enqueuedAt) / 1_000)
     }
     for (const row of live.values()) if (row.state === 'ready') count(row, 1)
-    for (const row of batches.values()) if (row.workerId === null) count(row, row.entries.length)
+    for (const row of batches.values())
+      if (row.workerId === null && !isLeftBehind(row)) count(row, row.entries.length)
     return bands
   }
 

@@ -9,13 +9,9 @@ import {
   partitionOf,
   searchTextOf,
 } from '../../src/domain/jobs/job.ts'
-import {
-  applyWrite,
-  type JobState,
-  type JobWrite,
-  jobDeletedMessage,
-} from '../../src/domain/jobs/job-change.ts'
+import { applyWrite, type JobState, type JobWrite } from '../../src/domain/jobs/job-change.ts'
 import type { JobFilter } from '../../src/domain/jobs/operation.ts'
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { sharedLane } from '../../src/domain/queue/lane.ts'
 import { rankOf, triggerPriority } from '../../src/domain/queue/rank.ts'
 import { routeOf } from '../../src/domain/queue/route.ts'
@@ -38,8 +34,8 @@ import type {
   TriggerOutcome,
 } from '../../src/ports/jobs.ts'
 import type { ClaimedLive } from '../../src/ports/queue.ts'
-import { cancelOfJob } from './cancel.ts'
 import { sharedUpTo, takeLive } from './claim.ts'
+import { cancelOfDeleted } from './end-deleted.ts'
 import { entryState, makeLive } from './insert-live.ts'
 import { partOf, writeGraph } from './job-graph.ts'
 import { noteDue } from './note-due.ts'
@@ -126,12 +122,12 @@ export class MemoryJobs implements Jobs {
       : null
     if (plan !== null && isGraphRefusal(plan)) return plan
     if (write.status !== 'DELETED' && this.#isTaken(tenantId, write.key, job)) return 'key_taken'
-    this.#write(job, write, state.now)
+    const cancelled = this.#write(job, write, state.now)
     if (plan !== null) writeGraph(this.#store, plan)
-    return applyWrite(state, write)
+    return { ...applyWrite(state, write), ...(cancelled.length > 0 && { cancelled }) }
   }
 
-  #write(job: JobRow, write: JobWrite, now: EpochMs): void {
+  #write(job: JobRow, write: JobWrite, now: EpochMs): SettledAttempt[] {
     const { by, key, version, status, slotAt, decidedTo, runs, pause } = write
     if (version !== null) {
       job.versions.set(version.version, structuredClone(version))
@@ -147,7 +143,7 @@ export class MemoryJobs implements Jobs {
     if (write.dropsOwed) this.#store.setOwed(job, null)
     noteDue(this.#store, job.cursor)
     const { cancelsPending, cancelsRunning: running } = write
-    if (cancelsPending) cancelOfJob(this.#store, job, { message: jobDeletedMessage, running })
+    return cancelsPending || running ? cancelOfDeleted(this.#store, job, running) : []
   }
 
   async trigger(order: TriggerOrder): Promise<TriggerOutcome> {

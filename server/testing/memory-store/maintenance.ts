@@ -7,6 +7,7 @@ import type { EpochMs } from '../../src/lib/time/epoch.ts'
 import type { Maintenance, Overdue, Released, ReleaseOrder, TimedOut } from '../../src/ports/maintenance.ts'
 import { isRunning } from './cancel.ts'
 import { overdueAt, overdueOf } from './deadlines.ts'
+import { endLeftBehind } from './end-deleted.ts'
 import { leaveForgotten } from './leave.ts'
 import { applyRelease, waitingJobOf } from './release.ts'
 import type { JobRow } from './rows.ts'
@@ -60,14 +61,18 @@ export class MemoryMaintenance implements Maintenance {
   ): Promise<Released> {
     const keys = new KeyCounts(this.#store.keyHolders)
     const all: Released = { ready: 0, cancelled: false, planned: false, more: false }
-    for (const job of this.#inOrder(jobIds)) {
+    const jobs = this.#inOrder(jobIds)
+    for (const job of jobs) {
       const one = applyRelease(this.#store, job, decide(waitingJobOf(this.#store, job), keys))
       all.ready += one.ready
       all.cancelled ||= one.cancelled
       all.planned ||= one.planned
       all.more ||= one.more
+      if (one.settled !== undefined) all.settled = [...(all.settled ?? []), ...one.settled]
     }
-    return all
+    const deleted = jobs.filter(({ cursor }) => cursor.status === 'DELETED')
+    const ended = endLeftBehind(this.#store, deleted)
+    return ended.length === 0 ? all : { ...all, more: true, settled: [...(all.settled ?? []), ...ended] }
   }
 
   async findOverdue(limit: number): Promise<Overdue[]> {

@@ -8,11 +8,12 @@ import {
   operationFailuresMax,
   operationsMax,
 } from '../../src/domain/jobs/operation.ts'
+import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { totalMax } from '../../src/ports/executions.ts'
-import type { Operations, OperationWork } from '../../src/ports/operations.ts'
+import type { CancelledOperation, Operations, OperationWork } from '../../src/ports/operations.ts'
 import type { WriteStores } from '../../src/ports/requests.ts'
-import { cancelUnderWay, isRunning } from './cancel.ts'
+import { cancelAll, isRunning } from './cancel.ts'
 import type { OperationRow } from './rows.ts'
 import { compareText } from './sorted-set.ts'
 import type { MemoryStore } from './store.ts'
@@ -65,23 +66,20 @@ export class MemoryOperations implements Operations {
     }
   }
 
-  async cancel(tenantId: string, operationId: string): Promise<Operation | null> {
+  async cancel(tenantId: string, operationId: string): Promise<CancelledOperation | null> {
     const row = this.#find(tenantId, operationId)
     if (row === null) return null
-    if (row.operation.status === 'RUNNING') {
-      this.#end(row, { status: 'CANCELLED' })
-      if (row.operation.kind === 'backfill') this.#cancelExecutions(row.operation)
-    }
-    return structuredClone(row.operation)
+    const isRunningBackfill = row.operation.status === 'RUNNING' && row.operation.kind === 'backfill'
+    if (row.operation.status === 'RUNNING') this.#end(row, { status: 'CANCELLED' })
+    const cancelled = isRunningBackfill ? this.#cancelExecutions(row.operation) : []
+    return { ...structuredClone(row.operation), ...(cancelled.length > 0 && { cancelled }) }
   }
 
   /** Executions that already run go on. */
-  #cancelExecutions({ operationId }: Operation): void {
-    for (const row of [...this.#store.live.values()]) {
-      const found = { place: 'live', row } as const
-      if (row.operationId === operationId && !isRunning(found))
-        cancelUnderWay(this.#store, found, backfillCancelledMessage)
-    }
+  #cancelExecutions({ operationId }: Operation): SettledAttempt[] {
+    const rows = [...this.#store.live.values()].filter((row) => row.operationId === operationId)
+    const waiting = rows.map((row) => ({ place: 'live', row }) as const).filter((one) => !isRunning(one))
+    return cancelAll(this.#store, waiting, backfillCancelledMessage)
   }
 
   async step(work: OperationWork): Promise<Operation | null> {

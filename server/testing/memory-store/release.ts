@@ -11,7 +11,7 @@ import {
 import { routeOf } from '../../src/domain/queue/route.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import type { Released, ReleaseOrder } from '../../src/ports/maintenance.ts'
-import { cancelUnderWay, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
+import { cancelAll, findUnderWay, isCancelled, type UnderWay, unendedOf } from './cancel.ts'
 import { makeLive } from './insert-live.ts'
 import { recordsWithin } from './jobs.ts'
 import { calendarsOf } from './named-calendars.ts'
@@ -32,12 +32,14 @@ export function waitingJobOf(store: MemoryStore, job: JobRow): WaitingJob {
   return {
     ...version,
     now: store.now(),
+    isDeleted: cursor.status === 'DELETED',
     calendars: calendarsOf(store, version)?.entries ?? null,
     underWay: underWay.length,
     uncancelled: underWay.filter(isUncancelled).length + runs.filter(isGoing).length,
     underWayOf: operations.size === 1 ? operation! : null,
     graphId: graphOfRoot(cursor),
     runsUnderWay: runs.length,
+    runsFrom: firstSlotOf(store, runs),
     waiting: firstWaiting(job, runs.length > 0),
     owed: owed === null ? null : { ...owed },
     owedDecided: owed === null ? [] : recordsWithin(job, owed),
@@ -62,6 +64,18 @@ function underWayOf(job: JobRow): UnderWay[] {
 function runsUnderWay(store: MemoryStore, { jobId }: JobRow): RunRootRow[] {
   const runs = [...(store.runRoots.get(jobId)?.values() ?? [])]
   return runs.filter(({ executionId }) => store.live.get(executionId)?.state !== 'waiting')
+}
+
+/** Null: there is no run, or one was not started by a slot. */
+function firstSlotOf(store: MemoryStore, runs: readonly RunRootRow[]): EpochMs | null {
+  const slots = runs.map(({ runId, executionId }) => {
+    const started = store.graphRuns.get(runId) ?? store.live.get(executionId)
+    return started?.kind === 'slot' ? started.slot : null
+  })
+  return slots.reduce(
+    (first, slot) => (slot === null || first === null || slot < first ? slot : first),
+    slots[0] ?? null,
+  )
 }
 
 /** It is being cancelled, or will be once somebody looks at it. */
@@ -146,12 +160,15 @@ function cancelSuperseded(
   const runs = underWay ? runsUnderWay(store, job).filter((run) => !isStopping(store, run)) : []
   for (const { runId, jobId, executionId } of runs)
     store.addRunNote({ runId, what: 'cancel', jobId, executionId, at: store.now(), message })
-  for (const executionId of waiting)
-    cancelUnderWay(store, { place: 'live', row: store.live.get(executionId)! }, message)
+  const older = waiting.map((executionId) => ({ place: 'live', row: store.live.get(executionId)! }) as const)
+  const settled = cancelAll(store, older, message)
   for (const one of underWay ? underWayOf(job) : []) {
-    if (cancelUnderWay(store, one, message)) done.cancelled = true
+    const ended = cancelAll(store, [one], message)
+    settled.push(...ended)
+    if (ended.length === 0) done.cancelled = true
     else done.more = true
   }
+  if (settled.length > 0) done.settled = settled
 }
 
 function planNext(

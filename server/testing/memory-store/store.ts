@@ -7,6 +7,7 @@ import { type JobVersion, partitionsCount } from '../../src/domain/jobs/job.ts'
 import { batchIdOf, type ExecutionKind } from '../../src/domain/queue/execution.ts'
 import { rankOf } from '../../src/domain/queue/rank.ts'
 import { nameOfKey } from '../../src/domain/queue/release.ts'
+import { deletedRoutePrefix } from '../../src/domain/queue/route.ts'
 import { historyDaysMax } from '../../src/domain/tenants/tenant.ts'
 import { type EpochMs, epochMs } from '../../src/lib/time/epoch.ts'
 import { dayMs } from '../../src/lib/time/units.ts'
@@ -130,7 +131,7 @@ export class MemoryStore {
     }
     this.jobs.set(jobId, job)
     if (isDue(cursor)) this.due[cursor.partitionId]!.add(cursor)
-    this.#indexWaiting(job)
+    this.indexWaiting(job)
     return job
   }
 
@@ -150,7 +151,7 @@ export class MemoryStore {
     if (isDue(cursor)) due.delete(cursor)
     Object.assign(cursor, changes)
     if (isDue(cursor)) due.add(cursor)
-    this.#indexWaiting(this.jobs.get(cursor.jobId)!)
+    this.indexWaiting(this.jobs.get(cursor.jobId)!)
   }
 
   /** The scheduler that holds its partition reads the job anew. */
@@ -167,7 +168,7 @@ export class MemoryStore {
 
   setOwed(job: JobRow, owed: JobRow['owed']): void {
     job.owed = owed
-    this.#indexWaiting(job)
+    this.indexWaiting(job)
   }
 
   /** Whether anything of the job is under way, waiting or owed, or a run of which it is a root. */
@@ -225,6 +226,14 @@ export class MemoryStore {
     if (batch.workerId === null) this.claimable.deleteBatch(batch)
     else this.leases.get(batch.workerId)!.batches.delete(batch)
     this.batches.delete(batch.batchId)
+  }
+
+  /** No worker claims it any more; the release loop ends its executions. */
+  leaveBehind(job: JobRow, batch: BatchRow): void {
+    this.claimable.deleteBatch(batch)
+    batch.route = `${deletedRoutePrefix}${batch.route}`
+    this.claimable.addBatch(batch)
+    this.indexWaiting(job)
   }
 
   addLive(row: LiveRow): void {
@@ -288,7 +297,7 @@ export class MemoryStore {
       const job = this.jobs.get(row.jobId)!
       job.waiting.add(row)
       if (row.concurrencyKey !== null) this.waitingForKey.add(row)
-      this.#indexWaiting(job)
+      this.indexWaiting(job)
       return
     }
     this.#countKey(row, 1)
@@ -303,7 +312,7 @@ export class MemoryStore {
       const job = this.jobs.get(row.jobId)!
       job.waiting.delete(row)
       if (row.concurrencyKey !== null) this.waitingForKey.delete(row)
-      this.#indexWaiting(job)
+      this.indexWaiting(job)
       return
     }
     this.#countKey(row, -1)
@@ -320,10 +329,17 @@ export class MemoryStore {
     else this.keyHolders.set(name, held)
   }
 
-  #indexWaiting(job: JobRow): void {
-    if (job.owed !== null || job.waiting.size > 0 || isAwaiting(job.cursor)) this.waitingJobs.add(job.jobId)
+  indexWaiting(job: JobRow): void {
+    const isLeft = job.cursor.status === 'DELETED' && job.batched.values().some(isLeftBehind)
+    if (job.owed !== null || job.waiting.size > 0 || isAwaiting(job.cursor) || isLeft)
+      this.waitingJobs.add(job.jobId)
     else this.waitingJobs.delete(job.jobId)
   }
+}
+
+/** Whether a deleted job left it behind. */
+export function isLeftBehind({ route }: BatchRow): boolean {
+  return route.startsWith(deletedRoutePrefix)
 }
 
 /** Kinds of executions that start a run; executions made by a run itself are not noted. */

@@ -6,8 +6,8 @@ import type { RunStatus } from '../../domain/graphs/graph-run.ts'
 import type { SettledAttempt } from '../../domain/queue/attempt.ts'
 import type { Once, Reply, Requests, RequestTerms, WriteStores } from '../../ports/requests.ts'
 import type { Wakeup, WakeupTopic } from '../../ports/wakeup.ts'
-import { emitSettled } from '../../telemetry/emit-settled.ts'
-import { executionsCancelled, graphRunFinished } from '../../telemetry/events.ts'
+import { emitCancelled, emitSettled } from '../../telemetry/emit-settled.ts'
+import { graphRunFinished } from '../../telemetry/events.ts'
 import type { Tag } from '../docs/openapi.ts'
 import { ApiError } from './api-error.ts'
 import { noParameters, type RouteDescription, type RouteScope, route } from './route.ts'
@@ -68,8 +68,8 @@ export async function answerWrite<Body>(
   const { wake, cancelled, settled, runsOver, written } = outcome.value
   if (dryRun) return send(reply.header('x-dry-run', 'true'), asIfDone(written))
   for (const topic of wake) deps.wakeup.send(topic)
-  if (cancelled.length > 0) executionsCancelled.emit({ executions: cancelled.length })
-  emitSettled([...cancelled, ...settled])
+  emitCancelled(cancelled)
+  emitSettled(settled)
   for (const status of runsOver) graphRunFinished.emit({ status })
   return send(reply, written)
 }

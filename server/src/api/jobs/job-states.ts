@@ -122,6 +122,7 @@ function answerChange(
         now: deps.clock.databaseNow(),
       }),
       wake,
+      cancelled: job.cancelled ?? [],
     }
   })
 }

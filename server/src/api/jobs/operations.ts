@@ -101,7 +101,8 @@ export function operationRoutes(app: FastifyInstance, deps: OperationDeps): void
       const operationId = anOperation.read(request.params.operation_id)
       return answerWrite<Operation>(deps, request, reply, async (stores) => {
         const operation = await stores.operations.cancel(request.tenantId, operationId)
-        return { status: 200, body: toOperation(anOperation.found(operation, operationId)) }
+        const { cancelled = [], ...ended } = anOperation.found(operation, operationId)
+        return { status: 200, body: toOperation(ended), cancelled }
       })
     },
   )

@@ -28,12 +28,14 @@ function job(changes: Partial<WaitingJob> = {}): WaitingJob {
     anchorAt: at(0),
     jitterSeconds: 0,
     now: at(100),
+    isDeleted: false,
     calendars: null,
     underWay: 0,
     uncancelled: 0,
     underWayOf: null,
     graphId: null,
     runsUnderWay: 0,
+    runsFrom: null,
     waiting: [],
     owed: null,
     owedDecided: [],
@@ -66,6 +68,14 @@ const owed = (from: number, to: number, changes: Partial<OwedSlots> = {}): OwedS
 })
 
 const plan = (changes: Partial<WaitingJob>, keys = new KeyCounts()) => planRelease(job(changes), keys)
+
+test('nothing of a deleted job is let go under any overlap policy', () => {
+  const owed = { from: at(1), to: at(2), paceMs: 0, nextAt: at(0) }
+  for (const overlapPolicy of ['ALLOW', 'SKIP', 'CANCEL_RUNNING'] as const) {
+    const deleted = job({ isDeleted: true, overlapPolicy, waiting: [one('a')], owed })
+    assert.deepEqual(planRelease(deleted, new KeyCounts()), nothing)
+  }
+})
 
 test('one at a time, in the order of rank, once nothing is under way', () => {
   const waiting = [one('b', { rank: at(2) }), one('a', { rank: at(1) })]
@@ -297,6 +307,17 @@ test('an execution that is part of a run passes executions that a run holds back
     [],
     'one that its key holds back is not passed',
   )
+})
+
+test('a slot that is older than every run under way waits for none of them, owed or not', () => {
+  const runs = { runsUnderWay: 2, runsFrom: at(15) }
+  const waiting = [one('person'), slot('s20', 20, 1)]
+  assert.deepEqual(plan({ waiting, ...runs }), nothing)
+  assert.deepEqual(plan({ waiting: [...waiting, slot('s14', 14, 2)], ...runs }), { ...nothing, go: ['s14'] })
+  assert.deepEqual(plan({ waiting, owed: owed(10, 12), ...runs }).owed?.slots, [at(10)])
+  assert.deepEqual(plan({ waiting, owed: owed(10, 12), ...runs, underWay: 1 }), nothing)
+  assert.deepEqual(plan({ waiting, owed: owed(16, 18), ...runs }), nothing)
+  assert.deepEqual(plan({ waiting, owed: owed(10, 12), runsUnderWay: 2 }), nothing, 'one is of a trigger')
 })
 
 test('CANCEL_RUNNING: a run that goes on after its root has ended makes way too, and is waited for', () => {

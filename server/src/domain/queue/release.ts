@@ -33,6 +33,8 @@ export interface WaitingJob
     | 'jitterSeconds'
   > {
   now: EpochMs
+  /** Nothing of it is let go: the store ends its waiting executions. */
+  isDeleted: boolean
   /** The entries of the calendars that its exclusions name; null: it names none. */
   calendars: Calendars | null
   /** Executions that were let go and have not ended, in batches or alone. */
@@ -48,6 +50,8 @@ export interface WaitingJob
    * executions do not count.
    */
   runsUnderWay: number
+  /** The first slot of these runs, if slots started all of them; null: there is none, or one was started otherwise. */
+  runsFrom: EpochMs | null
   /**
    * The first by rank and, among slots, the first by slot; at most `waitingMax` of each. While runs are under way also the
    * first by rank that is part of an open run.
@@ -145,6 +149,7 @@ const paceAtOnceMax = 10
 
 export function planRelease(job: WaitingJob, keys: KeyCounts): ReleasePlan {
   const plan: ReleasePlan = { go: [], owed: null, cancel: null, next: planNext(job) }
+  if (job.isDeleted) return plan
   if (job.overlapPolicy === 'ALLOW') letSeveralGo(job, keys, plan)
   else letOneGo(job, keys, plan)
   return plan
@@ -174,30 +179,39 @@ function letOneGo(job: WaitingJob, keys: KeyCounts, plan: ReleasePlan): void {
   const isFirst = first !== undefined && !isAfterOwed(first, job.owed)
   // Backfilled executions run beside others of their backfill: it makes no more than may run at once.
   const isOfSame = isFirst && first.operationId !== null && first.operationId === job.underWayOf
-  const isHeld = isHeldBack(job, isFirst && first.inRun) && !isOfSame
-  // Behind an execution that a run holds back, one that is part of an open run may go.
-  const next = isHeld ? ordered.find(({ inRun }) => !isHeldBack(job, inRun)) : isFirst ? first : undefined
+  const front = isFirst ? first : ({ kind: 'slot', inRun: false, slot: job.owed?.from ?? job.now } as const)
+  const isHeld = isHeldBack(job, front) && !isOfSame
+  // Behind an execution that a run holds back, one that is part of an open run may go, or one of an older slot.
+  const mayPass = (one: WaitingExecution) => !isAfterOwed(one, job.owed) && !isHeldBack(job, one)
+  const next = isHeld ? ordered.find(mayPass) : isFirst ? first : undefined
   if (next !== undefined) {
     if (next.concurrencyKey !== null && !keys.tryEnter(job.tenantId, next.concurrencyKey)) return
     plan.go.push(next.executionId)
     return
   }
-  if (isHeld) return
+  if (job.underWay > 0) return
   const isLimited = job.concurrencyKey !== null
-  plan.owed = planOwed(job, 1, isLimited ? 'waiting' : 'ready')
+  const owed = planOwed(job, 1, isLimited ? 'waiting' : 'ready')
+  const isFree = (slot: EpochMs) => !isHeldBack(job, { kind: 'slot', inRun: false, slot })
+  if (owed?.slots.every(isFree)) plan.owed = owed
 }
 
 /**
  * A run of the job holds back each execution that would start another run, or that runs alone. An execution that is
  * part of an open run waits only for executions of its job, which end on their own: it never waits for the end of a
  * run. Otherwise two runs could each wait for the end of the other, as after an edit that reversed their graph, or when
- * a resumed root waits for a concurrency key while a younger run overtakes it. Of runs that have only started, the
- * roots of the same job go in the order of their slots, so there the younger waits for the older. Not covered: a slot
- * that was still owed under ALLOW when a later slot went, in a job with a policy that was changed to another one after
- * that.
+ * a resumed root waits for a concurrency key while a younger run overtakes it. Of runs that slots started, a younger one
+ * waits for an older one and never the other way round: a slot that was still owed under ALLOW when later slots went
+ * does not wait for their runs, should the policy be another one by then. Runs that were not started by a slot have one
+ * root each, and wait for no other root.
  */
-function isHeldBack({ underWay, runsUnderWay }: WaitingJob, inRun: boolean): boolean {
-  return underWay > 0 || (runsUnderWay > 0 && !inRun)
+function isHeldBack(
+  { underWay, runsUnderWay, runsFrom }: WaitingJob,
+  { inRun, kind, slot }: Pick<WaitingExecution, 'inRun' | 'kind' | 'slot'>,
+): boolean {
+  if (underWay > 0) return true
+  const isOlder = kind === 'slot' && runsFrom !== null && slot < runsFrom
+  return runsUnderWay > 0 && !inRun && !isOlder
 }
 
 /** Whether an execution goes on with a run that is open: a job behind the roots, or a root that was resumed. */

@@ -7,6 +7,12 @@ import type { Executor, JobVersion } from '../jobs/job.ts'
 export { serverRoute } from '../executors/http.ts'
 
 /**
+ * In front of the route of a batch that a deleted job left behind: no worker claims from it, and the release loop ends
+ * its executions.
+ */
+export const deletedRoutePrefix = 'deleted '
+
+/**
  * Where an execution waits, instead of a host, that was lost more than once with workers of a kind that it may have
  * killed: a worker has one of them in hand at a time, so that one that kills its worker takes no other with it again and
  * again. One loss is no reason: a worker that is killed from outside held many innocent ones.
@@ -19,6 +25,10 @@ export function routeOf({ execution, tenantId }: Pick<JobVersion, 'execution' | 
 }
 
 export function executorOfRoute(route: string): Executor {
-  const word = route.split(' ', 1)[0]
+  const word = withoutPrefix(route).split(' ', 1)[0]
   return EXECUTORS.find((type) => EXECUTOR_KINDS[type].route === word) ?? (word as Executor)
+}
+
+function withoutPrefix(route: string): string {
+  return route.startsWith(deletedRoutePrefix) ? route.slice(deletedRoutePrefix.length) : route
 }

@@ -23,6 +23,7 @@ export type ExecutionEvent =
   | 'proceed'
   | 'skip'
   | 'release'
+  | 'hold'
   | 'claim'
   | 'hand back'
   | 'accept'
@@ -42,7 +43,8 @@ const runGuard = "row lock on the graph run; the run's nodes say which execution
 export const executionTransitions: TransitionTable<ExecutionState, ExecutionEvent> = {
   states: {
     blocked: 'waits for other jobs of its graph run',
-    waiting: 'waits until the overlap policy, the concurrency limit or the concurrency key lets it go',
+    waiting:
+      'waits until the overlap policy, the concurrency limit or the concurrency key lets it go, or until it ends with its deleted job',
     ready: 'may be claimed: a place in an unclaimed batch, or a row of `live`',
     running: 'claimed by a worker: a place in a claimed batch, or a row of `live`',
     awaiting: 'its target answered 202 and will report the end',
@@ -110,6 +112,11 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
       calls: ['maintenance.release'],
       guard: 'row lock on the cursor, advisory lock on the concurrency key; the row is still `waiting`',
     },
+    hold: {
+      by: 'API, operations: a job is deleted with more executions than end in one transaction',
+      calls: ['jobs.change'],
+      guard: 'row lock on the cursor and on the row of `live`',
+    },
     claim: {
       by: 'worker; scheduler and API for the worker beside them (claim on insert)',
       calls: ['queue.claim', 'slots.fireAndClaim', 'jobs.trigger'],
@@ -151,7 +158,7 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
       guard: 'row lock with SKIP LOCKED; the row is still `retrying`',
     },
     cancel: {
-      by: 'API, operations, maintenance (CANCEL_RUNNING), graph runs',
+      by: 'API, operations, maintenance (CANCEL_RUNNING, deleted jobs), graph runs',
       calls: [
         ...['control.cancel', 'control.cancelMany', 'operations.cancel', 'jobs.change'],
         ...['maintenance.release', 'graphRuns.cancel', 'graphRuns.resume', 'runSteps.step'],
@@ -176,6 +183,7 @@ export const executionTransitions: TransitionTable<ExecutionState, ExecutionEven
     ...moves(['blocked'], 'proceed', ['ready', 'waiting']),
     ...moves(['blocked'], 'skip', ['skipped']),
     ...moves(['waiting'], 'release', ['ready']),
+    ...moves(['ready', 'retrying'], 'hold', ['waiting']),
     ...moves(['ready'], 'claim', ['running']),
     ...moves(['running'], 'hand back', ['ready']),
     ...moves(['running'], 'accept', ['awaiting']),

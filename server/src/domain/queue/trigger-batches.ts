@@ -7,6 +7,12 @@ const batchBytesMax = 64 * 1024
 /** Maximum triggers of a job that have not ended: all of them can be listed, cancelled and deleted with it. */
 export const triggersWaitingMax = 100_000
 
+/**
+ * Most executions of a deleted job that end in one transaction, in batches and alone each. The delete ends the first ones
+ * and puts the others out of reach of workers; the release loop ends the others step by step.
+ */
+export const endedWithJobMax = 2_000
+
 export interface TriggerBatch {
   batchId: string
   count: number

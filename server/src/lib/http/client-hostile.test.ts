@@ -4,12 +4,14 @@ import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { cleanUp } from '../../../test/cleanup.ts'
+import { VirtualTimers } from '../../../test/virtual-world.ts'
 import type { HttpOutcome, HttpRequest } from '../../ports/http.ts'
+import type { Timers } from '../../ports/timers.ts'
 import { realTimers } from '../time/timers.ts'
 import { HttpClient } from './client.ts'
 
 /** A target that does as told on each connection once a request has arrived. */
-async function setup(t: TestContext, behave: (socket: Socket) => void) {
+async function setup(t: TestContext, behave: (socket: Socket) => void, timers: Timers = realTimers) {
   const sockets = new Set<Socket>()
   const server = createServer((socket) => {
     sockets.add(socket)
@@ -22,7 +24,7 @@ async function setup(t: TestContext, behave: (socket: Socket) => void) {
   cleanUp(t, () => {
     for (const socket of sockets) socket.destroy()
   })
-  const client = new HttpClient(realTimers, () => performance.now())
+  const client = new HttpClient(timers, () => performance.now())
   cleanUp(t, () => client[Symbol.asyncDispose]())
   const send = (change: Partial<HttpRequest> = {}) =>
     client.send({
@@ -56,7 +58,13 @@ function dribble(socket: Socket, text: string): void {
 
 test('a target that never answers ends in a timeout, and its connection is closed', async (t) => {
   const closed = Promise.withResolvers<void>()
-  const { send } = await setup(t, (socket) => socket.once('close', () => closed.resolve()))
+  // The time of the call passes when its request has arrived: on a busy machine a real timeout may end before that.
+  const timers = new VirtualTimers()
+  const behave = (socket: Socket) => {
+    socket.once('close', () => closed.resolve())
+    void timers.advance(50)
+  }
+  const { send } = await setup(t, behave, timers)
   assert.equal(typeOf(await send({ timeoutMs: 50 })), 'TIMEOUT')
   await closed.promise
 })

@@ -9,7 +9,7 @@ import {
   planGraphChange,
 } from '../../domain/graphs/graph-change.ts'
 import { hasOwnRows, type JobVersion, searchTextOf } from '../../domain/jobs/job.ts'
-import { applyWrite, type JobState, type JobWrite, jobDeletedMessage } from '../../domain/jobs/job-change.ts'
+import { applyWrite, type JobState, type JobWrite } from '../../domain/jobs/job-change.ts'
 import { routeOf } from '../../domain/queue/route.ts'
 import { calendarNames } from '../../domain/schedule/exclusions.ts'
 import { dueAtOf } from '../../domain/schedule/jitter.ts'
@@ -19,7 +19,7 @@ import type { ChangeOutcome, ChangeTarget } from '../../ports/jobs.ts'
 import { withPartitions } from '../connection/daily-partitions.ts'
 import type { Queries, Transactions } from '../connection/database.ts'
 import { isInGraph, lockGraphs, writeGraph } from '../graphs/job-graph.ts'
-import { cancelOfJobs } from '../queue/cancel.ts'
+import { cancelOfDeleted } from '../queue/end-deleted.ts'
 import * as statements from './change-job.sql.ts'
 import { isKeyTaken, type JobRow, noticeMs, toDependsOn, toJobView } from './job-row.ts'
 import { selectJob, selectJobIdByKey } from './jobs.sql.ts'
@@ -78,8 +78,8 @@ function tryChange(
       await writeChange(queries, state, write)
       if (plan !== null) await writeGraph(queries, plan)
       if (write.cancelsPending || write.cancelsRunning) {
-        const gone = [{ jobId, message: jobDeletedMessage }]
-        await cancelOfJobs(queries, gone, { running: write.cancelsRunning })
+        const cancelled = await cancelOfDeleted(queries, jobId, { running: write.cancelsRunning })
+        if (cancelled.length > 0) return { ...applyWrite(state, write), cancelled }
       }
       return applyWrite(state, write)
     }),

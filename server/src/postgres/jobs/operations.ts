@@ -13,10 +13,10 @@ import { lastId } from '../../lib/id.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import { Unavailable } from '../../lib/unavailable.ts'
 import { totalMax } from '../../ports/executions.ts'
-import type { Operations, OperationWork } from '../../ports/operations.ts'
+import type { CancelledOperation, Operations, OperationWork } from '../../ports/operations.ts'
 import { withPartitions, withToday } from '../connection/daily-partitions.ts'
 import { type Transactions, within } from '../connection/database.ts'
-import { cancelOfOperation } from '../queue/cancel.ts'
+import { cancelOfOperation, settledOf } from '../queue/cancel.ts'
 import * as statements from './operations.sql.ts'
 import { storesOn } from './requests.ts'
 
@@ -70,16 +70,19 @@ export class PostgresOperations implements Operations {
     }
   }
 
-  cancel(tenantId: string, operationId: string): Promise<Operation | null> {
+  cancel(tenantId: string, operationId: string): Promise<CancelledOperation | null> {
     return withPartitions(this.#database, 'attempts', 'today', () =>
       this.#database.transaction(async (queries) => {
         const { rows } = await queries.query<{ kind: OperationKind }>(statements.cancelOperation, [
           tenantId,
           operationId,
         ])
-        if (rows[0]?.kind === 'backfill')
-          await cancelOfOperation(queries, operationId, backfillCancelledMessage)
-        return new PostgresOperations(within(queries)).get(tenantId, operationId)
+        const isBackfill = rows[0]?.kind === 'backfill'
+        const cancelled = isBackfill
+          ? settledOf(await cancelOfOperation(queries, operationId, backfillCancelledMessage))
+          : []
+        const operation = await new PostgresOperations(within(queries)).get(tenantId, operationId)
+        return operation && { ...operation, ...(cancelled.length > 0 && { cancelled }) }
       }),
     )
   }

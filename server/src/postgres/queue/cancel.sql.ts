@@ -15,6 +15,9 @@ const cancelledNow = {
   error_type: fragment`'CANCELLED'`,
 }
 
+/** A batch (b) that a deleted job left behind: see `leaveBatches`. */
+const isLeftBehind = (b: Fragment) => fragment`starts_with(${b}.route, 'deleted ')`
+
 // $2: whether running executions are cancelled too.
 // num_nulls, not IS NULL: with that the planner would read the whole index of waiting batches.
 const cancelBatched = (name: string, part: { batches: Fragment; goes: Fragment; message: Fragment }) => sql(
@@ -91,7 +94,8 @@ const jobs = fragment`
 export const cancelBatchedOfJobs = cancelBatched('cancelBatchedOfJobs', {
   batches: fragment`
     SELECT x.batch_id FROM ${jobs}
-    CROSS JOIN LATERAL (SELECT y.batch_id FROM batches y WHERE y.job_ids @> ARRAY[t.job_id]) x`,
+    CROSS JOIN LATERAL (SELECT y.batch_id FROM batches y
+      WHERE y.job_ids @> ARRAY[t.job_id] AND NOT ${isLeftBehind(fragment`y`)}) x`,
   goes: fragment`u.job_id = ANY (ARRAY(SELECT t.job_id FROM ${jobs}))`,
   message: fragment`(SELECT t.message FROM ${jobs} WHERE t.job_id = u.job_id LIMIT 1)`,
 })
@@ -145,11 +149,11 @@ export const cancelLiveById = cancelLive('cancelLiveById', {
 })
 
 // Executions that wait for others of their graph run are left to the run: it records skipped for a deleted job.
-/** $1 jobs, each with a message; of the waiting executions either all ($4) or the listed ones ($3). */
+/** $1 jobs, each with a message; of the waiting executions the listed ones ($3). */
 export const cancelLiveOfJobs = cancelLive('cancelLiveOfJobs', {
   which: fragment`
     l.job_id = ANY (ARRAY(SELECT t.job_id FROM ${jobs})) AND l.state <> 'blocked'
-    AND ($4 OR l.state <> 'waiting' OR l.execution_id = ANY ($3::uuid[]))`,
+    AND (l.state <> 'waiting' OR l.execution_id = ANY ($3::uuid[]))`,
   message: fragment`(SELECT t.message FROM ${jobs} WHERE t.job_id = l.job_id LIMIT 1)`,
 })
 
@@ -159,9 +163,45 @@ export const cancelLiveOfOperation = cancelLive('cancelLiveOfOperation', {
   message: fragment`$1::text`,
 })
 
+/** $1 a message; $3 a deleted job: its listed executions ($4), and with $2 the running ones. */
+export const cancelLiveOfDeleted = cancelLive('cancelLiveOfDeleted', {
+  which: fragment`l.job_id = $3 AND (l.${runs} OR l.execution_id = ANY ($4::uuid[]))`,
+  message: fragment`$1::text`,
+})
+
 // In the order of ids, before a release writes to some of it and then to others.
 /** All that a release writes to: $1 executions, $2 jobs. */
 export const lockLive = sql('lockLive')`
   SELECT FROM live l WHERE l.execution_id = ANY ($1::uuid[]) OR (
     l.job_id = ANY ($2::uuid[]) AND l.state NOT IN ('waiting', 'blocked'))
   ORDER BY l.execution_id FOR UPDATE`
+
+// Only batches without executions of other jobs: triggers. In mixed batches a job has few executions, which end at once.
+/** Puts the batches of a deleted job ($1) out of reach of workers, but for the first $2. */
+export const leaveBatches = sql('leaveBatches')`
+  UPDATE batches b SET route = 'deleted ' || b.route
+  WHERE b.batch_id = ANY (ARRAY(
+    SELECT y.batch_id FROM batches y
+    WHERE y.job_ids @> ARRAY[$1::uuid] AND y.job_ids <@ ARRAY[$1::uuid] AND num_nulls(y.worker_id) = 1
+      AND NOT ${isLeftBehind(fragment`y`)}
+    ORDER BY y.batch_id OFFSET $2 FOR UPDATE))`
+
+/** Ends the first $4 batches that a deleted job ($3) left behind. $1 a message. */
+export const cancelLeftBatches = cancelBatched('cancelLeftBatches', {
+  batches: fragment`
+    SELECT y.batch_id FROM batches y
+    WHERE y.job_ids @> ARRAY[$3::uuid] AND ${isLeftBehind(fragment`y`)} ORDER BY y.batch_id LIMIT $4`,
+  goes: fragment`true`,
+  message: fragment`$1::text`,
+})
+
+/** The executions of a deleted job ($1) to end first, at most $2; with $3 only the waiting ones. */
+export const selectToEnd = sql('selectToEnd')`
+  SELECT l.execution_id FROM live l
+  WHERE l.job_id = $1 AND (l.state = 'waiting' OR NOT $3 AND l.state IN ('ready', 'retrying'))
+  ORDER BY l.state = 'waiting', l.execution_id LIMIT $2`
+
+/** The executions of a deleted job ($1) that a worker could start wait for a release, which ends them. */
+export const holdLive = sql('holdLive')`
+  UPDATE live l SET state = 'waiting', ready_at = NULL, total_deadline = NULL
+  WHERE l.job_id = $1 AND l.state IN ('ready', 'retrying')`

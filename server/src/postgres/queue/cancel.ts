@@ -45,16 +45,6 @@ export interface CancelledJob {
   message: string
 }
 
-/** Cancels all executions of some jobs; running ones only if requested. */
-export async function cancelOfJobs(
-  queries: Queries,
-  jobs: readonly CancelledJob[],
-  { running }: { running: boolean },
-): Promise<void> {
-  await cancelBatchedOfJobs(queries, jobs, running)
-  await cancelLiveOfJobs(queries, jobs, { running, waiting: 'all' })
-}
-
 /** Cancels the executions in batches. */
 export async function cancelBatchedOfJobs(
   queries: Queries,
@@ -65,14 +55,13 @@ export async function cancelBatchedOfJobs(
   return rows.map(toCancelled)
 }
 
-/** Cancels the executions that are rows of their own; of the waiting ones, either all or the listed ones. */
+/** Cancels the executions that are rows of their own, running ones too; of the waiting ones the listed ones. */
 export async function cancelLiveOfJobs(
   queries: Queries,
   jobs: readonly CancelledJob[],
-  { running, waiting }: { running: boolean; waiting: 'all' | readonly string[] },
+  waiting: readonly string[],
 ): Promise<Cancelled[]> {
-  const isAll = waiting === 'all'
-  const values = [toText(jobs), running, isAll ? [] : waiting, isAll]
+  const values = [toText(jobs), true, waiting]
   const { rows } = await queries.query<CancelledRow>(statements.cancelLiveOfJobs, values)
   return rows.map(toCancelled)
 }
@@ -86,14 +75,16 @@ export async function cancelOfOperation(
   queries: Queries,
   operationId: string,
   message: string,
-): Promise<void> {
-  await queries.query(statements.cancelLiveOfOperation, [message, false, operationId])
+): Promise<Cancelled[]> {
+  const values = [message, false, operationId]
+  const { rows } = await queries.query<CancelledRow>(statements.cancelLiveOfOperation, values)
+  return rows.map(toCancelled)
 }
 
-interface CancelledRow extends SettledRow {
+export interface CancelledRow extends SettledRow {
   runs: boolean
 }
 
-function toCancelled(row: CancelledRow): Cancelled {
+export function toCancelled(row: CancelledRow): Cancelled {
   return { ...toSettled(row, 'cancelled'), runs: row.runs }
 }

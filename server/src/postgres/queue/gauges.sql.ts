@@ -6,7 +6,9 @@ export const selectQueueDepth = sql('selectQueueDepth')`
     sum(size)::bigint AS depth, extract(epoch
       FROM clock_timestamp() - min(enqueued_at))::float8 AS oldest_seconds
   FROM (
-    SELECT priority, cardinality(positions) AS size, enqueued_at FROM batches WHERE worker_id IS NULL
+    SELECT priority, cardinality(positions) AS size, enqueued_at FROM batches
+    -- Left behind by a deleted job: no worker is to have it.
+    WHERE worker_id IS NULL AND NOT starts_with(route, 'deleted ')
     UNION ALL
     SELECT priority, 1, enqueued_at FROM live WHERE state = 'ready'
   ) w

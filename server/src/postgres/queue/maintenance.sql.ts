@@ -94,6 +94,11 @@ export const selectWaitingJobs = sql('selectWaitingJobs')`
     UNION
     (SELECT job_id FROM cursors WHERE status = 'ACTIVE' AND slot_at IS NULL AND NOT depends AND job_id > $1
       ORDER BY job_id LIMIT $2)
+    UNION
+    -- Left behind by deleted jobs. '!' comes after the space.
+    (SELECT DISTINCT job_ids[1] FROM batches
+      WHERE worker_id IS NULL AND route >= 'deleted ' AND route < 'deleted!' AND job_ids[1] > $1
+      ORDER BY 1 LIMIT $2)
   ) w ORDER BY w.job_id LIMIT $2)`
 
 const awaits = fragment`(c.status = 'ACTIVE' AND c.slot_at IS NULL AND NOT c.depends)`
@@ -108,6 +113,12 @@ const isStopping = fragment`
     (SELECT true FROM graph_runs g WHERE g.run_id = r.run_id AND g.status = 'CANCELLING' LIMIT 1),
     (SELECT true FROM run_notes o WHERE o.run_id = r.run_id AND o.what = 'cancel' LIMIT 1),
     false)`
+
+/** The slot that started it; null: a slot did not, or it ended before the run was made. */
+const slotOfRun = fragment`
+  coalesce(
+    (SELECT g.slot FROM graph_runs g WHERE g.run_id = r.run_id AND g.kind = 'slot' LIMIT 1),
+    (SELECT l.slot FROM live l WHERE l.execution_id = r.execution_id AND l.kind = 'slot' LIMIT 1))`
 
 /** Asks for the cancel of the runs of some jobs (j) that are under way. $1 jobs, each with its tenant (t) and a message (m). */
 export const noteSuperseded = sql('noteSuperseded')`
@@ -137,8 +148,9 @@ export const selectReleasable = sql('selectReleasable')`
     CASE WHEN batched.under_way IS NULL AND (alone.under_way = 0 OR runs.under_way = 0
       OR alone.operation_id = runs.operation_id) THEN coalesce(alone.operation_id, runs.operation_id)
     END AS under_way_of, w.waiting,
-    CASE WHEN ${isRoot} THEN c.graph_id END AS graph_id, runs.under_way AS runs_under_way,
+    CASE WHEN ${isRoot} THEN c.graph_id END AS graph_id, runs.under_way AS runs_under_way, runs.first_slot AS runs_from,
     k.from_slot, k.to_slot, k.pace_ms, k.next_at, d.owed_decided, ${awaits} AS awaits,
+    c.status = 'DELETED' AS deleted,
     CASE WHEN ${awaits} AND k.job_id IS NULL
       -- Not EXISTS: the planner would hash the whole table for it.
       AND (SELECT true FROM run_roots r
@@ -167,9 +179,11 @@ export const selectReleasable = sql('selectReleasable')`
   CROSS JOIN LATERAL (
     SELECT count(*) AS under_way, count(*) FILTER (WHERE NOT ${isStopping}) AS uncancelled,
       CASE WHEN count(r.operation_id) = count(*) AND count(DISTINCT r.operation_id) = 1
-        THEN (array_agg(r.operation_id))[1] END AS operation_id
+        THEN (array_agg(r.operation_id))[1] END AS operation_id,
+      CASE WHEN count(r.slot) = count(*) THEN min(r.slot) END AS first_slot
     -- Where overlap is allowed runs are in nobody's way.
-    FROM run_roots r WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}
+    FROM (SELECT r.*, ${slotOfRun} AS slot FROM run_roots r
+      WHERE r.job_id = c.job_id AND v.overlap_policy <> 'ALLOW' AND ${isLetGo}) r
   ) runs
   LEFT JOIN LATERAL (
     SELECT nullif(count(*), 0) AS under_way, count(*) FILTER (WHERE NOT coalesce(b.cancels ? u.place::text,

@@ -17,7 +17,8 @@ import type { Database, Queries } from '../connection/database.ts'
 import { lockCursors } from '../scheduling/slots.sql.ts'
 import type { RowOf } from '../sql/item.ts'
 import { lockLive } from './cancel.sql.ts'
-import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs } from './cancel.ts'
+import { cancelBatchedOfJobs, cancelLiveById, cancelLiveOfJobs, settledOf } from './cancel.ts'
+import { endLeftBehind } from './end-deleted.ts'
 import { keyItem, nextSlotItem, owedItem, owedSlotItem, skipItem, supersededItem } from './items.ts'
 import * as statements from './maintenance.sql.ts'
 
@@ -28,11 +29,12 @@ export async function releaseJobs(
   jobIds: readonly string[],
   decide: Decide,
 ): Promise<Released> {
-  const nothing = { ready: 0, cancelled: false, planned: false, more: false }
+  const nothing: Released = { ready: 0, cancelled: false, planned: false, more: false }
   if (jobIds.length === 0) return nothing
   // Filled before it is read: the days of the slots are known only after the decisions.
   const slots: EpochMs[] = []
-  return withPartitions(database, 'slots', slots, () =>
+  let deleted: string[] = []
+  const released = await withPartitions(database, 'slots', slots, () =>
     withPartitions(database, 'attempts', 'today', () =>
       database.transaction(async (queries) => {
         const locked = await queries.query<{ unlocked: string }>(lockCursors, [jobIds])
@@ -41,6 +43,7 @@ export async function releaseJobs(
         if (ids.length === 0) return nothing
         const values = [ids, waitingMax, bufferMax + 1]
         const { rows } = await queries.query<WaitingRow>(statements.selectReleasable, values)
+        deleted = rows.filter((row) => row.deleted).map((row) => row.job_id)
         const jobs = rows.map(toWaitingJob).toSorted((a, b) => firstRank(a) - firstRank(b))
         const keys = await lockKeys(queries, jobs)
         const decided = jobs.map((job) => ({ job, order: decide(job, keys) }))
@@ -49,6 +52,10 @@ export async function releaseJobs(
       }),
     ),
   )
+  const ended = await endLeftBehind(database, deleted)
+  return ended.length === 0
+    ? released
+    : { ...released, more: true, settled: [...(released.settled ?? []), ...ended] }
 }
 
 /** The job that has waited longest is decided first: jobs share concurrency keys. */
@@ -103,11 +110,13 @@ async function write(queries: Queries, decided: readonly Decided[]): Promise<Rel
   }
   const waits = runs.some(({ state }) => state === 'waiting')
   const ended = cancelled.some(({ wasUnderWay, runs: isRunning }) => wasUnderWay && !isRunning)
+  const settled = settledOf(cancelled.map(({ wasUnderWay: _was, ...one }) => one))
   return {
     ready,
     cancelled: cancelled.some(({ runs: isRunning }) => isRunning),
     planned: decided.some(({ order }) => order.next !== null && order.next.slotAt !== null),
     more: waits || ended,
+    ...(settled.length > 0 && { settled }),
   }
 }
 
@@ -126,7 +135,7 @@ async function cancelSuperseded(queries: Queries, decided: readonly Decided[], g
   if (notes.length > 0) await queries.query(statements.noteSuperseded, [supersededItem.encode(notes)])
   const batched = await cancelBatchedOfJobs(queries, jobs)
   await queries.query(lockLive, [[...go, ...waiting], jobs.map(({ jobId }) => jobId)])
-  const live = await cancelLiveOfJobs(queries, jobs, { running: true, waiting })
+  const live = await cancelLiveOfJobs(queries, jobs, waiting)
   for (const plan of plans) {
     if (plan.underWay) continue
     live.push(...(await cancelLiveById(queries, plan.waiting, supersededMessage(plan.bySlot))))
@@ -188,6 +197,7 @@ interface WaitingRow {
   under_way_of: string | null
   graph_id: string | null
   runs_under_way: number
+  runs_from: EpochMs | null
   waiting: WaitingPart[] | null
   from_slot: EpochMs | null
   to_slot: EpochMs | null
@@ -195,6 +205,7 @@ interface WaitingRow {
   next_at: EpochMs | null
   owed_decided: { from: EpochMs; to: EpochMs }[] | null
   awaits: boolean
+  deleted: boolean
   ended_at: EpochMs | null
 }
 
@@ -205,6 +216,7 @@ function toWaitingJob(row: WaitingRow): WaitingJob {
   return {
     jobId: row.job_id,
     now: row.now,
+    isDeleted: row.deleted,
     version: row.version,
     tenantId: row.tenant_id,
     priority: row.priority,
@@ -220,6 +232,7 @@ function toWaitingJob(row: WaitingRow): WaitingJob {
     underWayOf: row.under_way_of,
     graphId: row.graph_id,
     runsUnderWay: row.runs_under_way,
+    runsFrom: row.runs_from,
     waiting: (row.waiting ?? []).map(toWaiting),
     owed: from === null ? null : { from, to: row.to_slot!, paceMs: row.pace_ms!, nextAt: row.next_at! },
     owedDecided: row.owed_decided ?? [],

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { waitingMax } from '../../../src/domain/queue/release.ts'
 import type { NewJob } from '../../../src/ports/jobs.ts'
+import type { SlotToFire } from '../../../src/ports/slots.ts'
 import { edit } from '../jobs/changes.ts'
 import type { StoreScenario } from '../stores.ts'
 import { type GraphScene, makeGraph } from './graph-scenario.ts'
@@ -118,4 +119,42 @@ export function testRunDeadlock(name: string, setup: Setup): void {
     const overlap = { kind: 'overlap', jobId: g.jobOf('a').jobId, runId: younger, executionId: null }
     assert.deepEqual(await g.resume(older), overlap)
   })
+
+  for (const isMade of [false, true]) {
+    test(`${name}: a slot that was owed while overlaps were allowed${isMade ? ', and waits by now,' : ''} does not wait for the younger run that overtook it`, async (t) => {
+      const s = await setup(t)
+      const g = await makeGraph(s, 'a b c>a,b', {
+        // Limited, an owed slot becomes an execution that waits.
+        a: isMade ? { concurrencyLimit: 1 } : {},
+        b: { overlapPolicy: 'BUFFER_ALL' },
+      })
+      const fireA = async (second: number, changes: Partial<SlotToFire> = {}) => {
+        const item = await g.slotOf('a', second, changes)
+        const answers = (await s.slots.fire([item])).map(({ answer }) => answer)
+        assert.deepEqual(answers, isMade ? ['buffered'] : [])
+        return item.runId!
+      }
+      const first = await fireA(0, { late: true, owedTo: s.at(1) })
+      await g.fire('b', 0)
+      const younger = await fireA(2)
+      await g.step()
+      if (isMade) assert.equal((await s.release(g.jobOf('a'))).ready, 1)
+      for (const job of ['a', 'b', 'c']) await g.finish(first, job)
+      const older = await g.fire('b', 1)
+      assert.equal(await buffer(g, 'b', 2), younger)
+      if (isMade) assert.equal((await s.release(g.jobOf('a'))).ready, 1)
+      await g.step()
+      await g.edit('a', edit({ overlapPolicy: 'BUFFER_ALL', concurrencyLimit: null }))
+      await g.finish(younger, 'a')
+      await g.finish(older, 'b')
+      // Run `younger` waits for b, b waits for the end of run `older`, and run `older` waits for a.
+      assert.deepEqual(await release(g), ['a'])
+      await g.step()
+      await g.finish(older, 'a')
+      assert.deepEqual((await g.finish(older, 'c')).over, ['SUCCEEDED'])
+      assert.deepEqual(await release(g), ['b'])
+      await g.finish(younger, 'b')
+      assert.deepEqual((await g.finish(younger, 'c')).over, ['SUCCEEDED'])
+    })
+  }
 }

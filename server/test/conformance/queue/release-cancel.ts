@@ -66,7 +66,9 @@ export function testReleaseCancel(name: string, setup: Setup): void {
     for (const second of [1, 2, 3]) assert.equal(await s.tryFire(job, second), 'buffered')
     assert.equal(await s.tryFire(job, 4, { late: true, owedTo: s.at(5) }), 'deferred')
     assert.equal(await s.tryFire(job, 6), 'buffered')
-    assert.deepEqual(await s.release(job), { ready: 0, cancelled: false, planned: false, more: false })
+    const { settled, ...released } = await s.release(job)
+    assert.deepEqual(released, { ready: 0, cancelled: false, planned: false, more: false })
+    assert.equal(settled?.length, 2)
     const { executions } = await s.list(job)
     assert.deepEqual(
       executions.map(({ slot, status }) => [slot, status]),
@@ -91,7 +93,12 @@ export function testReleaseCancel(name: string, setup: Setup): void {
         await s.finishLive(workerId, await s.claimLive(workerId), s.failedForNow())
       }
       assert.equal(await s.tryFire(job, 1), 'buffered')
-      assert.deepEqual(await s.release(job), { ready: 0, cancelled: false, planned: false, more: true })
+      const { settled, ...released } = await s.release(job)
+      assert.deepEqual(released, { ready: 0, cancelled: false, planned: false, more: true })
+      assert.deepEqual(
+        settled?.map(({ executionId }) => executionId),
+        [old],
+      )
       assert.equal(await s.statusOf(old), 'CANCELLED')
       assert.equal((await s.release(job)).ready, 1)
       assert.equal((await s.claimLive(await s.addWorker())).slot, s.at(1))
