@@ -1,5 +1,6 @@
 // `carillon executions list` and `carillon executions get`.
 import type { Attempt, Execution, ExecutionItem, ExecutionSearchQuery } from '@carillon/contract/execution.ts'
+import { targetOf } from '@carillon/contract/executors/list.ts'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { findJob } from './find-job.ts'
@@ -209,10 +210,7 @@ function fieldsOf(execution: Execution, jobName: string, nowMs: number): [string
     ['error', error === null ? null : { text: `${error.type}: ${error.message}`, tone: 'bad' }],
     ['skipped', execution.skipped?.message ?? null],
     ['dead letter', execution.dead_letter ? { text: 'yes', tone: 'bad' } : null],
-    [
-      'calls',
-      execution.callback_url ?? execution.handler ?? execution.command ?? execution.artifact_id ?? null,
-    ],
+    ['calls', targetOf(execution)],
     ['payload', execution.payload === undefined ? null : JSON.stringify(execution.payload)],
     ['answer', answer === null ? null : answerCell(answer)],
     ['retry of', execution.retry_of],

@@ -1,6 +1,7 @@
 // A job as it stands in a file: only explicit choices, without defaults and without fields that the server adds.
 // `export` writes this form and `edit` opens it; sent as it is, it makes the same job.
 import { executionDefaults } from '@carillon/contract/constants.ts'
+import { pairsOf } from '@carillon/contract/executors/list.ts'
 import { type Job, jobDefaults } from '@carillon/contract/job.ts'
 import { retryDefaults } from '@carillon/contract/retry-policy.ts'
 
@@ -73,5 +74,7 @@ function withoutEmpty(document: Document): Document {
 
 /** Whether values are in it that the server does not tell. */
 export function hasHidden({ execution }: Pick<Job, 'execution'>): boolean {
-  return Object.values({ ...execution.headers, ...execution.env }).includes(hiddenValue)
+  return pairsOf(execution.type).some(({ name }) =>
+    Object.values(execution[name] ?? {}).includes(hiddenValue),
+  )
 }

@@ -2,10 +2,12 @@
 import {
   BACKOFFS,
   DEPENDENCY_RULES,
-  METHODS,
+  executionDefaults,
   MISFIRE_POLICIES,
   OVERLAP_POLICIES,
 } from '@carillon/contract/constants.ts'
+import type { FieldsByName } from '@carillon/contract/executors/facts.ts'
+import { EXECUTOR_FACTS, EXECUTORS, type Executor, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { Client } from '@carillon/sdk'
 import type { OptionSpecs } from './command.ts'
 import type { Context } from './context.ts'
@@ -37,21 +39,7 @@ export const jobFlags = {
     about: `run after this job; RULE: ${DEPENDENCY_RULES.join(', ')}`,
     completes: 'job',
   },
-  'callback-url': { kind: 'text', value: 'URL', about: 'call this address (not --url, which is the server)' },
-  method: { kind: 'text', value: 'METHOD', choices: METHODS, about: `one of ${METHODS.join(', ')}` },
-  header: { kind: 'list', value: 'NAME:VALUE', about: 'sent with each call' },
-  handler: { kind: 'text', value: 'NAME', about: 'run this handler of your workers' },
-  label: { kind: 'list', value: 'LABEL', about: 'only on workers that have it' },
-  command: {
-    kind: 'text',
-    value: 'PATH',
-    about: 'run this program of the server (absolute path)',
-    completes: 'file',
-  },
-  arg: { kind: 'list', value: 'TEXT', about: 'an argument of the program' },
-  env: { kind: 'list', value: 'NAME=VALUE', about: 'a variable of the program' },
-  artifact: { kind: 'text', value: 'ID', about: 'run this bundle' },
-  entrypoint: { kind: 'text', value: 'FILE:FUNCTION', about: 'where the bundle begins' },
+  ...executorFlags(),
   payload: {
     kind: 'text',
     value: 'JSON',
@@ -159,28 +147,37 @@ async function readParents(values: Values, client: () => Promise<Client>): Promi
   )
 }
 
-const targets = { 'callback-url': 'http', handler: 'worker', command: 'shell', artifact: 'artifact' } as const
+function executorFlags(): OptionSpecs {
+  const flags = EXECUTORS.flatMap(fieldsOf).flatMap(([, { shape, flag, ...field }]) => {
+    if (flag === undefined) return []
+    const { name, ...rest } = flag
+    const choices = 'choices' in field && { choices: field.choices }
+    return [[name, { kind: shape === 'text' ? 'text' : 'list', ...choices, ...rest }] as const]
+  })
+  return Object.fromEntries(flags)
+}
+
+/** The option that says which thing a job of this kind calls. */
+export function targetFlag(type: Executor): string {
+  const { fields, target } = EXECUTOR_FACTS[type]
+  return (fields as FieldsByName)[target]!.flag!.name
+}
 
 function readTarget(values: Values): Part {
-  const given = values.given(Object.keys(targets)) as (keyof typeof targets)[]
-  if (given.length > 1)
-    throw new CliError(EXIT.usage, `a job calls one thing: --${given.join(' or --')}, not both.`)
+  const [type, ...more] = EXECUTORS.filter((kind) => values.has(targetFlag(kind)))
+  if (type !== undefined && more.length > 0) {
+    const given = [type, ...more].map(targetFlag).join(' or --')
+    throw new CliError(EXIT.usage, `a job calls one thing: --${given}, not both.`)
+  }
   const execution: Part = {}
-  const [target] = given
-  if (target !== undefined && target !== 'callback-url') execution['type'] = targets[target]
-  const texts = [
-    ['callback-url', 'callback_url'],
-    ['method', 'method'],
-    ['handler', 'handler'],
-    ['command', 'command'],
-    ['artifact', 'artifact_id'],
-    ['entrypoint', 'entrypoint'],
-  ] as const
-  for (const [option, field] of texts) if (values.has(option)) execution[field] = values.text(option)
-  if (values.has('label')) execution['labels'] = values.list('label')
-  if (values.has('arg')) execution['args'] = values.list('arg')
-  if (values.has('header')) execution['headers'] = readPairs(values, 'header', ':')
-  if (values.has('env')) execution['env'] = readPairs(values, 'env', '=')
+  if (type !== undefined && type !== executionDefaults.type) execution['type'] = type
+  for (const [name, field] of EXECUTORS.flatMap(fieldsOf)) {
+    const option = field.flag?.name
+    if (option === undefined || !values.has(option)) continue
+    if (field.shape === 'text') execution[name] = values.text(option)
+    else if (field.shape === 'list') execution[name] = values.list(option)
+    else execution[name] = readPairs(values, option, field.separator)
+  }
   return execution
 }
 

@@ -1,4 +1,5 @@
 // Parts of a job in a few words.
+import { EXECUTOR_FACTS } from '@carillon/contract/executors/list.ts'
 import type { Job } from '@carillon/contract/job.ts'
 import type { Cell } from './table.ts'
 import { writeDuration } from './times.ts'
@@ -17,17 +18,7 @@ export function writeSchedule({
 }
 
 export function writeTarget({ execution }: Pick<Job, 'execution'>): string {
-  const { type, method, callback_url: url, handler, labels = [], command, args = [] } = execution
-  switch (type) {
-    case 'http':
-      return `${method} ${url}`
-    case 'worker':
-      return `handler ${handler}${labels.length === 0 ? '' : ` on workers with ${labels.join(', ')}`}`
-    case 'shell':
-      return [command, ...args].join(' ')
-    case 'artifact':
-      return `artifact ${execution.artifact_id} ${execution.entrypoint}`
-  }
+  return EXECUTOR_FACTS[execution.type].textOf(execution)
 }
 
 export function writeRetries({ retry_policy: policy }: Pick<Job, 'retry_policy'>): string {

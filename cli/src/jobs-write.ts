@@ -4,13 +4,14 @@ import { once } from 'node:events'
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { EXECUTORS } from '@carillon/contract/executors/list.ts'
 import type { ChangedJob, CreatedJob, Job, JobRequest } from '@carillon/contract/job.ts'
 import type { Client } from '@carillon/sdk'
 import type { Context } from './context.ts'
 import { CliError, EXIT } from './exit-code.ts'
 import { findJob, wordOf } from './find-job.ts'
 import { type Document, hasHidden, toDocument } from './job-document.ts'
-import { jobFlags, readJobFlags } from './job-flags.ts'
+import { jobFlags, readJobFlags, targetFlag } from './job-flags.ts'
 import { readDocuments } from './manifest.ts'
 import { changesBetween, mergePatch } from './merge-patch.ts'
 import { writeChange } from './plan-text.ts'
@@ -23,7 +24,7 @@ export async function createJob(context: Context): Promise<number | undefined> {
   const request = file === undefined ? flags : { ...(await readOne(file, context)), ...flags }
   if (request['name'] === undefined) throw missing('name', '--name "Nightly report"')
   if (request['execution'] === undefined)
-    throw missing('what it calls', '--callback-url, --handler, --command')
+    throw missing('what it calls', EXECUTORS.map((type) => `--${targetFlag(type)}`).join(', '))
   if (request['schedule'] === undefined && request['depends_on'] === undefined)
     throw missing('schedule', '--schedule "every day at 2:00", --schedule now, or --after JOB')
   const { client } = await context.connect()

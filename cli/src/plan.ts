@@ -1,6 +1,7 @@
 // The steps needed so that the server has the jobs of the files. The server itself interprets each file, by a dry run:
 // nothing here knows the defaults or the forms of a schedule.
 import type { Calendar } from '@carillon/contract/calendar.ts'
+import { pairsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import { CarillonError, type Client } from '@carillon/sdk'
 import { CliError, EXIT } from './exit-code.ts'
@@ -148,7 +149,7 @@ async function planJob(
   if (isSame) return { ...step, ...known, action: 'none', changes: [] }
   if (changes.length === 0 && hasHidden(now))
     changes.push({
-      path: now.execution.type === 'shell' ? 'execution.env' : 'execution.headers',
+      path: `execution.${pairsOf(now.execution.type)[0]?.name}`,
       from: hiddenValue,
       to: hiddenValue,
     })

@@ -3,7 +3,6 @@ import Type from 'typebox'
 import { Pagination, pageParameters } from './pagination.ts'
 import { instant } from './shapes.ts'
 
-export const artifactIdPattern = '^[a-z0-9._-]{1,128}$'
 export const checksumPattern = '^[0-9a-fA-F]{64}$'
 /** Content types that a bundle may have: it is a .tar.gz in any case. */
 export const BUNDLE_TYPES = ['application/gzip', 'application/octet-stream'] as const

@@ -116,18 +116,5 @@ export type BackfillOrder = (typeof BACKFILL_ORDERS)[number]
 
 // ---- executors
 
-export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
-
 /** The value of a field of an execution that is left out. */
 export const executionDefaults = { type: 'http', method: 'POST', timeout_seconds: 300 } as const
-
-export const EXECUTORS = ['http', 'worker', 'shell', 'artifact'] as const
-export type Executor = (typeof EXECUTORS)[number]
-
-/** The fields of an execution that belong to one kind; the others belong to all. A kind without an entry does not compile. */
-export const EXECUTOR_FIELDS = {
-  http: { required: ['callback_url'], optional: ['method', 'headers'] },
-  worker: { required: ['handler'], optional: ['labels'] },
-  shell: { required: ['command'], optional: ['args', 'env'] },
-  artifact: { required: ['artifact_id', 'entrypoint'], optional: ['sha256'] },
-} as const satisfies Record<Executor, { required: readonly string[]; optional: readonly string[] }>

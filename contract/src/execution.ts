@@ -5,10 +5,11 @@ import {
   ERROR_TYPES,
   EXECUTION_KINDS,
   EXECUTION_STATUSES,
-  EXECUTORS,
   NODE_SKIP_REASONS,
   SKIP_REASONS,
 } from './constants.ts'
+import { targetFields } from './executor.ts'
+import { EXECUTORS } from './executors/list.ts'
 import { Parent } from './graph-run.ts'
 import { Pagination, pageParameters } from './pagination.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, texts, uuidGiven } from './shapes.ts'
@@ -240,9 +241,7 @@ export const Execution = Type.Object(
     }),
     executor: Type.Enum([...EXECUTORS], { type: 'string', description: 'How it is called.' }),
     callback_url: textOrNull('Where it is sent; null unless it is called over HTTP.'),
-    handler: Type.Optional(Type.String({ description: 'Of a worker.' })),
-    command: Type.Optional(Type.String({ description: 'Of the shell executor.' })),
-    artifact_id: Type.Optional(Type.String({ description: 'Of the artifact executor.' })),
+    ...targetFields,
     progress: Type.Unsafe<Type.Static<typeof progress> | null>({
       ...progress,
       type: ['object', 'null'],

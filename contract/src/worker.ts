@@ -2,11 +2,9 @@
 // says every few seconds that it lives and how they go, and reports how they ended. Other languages generate from this.
 import Type from 'typebox'
 import { LOG_LEVELS, retryAfterMsMax } from './constants.ts'
+import { handlerPattern, labelPattern } from './executors/worker.ts'
 import { Parent } from './graph-run.ts'
 import { anyJson, instant, instantOrNull, integerOrNull, textOrNull, uuidGiven } from './shapes.ts'
-
-export const handlerPattern = '^[a-z0-9._-]{1,128}$'
-export const labelPattern = '^[A-Za-z0-9._:/-]{1,64}$'
 
 /** Executions in one claim or report, at most. */
 export const claimMax = 1_000

@@ -1,6 +1,6 @@
 // One attempt of the HTTP executor against a scripted target, for its tests.
 import assert from 'node:assert/strict'
-import type { HttpExecution } from '../src/domain/jobs/job.ts'
+import type { HttpExecution } from '../src/domain/executors/http.ts'
 import type { RetryPolicy } from '../src/domain/queue/retry.ts'
 import { epochMs } from '../src/lib/time/epoch.ts'
 import type { Http, HttpErrorType, HttpRequest } from '../src/ports/http.ts'

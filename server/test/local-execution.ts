@@ -1,6 +1,6 @@
 // An execution that a worker holds and runs on this machine, for tests of its attempts and their updates.
 import assert from 'node:assert/strict'
-import type { ShellExecution } from '../src/domain/jobs/job.ts'
+import type { ShellExecution } from '../src/domain/executors/shell.ts'
 import type { RetryPolicy } from '../src/domain/queue/retry.ts'
 import { epochMs } from '../src/lib/time/epoch.ts'
 import type { HeldExecution } from '../src/worker/held-execution.ts'

@@ -2,7 +2,8 @@
 // executors end when a test says so, and emitted events are collected.
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { Execution, ShellExecution } from '../src/domain/jobs/job.ts'
+import type { ShellExecution } from '../src/domain/executors/shell.ts'
+import type { Execution } from '../src/domain/jobs/job.ts'
 import type { CallContext, ExecutorResult, LocalCall } from '../src/ports/executor.ts'
 import type { NewJob } from '../src/ports/jobs.ts'
 import type { FinishAnswer, Queue } from '../src/ports/queue.ts'

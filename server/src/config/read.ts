@@ -2,6 +2,7 @@
 // is reported in one go, by the name of its variable; a secret value is never repeated.
 import { availableParallelism } from 'node:os'
 import { join, resolve } from 'node:path'
+import { kindsAllowed } from '../domain/executors/list.ts'
 import type { Role } from '../domain/role.ts'
 import { editDistance } from '../lib/edit-distance.ts'
 import { type LogLevel, type PrivateTargets, SETTINGS, type SettingName } from './settings.ts'
@@ -131,8 +132,8 @@ export function childRoles(config: Config): readonly Role[] {
 }
 
 /** Whether this server runs commands, in a process of their own. */
-export function runsCommands({ roles, shellCommands, artifacts }: Config): boolean {
-  return roles.includes('worker') && (shellCommands.length > 0 || artifacts)
+export function runsCommands(config: Config): boolean {
+  return config.roles.includes('worker') && kindsAllowed(config, true).length > 0
 }
 
 /** All that a command gets of our environment: the rest has our secrets in it. */

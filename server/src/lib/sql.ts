@@ -32,6 +32,12 @@ export function columnNames(names: readonly string[]): Fragment {
   return new Fragment(names.join(', '))
 }
 
+/** Texts of our own as literals: plain words, for the same reason. */
+export function literals(words: readonly string[]): Fragment {
+  for (const word of words) if (!/^[a-z]+$/.test(word)) throw new TypeError(`${word} is no plain word`)
+  return new Fragment(words.map((word) => `'${word}'`).join(', '))
+}
+
 /** One under the other, with commas. */
 export function listed(parts: readonly Fragment[]): Fragment {
   return new Fragment(parts.map(({ text }) => text).join(',\n    '))

@@ -2,6 +2,7 @@
 // many dead letters redriven, many executions cancelled, past slots run. A step and its progress are one transaction;
 // anything created after the operation is left alone.
 
+import { EXECUTOR_KINDS } from '../domain/executors/list.ts'
 import { isGraphRefusal } from '../domain/graphs/graph.ts'
 import type { JobView } from '../domain/jobs/job.ts'
 import { deleteJob, type JobState, type JobWrite, pauseJob, resumeJob } from '../domain/jobs/job-change.ts'
@@ -133,9 +134,8 @@ async function trigger(
   jobs: Stores['jobs'],
 ): Promise<boolean> {
   const override = 'payloadOverride' in options ? { payloadOverride: options.payloadOverride } : {}
-  // GET has no body that a payload could be sent in.
-  const isGet = execution.type === 'http' && execution.method === 'GET'
-  if ('payloadOverride' in override && isGet) return false
+  const refusal = EXECUTOR_KINDS[execution.type].refusePayload?.(execution) ?? null
+  if ('payloadOverride' in override && refusal !== null) return false
   const lane = lanes.choose(tenantId, clock.monotonicMs())
   const outcome = await jobs.trigger({ tenantId, jobId, executionId: ids.next(), lane, ...override })
   return outcome.kind === 'triggered'

@@ -12,7 +12,7 @@ import { realTimers } from '../lib/time/timers.ts'
 import { workerRegistered } from '../telemetry/events.ts'
 import { startLog } from '../telemetry/log.ts'
 import { ProcessMetrics, reportEveryMs } from '../telemetry/process-metrics.ts'
-import { assignCommands } from '../wiring/commands.ts'
+import { assignExecutors } from '../wiring/executors.ts'
 import { assignHandlers } from '../wiring/handlers.ts'
 import { type RunningServer, type ServerOptions, startServer } from '../wiring/server.ts'
 import type { Groups } from '../worker/executors/command-process.ts'
@@ -102,7 +102,7 @@ function optionsOf(
   if (assignment.kind === 'commands') {
     return {
       roles: ['worker'],
-      createAssignment: (deps) => assignCommands(config, deps, { groups, base: assignment.base }),
+      createAssignment: (deps) => assignExecutors(config, deps, { groups, base: assignment.base }),
       // Unfinished executions are handed back now: they must have stopped before another worker starts them again.
       onDrained: () => {
         groups.inHaste = true

@@ -39,7 +39,7 @@ async function startedBy(role: Role, assignment: WorkerAssignment): Promise<Set<
   return started
 }
 
-const http: WorkerAssignment = { kind: 'http', capacity: 1 }
+const http: WorkerAssignment = { kind: 'http', capacity: 1, executors: {} }
 const commands: WorkerAssignment = { kind: 'commands', capacity: 1, executors: {} }
 
 /** A scheduler stands in for the role history while no process has it. */

@@ -18,6 +18,7 @@ import { openPostgresStore } from '../postgres/open-store.ts'
 import { emitSettled } from '../telemetry/emit-settled.ts'
 import { loopFailed, workerReclaimed } from '../telemetry/events.ts'
 import { type ApiOptions, startApi } from './api.ts'
+import { assignExecutors } from './executors.ts'
 import { createLoopStarter } from './loops.ts'
 import { type RoleOptions, startRoles } from './roles.ts'
 
@@ -85,7 +86,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const leaseStore = openPostgresStore(leaseDatabase)
   const running = await startRoles(
     { config, world, store, leaseStore, wakeup, startLoop, publicUrl, resources },
-    options,
+    { createAssignment: (deps) => assignExecutors(config, deps, null), ...options },
   )
   let drainedByMs = 0
   if (roles.includes('api')) {

@@ -1,5 +1,4 @@
 // The worker role: its loops and how it stops.
-import { artifactRoute, shellRoute } from '../domain/queue/route.ts'
 import { retryUntilAvailable } from '../lib/retry-until-available.ts'
 import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { LocalExecutor } from '../ports/executor.ts'
@@ -10,7 +9,7 @@ import type { LocalExecutors } from '../worker/run-local.ts'
 import { Worker, type WorkerOptions } from '../worker/worker.ts'
 import type { RoleDeps } from './roles.ts'
 
-const httpCapacity = 2_000
+export const httpCapacity = 2_000
 /**
  * When a handler kills its process these are lost with it, and run again one by one. Only while they end fast: as many as ended
  * within 200 ms. [m] no-ops: 16,000 a second with 500, 32,000 with 2,000, no more with 4,000.
@@ -18,10 +17,9 @@ const httpCapacity = 2_000
 const handlersAheadMax = 2_000
 const drainLookMs = 10
 
-/** The assignment of a worker. Any executor but HTTP may kill its process, so it has a process of its own. */
+/** The assignment of a worker. An executor that may kill its process has a process of its own. */
 export type WorkerAssignment =
-  | { kind: 'http'; capacity: number }
-  | { kind: 'commands'; capacity: number; executors: Pick<LocalExecutors, 'shell' | 'artifact'> }
+  | { kind: 'http' | 'commands'; capacity: number; executors: LocalExecutors }
   | {
       kind: 'handlers'
       capacity: number
@@ -49,9 +47,10 @@ export interface WorkerRoleDeps extends RoleDeps {
 
 export async function startWorker(
   { config, world, store, leaseStore, wakeup, startLoop, publicUrl, isBackpressured }: WorkerRoleDeps,
-  held: WorkerAssignment = { kind: 'http', capacity: httpCapacity },
+  held: WorkerAssignment = { kind: 'http', capacity: httpCapacity, executors: {} },
 ): Promise<RunningWorker> {
   const { queue, graphRuns, attempts, logs, secrets, routes } = store
+  const executors = held.kind === 'handlers' ? { worker: held.executor } : held.executors
   const worker = new Worker(
     {
       ...world,
@@ -64,7 +63,7 @@ export async function startWorker(
       logs,
       secrets,
       leases: leaseStore.leases,
-      executors: executorsOf(held),
+      executors,
       onEnded: () => finish.wake(),
       onClaimed: () => expireBatches.wake(),
       onClaimDue: () => claim.wake(),
@@ -87,7 +86,9 @@ export async function startWorker(
   if (held.kind === 'http') {
     startLoop('refresh signing keys', () => worker.refreshKeys())
     startLoop('claim shared lane', () => worker.claimSharedLane(), { mayWake: () => worker.isClaiming })
-  } else startLoop('send attempt updates', () => worker.sendUpdates())
+  }
+  if (held.kind !== 'http' || Object.keys(executors).length > 0)
+    startLoop('send attempt updates', () => worker.sendUpdates())
   return {
     async drain(withinMs) {
       const untilMs = world.clock.monotonicMs() + withinMs
@@ -101,26 +102,16 @@ export async function startWorker(
   }
 }
 
-function executorsOf(held: WorkerAssignment): LocalExecutors {
-  if (held.kind === 'http') return {}
-  return held.kind === 'commands' ? held.executors : { worker: held.executor }
-}
-
 function placeOf(held: WorkerAssignment, routes: Routes): Omit<WorkerOptions, 'outageMs'> {
   const { capacity } = held
-  if (held.kind === 'http') return { labels: [], capacity }
-  if (held.kind === 'handlers') {
-    const { tenantId, handlers, labels } = held
-    return {
-      tenantId,
-      handlers,
-      labels,
-      capacity,
-      aheadMax: handlersAheadMax,
-      routes: createRouteFinder(routes, held),
-    }
+  if (held.kind !== 'handlers') return { labels: [], capacity }
+  const { tenantId, handlers, labels } = held
+  return {
+    tenantId,
+    handlers,
+    labels,
+    capacity,
+    aheadMax: handlersAheadMax,
+    routes: createRouteFinder(routes, held),
   }
-  const { shell, artifact } = held.executors
-  const claimed = [...(shell ? [shellRoute] : []), ...(artifact ? [artifactRoute] : [])]
-  return { labels: [], capacity, routes: claimed }
 }

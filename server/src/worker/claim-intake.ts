@@ -5,6 +5,7 @@
 // does not get there (its answer was lost, the lease has changed, the worker drains) is noted as an unknown claim.
 // Invariants: room for a claim stays requested until it has ended either way; nothing is put in flight under another
 // worker id than it was claimed with; definitions are not pruned while a claim that loaded some is hydrating.
+import { EXECUTOR_KINDS } from '../domain/executors/list.ts'
 import { runsAfterOthers } from '../domain/queue/execution.ts'
 import type { Clock } from '../ports/clock.ts'
 import { type GraphRuns, type ParentResult, parentsPerLook } from '../ports/graph-runs.ts'
@@ -105,10 +106,9 @@ export class ClaimIntake {
     return parents
   }
 
-  /** The targets of HTTP calls and shell commands ask for the results of their parents over the API. */
   #isGivenParents(one: ClaimedLive): boolean {
     if (!runsAfterOthers(one)) return false
     const { executor } = this.#deps.definitions.get(one.jobId, one.version)!
-    return executor === 'worker' || executor === 'artifact'
+    return EXECUTOR_KINDS[executor].isGivenParents
   }
 }

@@ -3,7 +3,6 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { setupWorker, shell } from '../../test/worker-scene.ts'
 import type { Execution } from '../domain/jobs/job.ts'
-import { artifactRoute, shellRoute } from '../domain/queue/route.ts'
 import { Unavailable } from '../lib/unavailable.ts'
 import type { ExecutorResult, LocalCall } from '../ports/executor.ts'
 import type { WorkerDeps } from './worker.ts'
@@ -32,10 +31,7 @@ async function setup(t: TestContext, preview: string) {
   const after = (execution: Execution) =>
     createJob({ dependsOn: [{ jobId: root.jobId, on: 'success' }], execution })
   const [child, command] = [await after(artifact), await after(shell)]
-  const worker = await start(
-    { executors: { artifact: executor, shell: executor }, graphRuns },
-    { routes: [artifactRoute, shellRoute] },
-  )
+  const worker = await start({ executors: { artifact: executor, shell: executor }, graphRuns })
   const runId = await trigger(root)
   const tools = { newExecutionId: () => world.ids.nextBatch(), laneOf: () => 'shared' }
   const step = () => ports.runSteps.step([runId], tools)

@@ -1,6 +1,6 @@
 // The routes of a worker that runs handlers: the routes of its handlers that have executions to claim now and ask for no
 // label that it lacks. Routes are made by jobs, so they are looked up before each claim.
-import { handlerRoutePrefix, hasLabelsFor } from '../domain/queue/route.ts'
+import { handlerRoutePrefix, hasLabelsFor } from '../domain/executors/worker.ts'
 import type { Routes } from '../ports/routes.ts'
 
 export interface HandlersOf {

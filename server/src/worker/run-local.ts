@@ -17,7 +17,7 @@ import { endCancelled, type HeldExecution, timeoutMsOf } from './held-execution.
 import type { Ran } from './in-flight.ts'
 import type { PreparedLocal } from './prepare.ts'
 
-export type LocalExecutors = Partial<Record<Exclude<Executor, 'http'>, LocalExecutor>>
+export type LocalExecutors = Partial<Record<Executor, LocalExecutor>>
 
 export interface LocalDeps {
   clock: Clock

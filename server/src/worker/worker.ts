@@ -1,8 +1,8 @@
 // A worker: lease, executions in flight, claimer and finisher put together. Its steps are called by loops, or by a
 // simulator.
+import { EXECUTOR_KINDS } from '../domain/executors/list.ts'
 import type { Executor } from '../domain/jobs/job.ts'
 import { outageMessage, stoppedMessage } from '../domain/queue/retry.ts'
-import { serverRoute } from '../domain/queue/route.ts'
 import type { Attempts } from '../ports/attempts.ts'
 import type { DirectDispatch } from '../ports/direct-dispatch.ts'
 import type { GraphRuns } from '../ports/graph-runs.ts'
@@ -31,7 +31,7 @@ export interface WorkerDeps extends World {
   attempts: Pick<Attempts, 'note'>
   logs: Pick<Logs, 'append'>
   secrets: Pick<Secrets, 'tokenKey' | 'signingKeys'>
-  /** Executors of the kinds that run on this machine. Default none: the worker makes HTTP calls. */
+  /** Executors of the kinds that it runs besides HTTP calls, or instead of them if one may kill its process. */
   executors?: LocalExecutors
   /** Where targets reach our API; null: not configured. */
   publicUrl: () => string | null
@@ -54,7 +54,7 @@ export interface WorkerOptions {
   capacity: number
   /** Executions claimed ahead of their start while others end fast, so that each claim brings many. Default 0. */
   aheadMax?: number
-  /** The routes it claims from; a function is asked before each claim. Default: the route of HTTP calls. */
+  /** The routes it claims from; a function is asked before each claim. Default: of its executors. */
   routes?: readonly string[] | (() => Promise<readonly string[]>)
   /** The tenant of `handlers`, the handlers that it runs. Default: none. */
   tenantId?: string
@@ -85,10 +85,12 @@ export class Worker {
 
   constructor(deps: WorkerDeps, options: WorkerOptions) {
     const { labels, capacity, aheadMax = 0, outageMs } = options
-    const { routes = [serverRoute], tenantId = null, handlers = [] } = options
     const { clock, executors: local = {} } = deps
     const kinds = Object.keys(local) as Executor[]
-    const executors: Executor[] = kinds.length === 0 ? ['http'] : kinds
+    const isIsolated = kinds.some((kind) => EXECUTOR_KINDS[kind].isolates)
+    const executors: Executor[] = isIsolated ? kinds : ['http', ...kinds]
+    const { routes = executors.flatMap((kind) => EXECUTOR_KINDS[kind].route ?? []) } = options
+    const { tenantId = null, handlers = [] } = options
     this.#deps = deps
     this.#outageMs = outageMs
     this.lease = new WorkerLease(
@@ -150,7 +152,7 @@ export class Worker {
       definitions: new Definitions(deps.queue, deps.version),
       signer: this.#signer,
       routes: typeof routes === 'function' ? routes : async () => routes,
-      isIsolated: kinds.length > 0,
+      isIsolated,
       workerId: () => (this.lease.isFresh() ? this.lease.workerId : null),
       isBackpressured: deps.isBackpressured ?? (() => false),
       isDraining: () => this.#draining,

@@ -116,7 +116,10 @@ export class SimulatedServer {
       publicUrl: () => 'https://carillon.example',
       resources: this.#resources,
     }
-    this.#running = await startRoles(deps, { roles, createAssignment: () => ({ kind: 'http', capacity }) })
+    this.#running = await startRoles(deps, {
+      roles,
+      createAssignment: () => ({ kind: 'http', executors: {}, capacity }),
+    })
   }
 
   /**

@@ -1,14 +1,18 @@
 // Reclaims the executions of a lost worker, in memory: its attempts are recorded as lost and run elsewhere, or are dead
 // after too many losses, or end because they had been cancelled.
+
+import { fixedRoutes } from '../../src/domain/executors/list.ts'
 import type { SettledAttempt } from '../../src/domain/queue/attempt.ts'
 import type { Beat } from '../../src/domain/queue/lease-watch.ts'
 import { lossesMax, workerLostMessage } from '../../src/domain/queue/retry.ts'
-import { serverRoute, suspectHost } from '../../src/domain/queue/route.ts'
+import { suspectHost } from '../../src/domain/queue/route.ts'
 import { atRest } from './insert-live.ts'
 import { cancelledEnd, recordAttempt, settledOf } from './record-attempt.ts'
 import type { LiveRow } from './rows.ts'
 import { leaveClaimed } from './settle.ts'
 import type { MemoryStore } from './store.ts'
+
+const harmless = new Set(fixedRoutes(false))
 
 /** Returns the attempts that it held. */
 export function reclaim(store: MemoryStore, { workerId, beats }: Beat): SettledAttempt[] | 'alive' {
@@ -31,7 +35,7 @@ export function reclaim(store: MemoryStore, { workerId, beats }: Beat): SettledA
 
 /** An execution that was lost before and may have killed both its workers is from now on kept apart from others. */
 function hostAfter({ route, host, losses }: LiveRow): string | null {
-  return route === serverRoute || losses === 0 ? host : suspectHost
+  return harmless.has(route) || losses === 0 ? host : suspectHost
 }
 
 /** Returns whether that is its end. */

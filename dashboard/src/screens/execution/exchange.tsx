@@ -1,5 +1,6 @@
 // The request and the response. Both are shown as text only, regardless of their content.
 import type { Execution } from '@carillon/contract/execution.ts'
+import { EXECUTOR_FACTS, fieldsOf, targetOf } from '@carillon/contract/executors/list.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useState } from 'react'
 import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
@@ -11,7 +12,7 @@ export function RequestCard({ execution, job }: { execution: Execution; job: Job
   const headers = headersOf(execution, job)
   return (
     <Card title="Request" aside={<span className="dim">{execution.executor}</span>}>
-      <Facts facts={[[targetName(execution), <code key="target">{targetOf(execution, job)}</code>]]} />
+      <Facts facts={[[targetName(execution), <code key="target">{targetText(execution, job)}</code>]]} />
       {headers !== '' && (
         <details>
           <summary className="dim">Headers</summary>
@@ -39,18 +40,15 @@ export function RequestCard({ execution, job }: { execution: Execution; job: Job
   )
 }
 
-function targetName({ executor }: Execution): string {
-  return (
-    { http: 'Calls', worker: 'Handler', shell: 'Command', artifact: 'Artifact' }[executor as string] ??
-    'Target'
-  )
+function targetName({ executor, callback_url: url }: Execution): string {
+  const { target } = EXECUTOR_FACTS[executor]
+  const [, field] = fieldsOf(executor).find(([name]) => name === target)!
+  return url === null ? field.input.label : 'Calls'
 }
 
-function targetOf(execution: Execution, job: JobDetails | undefined): string {
-  const target =
-    execution.callback_url ?? execution.handler ?? execution.command ?? execution.artifact_id ?? '–'
+function targetText(execution: Execution, job: JobDetails | undefined): string {
   const method = execution.callback_url === null ? '' : `${job?.execution.method ?? ''} `
-  return `${method}${target}`.trim()
+  return `${method}${targetOf(execution) ?? '–'}`.trim()
 }
 
 // Headers of the job are shown by name only: their values can be written, not read.

@@ -1,6 +1,12 @@
 // The target of the job, for each kind of executor, and its input.
-import { EXECUTORS, type Executor, METHODS } from '@carillon/contract/constants.ts'
-import type { ReactNode } from 'react'
+import type { Field } from '@carillon/contract/executors/facts.ts'
+import {
+  EXECUTOR_FACTS,
+  EXECUTORS,
+  type Executor,
+  type FieldName,
+  fieldsOf,
+} from '@carillon/contract/executors/list.ts'
 import { Button } from '../../components/button.tsx'
 import { readJson } from '../jobs/json-text.ts'
 import { Choice, SelectField, TextField } from './field.tsx'
@@ -11,18 +17,11 @@ interface PartProps {
   onChange(change: Partial<JobForm>): void
 }
 
-/** A kind without an entry does not compile. */
-const parts: Record<Executor, { name: string; Fields: (props: PartProps) => ReactNode }> = {
-  http: { name: 'HTTP request', Fields: HttpFields },
-  worker: { name: 'Handler of a worker', Fields: WorkerFields },
-  shell: { name: 'Command', Fields: ShellFields },
-  artifact: { name: 'Artifact', Fields: ArtifactFields },
-}
-const executors = EXECUTORS.map((value) => ({ value, name: parts[value].name }))
-const methods = METHODS.map((value) => ({ value, name: value }))
+const executors = EXECUTORS.map((value) => ({ value, name: EXECUTOR_FACTS[value].label }))
 
 export function ExecutorFields({ form, onChange }: PartProps) {
-  const { Fields } = parts[form.executor]
+  const rows: readonly (readonly FieldName[])[] = EXECUTOR_FACTS[form.executor].rows
+  const fieldOf = (name: FieldName) => <OwnField key={name} name={name} form={form} onChange={onChange} />
   return (
     <>
       <Choice
@@ -31,7 +30,15 @@ export function ExecutorFields({ form, onChange }: PartProps) {
         options={executors}
         onChoose={(executor) => onChange({ executor: executor as Executor })}
       />
-      <Fields form={form} onChange={onChange} />
+      {rows.map((row) =>
+        row.length === 1 ? (
+          row.map(fieldOf)
+        ) : (
+          <div key={row.join()} className="field-row">
+            {row.map(fieldOf)}
+          </div>
+        ),
+      )}
       <PayloadField form={form} onChange={onChange} />
       <div className="field-row">
         <TextField
@@ -63,126 +70,21 @@ export function ExecutorFields({ form, onChange }: PartProps) {
   )
 }
 
-function HttpFields({ form, onChange }: PartProps) {
-  return (
-    <>
-      <TextField
-        label="Address"
-        pointer="/execution/callback_url"
-        placeholder={`${location.origin}/echo`}
-        hint={`http or https. ${location.origin}/echo answers with what it is sent.`}
-        value={form.callbackUrl}
-        onText={(callbackUrl) => onChange({ callbackUrl })}
-      />
-      <SelectField
-        label="Method"
-        pointer="/execution/method"
-        value={form.method}
-        options={methods}
-        onText={(method) => onChange({ method })}
-      />
-      <TextField
-        label="Headers"
-        pointer="/execution/headers"
-        rows={2}
-        isCode
-        placeholder="X-API-Key: secret"
-        hint="One a line. Values are never shown again; *** keeps the stored one."
-        value={form.headers}
-        onText={(headers) => onChange({ headers })}
-      />
-    </>
-  )
-}
-
-function WorkerFields({ form, onChange }: PartProps) {
-  return (
-    <div className="field-row">
-      <TextField
-        label="Handler"
-        pointer="/execution/handler"
-        placeholder="rebuild-index"
-        hint="The name under which your worker registered it."
-        value={form.handler}
-        onText={(handler) => onChange({ handler })}
-      />
-      <TextField
-        label="Labels"
-        pointer="/execution/labels"
-        placeholder="large, eu"
-        hint="Only a worker that has all of them runs it."
-        value={form.labels}
-        onText={(labels) => onChange({ labels })}
-      />
-    </div>
-  )
-}
-
-function ShellFields({ form, onChange }: PartProps) {
-  return (
-    <>
-      <TextField
-        label="Command"
-        pointer="/execution/command"
-        placeholder="/usr/bin/backup"
-        isCode
-        hint="An absolute path that the operator has allowed. No shell reads it."
-        value={form.command}
-        onText={(command) => onChange({ command })}
-      />
-      <div className="field-row">
-        <TextField
-          label="Arguments"
-          pointer="/execution/args"
-          rows={3}
-          isCode
-          hint="One a line."
-          value={form.args}
-          onText={(args) => onChange({ args })}
-        />
-        <TextField
-          label="Environment"
-          pointer="/execution/env"
-          rows={3}
-          isCode
-          placeholder="NAME=value"
-          hint="One a line. Values are never shown again; *** keeps the stored one."
-          value={form.env}
-          onText={(env) => onChange({ env })}
-        />
-      </div>
-    </>
-  )
-}
-
-function ArtifactFields({ form, onChange }: PartProps) {
-  return (
-    <div className="field-row">
-      <TextField
-        label="Artifact"
-        pointer="/execution/artifact_id"
-        hint="The id under which the bundle was put there."
-        value={form.artifactId}
-        onText={(artifactId) => onChange({ artifactId })}
-      />
-      <TextField
-        label="Entrypoint"
-        pointer="/execution/entrypoint"
-        placeholder="main.js:run"
-        isCode
-        value={form.entrypoint}
-        onText={(entrypoint) => onChange({ entrypoint })}
-      />
-      <TextField
-        label="SHA-256"
-        pointer="/execution/sha256"
-        placeholder="whatever has this id"
-        isCode
-        value={form.sha256}
-        onText={(sha256) => onChange({ sha256 })}
-      />
-    </div>
-  )
+/** A field that belongs to this kind of executor. */
+function OwnField({ name, form, onChange }: PartProps & { name: FieldName }) {
+  const field: Field = Object.fromEntries(fieldsOf(form.executor))[name]!
+  const { placeholder, hint, ...input } = field.input
+  const inPlace = (text: string) => text.replaceAll('{origin}', location.origin)
+  const props = {
+    ...input,
+    ...(placeholder !== undefined && { placeholder: inPlace(placeholder) }),
+    ...(hint !== undefined && { hint: inPlace(hint) }),
+    pointer: `/execution/${name}`,
+    value: form.own[name],
+    onText: (text: string) => onChange({ own: { ...form.own, [name]: text } }),
+  }
+  if (field.shape !== 'text' || field.choices === undefined) return <TextField {...props} />
+  return <SelectField {...props} options={field.choices.map((value) => ({ value, name: value }))} />
 }
 
 function PayloadField({ form, onChange }: PartProps) {

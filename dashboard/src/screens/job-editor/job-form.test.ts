@@ -62,19 +62,22 @@ const edited = (change: Partial<JobForm>, request = full) =>
   patchOf(request, readForm({ ...formOfRequest(request), ...change }).request)
 
 test('an edit sends the changed fields and nothing else', () => {
+  const form = formOfRequest(full)
   assert.deepEqual(edited({ priority: '3', description: '' }).patch, { priority: 3, description: null })
-  assert.deepEqual(edited({ headers: 'X-Key: ***' }).patch, { execution: { headers: { Accept: null } } })
-  const { schedule } = formOfRequest(full)
-  assert.deepEqual(edited({ schedule: { ...schedule, times: '10:00' } }).patch, {
+  assert.deepEqual(edited({ own: { ...form.own, headers: 'X-Key: ***' } }).patch, {
+    execution: { headers: { Accept: null } },
+  })
+  assert.deepEqual(edited({ schedule: { ...form.schedule, times: '10:00' } }).patch, {
     schedule: { cron_expression: '0 10 * * 1-5' },
   })
 })
 
 test('a schedule or an executor of another type replaces the old one as a whole', () => {
-  const { schedule } = formOfRequest(full)
+  const { schedule, own } = formOfRequest(full)
   const every = edited({ schedule: { ...schedule, kind: 'every', timezone: '' } }).patch as JobRequest
   assert.deepEqual(every.schedule, { type: 'INTERVAL', every_seconds: 300 })
-  const worker = edited({ executor: 'worker', handler: 'h', payload: '' }).patch as JobRequest
+  const worker = edited({ executor: 'worker', own: { ...own, handler: 'h' }, payload: '' })
+    .patch as JobRequest
   assert.deepEqual(worker.execution, {
     type: 'worker',
     handler: 'h',
@@ -96,7 +99,7 @@ test('an invalid field value is reported with the pointer of its field', () => {
     ...blankJob,
     timeout: 'long',
     payload: '{',
-    headers: 'nonsense',
+    own: { ...blankJob.own, headers: 'nonsense' },
     schedule: { ...blankJob.schedule, every: '' },
   })
   assert.deepEqual(
@@ -106,7 +109,11 @@ test('an invalid field value is reported with the pointer of its field', () => {
 })
 
 test('a new job sends only fields that differ from the defaults', () => {
-  const { request } = readForm({ ...blankJob, name: 'hello', callbackUrl: 'http://127.0.0.1:7420/echo' })
+  const { request } = readForm({
+    ...blankJob,
+    name: 'hello',
+    own: { ...blankJob.own, callback_url: 'http://127.0.0.1:7420/echo' },
+  })
   assert.deepEqual(shortened(request), {
     name: 'hello',
     schedule: { type: 'INTERVAL', every_seconds: 300 },

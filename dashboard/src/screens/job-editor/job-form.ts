@@ -1,6 +1,7 @@
 // The form of a job without its looks: from the fields to the request of the API and back. Invalid values are reported
 // with the same pointers that the server uses, so that both kinds of error appear in one place.
-import { type Executor, executionDefaults } from '@carillon/contract/constants.ts'
+import { executionDefaults } from '@carillon/contract/constants.ts'
+import { EXECUTORS, type Executor, type FieldName, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { changesBetween, hasNullMember, mergePatch } from '../job/diff.ts'
@@ -17,17 +18,8 @@ export interface JobForm {
   keptSchedule: JobRequest['schedule'] | null
   dependsOn: readonly { job_id: string; on: 'success' | 'completion' | 'failure' }[]
   executor: Executor
-  callbackUrl: string
-  method: string
-  headers: string
-  handler: string
-  labels: string
-  command: string
-  args: string
-  env: string
-  artifactId: string
-  sha256: string
-  entrypoint: string
+  /** The fields that belong to one kind of executor, of all kinds. */
+  own: Record<FieldName, string>
   payload: string
   timeout: string
   totalTimeout: string
@@ -71,17 +63,7 @@ export const blankJob: JobForm = {
   keptSchedule: null,
   dependsOn: [],
   executor: executionDefaults.type,
-  callbackUrl: '',
-  method: executionDefaults.method,
-  headers: '',
-  handler: '',
-  labels: '',
-  command: '',
-  args: '',
-  env: '',
-  artifactId: '',
-  sha256: '',
-  entrypoint: '',
+  own: writeOwn({}),
   payload: '',
   totalTimeout: '',
   heartbeatTimeout: '',
@@ -131,17 +113,7 @@ export function formOfRequest(request: JobRequest): JobForm {
     keptSchedule: dependsOn.length > 0 ? (request.schedule ?? null) : null,
     dependsOn,
     executor: execution.type ?? executionDefaults.type,
-    callbackUrl: execution.callback_url ?? '',
-    method: execution.method ?? executionDefaults.method,
-    headers: linesOf(execution.headers, ': '),
-    handler: execution.handler ?? '',
-    labels: (execution.labels ?? []).join(', '),
-    command: execution.command ?? '',
-    args: (execution.args ?? []).join('\n'),
-    env: linesOf(execution.env, '='),
-    artifactId: execution.artifact_id ?? '',
-    sha256: execution.sha256 ?? '',
-    entrypoint: execution.entrypoint ?? '',
+    own: writeOwn(execution),
     payload: writeJson(execution.payload),
     timeout: text(execution.timeout_seconds, defaults.timeout),
     totalTimeout: text(execution.total_timeout_seconds),
@@ -161,6 +133,16 @@ export function formOfRequest(request: JobRequest): JobForm {
     concurrencyKeyLimit: text(request.concurrency_key?.limit, '1'),
     metadata: linesOf(request.metadata, '='),
   }
+}
+
+function writeOwn(execution: JobRequest['execution']): JobForm['own'] {
+  const own = EXECUTORS.flatMap(fieldsOf).map(([name, field]) => {
+    const value = execution[name]
+    if (field.shape === 'text') return [name, value ?? field.default ?? '']
+    if (Array.isArray(value)) return [name, value.join(field.separator)]
+    return [name, linesOf(value as Record<string, string> | undefined, field.separator)]
+  })
+  return Object.fromEntries(own)
 }
 
 export interface ReadJob {
@@ -231,27 +213,18 @@ type ReadPairs = (value: string, sign: string, pointer: string) => Record<string
 function readExecution(form: JobForm, errors: FieldError[], number: ReadNumber, pairs: ReadPairs) {
   const payload = readJson(form.payload)
   if (payload.error !== null) errors.push({ pointer: '/execution/payload', detail: payload.error })
-  const own = {
-    http: () => ({
-      callback_url: form.callbackUrl.trim(),
-      method: form.method,
-      headers: pairs(form.headers, ':', '/execution/headers'),
-    }),
-    worker: () => ({ handler: form.handler.trim(), labels: listOf(form.labels) }),
-    shell: () => ({
-      command: form.command.trim(),
-      args: form.args.split('\n').filter((arg) => arg !== ''),
-      env: pairs(form.env, '=', '/execution/env'),
-    }),
-    artifact: () => ({
-      artifact_id: form.artifactId.trim(),
-      sha256: form.sha256.trim(),
-      entrypoint: form.entrypoint.trim(),
-    }),
-  }[form.executor]()
+  const own = fieldsOf(form.executor).map(([name, field]) => {
+    const written = form.own[name]
+    if (field.shape === 'pairs') return [name, pairs(written, field.separator, `/execution/${name}`)]
+    if (field.shape === 'text') return [name, written.trim()]
+    return [
+      name,
+      field.separator === '\n' ? written.split('\n').filter((line) => line !== '') : listOf(written),
+    ]
+  })
   return {
     type: form.executor,
-    ...compact(withoutEmpty(own)),
+    ...compact(withoutEmpty(Object.fromEntries(own))),
     ...(payload.value !== undefined && payload.error === null && { payload: payload.value }),
     ...compact({
       timeout_seconds: number(form.timeout, '/execution/timeout_seconds'),
@@ -328,7 +301,7 @@ function readLines(value: string, sign: string): { values: Record<string, string
 
 function linesOf(values: Record<string, string> | undefined, sign: string): string {
   return Object.entries(values ?? {})
-    .map(([name, value]) => `${name}${sign}${value}`)
+    .map(([name, value]) => `${name}${sign === ':' ? ': ' : sign}${value}`)
     .join('\n')
 }
 

@@ -1,4 +1,6 @@
 // All settings of a job, as facts.
+import type { Field } from '@carillon/contract/executors/facts.ts'
+import { type FieldName, type FieldValues, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
 import type { ReactNode } from 'react'
 import { JsonBlock } from '../../components/code-block.tsx'
@@ -56,23 +58,17 @@ export function JobFacts({ job }: { job: JobDetails }) {
 }
 
 function callFacts({ execution }: JobDetails): Fact[] {
-  const names = (values: Record<string, string> | undefined) =>
-    values === undefined || Object.keys(values).length === 0
-      ? undefined
-      : `${Object.keys(values).join(', ')} (values are not shown)`
+  const textOf = (value: FieldValues[FieldName] | undefined, field: Field): string | undefined => {
+    if (value === undefined || typeof value === 'string') return value
+    if (Array.isArray(value)) return value.join(field.shape === 'list' ? field.separator : '') || undefined
+    const names = Object.keys(value)
+    return names.length === 0 ? undefined : `${names.join(', ')} (values are not shown)`
+  }
   return compact([
     ['By', execution.type],
-    ['Address', execution.callback_url],
-    ['Method', execution.method],
-    ['Headers', names(execution.headers)],
-    ['Handler', execution.handler],
-    ['Labels', execution.labels?.join(', ') || undefined],
-    ['Command', execution.command],
-    ['Arguments', execution.args?.join(' ') || undefined],
-    ['Environment', names(execution.env)],
-    ['Artifact', execution.artifact_id],
-    ['SHA-256', execution.sha256],
-    ['Entrypoint', execution.entrypoint],
+    ...fieldsOf(execution.type).map(
+      ([name, field]): Fact => [field.input.label, textOf(execution[name], field)],
+    ),
     ['An attempt may take', seconds(execution.timeout_seconds)],
     ['All attempts together', seconds(execution.total_timeout_seconds)],
     ['May be silent for', seconds(execution.heartbeat_timeout_seconds)],

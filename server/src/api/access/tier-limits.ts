@@ -1,6 +1,7 @@
 // The limits of the tenant's tier. A value beyond them is refused, never reduced behind the client's back.
 import { type JobRequest, jobDefaults, payloadBytesMax } from '@carillon/contract/job.ts'
 import type { FastifyRequest } from 'fastify'
+import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
 import type { Execution, JobVersion } from '../../domain/jobs/job.ts'
 import type { CompiledSchedule } from '../../domain/schedule/next-run.ts'
 import { shortestGapSeconds } from '../../domain/schedule/shortest-gap.ts'
@@ -20,14 +21,15 @@ export function defaultsOf({ priorityBest, retriesMax }: Tier) {
 export interface PayloadContext {
   /** Where the payload stands in the body. */
   pointer: string
-  /** Null: it is not called over HTTP, or of several jobs, which may differ. */
-  method: string | null
+  /** The call that the payload goes with. Undefined: there is no such job, or there are several, which may differ. */
+  execution: Execution | undefined
   tier: Tier
 }
 
 /** Checks the payload of a job, or of a request that brings its own. Returns it as JSON. */
-export function checkPayload(payload: unknown, { pointer, method, tier }: PayloadContext): string {
-  if (method === 'GET') throw refuseField(pointer, 'cannot be sent with GET, which has no body')
+export function checkPayload(payload: unknown, { pointer, execution, tier }: PayloadContext): string {
+  const refusal = execution && EXECUTOR_KINDS[execution.type].refusePayload?.(execution)
+  if (refusal) throw refuseField(pointer, refusal)
   const json = JSON.stringify(payload)
   const bytes = Buffer.byteLength(json)
   if (bytes > payloadBytesMax) {
@@ -37,11 +39,6 @@ export function checkPayload(payload: unknown, { pointer, method, tier }: Payloa
     throw refuseTier(tier, pointer, `has ${bytes} bytes as JSON; at most ${tier.payloadBytesMax} are allowed`)
   }
   return json
-}
-
-/** Null: it is not called over HTTP, or there is no such job. */
-export function methodOf(execution: Execution | undefined): string | null {
-  return execution?.type === 'http' ? execution.method : null
 }
 
 /** Of a job that is about to be stored. */

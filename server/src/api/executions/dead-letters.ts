@@ -8,7 +8,7 @@ import {
 import type { FastifyInstance } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { DeadLetters } from '../../ports/dead-letters.ts'
-import { checkPayload, methodOf, requireDeadLetters } from '../access/tier-limits.ts'
+import { checkPayload, requireDeadLetters } from '../access/tier-limits.ts'
 import { noParameters, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { cursorBehind, limitOf, paginationOf, readIdCursor } from '../http/cursor.ts'
@@ -96,8 +96,8 @@ export function deadLetterRoutes(app: FastifyInstance, deps: DeadLetterDeps): vo
         const letter = await stores.deadLetters.get(tenantId, executionId)
         if (letter === null) throw notFound(executionId)
         const job = await stores.jobs.get(tenantId, letter.jobId)
-        const method = methodOf(job?.execution)
-        checkPayload(body.payload, { pointer: '/payload', method, tier: caller.tier })
+        const context = { pointer: '/payload', execution: job?.execution, tier: caller.tier }
+        checkPayload(body.payload, context)
         const edited = await stores.deadLetters.edit(tenantId, executionId, body.payload)
         if (edited === null) throw notFound(executionId)
         return { status: 200, body: toDeadLetter(edited) }

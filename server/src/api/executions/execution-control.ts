@@ -1,6 +1,7 @@
 // POST /api/v1/executions/{execution_id}/retry: do it again. POST …/cancel: do not do it.
 import { CancelReply, RetryReply, RetryRequest } from '@carillon/contract/execution.ts'
 import type { FastifyInstance } from 'fastify'
+import type { Execution } from '../../domain/jobs/job.ts'
 import type { LaneChooser } from '../../domain/queue/lane.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { CancelOutcome, RetryOrder, RetryOutcome } from '../../ports/control.ts'
@@ -8,7 +9,7 @@ import type { Executions } from '../../ports/executions.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { Jobs } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
-import { checkPayload, methodOf } from '../access/tier-limits.ts'
+import { checkPayload } from '../access/tier-limits.ts'
 import { noFields, problemResponses, security } from '../docs/openapi.ts'
 import { ApiError } from '../http/api-error.ts'
 import { takeNoBody } from '../http/json-body.ts'
@@ -51,8 +52,8 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
       const executionId = readExecutionId(request.params)
       const payload = body.payload_override
       if (payload !== undefined) {
-        const method = await findMethod(deps, tenantId, executionId)
-        checkPayload(payload, { pointer: '/payload_override', method, tier: caller.tier })
+        const execution = await findCall(deps, tenantId, executionId)
+        checkPayload(payload, { pointer: '/payload_override', execution, tier: caller.tier })
       }
       return answerWrite<RetryReply>(deps, request, reply, async ({ control }) => {
         const newExecutionId = ids.next()
@@ -112,14 +113,14 @@ export function executionControlRoutes(app: FastifyInstance, deps: ExecutionCont
   )
 }
 
-async function findMethod(
+async function findCall(
   { jobs, executions }: ExecutionControlDeps,
   tenantId: string,
   executionId: string,
-): Promise<string | null> {
+): Promise<Execution | undefined> {
   const execution = await executions.getExecution(tenantId, executionId)
   if (execution === null) throw executionNotFound(executionId)
-  return methodOf((await jobs.get(tenantId, execution.jobId))?.execution)
+  return (await jobs.get(tenantId, execution.jobId))?.execution
 }
 
 function requireRetried(outcome: RetryOutcome, executionId: string) {

@@ -1,6 +1,7 @@
 // Executions and dead letters as clients see them.
 import type { DeadLetter as DeadLetterReply } from '@carillon/contract/dead-letter.ts'
 import type { Attempt, Execution, ExecutionItem, ExecutionSearch } from '@carillon/contract/execution.ts'
+import { EXECUTOR_FACTS, type TargetName } from '@carillon/contract/executors/list.ts'
 import type { Execution as JobExecution } from '../../domain/jobs/job.ts'
 import { idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { type EpochMs, epochMs, toRfc3339 } from '../../lib/time/epoch.ts'
@@ -46,7 +47,7 @@ export function toExecution(one: ExecutionView, parents: readonly ParentResult[]
     idempotency_key: one.idempotencyKey ?? idempotencyKeyOf(one.kind, { jobId, executionId, slot }),
     callback_response: responseOf(one),
     executor: execution.type,
-    callback_url: execution.type === 'http' ? execution.callback_url : null,
+    callback_url: null,
     ...calledOf(execution),
     progress: progress === null ? null : { ...progress, at: toRfc3339(progress.at) },
     ...(one.checkpoint === undefined ? {} : { checkpoint: one.checkpoint }),
@@ -58,11 +59,10 @@ export function toExecution(one: ExecutionView, parents: readonly ParentResult[]
   }
 }
 
-/** The called handler, command or artifact, if the call is not over HTTP. */
-function calledOf(execution: JobExecution): Pick<Execution, 'handler' | 'command' | 'artifact_id'> {
-  if (execution.type === 'worker') return { handler: execution.handler }
-  if (execution.type === 'shell') return { command: execution.command }
-  return execution.type === 'artifact' ? { artifact_id: execution.artifact_id } : {}
+/** The called address, handler, command or artifact. */
+function calledOf(execution: JobExecution): Partial<Record<TargetName, string>> {
+  const { target } = EXECUTOR_FACTS[execution.type]
+  return { [target]: (execution as { [Name in TargetName]?: string })[target] }
 }
 
 export function toDeadLetter(one: DeadLetter): DeadLetterReply {

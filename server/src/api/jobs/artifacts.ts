@@ -4,10 +4,10 @@ import {
   Artifact,
   ArtifactList,
   ArtifactListQuery,
-  artifactIdPattern,
   BUNDLE_TYPES,
   checksumPattern,
 } from '@carillon/contract/artifact.ts'
+import { artifactIdPattern } from '@carillon/contract/executors/artifact.ts'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import { type Artifacts, type ArtifactView, artifactBytesMax, artifactsMax } from '../../ports/artifacts.ts'

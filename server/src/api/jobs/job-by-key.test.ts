@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, operatorKey, setupApp } from '../../../test/app.ts'
-import type { HttpExecution } from '../../domain/jobs/job.ts'
+import type { HttpExecution } from '../../domain/executors/http.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 const execution = { callback_url: 'http://127.0.0.1:7420/echo' }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, setupApp } from '../../../test/app.ts'
-import type { HttpExecution } from '../../domain/jobs/job.ts'
+import type { HttpExecution } from '../../domain/executors/http.ts'
 import { hourMs } from '../../lib/time/units.ts'
 
 const nobody = '0192abcd-ef01-7000-8000-000000000001'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { assertProblem, setupApp } from '../../../test/app.ts'
-import type { ShellExecution } from '../../domain/jobs/job.ts'
+import type { ShellExecution } from '../../domain/executors/shell.ts'
 import { defaultTenantId } from '../../domain/tenants/tenant.ts'
 
 async function setup(t: TestContext) {

@@ -1,12 +1,15 @@
 // Applies a change to a job, before it is validated: the job in the form in which it could be sent, and a JSON merge
 // patch (RFC 7396) applied to it.
+import { EXECUTORS, pairsOf } from '@carillon/contract/executors/list.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
-import { type Execution, hasSchedule, type JobView } from '../../domain/jobs/job.ts'
+import { type Execution, type Executor, hasSchedule, type JobView } from '../../domain/jobs/job.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
 import { hiddenValue } from './job-view.ts'
 
 type Fields = Record<string, unknown>
 type Texts = Readonly<Record<string, string>>
+type FieldsGiven = JobRequest['execution']
+type Pairs = ReturnType<typeof pairsOf>[number]
 
 /** Not validated yet: the patch may have removed parts that a job needs. */
 export function applyPatch(job: JobView, patch: Fields): unknown {
@@ -16,10 +19,8 @@ export function applyPatch(job: JobView, patch: Fields): unknown {
   // Fields of another kind of schedule would only be in the way.
   if (replacesSchedule(schedule, job)) delete base['schedule']
   if (replacesExecution(execution, job)) delete base['execution']
-  else if (isObject(execution) && isObject(execution['headers'])) {
-    const headers = withoutNames(headersOf(job.execution), execution['headers'])
-    base['execution'] = { ...current.execution, headers }
-  }
+  else if (isObject(execution))
+    base['execution'] = withoutGiven(current.execution, execution, job.execution.type)
   return mergePatch(base, patch)
 }
 
@@ -48,35 +49,33 @@ function requestOf(job: JobView): JobRequest {
 
 /** A value that is given as it is shown stands for the one that is stored; null: nothing is. */
 export function revealValues(request: JobRequest, stored: Execution | null): JobRequest {
-  const { headers, env } = request.execution
   const execution = { ...request.execution }
-  const known = new Map(Object.entries(headersOf(stored)).map(([name, value]) => [name.toLowerCase(), value]))
-  if (headers !== undefined)
-    execution.headers = revealTexts(headers, 'headers', (name) => known.get(name.toLowerCase()))
-  const variables = new Map(Object.entries(stored?.type === 'shell' ? stored.env : {}))
-  if (env !== undefined) execution.env = revealTexts(env, 'env', (name) => variables.get(name))
+  for (const field of EXECUTORS.flatMap(pairsOf)) {
+    const given = execution[field.name]
+    if (given !== undefined) execution[field.name] = revealTexts(given, field, stored as FieldsGiven | null)
+  }
   return { ...request, execution }
 }
 
-function revealTexts(
-  given: Texts,
-  field: 'headers' | 'env',
-  find: (name: string) => string | undefined,
-): Record<string, string> {
+function revealTexts(given: Texts, field: Pairs, stored: FieldsGiven | null): Record<string, string> {
+  const known = new Map(
+    Object.entries(stored?.[field.name] ?? {}).map(([name, value]) => [keyIn(field, name), value]),
+  )
   const revealed: Record<string, string> = {}
   for (const [name, value] of Object.entries(given)) {
-    const kept = value === hiddenValue ? find(name) : value
+    const kept = value === hiddenValue ? known.get(keyIn(field, name)) : value
     if (kept === undefined) {
       const detail = `is ${hiddenValue}, which stands for a stored value; there is none, so send the value itself`
-      throw refuseField(`/execution/${field}/${escapePointer(name)}`, detail)
+      throw refuseField(`/execution/${field.name}/${escapePointer(name)}`, detail)
     }
     revealed[name] = kept
   }
   return revealed
 }
 
-function headersOf(execution: Execution | null): Texts {
-  return execution?.type === 'http' ? execution.headers : {}
+/** Header names are the same in any case. */
+function keyIn({ ignoresCase }: Pairs, name: string): string {
+  return ignoresCase ? name.toLowerCase() : name
 }
 
 function replacesSchedule(schedule: unknown, { schedule: { type } }: JobView): boolean {
@@ -90,10 +89,17 @@ function replacesExecution(execution: unknown, { execution: { type } }: JobView)
   return isObject(execution) && typeof execution['type'] === 'string' && execution['type'] !== type
 }
 
-/** Header names are the same in any case: one that is given replaces its like. */
-function withoutNames(headers: Texts, given: Fields): Texts {
-  const names = new Set(Object.keys(given).map((name) => name.toLowerCase()))
-  return Object.fromEntries(Object.entries(headers).filter(([name]) => !names.has(name.toLowerCase())))
+/** A pair that is given replaces its like, also one with another spelling of the name. */
+function withoutGiven(current: FieldsGiven, patch: Fields, type: Executor): FieldsGiven {
+  const kept = { ...current }
+  for (const field of pairsOf(type)) {
+    const given = patch[field.name]
+    if (!isObject(given)) continue
+    const names = new Set(Object.keys(given).map((name) => keyIn(field, name)))
+    const pairs = Object.entries(current[field.name] ?? {})
+    kept[field.name] = Object.fromEntries(pairs.filter(([name]) => !names.has(keyIn(field, name))))
+  }
+  return kept
 }
 
 function mergePatch(target: unknown, patch: unknown): unknown {

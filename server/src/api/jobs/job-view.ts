@@ -1,4 +1,5 @@
 // A job as clients see it. Values of headers and of the environment are left out: they are secrets more often than not.
+import { pairsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { type Execution, hasSchedule, type JobVersion, type JobView } from '../../domain/jobs/job.ts'
@@ -69,8 +70,7 @@ function showSchedule(job: JobView, context: ShapeContext): Job['schedule'] {
 
 function showExecution(execution: Execution): Job['execution'] {
   const shown = { ...execution } as Job['execution']
-  if (execution.type === 'http') shown.headers = hideValues(execution.headers)
-  if (execution.type === 'shell') shown.env = hideValues(execution.env)
+  for (const { name } of pairsOf(execution.type)) shown[name] = hideValues(shown[name] ?? {})
   return shown
 }
 

@@ -153,7 +153,7 @@ function optionsOf(body: BulkRequest, { caller, now }: { caller: Caller; now: Ep
   if (payload !== undefined && action !== 'trigger')
     throw refuseField('/payload_override', 'is only for trigger')
   if (payload !== undefined) {
-    checkPayload(payload, { pointer: '/payload_override', method: null, tier: caller.tier })
+    checkPayload(payload, { pointer: '/payload_override', execution: undefined, tier: caller.tier })
   }
   if (action === 'pause') {
     return { reason: reason ?? null, until: until === undefined ? null : readUntil(until, now) }

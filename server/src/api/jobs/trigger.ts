@@ -12,7 +12,7 @@ import type { Clock } from '../../ports/clock.ts'
 import type { Ids } from '../../ports/ids.ts'
 import type { TriggerManyOutcome, TriggerOrder, TriggerOutcome } from '../../ports/jobs.ts'
 import { queueTopics } from '../../ports/wakeup.ts'
-import { checkPayload, methodOf } from '../access/tier-limits.ts'
+import { checkPayload } from '../access/tier-limits.ts'
 import { problemResponses, security } from '../docs/openapi.ts'
 import { toScheduledTime } from '../executions/execution-view.ts'
 import { ApiError } from '../http/api-error.ts'
@@ -61,8 +61,9 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
           const order: TriggerOrder = { tenantId, jobId, executionId, lane }
           if (body.payload_override !== undefined) {
             order.payloadOverride = body.payload_override
-            const method = methodOf((await stores.jobs.get(tenantId, jobId))?.execution)
-            checkPayload(body.payload_override, { pointer: '/payload_override', method, tier: caller.tier })
+            const execution = (await stores.jobs.get(tenantId, jobId))?.execution
+            const context = { pointer: '/payload_override', execution, tier: caller.tier }
+            checkPayload(body.payload_override, context)
           }
           const outcome = requireTriggered(await triggerNow(stores, order), jobId)
           return {
@@ -110,10 +111,10 @@ export function triggerRoutes(app: FastifyInstance, deps: TriggerDeps): void {
         reply,
         async ({ jobs }) => {
           const job = overrides === undefined ? null : await jobs.get(tenantId, jobId)
-          const method = methodOf(job?.execution)
+          const execution = job?.execution
           const payloads =
             overrides?.map((one, at) =>
-              checkPayload(one, { pointer: `/payload_overrides/${at}`, method, tier: caller.tier }),
+              checkPayload(one, { pointer: `/payload_overrides/${at}`, execution, tier: caller.tier }),
             ) ?? null
           const batches = toTriggerBatches({ count, payloads }, () => ids.nextBatch())
           const lane = lanes.choose(tenantId, clock.monotonicMs(), count)

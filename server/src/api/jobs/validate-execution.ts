@@ -1,42 +1,57 @@
-// The execution part of a job, from a request to its stored form: the fields that its type needs and accepts, and the
+// The execution part of a job, from a request to its stored form: the fields that its kind needs and accepts, and the
 // rules that a schema cannot express.
-import { EXECUTOR_FIELDS, executionDefaults } from '@carillon/contract/constants.ts'
-import { argBytesMax, type ExecutionRequest, envBytesMax } from '@carillon/contract/executor.ts'
-import type { FieldError } from '@carillon/contract/problem.ts'
+import { executionDefaults } from '@carillon/contract/constants.ts'
+import type { ExecutionRequest } from '@carillon/contract/executor.ts'
+import type { Field } from '@carillon/contract/executors/facts.ts'
+import { EXECUTORS, type FieldName, fieldsOf } from '@carillon/contract/executors/list.ts'
+import { EXECUTOR_KINDS } from '../../domain/executors/list.ts'
 import type { Execution, Executor } from '../../domain/jobs/job.ts'
 import type { Tier } from '../../domain/tenants/tenant.ts'
-import { checkCallbackUrl } from '../../lib/http/callback-url.ts'
-import { checkPayload, methodOf } from '../access/tier-limits.ts'
+import { checkPayload } from '../access/tier-limits.ts'
 import { ApiError } from '../http/api-error.ts'
 import { escapePointer, refuseField } from '../http/problem.ts'
-import { checkHeaders } from './callback-headers.ts'
-
-type Field = keyof ExecutionRequest
-
-/** A name that is no field of a request does not compile. */
-const ownFields: Record<Executor, { required: readonly Field[]; optional: readonly Field[] }> =
-  EXECUTOR_FIELDS
 
 /** Throws the refusal of an invalid execution. */
 export function defineExecution(request: ExecutionRequest, tier: Tier): Execution {
   const { type = executionDefaults.type, payload } = request
   checkFields(request, type)
-  const execution = { ...ofType(request, type), ...ofAll(request) } as Execution
-  if (payload !== undefined) {
-    checkPayload(payload, { pointer: '/execution/payload', method: methodOf(execution), tier })
+  const { check, normalize } = EXECUTOR_KINDS[type]
+  const given = { type, ...ofType(request, type), ...ofAll(request) } as Execution
+  const wrong = check?.(given) ?? null
+  if (wrong !== null) {
+    const { path, detail, isSentence = false } = wrong
+    const pointer = `/execution/${path.map(escapePointer).join('/')}`
+    if (!isSentence) throw refuseField(pointer, detail)
+    throw new ApiError('INVALID_REQUEST', `${pointer}: ${detail}.`, [{ pointer, detail }])
   }
+  checkSizes(request, type)
+  const execution = normalize?.(given) ?? given
+  if (payload !== undefined) checkPayload(payload, { pointer: '/execution/payload', execution, tier })
   return execution
 }
 
 function checkFields(request: ExecutionRequest, type: Executor): void {
-  for (const [owner, { required, optional }] of Object.entries(ownFields)) {
+  for (const owner of EXECUTORS) {
     if (owner === type) continue
-    const foreign = [...required, ...optional].find((field) => request[field] !== undefined)
+    const [foreign] = fieldsOf(owner).find(([name]) => request[name] !== undefined) ?? []
     if (foreign !== undefined)
       throw refuseField(`/execution/${foreign}`, `belongs to ${owner}; the type is ${type}`)
   }
-  const missing = ownFields[type].required.find((field) => request[field] === undefined)
+  const isMissing = ([name, { isRequired }]: [FieldName, Field]) => isRequired && request[name] === undefined
+  const [missing] = fieldsOf(type).find(isMissing) ?? []
   if (missing !== undefined) throw refuseField(`/execution/${missing}`, 'is required')
+}
+
+function checkSizes(request: ExecutionRequest, type: Executor): void {
+  for (const [name, { bytesMax }] of fieldsOf(type)) {
+    if (bytesMax === undefined || bytesOf(request[name]) <= bytesMax) continue
+    throw refuseField(`/execution/${name}`, `must have at most ${bytesMax} bytes in all`)
+  }
+}
+
+function bytesOf(value: ExecutionRequest[FieldName]): number {
+  const texts = Array.isArray(value) ? value : Object.entries(value ?? {}).flat()
+  return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
 }
 
 function ofAll(request: ExecutionRequest) {
@@ -50,67 +65,11 @@ function ofAll(request: ExecutionRequest) {
   }
 }
 
+/** A list and pairs are always stored, if only empty. */
 function ofType(request: ExecutionRequest, type: Executor) {
-  if (type === 'http') {
-    const { callback_url: callbackUrl, method = executionDefaults.method, headers = {} } = request
-    refuse(checkHeaders(headers))
-    checkTarget(callbackUrl!)
-    return { type, callback_url: callbackUrl, method, headers }
-  }
-  // Sorted and each once: the same labels are the same route.
-  if (type === 'worker') {
-    return { type, handler: request.handler, labels: [...new Set(request.labels)].toSorted() }
-  }
-  if (type === 'shell') {
-    const { command, args = [], env = {} } = request
-    refuse(checkArgs(args) ?? checkEnv(env))
-    return { type, command, args, env }
-  }
-  const { artifact_id, entrypoint, sha256 } = request
-  refuse(checkEntrypoint(entrypoint!))
-  return { type, artifact_id, entrypoint, ...(sha256 === undefined ? {} : { sha256: sha256.toLowerCase() }) }
-}
-
-function refuse(wrong: FieldError | null): void {
-  if (wrong !== null) throw refuseField(wrong.pointer, wrong.detail)
-}
-
-function checkTarget(callbackUrl: string): void {
-  const detail = checkCallbackUrl(callbackUrl)
-  if (detail === null) return
-  const pointer = '/execution/callback_url'
-  throw new ApiError('INVALID_REQUEST', `${pointer}: ${detail}.`, [{ pointer, detail }])
-}
-
-function checkArgs(args: readonly string[]): FieldError | null {
-  const bytes = args.reduce((sum, one) => sum + Buffer.byteLength(one), 0)
-  if (bytes <= argBytesMax) return null
-  return { pointer: '/execution/args', detail: `must have at most ${argBytesMax} bytes in all` }
-}
-
-const envName = /^[A-Za-z_][A-Za-z0-9_]*$/
-
-function checkEnv(env: Readonly<Record<string, string>>): FieldError | null {
-  let bytes = 0
-  for (const [name, value] of Object.entries(env)) {
-    const ours = name.startsWith('CARILLON_')
-    if (!envName.test(name) || ours) {
-      const detail = ours ? 'is set by Carillon itself' : 'is not a valid name: letters, digits and _'
-      return { pointer: `/execution/env/${escapePointer(name)}`, detail }
-    }
-    bytes += Buffer.byteLength(name) + Buffer.byteLength(value)
-  }
-  if (bytes <= envBytesMax) return null
-  return { pointer: '/execution/env', detail: `must have at most ${envBytesMax} bytes in all` }
-}
-
-const functionName = /^[A-Za-z_$][\w$]*$/
-
-function checkEntrypoint(text: string): FieldError | null {
-  const [path, name, ...more] = text.split(':')
-  const isPath = path!.split('/').every((part) => part !== '' && part !== '.' && part !== '..')
-  const isName = name === undefined || functionName.test(name)
-  if (isPath && isName && more.length === 0 && !text.includes('\\')) return null
-  const detail = 'must be file:function, or a path in the bundle that does not leave it'
-  return { pointer: '/execution/entrypoint', detail }
+  const own = fieldsOf(type).map(([name, field]) => {
+    const empty = field.shape === 'list' ? [] : field.shape === 'pairs' ? {} : field.default
+    return [name, request[name] ?? empty]
+  })
+  return Object.fromEntries(own.filter(([, value]) => value !== undefined))
 }

@@ -1,7 +1,8 @@
 // Holds claims of SDK workers until there is something to run. One query serves all waiting claims: it finds the routes
 // of their handlers that have work, then each worker that could take it claims, in order of arrival. Nothing held here
 // would be missed by another process: claimed executions are held in the store, under the worker's name.
-import { handlerRoutePrefix, hasLabelsFor, suspectHost } from '../../domain/queue/route.ts'
+import { handlerRoutePrefix, hasLabelsFor } from '../../domain/executors/worker.ts'
+import { suspectHost } from '../../domain/queue/route.ts'
 import type { Attempts } from '../../ports/attempts.ts'
 import type { Clock } from '../../ports/clock.ts'
 import type { Claimed, ClaimOrder, Queue } from '../../ports/queue.ts'

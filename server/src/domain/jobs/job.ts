@@ -2,11 +2,14 @@
 // fired with.
 import type { JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
+import type { Execution } from '../executors/list.ts'
 import type { Dependency } from '../graphs/graph.ts'
 import type { RetryPolicy } from '../queue/retry.ts'
 import type { ScheduleAnswer } from '../schedule/compile-schedule.ts'
 
-export type { Executor, JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
+export type { JobStatus, MisfirePolicy, OverlapPolicy } from '@carillon/contract/constants.ts'
+export type { Executor } from '@carillon/contract/executors/list.ts'
+export type { Execution } from '../executors/list.ts'
 
 /** As the schedule engine returns it: always an object with its type. */
 export type StoredSchedule = ScheduleAnswer['definition']
@@ -20,10 +23,8 @@ export function hasSchedule({ schedule }: { schedule: StoredSchedule }): boolean
 
 export const partitionsCount = 64
 
-/** The call that an attempt makes. */
-export type Execution = HttpExecution | WorkerExecution | ShellExecution | ArtifactExecution
-
-interface AnyExecution {
+/** The fields of every kind of executor; domain/executors has their own ones. */
+export interface AnyExecution {
   /** Absent: none. */
   payload?: unknown
   /** Per attempt. */
@@ -32,38 +33,6 @@ interface AnyExecution {
   total_timeout_seconds?: number
   /** An attempt of which nothing is heard for longer is over; absent: it may be silent. */
   heartbeat_timeout_seconds?: number
-}
-
-export interface HttpExecution extends AnyExecution {
-  type: 'http'
-  callback_url: string
-  method: string
-  headers: Readonly<Record<string, string>>
-}
-
-/** A handler in the user's own process, or in ours with `--handlers`. */
-export interface WorkerExecution extends AnyExecution {
-  type: 'worker'
-  handler: string
-  /** A worker must have all of them. Sorted, each once. */
-  labels: readonly string[]
-}
-
-export interface ShellExecution extends AnyExecution {
-  type: 'shell'
-  /** An absolute path. */
-  command: string
-  args: readonly string[]
-  env: Readonly<Record<string, string>>
-}
-
-export interface ArtifactExecution extends AnyExecution {
-  type: 'artifact'
-  artifact_id: string
-  /** Of the bundle, 64 hex digits; absent: any bundle that has this id when the attempt starts. */
-  sha256?: string
-  /** `file:function`, or the path of an executable in the bundle. */
-  entrypoint: string
 }
 
 /** One version of a job, in the form it is stored. */

@@ -1,12 +1,10 @@
 // A route says which workers may claim an execution. It follows from the target of the execution, and is stored with
 // the version of the job.
-import type { Execution, Executor, JobVersion } from '../jobs/job.ts'
+import { EXECUTORS } from '@carillon/contract/executors/list.ts'
+import { EXECUTOR_KINDS } from '../executors/list.ts'
+import type { Executor, JobVersion } from '../jobs/job.ts'
 
-/** Claimed by our own workers: http. */
-export const serverRoute = 'server'
-/** Claimed by workers of ours that are configured for it. */
-export const shellRoute = 'shell'
-export const artifactRoute = 'artifact'
+export { serverRoute } from '../executors/http.ts'
 
 /**
  * Where an execution waits, instead of a host, that was lost more than once with workers of a kind that it may have
@@ -16,29 +14,11 @@ export const artifactRoute = 'artifact'
 export const suspectHost = 'suspect'
 
 export function routeOf({ execution, tenantId }: Pick<JobVersion, 'execution' | 'tenantId'>): string {
-  return execution.type === 'http'
-    ? serverRoute
-    : execution.type === 'worker'
-      ? handlerRoute(tenantId, execution)
-      : execution.type
+  const kind = EXECUTOR_KINDS[execution.type]
+  return kind.route ?? kind.routeOf!(execution, tenantId)
 }
 
 export function executorOfRoute(route: string): Executor {
-  const [kind] = route.split(' ', 1)
-  return kind === serverRoute ? 'http' : (kind as Executor)
-}
-
-function handlerRoute(tenantId: string, { handler, labels }: Extract<Execution, { type: 'worker' }>): string {
-  return `${handlerRoutePrefix(tenantId, handler)}${labels.join(',')}`
-}
-
-/** The prefix of the routes of a handler; the labels that a worker must have follow it. */
-export function handlerRoutePrefix(tenantId: string, handler: string): string {
-  return `worker ${tenantId} ${handler} `
-}
-
-/** Whether a worker with these labels may claim from a route to a handler that it has. */
-export function hasLabelsFor(route: string, labels: ReadonlySet<string>): boolean {
-  const wanted = route.slice(route.lastIndexOf(' ') + 1)
-  return wanted === '' || wanted.split(',').every((label) => labels.has(label))
+  const word = route.split(' ', 1)[0]
+  return EXECUTORS.find((type) => EXECUTOR_KINDS[type].route === word) ?? (word as Executor)
 }

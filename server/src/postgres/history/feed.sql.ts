@@ -1,5 +1,8 @@
 // The statements of the live view.
-import { sql } from '../../lib/sql.ts'
+import { fixedRoutes } from '../../domain/executors/list.ts'
+import { literals, sql } from '../../lib/sql.ts'
+
+const routes = literals([...fixedRoutes(false), ...fixedRoutes(true)])
 
 /**
  * From when on something may still be recorded that the next snapshot does not show: a transaction makes all its
@@ -50,7 +53,7 @@ export const selectFeed = sql('selectFeed')`
   ), batch AS MATERIALIZED (
     (SELECT b.lane, b.job_ids, true AS held FROM batches b WHERE b.claimed_at IS NOT NULL ORDER BY b.claimed_at LIMIT 200)
     UNION ALL
-    SELECT l.lane, w.job_ids, false FROM unnest(ARRAY['server', 'shell', 'artifact']) AS r(route)
+    SELECT l.lane, w.job_ids, false FROM unnest(ARRAY[${routes}]) AS r(route)
     CROSS JOIN (VALUES ($1::text), ('shared')) AS l(lane) CROSS JOIN LATERAL (
       SELECT b.job_ids FROM batches b WHERE b.worker_id IS NULL AND b.route = r.route AND b.lane = l.lane
       ORDER BY b.rank LIMIT 200

@@ -1,5 +1,6 @@
 // The statements that reclaim the executions of a dead worker: each is recorded as lost and runs elsewhere, or ends.
-import { type Fragment, fragment, sql } from '../../lib/sql.ts'
+import { fixedRoutes } from '../../domain/executors/list.ts'
+import { type Fragment, fragment, literals, sql } from '../../lib/sql.ts'
 import {
   atRest,
   errorOf,
@@ -13,7 +14,9 @@ import { columnsOf, insertAttempts, insertLive } from '../sql/insert.ts'
 
 // An execution lost twice may have killed its workers: it waits apart from others, one per worker. An HTTP call kills
 // no worker, and a single loss is no reason: many innocent executions would run one after the other.
-const hostAfterLoss = fragment`CASE WHEN l.route = 'server' OR l.losses = 0 THEN l.host ELSE 'suspect' END`
+const harmless = literals(fixedRoutes(false))
+const hostAfterLoss = fragment`
+  CASE WHEN l.route IN (${harmless}) OR l.losses = 0 THEN l.host ELSE 'suspect' END`
 
 /** A claim in flight holds a key-share lock on this row, so it is seen or it fails. */
 export const lockSilentWorker = sql('lockSilentWorker')`

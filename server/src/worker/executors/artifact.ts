@@ -3,26 +3,25 @@
 import { constants } from 'node:fs'
 import { access, realpath, stat } from 'node:fs/promises'
 import { join, sep } from 'node:path'
-import type { ArtifactExecution } from '../../domain/jobs/job.ts'
+import type { ArtifactExecution } from '../../domain/executors/artifact.ts'
 import { messageLengthMax } from '../../domain/queue/attempt.ts'
 import { TarError } from '../../lib/tar/read-tar.ts'
 import { toRfc3339 } from '../../lib/time/epoch.ts'
 import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 import type { RunnerCall } from './artifact-runner.ts'
-import type { BundleCache } from './bundle-cache.ts'
+import { BundleCache } from './bundle-cache.ts'
 import { notStarted, wordOf } from './command-end.ts'
 import { CommandWords, environmentOf } from './command-output.ts'
 import { type Command, type CommandEnd, startCommand } from './command-process.ts'
 import { type BundleSource, findBundle, NoBundle } from './find-bundle.ts'
-import type { Breach, GroupWatch } from './group-watch.ts'
+import { type Breach, GroupWatch } from './group-watch.ts'
+import type { LocalExecutorDeps } from './list.ts'
 import { type DirectoryDeps, withDirectory } from './own-directory.ts'
 import { RunnerWords } from './runner-messages.ts'
 
 export interface ArtifactDeps extends DirectoryDeps, BundleSource {
   bundles: BundleCache
   watch: GroupWatch
-  /** The variables of our environment that a command gets. */
-  variables: Readonly<Record<string, string>>
 }
 
 export interface ArtifactLimits {
@@ -39,6 +38,14 @@ interface Attempt {
 }
 
 const runner = join(import.meta.dirname, 'artifact-runner.ts')
+
+export function createExecutor(deps: LocalExecutorDeps): LocalExecutor {
+  const { clock, timers, artifacts, settings, place } = deps
+  const { dataDir, artifactsDir, artifactCpuSeconds: cpuSeconds, artifactMemoryMb: memoryMb } = settings
+  const bundles = new BundleCache(clock, { directory: join(dataDir, 'artifacts') })
+  const source = { artifacts, artifactsDir, bundles, watch: new GroupWatch(timers) }
+  return createArtifactExecutor({ timers, ...place!, ...source }, { cpuSeconds, memoryMb })
+}
 
 export function createArtifactExecutor(deps: ArtifactDeps, limits: ArtifactLimits): LocalExecutor {
   return {

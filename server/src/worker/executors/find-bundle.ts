@@ -3,7 +3,7 @@
 import { hash } from 'node:crypto'
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { ArtifactExecution } from '../../domain/jobs/job.ts'
+import type { ArtifactExecution } from '../../domain/executors/artifact.ts'
 import { type Artifacts, artifactBytesMax } from '../../ports/artifacts.ts'
 
 export interface BundleSource {

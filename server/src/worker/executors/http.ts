@@ -1,7 +1,7 @@
 // The HTTP executor: the parts that are the same for every attempt of a job version are prepared once; an attempt adds
 // its own headers and makes one call. 2xx succeeds.
 import { STATUS_CODES } from 'node:http'
-import type { HttpExecution } from '../../domain/jobs/job.ts'
+import type { HttpExecution } from '../../domain/executors/http.ts'
 import { type AttemptEnd, endAttempt, messageLengthMax, previewBytesMax } from '../../domain/queue/attempt.ts'
 import { idempotencyKeyOf } from '../../domain/queue/execution.ts'
 import { isOwnHeader } from '../../domain/queue/own-headers.ts'

@@ -2,19 +2,19 @@
 // arguments reach the program as they are.
 import { constants } from 'node:fs'
 import { access, realpath } from 'node:fs/promises'
-import type { ShellExecution } from '../../domain/jobs/job.ts'
+import type { ShellExecution } from '../../domain/executors/shell.ts'
 import type { CallContext, ExecutorResult, LocalCall, LocalExecutor } from '../../ports/executor.ts'
 import { notStarted, wordOf } from './command-end.ts'
 import { CommandWords, environmentOf } from './command-output.ts'
 import { startCommand } from './command-process.ts'
+import type { LocalExecutorDeps } from './list.ts'
 import { type DirectoryDeps, withDirectory } from './own-directory.ts'
 
-export interface ShellDeps extends DirectoryDeps {
-  /** The variables of our environment that a command gets. */
-  variables: Readonly<Record<string, string>>
+export function createExecutor({ timers, settings, place }: LocalExecutorDeps): LocalExecutor {
+  return createShellExecutor({ timers, ...place! }, settings.shellCommands)
 }
 
-export function createShellExecutor(deps: ShellDeps, allowed: readonly string[]): LocalExecutor {
+export function createShellExecutor(deps: DirectoryDeps, allowed: readonly string[]): LocalExecutor {
   return {
     async run(call, context) {
       try {
@@ -30,7 +30,7 @@ export function createShellExecutor(deps: ShellDeps, allowed: readonly string[])
 }
 
 async function runIn(
-  deps: ShellDeps,
+  deps: DirectoryDeps,
   {
     call,
     context,

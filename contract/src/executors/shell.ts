@@ -1,0 +1,55 @@
+// shell: runs a program that the operator has allowed.
+import { defineFacts } from './facts.ts'
+
+export const shell = defineFacts({
+  label: 'Command',
+  target: 'command',
+  targetAbout: 'Of the shell executor.',
+  fields: {
+    command: {
+      shape: 'text',
+      isRequired: true,
+      keywords: { pattern: '^/', maxLength: 4_096 },
+      about: 'an absolute path that the operator has allowed. No shell reads it.',
+      flag: {
+        name: 'command',
+        value: 'PATH',
+        about: 'run this program of the server (absolute path)',
+        completes: 'file',
+      },
+      input: {
+        label: 'Command',
+        placeholder: '/usr/bin/backup',
+        isCode: true,
+        hint: 'An absolute path that the operator has allowed. No shell reads it.',
+      },
+    },
+    args: {
+      shape: 'list',
+      keywords: { maxItems: 100 },
+      items: { maxLength: 4_096 },
+      bytesMax: 32 * 1024,
+      separator: '\n',
+      about: 'its arguments, 32 KB in all.',
+      flag: { name: 'arg', value: 'TEXT', about: 'an argument of the program' },
+      input: { label: 'Arguments', rows: 3, isCode: true, hint: 'One a line.' },
+    },
+    env: {
+      shape: 'pairs',
+      bytesMax: 8 * 1024,
+      separator: '=',
+      about:
+        'its environment. Values can be written but not read back. Names as in C, not CARILLON_*; 8 KB in all.',
+      flag: { name: 'env', value: 'NAME=VALUE', about: 'a variable of the program' },
+      input: {
+        label: 'Environment',
+        rows: 3,
+        isCode: true,
+        placeholder: 'NAME=value',
+        hint: 'One a line. Values are never shown again; *** keeps the stored one.',
+      },
+    },
+  },
+  rows: [['command'], ['args', 'env']],
+  textOf: ({ command, args = [] }) => [command, ...args].join(' '),
+})

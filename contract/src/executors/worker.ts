@@ -1,0 +1,41 @@
+// worker: runs a handler in a process of the user's own.
+import { defineFacts } from './facts.ts'
+
+export const handlerPattern = '^[a-z0-9._-]{1,128}$'
+export const labelPattern = '^[A-Za-z0-9._:/-]{1,64}$'
+
+export const worker = defineFacts({
+  label: 'Handler of a worker',
+  target: 'handler',
+  targetAbout: 'Of a worker.',
+  fields: {
+    handler: {
+      shape: 'text',
+      isRequired: true,
+      keywords: { pattern: handlerPattern },
+      about: 'the name under which a worker registered it.',
+      flag: { name: 'handler', value: 'NAME', about: 'run this handler of your workers' },
+      input: {
+        label: 'Handler',
+        placeholder: 'rebuild-index',
+        hint: 'The name under which your worker registered it.',
+      },
+    },
+    labels: {
+      shape: 'list',
+      keywords: { maxItems: 32 },
+      items: { pattern: labelPattern },
+      separator: ', ',
+      about: 'only a worker that has all of them runs it.',
+      flag: { name: 'label', value: 'LABEL', about: 'only on workers that have it' },
+      input: {
+        label: 'Labels',
+        placeholder: 'large, eu',
+        hint: 'Only a worker that has all of them runs it.',
+      },
+    },
+  },
+  rows: [['handler', 'labels']],
+  textOf: ({ handler, labels = [] }) =>
+    `handler ${handler}${labels.length === 0 ? '' : ` on workers with ${labels.join(', ')}`}`,
+})

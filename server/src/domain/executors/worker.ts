@@ -1,0 +1,42 @@
+// worker: a handler in the user's own process, or in ours with `--handlers`. Each handler and set of labels has a route.
+import type { AnyExecution } from '../jobs/job.ts'
+import { shorten } from '../why/why-text.ts'
+import type { ExecutorKind } from './kind.ts'
+
+export interface WorkerExecution extends AnyExecution {
+  type: 'worker'
+  handler: string
+  /** A worker must have all of them. Sorted, each once. */
+  labels: readonly string[]
+}
+
+export const worker: ExecutorKind<WorkerExecution> = {
+  route: null,
+  routeOf: ({ handler, labels }, tenantId) => `${handlerRoutePrefix(tenantId, handler)}${labels.join(',')}`,
+  isolates: true,
+  isGivenParents: true,
+  // `--handlers` names a file that is run, no setting does.
+  isAllowed: () => false,
+  nobodyText({ handler, labels }) {
+    const wanted = labels.length === 0 ? '' : ` with the labels ${shorten(labels.join(', '))}`
+    return `no worker runs the handler ${handler}${wanted}`
+  },
+  canRun(runner, { execution, tenantId }) {
+    const isOwn = runner.tenantId === null || runner.tenantId === tenantId
+    const hasLabels = execution.labels.every((label) => runner.labels.includes(label))
+    return isOwn && hasLabels && runner.handlers.includes(execution.handler)
+  },
+  // The same labels are the same route.
+  normalize: (execution) => ({ ...execution, labels: [...new Set(execution.labels)].toSorted() }),
+}
+
+/** The prefix of the routes of a handler; the labels that a worker must have follow it. */
+export function handlerRoutePrefix(tenantId: string, handler: string): string {
+  return `worker ${tenantId} ${handler} `
+}
+
+/** Whether a worker with these labels may claim from a route to a handler that it has. */
+export function hasLabelsFor(route: string, labels: ReadonlySet<string>): boolean {
+  const wanted = route.slice(route.lastIndexOf(' ') + 1)
+  return wanted === '' || wanted.split(',').every((label) => labels.has(label))
+}

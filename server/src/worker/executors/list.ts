@@ -1,0 +1,41 @@
+// The executor of every kind that a server runs itself. A kind of the contract that is missing here does not compile. A
+// module is loaded only by a process that runs its kind.
+import type { Executor } from '@carillon/contract/executors/list.ts'
+import type { ExecutorSettings } from '../../domain/executors/kind.ts'
+import { kindsAllowed } from '../../domain/executors/list.ts'
+import type { Artifacts } from '../../ports/artifacts.ts'
+import type { Clock } from '../../ports/clock.ts'
+import type { LocalExecutor } from '../../ports/executor.ts'
+import type { Timers } from '../../ports/timers.ts'
+import type { LocalExecutors } from '../run-local.ts'
+import type { CommandPlace } from './own-directory.ts'
+
+export interface LocalExecutorDeps {
+  clock: Clock
+  timers: Timers
+  artifacts: Artifacts
+  settings: ExecutorSettings
+  /** Where a kind that isolates starts processes; null for the other kinds, which run in the server process. */
+  place: CommandPlace | null
+}
+
+type Load = () => Promise<{ createExecutor(deps: LocalExecutorDeps): LocalExecutor }>
+
+const loads: Record<Executor, Load | null> = {
+  // Every worker that isolates nothing makes HTTP calls: see `runHttp`.
+  http: null,
+  // Handlers come from a file of the user: see wiring/handlers.ts.
+  worker: null,
+  shell: () => import('./shell.ts'),
+  artifact: () => import('./artifact.ts'),
+}
+
+/** The executors that the settings allow, of the kinds that isolate or of the others. */
+export async function createExecutors(deps: LocalExecutorDeps): Promise<LocalExecutors> {
+  const created: LocalExecutors = {}
+  for (const type of kindsAllowed(deps.settings, deps.place !== null)) {
+    const loaded = await loads[type]?.()
+    if (loaded !== undefined) created[type] = loaded.createExecutor(deps)
+  }
+  return created
+}
