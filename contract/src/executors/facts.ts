@@ -9,40 +9,24 @@ interface AnyField {
   bytesMax?: number
   /** The option of the CLI. Absent: only a file or the API sets the field. */
   flag?: { name: string; value: string; about: string; completes?: 'file' }
-  /** The input of the job form. `{origin}` stands for the address of the dashboard. */
+  /** The input of the job form; a list of lines and pairs have a hint anyway. `{origin}` stands for the address of the dashboard. */
   input: { label: string; placeholder?: string; hint?: string; rows?: number; isCode?: true }
 }
 
-/** One text. `shown`: the keywords of a reply; by default none. */
-export interface TextField extends AnyField {
+/** One text. `keywords`, `shown`: of its schema in a request and in a reply. */
+type Text = {
   shape: 'text'
   keywords?: object
   shown?: object
   choices?: readonly string[]
   default?: string
 }
+/** Several texts. `items`: the keywords of each. `separator`: between them in the job form. */
+type List = { shape: 'list'; keywords: object; items: object; separator: ', ' | '\n' }
+/** Values by name, written but never read back. `ignoresCase`: `Accept` and `accept` are the same name. */
+type Pairs = { shape: 'pairs'; bytesMax: number; separator: ':' | '='; ignoresCase?: true }
 
-/** Several texts. */
-export interface ListField extends AnyField {
-  shape: 'list'
-  keywords: object
-  /** Of each text. */
-  items: object
-  /** Between the texts in the job form. */
-  separator: ', ' | '\n'
-}
-
-/** Values by name. The values can be written but never read back. */
-export interface PairsField extends AnyField {
-  shape: 'pairs'
-  bytesMax: number
-  /** Between a name and its value, in an option of the CLI and in the job form. */
-  separator: ':' | '='
-  /** `Accept` and `accept` are the same name. */
-  ignoresCase?: true
-}
-
-export type Field = TextField | ListField | PairsField
+export type Field = AnyField & (Text | List | Pairs)
 export type FieldsByName = Readonly<Record<string, Field>>
 
 export interface ExecutorFacts<Fields extends FieldsByName, Target extends keyof Fields> {

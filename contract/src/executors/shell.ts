@@ -32,7 +32,7 @@ export const shell = defineFacts({
       separator: '\n',
       about: 'its arguments, 32 KB in all.',
       flag: { name: 'arg', value: 'TEXT', about: 'an argument of the program' },
-      input: { label: 'Arguments', rows: 3, isCode: true, hint: 'One a line.' },
+      input: { label: 'Arguments', rows: 3 },
     },
     env: {
       shape: 'pairs',
@@ -41,13 +41,7 @@ export const shell = defineFacts({
       about:
         'its environment. Values can be written but not read back. Names as in C, not CARILLON_*; 8 KB in all.',
       flag: { name: 'env', value: 'NAME=VALUE', about: 'a variable of the program' },
-      input: {
-        label: 'Environment',
-        rows: 3,
-        isCode: true,
-        placeholder: 'NAME=value',
-        hint: 'One a line. Values are never shown again; *** keeps the stored one.',
-      },
+      input: { label: 'Environment', rows: 3, placeholder: 'NAME=value' },
     },
   },
   rows: [['command'], ['args', 'env']],

@@ -109,6 +109,6 @@ export class ClaimIntake {
   #isGivenParents(one: ClaimedLive): boolean {
     if (!runsAfterOthers(one)) return false
     const { executor } = this.#deps.definitions.get(one.jobId, one.version)!
-    return EXECUTOR_KINDS[executor].isGivenParents
+    return EXECUTOR_KINDS[executor].isGivenParents ?? false
   }
 }

@@ -9,17 +9,13 @@ import {
 } from '@carillon/contract/executors/list.ts'
 import { Button } from '../../components/button.tsx'
 import { readJson } from '../jobs/json-text.ts'
-import { Choice, SelectField, TextField } from './field.tsx'
-import type { JobForm } from './job-form.ts'
+import { bindTo, Choice, type PartProps, SelectField, TextField } from './field.tsx'
 
-interface PartProps {
-  form: JobForm
-  onChange(change: Partial<JobForm>): void
-}
-
+const pairsHint = 'One a line. Values are never shown again; *** keeps the stored one.'
 const executors = EXECUTORS.map((value) => ({ value, name: EXECUTOR_FACTS[value].label }))
 
 export function ExecutorFields({ form, onChange }: PartProps) {
+  const bound = bindTo({ form, onChange })
   const rows: readonly (readonly FieldName[])[] = EXECUTOR_FACTS[form.executor].rows
   const fieldOf = (name: FieldName) => <OwnField key={name} name={name} form={form} onChange={onChange} />
   return (
@@ -46,24 +42,21 @@ export function ExecutorFields({ form, onChange }: PartProps) {
           pointer="/execution/timeout_seconds"
           kind="number"
           placeholder="300"
-          value={form.timeout}
-          onText={(timeout) => onChange({ timeout })}
+          {...bound('timeout')}
         />
         <TextField
           label="All attempts together (seconds)"
           pointer="/execution/total_timeout_seconds"
           kind="number"
           placeholder="no limit"
-          value={form.totalTimeout}
-          onText={(totalTimeout) => onChange({ totalTimeout })}
+          {...bound('totalTimeout')}
         />
         <TextField
           label="May be silent for (seconds)"
           pointer="/execution/heartbeat_timeout_seconds"
           kind="number"
           placeholder="no limit"
-          value={form.heartbeatTimeout}
-          onText={(heartbeatTimeout) => onChange({ heartbeatTimeout })}
+          {...bound('heartbeatTimeout')}
         />
       </div>
     </>
@@ -73,12 +66,10 @@ export function ExecutorFields({ form, onChange }: PartProps) {
 /** A field that belongs to this kind of executor. */
 function OwnField({ name, form, onChange }: PartProps & { name: FieldName }) {
   const field: Field = Object.fromEntries(fieldsOf(form.executor))[name]!
-  const { placeholder, hint, ...input } = field.input
-  const inPlace = (text: string) => text.replaceAll('{origin}', location.origin)
   const props = {
-    ...input,
-    ...(placeholder !== undefined && { placeholder: inPlace(placeholder) }),
-    ...(hint !== undefined && { hint: inPlace(hint) }),
+    ...(field.shape === 'pairs' && { isCode: true, hint: pairsHint }),
+    ...(field.shape === 'list' && field.separator === '\n' && { isCode: true, hint: 'One a line.' }),
+    ...inputOf(field),
     pointer: `/execution/${name}`,
     value: form.own[name],
     onText: (text: string) => onChange({ own: { ...form.own, [name]: text } }),
@@ -87,7 +78,12 @@ function OwnField({ name, form, onChange }: PartProps & { name: FieldName }) {
   return <SelectField {...props} options={field.choices.map((value) => ({ value, name: value }))} />
 }
 
+function inputOf({ input }: Field): Field['input'] {
+  return JSON.parse(JSON.stringify(input).replaceAll('{origin}', location.origin))
+}
+
 function PayloadField({ form, onChange }: PartProps) {
+  const bound = bindTo({ form, onChange })
   const read = readJson(form.payload)
   const bytes = new TextEncoder().encode(form.payload).length
   const isJson = read.error === null && read.value !== undefined
@@ -100,8 +96,7 @@ function PayloadField({ form, onChange }: PartProps) {
         isCode
         placeholder='{ "report": "daily" }'
         hint={isJson ? `Valid JSON, ${bytes} B of at most 256 KB.` : 'Left empty, nothing is sent.'}
-        value={form.payload}
-        onText={(payload) => onChange({ payload })}
+        {...bound('payload')}
       />
       {isJson && (
         <p>

@@ -1,6 +1,7 @@
 // A field of the form: its name, a hint, and its error, from the form or from the server.
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { type ChangeEvent, createContext, type ReactNode, useContext, useId } from 'react'
+import type { JobForm, TextName } from './job-form.ts'
 
 /** All that is wrong at the moment; each field finds its own by its pointers. */
 export const FieldErrors = createContext<readonly FieldError[]>([])
@@ -141,4 +142,15 @@ export function Choice({ legend, value, options, onChoose }: ChoiceProps) {
       ))}
     </fieldset>
   )
+}
+
+/** A part of the form of a job. */
+export interface PartProps {
+  form: JobForm
+  onChange(change: Partial<JobForm>): void
+}
+
+/** Ties an input to a text of the form. */
+export function bindTo({ form, onChange }: PartProps) {
+  return (name: TextName) => ({ value: form[name], onText: (text: string) => onChange({ [name]: text }) })
 }

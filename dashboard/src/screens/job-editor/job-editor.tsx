@@ -15,7 +15,7 @@ import { ChangeList } from '../job/change-list.tsx'
 import { changesBetween } from '../job/diff.ts'
 import { DependencyPicker } from './dependency-picker.tsx'
 import { ExecutorFields } from './executor-fields.tsx'
-import { FieldErrors, TextField } from './field.tsx'
+import { bindTo, FieldErrors, type PartProps, TextField } from './field.tsx'
 import { formOfRequest, type JobForm, patchOf, readForm, requestOf, shortened } from './job-form.ts'
 import { LimitsCard, RetryCard } from './policy-fields.tsx'
 import { PreviewCard } from './preview-card.tsx'
@@ -146,37 +146,30 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
   )
 }
 
-function AboutCard({ form, onChange }: { form: JobForm; onChange(part: Partial<JobForm>): void }) {
+function AboutCard(props: PartProps) {
+  const bound = bindTo(props)
   return (
     <Card title="What it is">
-      <TextField label="Name" pointer="/name" value={form.name} onText={(name) => onChange({ name })} />
+      <TextField label="Name" pointer="/name" {...bound('name')} />
       <div className="field-row">
         <TextField
           label="Tags"
           pointer="/tags"
           placeholder="reporting, finance"
           hint="With commas between; to find it by."
-          value={form.tags}
-          onText={(tags) => onChange({ tags })}
+          {...bound('tags')}
         />
         <TextField
           label="Key"
           pointer="/key"
           placeholder="nightly-report"
           hint="Your own unique name for programs, if you want one: a-z 0-9 . _ -"
-          value={form.key}
-          onText={(key) => onChange({ key })}
+          {...bound('key')}
         />
       </div>
       <details>
         <summary>Description and metadata</summary>
-        <TextField
-          label="Description"
-          pointer="/description"
-          rows={2}
-          value={form.description}
-          onText={(description) => onChange({ description })}
-        />
+        <TextField label="Description" pointer="/description" rows={2} {...bound('description')} />
         <TextField
           label="Metadata"
           pointer="/metadata"
@@ -184,8 +177,7 @@ function AboutCard({ form, onChange }: { form: JobForm; onChange(part: Partial<J
           isCode
           placeholder="team=data"
           hint="Yours; one NAME=VALUE a line."
-          value={form.metadata}
-          onText={(metadata) => onChange({ metadata })}
+          {...bound('metadata')}
         />
       </details>
     </Card>

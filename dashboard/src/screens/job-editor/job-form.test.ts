@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { EXECUTORS, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { JobRequest } from '@carillon/contract/job.ts'
 import { blankJob, formOfRequest, type JobForm, patchOf, readForm, shortened } from './job-form.ts'
 
@@ -121,3 +122,14 @@ test('a new job sends only fields that differ from the defaults', () => {
   })
   assert.deepEqual(shortened(full).retry_policy, full.retry_policy)
 })
+
+for (const type of EXECUTORS) {
+  test(`the form has every field of ${type}`, () => {
+    const own = fieldsOf(type).map(([name, field]) => {
+      const word = (field.shape === 'text' && field.choices?.[0]) || 'a'
+      return [name, field.shape === 'text' ? word : field.shape === 'list' ? ['a', 'b'] : { A: 'b' }]
+    })
+    const execution = { type, ...Object.fromEntries(own), timeout_seconds: 1 }
+    assert.deepEqual(readForm(formOfRequest({ ...full, execution })).request.execution, execution)
+  })
+}

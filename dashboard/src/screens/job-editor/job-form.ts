@@ -8,38 +8,6 @@ import { changesBetween, hasNullMember, mergePatch } from '../job/diff.ts'
 import { readJson, writeJson } from '../jobs/json-text.ts'
 import { blankSchedule, formOf, plainSchedule, type ScheduleForm, scheduleOf } from './schedule-form.ts'
 
-export interface JobForm {
-  name: string
-  key: string
-  description: string
-  tags: string
-  schedule: ScheduleForm
-  /** The schedule that a job with dependencies also has, and does not fire by. */
-  keptSchedule: JobRequest['schedule'] | null
-  dependsOn: readonly { job_id: string; on: 'success' | 'completion' | 'failure' }[]
-  executor: Executor
-  /** The fields that belong to one kind of executor, of all kinds. */
-  own: Record<FieldName, string>
-  payload: string
-  timeout: string
-  totalTimeout: string
-  heartbeatTimeout: string
-  maxRetries: string
-  backoff: string
-  initialDelay: string
-  maxDelay: string
-  autoRedrive: string
-  priority: string
-  overlap: string
-  misfire: string
-  misfireWindow: string
-  jitter: string
-  concurrencyLimit: string
-  concurrencyKey: string
-  concurrencyKeyLimit: string
-  metadata: string
-}
-
 /** The defaults of the server; equal values are left out of a new job. */
 const defaults = {
   timeout: '300',
@@ -53,17 +21,12 @@ const defaults = {
   jitter: '0',
 } as const
 
-export const blankJob: JobForm = {
+const blankTexts = {
   ...defaults,
   name: '',
   key: '',
   description: '',
   tags: '',
-  schedule: blankSchedule,
-  keptSchedule: null,
-  dependsOn: [],
-  executor: executionDefaults.type,
-  own: writeOwn({}),
   payload: '',
   totalTimeout: '',
   heartbeatTimeout: '',
@@ -73,6 +36,26 @@ export const blankJob: JobForm = {
   concurrencyKey: '',
   concurrencyKeyLimit: '1',
   metadata: '',
+}
+export type TextName = keyof typeof blankTexts
+
+export interface JobForm extends Record<TextName, string> {
+  schedule: ScheduleForm
+  /** The schedule that a job with dependencies also has, and does not fire by. */
+  keptSchedule: JobRequest['schedule'] | null
+  dependsOn: readonly { job_id: string; on: 'success' | 'completion' | 'failure' }[]
+  executor: Executor
+  /** The fields that belong to one kind of executor, of all kinds. */
+  own: Record<FieldName, string>
+}
+
+export const blankJob: JobForm = {
+  ...blankTexts,
+  schedule: blankSchedule,
+  keptSchedule: null,
+  dependsOn: [],
+  executor: executionDefaults.type,
+  own: writeOwn({}),
 }
 
 /** A job as a request would make it: without fields that the server adds, and without empty ones. */

@@ -1,12 +1,6 @@
 // Retries, the policies for overlaps and misfires, and limits.
 import { Card } from '../../components/page.tsx'
-import { SelectField, TextField } from './field.tsx'
-import type { JobForm } from './job-form.ts'
-
-interface PartProps {
-  form: JobForm
-  onChange(change: Partial<JobForm>): void
-}
+import { bindTo, type PartProps, SelectField, TextField } from './field.tsx'
 
 const overlaps = [
   { value: 'SKIP', name: 'the new one is skipped' },
@@ -26,7 +20,8 @@ const backoffs = [
   { value: 'FIXED', name: 'stays the same' },
 ]
 
-export function RetryCard({ form, onChange }: PartProps) {
+export function RetryCard(props: PartProps) {
+  const bound = bindTo(props)
   const path = '/retry_policy'
   return (
     <Card title="Retries">
@@ -36,108 +31,91 @@ export function RetryCard({ form, onChange }: PartProps) {
           pointer={`${path}/max_retries`}
           kind="number"
           hint="Attempts after the first: 0 to 100."
-          value={form.maxRetries}
-          onText={(maxRetries) => onChange({ maxRetries })}
+          {...bound('maxRetries')}
         />
-        <SelectField
-          label="The delay"
-          pointer={`${path}/backoff`}
-          value={form.backoff}
-          options={backoffs}
-          onText={(backoff) => onChange({ backoff })}
-        />
+        <SelectField label="The delay" pointer={`${path}/backoff`} options={backoffs} {...bound('backoff')} />
         <TextField
           label="First delay (ms)"
           pointer={`${path}/initial_delay_ms`}
           kind="number"
-          value={form.initialDelay}
-          onText={(initialDelay) => onChange({ initialDelay })}
+          {...bound('initialDelay')}
         />
         <TextField
           label="Longest delay (ms)"
           pointer={`${path}/max_delay_ms`}
           kind="number"
-          value={form.maxDelay}
-          onText={(maxDelay) => onChange({ maxDelay })}
+          {...bound('maxDelay')}
         />
         <TextField
           label="Redrive a dead letter after (seconds)"
           pointer={`${path}/auto_redrive_after_seconds`}
           kind="number"
           placeholder="only by a person"
-          value={form.autoRedrive}
-          onText={(autoRedrive) => onChange({ autoRedrive })}
+          {...bound('autoRedrive')}
         />
       </div>
     </Card>
   )
 }
 
-export function LimitsCard({ form, onChange }: PartProps) {
+export function LimitsCard(props: PartProps) {
+  const bound = bindTo(props)
   return (
     <Card title="Overlap, misfire and limits">
       <div className="field-row">
         <SelectField
           label="When the earlier one still runs"
           pointer="/overlap_policy"
-          value={form.overlap}
           options={overlaps}
-          onText={(overlap) => onChange({ overlap })}
+          {...bound('overlap')}
         />
         <SelectField
           label="When slots were missed"
           pointer="/misfire_policy"
-          value={form.misfire}
           options={misfires}
-          onText={(misfire) => onChange({ misfire })}
+          {...bound('misfire')}
         />
         <TextField
           label="Missed slots run for (seconds)"
           pointer="/misfire_window_seconds"
           kind="number"
           placeholder="an hour, or a day if daily"
-          value={form.misfireWindow}
-          onText={(misfireWindow) => onChange({ misfireWindow })}
+          {...bound('misfireWindow')}
         />
         <TextField
           label="Jitter (seconds)"
           pointer="/jitter_seconds"
           kind="number"
           hint="Each starts up to so much later."
-          value={form.jitter}
-          onText={(jitter) => onChange({ jitter })}
+          {...bound('jitter')}
         />
         <TextField
           label="Priority"
           pointer="/priority"
           kind="number"
           hint="1 is the highest, 10 the lowest."
-          value={form.priority}
-          onText={(priority) => onChange({ priority })}
+          {...bound('priority')}
         />
         <TextField
           label="Of this job at once"
           pointer="/concurrency_limit"
           kind="number"
           placeholder="no limit"
-          value={form.concurrencyLimit}
-          onText={(concurrencyLimit) => onChange({ concurrencyLimit })}
+          {...bound('concurrencyLimit')}
         />
         <TextField
           label="Key of a shared limit"
           pointer="/concurrency_key/key"
           placeholder="none"
           hint="Jobs with the same key share it."
-          value={form.concurrencyKey}
-          onText={(concurrencyKey) => onChange({ concurrencyKey })}
+          {...bound('concurrencyKey')}
         />
-        {form.concurrencyKey.trim() !== '' && (
+        {props.form.concurrencyKey.trim() !== '' && (
           <TextField
             label="With that key at once"
             pointer="/concurrency_key/limit"
             kind="number"
-            value={form.concurrencyKeyLimit}
-            onText={(concurrencyKeyLimit) => onChange({ concurrencyKeyLimit })}
+            {...bound('concurrencyKeyLimit')}
           />
         )}
       </div>

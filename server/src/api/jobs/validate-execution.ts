@@ -16,7 +16,7 @@ export function defineExecution(request: ExecutionRequest, tier: Tier): Executio
   const { type = executionDefaults.type, payload } = request
   checkFields(request, type)
   const { check, normalize } = EXECUTOR_KINDS[type]
-  const given = { type, ...ofType(request, type), ...ofAll(request) } as Execution
+  const given = storedOf(request, type)
   const wrong = check?.(given) ?? null
   if (wrong !== null) {
     const { path, detail, isSentence = false } = wrong
@@ -54,22 +54,15 @@ function bytesOf(value: ExecutionRequest[FieldName]): number {
   return texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
 }
 
-function ofAll(request: ExecutionRequest) {
-  const { payload, timeout_seconds = executionDefaults.timeout_seconds } = request
-  const { total_timeout_seconds: total, heartbeat_timeout_seconds: heartbeat } = request
-  return {
-    timeout_seconds,
-    ...(payload === undefined ? {} : { payload }),
-    ...(total === undefined ? {} : { total_timeout_seconds: total }),
-    ...(heartbeat === undefined ? {} : { heartbeat_timeout_seconds: heartbeat }),
-  }
-}
-
-/** A list and pairs are always stored, if only empty. */
-function ofType(request: ExecutionRequest, type: Executor) {
+/** Of its kind, then of all kinds. A list and pairs are always stored, if only empty. */
+function storedOf(request: ExecutionRequest, type: Executor): Execution {
   const own = fieldsOf(type).map(([name, field]) => {
     const empty = field.shape === 'list' ? [] : field.shape === 'pairs' ? {} : field.default
     return [name, request[name] ?? empty]
   })
-  return Object.fromEntries(own.filter(([, value]) => value !== undefined))
+  const { timeout_seconds = executionDefaults.timeout_seconds } = request
+  const { payload, total_timeout_seconds, heartbeat_timeout_seconds } = request
+  const all = { timeout_seconds, payload, total_timeout_seconds, heartbeat_timeout_seconds }
+  const given = [...own, ...Object.entries(all)].filter(([, value]) => value !== undefined)
+  return { type, ...Object.fromEntries(given) }
 }

@@ -18,7 +18,6 @@ export const serverRoute = 'server'
 export const http: ExecutorKind<HttpExecution> = {
   route: serverRoute,
   isolates: false,
-  isGivenParents: false,
   nobodyText: () => 'no worker is registered',
   refusePayload: ({ method }) => (method === 'GET' ? 'cannot be sent with GET, which has no body' : null),
   check({ headers, callback_url: url }) {

@@ -3,13 +3,13 @@ import type { AnyExecution } from '../jobs/job.ts'
 import type { Worker } from '../queue/worker.ts'
 
 export interface ExecutorKind<Own extends AnyExecution> {
-  /** The route of all its executions; null: `routeOf` makes it from the job, with the kind as the first word. */
-  route: string | null
+  /** The route of all its executions. Absent: `routeOf` makes it from the job, with the kind as the first word. */
+  route?: string
   routeOf?(execution: Own, tenantId: string): string
   /** It may kill the process that runs it. Such kinds have a process of their own, and suspects run one at a time. */
   isolates: boolean
-  /** An attempt is given the results of its parents. Otherwise its target asks for them over the API. */
-  isGivenParents: boolean
+  /** An attempt is given the results of its parents. Default: its target asks for them over the API. */
+  isGivenParents?: true
   /** Why no worker that is alive may claim it. */
   nobodyText(execution: Own): string
   /** Whether the operator lets the workers of this server run it. Default: yes. */

@@ -15,7 +15,6 @@ const envName = /^[A-Za-z_][A-Za-z0-9_]*$/
 export const shell: ExecutorKind<ShellExecution> = {
   route: 'shell',
   isolates: true,
-  isGivenParents: false,
   isAllowed: ({ shellCommands }) => shellCommands.length > 0,
   nobodyText: () => 'no worker that may run shell commands is up; CARILLON_SHELL_COMMANDS allows them',
   check({ env }) {

@@ -11,7 +11,6 @@ export interface WorkerExecution extends AnyExecution {
 }
 
 export const worker: ExecutorKind<WorkerExecution> = {
-  route: null,
   routeOf: ({ handler, labels }, tenantId) => `${handlerRoutePrefix(tenantId, handler)}${labels.join(',')}`,
   isolates: true,
   isGivenParents: true,

@@ -30,7 +30,7 @@ const loads: Record<Executor, Load | null> = {
   artifact: () => import('./artifact.ts'),
 }
 
-/** The executors that the settings allow, of the kinds that isolate or of the others. */
+/** Of the kinds that the settings allow: with a place the ones that isolate, without it the others. */
 export async function createExecutors(deps: LocalExecutorDeps): Promise<LocalExecutors> {
   const created: LocalExecutors = {}
   for (const type of kindsAllowed(deps.settings, deps.place !== null)) {
