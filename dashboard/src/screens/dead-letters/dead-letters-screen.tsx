@@ -6,14 +6,14 @@ import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterSelect } from '../../components/filter-bar.tsx'
 import { OperationProgress } from '../../components/operation-progress.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
+import { exampleJob } from '../../lib/example-job.ts'
 import { type Filters, useFilters } from '../../lib/filters.ts'
 import { formatCount, shortId, words } from '../../lib/format.ts'
-import { useIsPhone } from '../../lib/media.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { JobFilter } from '../executions/more-filters.tsx'
 import { Clusters } from './clusters.tsx'
@@ -102,11 +102,7 @@ export function DeadLettersScreen() {
         columns={columns}
         rowKey={(letter) => letter.execution_id}
         isMarked={(letter) => chosen.has(letter.execution_id)}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoLetters isFiltered={isFiltered} />}
       />
       {redriven !== null && (
@@ -153,7 +149,6 @@ function columnsOf(choice: Choice | null): Column<DeadLetter>[] {
       ? []
       : [
           {
-            id: 'select',
             header: '',
             name: 'Select',
             width: '1.4rem',
@@ -174,37 +169,28 @@ function columnsOf(choice: Choice | null): Column<DeadLetter>[] {
         ]
   return [
     ...select,
+    { header: 'Job', width: 'minmax(8rem, 1.5fr)', cell: (letter) => <LetterCell letter={letter} /> },
     {
-      id: 'job',
-      header: 'Job',
-      width: 'minmax(8rem, 1.5fr)',
-      cell: (letter) => <LetterCell letter={letter} />,
-    },
-    {
-      id: 'error',
       header: 'Last error',
       width: 'minmax(10rem, 3fr)',
       wideOnly: true,
       cell: (letter) => <LastError letter={letter} />,
     },
     {
-      id: 'reason',
       header: 'Given up',
       width: '12rem',
       wideOnly: true,
       cell: ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason),
     },
     {
-      id: 'attempts',
       header: 'Attempts',
       width: '5rem',
       wideOnly: true,
       align: 'end',
       cell: ({ total_attempts }) => formatCount(total_attempts),
     },
-    { id: 'at', header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
+    { header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
     {
-      id: 'notes',
       header: 'Notes',
       width: '9rem',
       wideOnly: true,
@@ -223,9 +209,8 @@ function columnsOf(choice: Choice | null): Column<DeadLetter>[] {
 }
 
 function LetterCell({ letter }: { letter: DeadLetter }) {
-  const isPhone = useIsPhone()
   return (
-    <span className={isPhone ? 'letter-cell' : ''}>
+    <TwoLines below={<LastError letter={letter} />}>
       <Link
         to="/dead-letters"
         search={((before: Filters) => ({ ...before, letter: letter.execution_id })) as never}
@@ -234,8 +219,7 @@ function LetterCell({ letter }: { letter: DeadLetter }) {
       >
         {letter.job_name}
       </Link>
-      {isPhone && <LastError letter={letter} />}
-    </span>
+    </TwoLines>
   )
 }
 
@@ -250,15 +234,12 @@ function LastError({ letter }: { letter: DeadLetter }) {
   )
 }
 
+const example = `{ "name": "in vain", "schedule": { "type": "IMMEDIATE" }, "retry_policy": { "max_retries": 0 }, "execution": { "callback_url": "ECHO?status=503" } }`
+
 function NoLetters({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No dead letter matches.">Take a filter away.</Empty>
   return (
-    <Empty
-      title="No dead letters."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "in vain", "schedule": { "type": "IMMEDIATE" }, "retry_policy": { "max_retries": 0 }, "execution": { "callback_url": "${location.origin}/echo?status=503" } }'`}
-    >
+    <Empty title="No dead letters." code={exampleJob(example)}>
       An execution that used up its retries comes here, with the errors of all its attempts. To see one, make
       a job that fails:
     </Empty>

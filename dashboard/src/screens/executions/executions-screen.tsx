@@ -4,15 +4,15 @@ import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips, FilterSelect, FilterText } from '../../components/filter-bar.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
+import { exampleJob } from '../../lib/example-job.ts'
 import { useFilters } from '../../lib/filters.ts'
 import { formatCount, words } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
-import { useIsPhone } from '../../lib/media.ts'
 import { serverNow } from '../../lib/now.ts'
 import { useLive } from '../../live/hooks.ts'
 import { BulkActions } from './bulk-actions.tsx'
@@ -66,11 +66,7 @@ export function ExecutionsScreen() {
         rows={rows}
         columns={columns}
         rowKey={(row) => row.execution_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoExecutions isFiltered={Object.keys(query).length > 0} />}
       />
     </Page>
@@ -117,26 +113,12 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
 
 function columnsOf(longestMs: number): Column<Row>[] {
   return [
-    { id: 'job', header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
-    { id: 'status', header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
+    { header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
+    { header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
+    { header: 'Due', width: '9.5rem', wideOnly: true, cell: (row) => <Time at={row.scheduled_time} /> },
+    { header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
+    { header: 'Attempt', width: '4.5rem', wideOnly: true, align: 'end', cell: (row) => row.attempt_number },
     {
-      id: 'due',
-      header: 'Due',
-      width: '9.5rem',
-      wideOnly: true,
-      cell: (row) => <Time at={row.scheduled_time} />,
-    },
-    { id: 'kind', header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
-    {
-      id: 'attempt',
-      header: 'Attempt',
-      width: '4.5rem',
-      wideOnly: true,
-      align: 'end',
-      cell: (row) => row.attempt_number,
-    },
-    {
-      id: 'duration',
       header: 'Duration',
       width: '11rem',
       wideOnly: true,
@@ -150,7 +132,6 @@ function columnsOf(longestMs: number): Column<Row>[] {
       ),
     },
     {
-      id: 'error',
       header: 'Error',
       width: 'minmax(8rem, 2fr)',
       wideOnly: true,
@@ -164,18 +145,17 @@ function columnsOf(longestMs: number): Column<Row>[] {
 }
 
 function JobCell({ row }: { row: Row }) {
-  const isPhone = useIsPhone()
+  const due = (
+    <span className="dim">
+      <Time at={row.scheduled_time} />
+    </span>
+  )
   return (
-    <span className={isPhone ? 'two-lines' : ''}>
+    <TwoLines below={due}>
       <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} data-row-link>
         {row.job_name}
       </Link>
-      {isPhone && (
-        <span className="dim">
-          <Time at={row.scheduled_time} />
-        </span>
-      )}
-    </span>
+    </TwoLines>
   )
 }
 
@@ -183,12 +163,7 @@ function NoExecutions({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
     return <Empty title="No execution matches.">Take a filter away, or look at a longer time.</Empty>
   return (
-    <Empty
-      title="Nothing has run yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="Nothing has run yet." code={exampleJob()}>
       A job that calls the echo of this server every 10 seconds:
     </Empty>
   )

@@ -35,7 +35,6 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
     depends_on.map(({ job_id, on }) => `${nameOf.get(job_id) ?? job_id} (${on})`).join(', ')
   return [
     {
-      id: 'job',
       header: 'Job',
       width: 'minmax(9rem, 2fr)',
       cell: (node) =>
@@ -49,9 +48,8 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
           </Link>
         ),
     },
-    { id: 'status', header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },
+    { header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },
     {
-      id: 'after',
       header: 'Runs after',
       width: 'minmax(8rem, 2fr)',
       wideOnly: true,
@@ -59,15 +57,8 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
         <span title={parentsOf(node)}>{parentsOf(node) || <span className="dim">nothing</span>}</span>
       ),
     },
+    { header: 'Started', width: '9rem', wideOnly: true, cell: (node) => <Time at={node.started_at} /> },
     {
-      id: 'started',
-      header: 'Started',
-      width: '9rem',
-      wideOnly: true,
-      cell: (node) => <Time at={node.started_at} />,
-    },
-    {
-      id: 'took',
       header: 'Took',
       width: '6rem',
       wideOnly: true,
@@ -75,7 +66,6 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
       cell: (node) => <Duration ms={node.duration_ms} />,
     },
     {
-      id: 'why',
       header: 'Why',
       width: 'minmax(8rem, 2fr)',
       wideOnly: true,
@@ -92,7 +82,6 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
       ? []
       : [
           {
-            id: 'again',
             header: 'At a resume',
             width: '7rem',
             wideOnly: true,

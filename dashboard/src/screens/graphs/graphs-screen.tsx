@@ -3,14 +3,14 @@ import type { GraphRunList } from '@carillon/contract/graph-run.ts'
 import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips } from '../../components/filter-bar.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Elapsed, Time } from '../../components/time.tsx'
+import { exampleJob } from '../../lib/example-job.ts'
 import { useFilters } from '../../lib/filters.ts'
 import { formatDuration, words } from '../../lib/format.ts'
-import { useIsPhone } from '../../lib/media.ts'
 import { useLive, useLiveRefresh } from '../../live/hooks.ts'
 import { JobFilter, TimeRange } from '../executions/more-filters.tsx'
 import { NodeProgress } from './node-progress.tsx'
@@ -48,11 +48,7 @@ export function GraphsScreen() {
         rows={rows}
         columns={columns}
         rowKey={(row) => row.graph_run_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoRuns isFiltered={Object.keys(query).length > 0} />}
       />
     </Page>
@@ -76,25 +72,17 @@ function useLiveRuns(items: readonly RunRow[]): readonly RunRow[] {
 }
 
 const columns: Column<RunRow>[] = [
-  { id: 'roots', header: 'Starts with', width: 'minmax(9rem, 2fr)', cell: (row) => <RootsCell row={row} /> },
-  { id: 'status', header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
+  { header: 'Starts with', width: 'minmax(9rem, 2fr)', cell: (row) => <RootsCell row={row} /> },
+  { header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
   {
-    id: 'nodes',
     header: 'Nodes',
     width: 'minmax(9rem, 1.4fr)',
     wideOnly: true,
     cell: (row) => <NodeProgress counts={row.nodes_by_status} />,
   },
+  { header: 'Due', width: '9.5rem', wideOnly: true, cell: (row) => <Time at={row.scheduled_time} /> },
+  { header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
   {
-    id: 'due',
-    header: 'Due',
-    width: '9.5rem',
-    wideOnly: true,
-    cell: (row) => <Time at={row.scheduled_time} />,
-  },
-  { id: 'kind', header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
-  {
-    id: 'took',
     header: 'Took',
     width: '7rem',
     wideOnly: true,
@@ -107,7 +95,6 @@ const columns: Column<RunRow>[] = [
       ),
   },
   {
-    id: 'resumes',
     header: 'Resumed',
     width: '6rem',
     wideOnly: true,
@@ -117,27 +104,22 @@ const columns: Column<RunRow>[] = [
 ]
 
 function RootsCell({ row }: { row: RunRow }) {
-  const isPhone = useIsPhone()
   const name = row.roots.map(({ job_name }) => job_name).join(', ') || row.graph_run_id
   return (
-    <span className={isPhone ? 'run-cell' : ''}>
+    <TwoLines below={<NodeProgress counts={row.nodes_by_status} />}>
       <Link to="/graphs/$graphRunId" params={{ graphRunId: row.graph_run_id }} data-row-link title={name}>
         {name}
       </Link>
-      {isPhone && <NodeProgress counts={row.nodes_by_status} />}
-    </span>
+    </TwoLines>
   )
 }
+
+const example = `{ "name": "load", "depends_on": [{ "job_id": "ID OF THE FIRST JOB" }], "execution": { "callback_url": "ECHO" } }`
 
 function NoRuns({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No run matches.">Take a filter away, or look at a longer time.</Empty>
   return (
-    <Empty
-      title="No graph has run yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "load", "depends_on": [{ "job_id": "ID OF THE FIRST JOB" }], "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="No graph has run yet." code={exampleJob(example)}>
       A job with <code>depends_on</code> instead of a schedule runs when the other has succeeded. Both
       together are a graph, and each time the first one fires a run of it begins.
     </Empty>

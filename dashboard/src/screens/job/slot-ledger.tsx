@@ -55,11 +55,7 @@ export function SlotLedger({ jobId }: { jobId: string }) {
         rows={list.items}
         columns={columnsOf(setAsked)}
         rowKey={(slot) => slot.scheduled_time}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<Empty title="No slot lies there.">Look at a longer time.</Empty>}
       />
       {asked !== null && <WhyDialog jobId={jobId} at={asked} onClose={() => setAsked(null)} />}
@@ -70,7 +66,6 @@ export function SlotLedger({ jobId }: { jobId: string }) {
 function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
   return [
     {
-      id: 'slot',
       header: 'Slot',
       width: 'minmax(8rem, 1fr)',
       cell: (slot) =>
@@ -83,7 +78,6 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
         ),
     },
     {
-      id: 'status',
       header: 'What became of it',
       width: 'minmax(9rem, 2fr)',
       cell: (slot) => (
@@ -94,7 +88,6 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
       ),
     },
     {
-      id: 'why',
       header: '',
       name: 'Why',
       width: '4.5rem',

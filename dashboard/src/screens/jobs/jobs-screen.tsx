@@ -5,16 +5,16 @@ import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips, FilterText } from '../../components/filter-bar.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
+import { exampleJob } from '../../lib/example-job.ts'
 import { useFilters } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
-import { useIsPhone } from '../../lib/media.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { BulkJobs } from './bulk-jobs.tsx'
 import { PauseDialog, ResumeDialog, RunNowDialog } from './job-dialogs.tsx'
@@ -68,11 +68,7 @@ export function JobsScreen() {
         rows={list.items}
         columns={columns}
         rowKey={(job) => job.job_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoJobs isFiltered={Object.keys(filter).length > 0} />}
       />
       {asked?.action === 'run' && (
@@ -88,38 +84,28 @@ type Ask = (action: 'run' | 'pause' | 'resume', job: Job) => void
 
 function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<Job>[] {
   return [
-    { id: 'name', header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
-    { id: 'status', header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
+    { header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
+    { header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
     {
-      id: 'schedule',
       header: 'Runs',
       width: 'minmax(11rem, 2fr)',
       wideOnly: true,
       cell: (job) => <ScheduleText job={job} />,
     },
     {
-      id: 'next',
       header: 'Next run',
       width: '8.5rem',
       wideOnly: true,
       cell: (job) => <Countdown at={job.schedule?.next_run_at ?? null} />,
     },
     {
-      id: 'last',
       header: 'Last run',
       width: 'minmax(9rem, 1fr)',
       wideOnly: true,
       cell: (job) => <LastRunCell job={job} run={lastRuns.get(job.job_id)} />,
     },
+    { header: 'Tags', width: 'minmax(6rem, 1.2fr)', wideOnly: true, cell: (job) => <Tags tags={job.tags} /> },
     {
-      id: 'tags',
-      header: 'Tags',
-      width: 'minmax(6rem, 1.2fr)',
-      wideOnly: true,
-      cell: (job) => <Tags tags={job.tags} />,
-    },
-    {
-      id: 'actions',
       header: '',
       name: 'Actions',
       width: '3.2rem',
@@ -130,18 +116,17 @@ function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<J
 }
 
 function NameCell({ job }: { job: Job }) {
-  const isPhone = useIsPhone()
+  const schedule = (
+    <span className="dim">
+      <ScheduleText job={job} />
+    </span>
+  )
   return (
-    <span className={isPhone ? 'job-name-lines' : ''}>
+    <TwoLines below={schedule}>
       <Link to="/jobs/$jobId" params={{ jobId: job.job_id }} data-row-link title={job.name}>
         {job.name}
       </Link>
-      {isPhone && (
-        <span className="dim">
-          <ScheduleText job={job} />
-        </span>
-      )}
-    </span>
+    </TwoLines>
   )
 }
 
@@ -185,12 +170,7 @@ function RowActions({ job, ask }: { job: Job; ask: Ask }) {
 function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No job matches.">Take a filter away, or look for another word.</Empty>
   return (
-    <Empty
-      title="There is no job yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="There is no job yet." code={exampleJob()}>
       Press "New job", or send one. This one calls the echo of this server every 10 seconds:
     </Empty>
   )

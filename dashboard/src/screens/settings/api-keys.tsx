@@ -7,12 +7,11 @@ import type { Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
-import { useIsPhone } from '../../lib/media.ts'
 import { serverNow } from '../../lib/now.ts'
 import { keyStateOf } from './key-form.ts'
 import { NewKeyDialog } from './new-key-dialog.tsx'
@@ -50,11 +49,7 @@ export function ApiKeys({ session }: { session: Session }) {
         rows={list.items}
         columns={columns}
         rowKey={({ key_id }) => key_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoKeys isOfOperators={isOfOperators} />}
       />
       {isAsking && (
@@ -70,58 +65,31 @@ export function ApiKeys({ session }: { session: Session }) {
 }
 
 const columns: Column<ApiKey>[] = [
+  { header: 'Name', width: 'minmax(7rem, 1.6fr)', cell: (key) => <NameCell apiKey={key} /> },
+  { header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
+  { header: 'Begins with', width: '9rem', wideOnly: true, cell: ({ prefix }) => <code>{prefix}</code> },
+  { header: 'Scopes', width: 'minmax(8rem, 1.4fr)', wideOnly: true, cell: ({ scopes }) => scopes.join(', ') },
   {
-    id: 'name',
-    header: 'Name',
-    width: 'minmax(7rem, 1.6fr)',
-    cell: (key) => <NameCell apiKey={key} />,
-  },
-  { id: 'state', header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
-  {
-    id: 'prefix',
-    header: 'Begins with',
-    width: '9rem',
-    wideOnly: true,
-    cell: ({ prefix }) => <code>{prefix}</code>,
-  },
-  {
-    id: 'scopes',
-    header: 'Scopes',
-    width: 'minmax(8rem, 1.4fr)',
-    wideOnly: true,
-    cell: ({ scopes }) => scopes.join(', '),
-  },
-  {
-    id: 'used',
     header: 'Last used',
     width: '7rem',
     wideOnly: true,
     cell: ({ last_used_at }) => <Time at={last_used_at} missing="never" />,
   },
   {
-    id: 'ends',
     header: 'Ends',
     width: '7.5rem',
     wideOnly: true,
     cell: ({ expires_at }) => <Time at={expires_at} missing="never" />,
   },
-  {
-    id: 'made',
-    header: 'Made',
-    width: '7rem',
-    wideOnly: true,
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
-  { id: 'revoke', header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
+  { header: 'Made', width: '7rem', wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  { header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
 ]
 
 function NameCell({ apiKey: { name, created_by, scopes } }: { apiKey: ApiKey }) {
-  const isPhone = useIsPhone()
   return (
-    <span className={isPhone ? 'key-cell' : ''} title={`Made by ${created_by}`}>
+    <TwoLines title={`Made by ${created_by}`} below={<span className="dim">{scopes.join(', ')}</span>}>
       <span>{name}</span>
-      {isPhone && <span className="dim">{scopes.join(', ')}</span>}
-    </span>
+    </TwoLines>
   )
 }
 

@@ -35,11 +35,7 @@ export function Tenants() {
         rows={list.items}
         columns={columnsOf(may ? setAsked : null)}
         rowKey={({ tenant_id }) => tenant_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<Empty title="No tenants." />}
       />
       {asked !== null && (
@@ -52,39 +48,23 @@ export function Tenants() {
 function columnsOf(onEdit: ((tenant: Tenant) => void) | null): Column<Tenant>[] {
   return [
     {
-      id: 'name',
       header: 'Name',
       width: 'minmax(7rem, 1.5fr)',
       cell: ({ name, tenant_id }) => <span title={tenant_id}>{name}</span>,
     },
-    { id: 'tier', header: 'Tier', width: '6.5rem', cell: ({ tier }) => tier.name },
+    { header: 'Tier', width: '6.5rem', cell: ({ tier }) => tier.name },
+    { header: 'Weight', width: '4.5rem', wideOnly: true, align: 'end', cell: ({ tier }) => tier.weight },
     {
-      id: 'weight',
-      header: 'Weight',
-      width: '4.5rem',
-      wideOnly: true,
-      align: 'end',
-      cell: ({ tier }) => tier.weight,
-    },
-    {
-      id: 'limits',
       header: 'Limits',
       width: 'minmax(14rem, 4fr)',
       wideOnly: true,
       cell: ({ tier }) => <span title={limitsOf(tier).join('\n')}>{limitsOf(tier).join(' · ')}</span>,
     },
-    {
-      id: 'made',
-      header: 'Made',
-      width: '7rem',
-      wideOnly: true,
-      cell: ({ created_at }) => <Time at={created_at} />,
-    },
+    { header: 'Made', width: '7rem', wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
     ...(onEdit === null
       ? []
       : [
           {
-            id: 'edit',
             header: '',
             name: 'Change',
             width: '5.5rem',

@@ -42,8 +42,7 @@ export function WorkersScreen() {
         rows={all}
         columns={columns}
         rowKey={({ worker_id }) => worker_id}
-        isLoading={workers.isPending}
-        error={workers.error}
+        list={{ isLoading: workers.isPending, error: workers.error }}
         empty={<NoWorkers />}
       />
       {isOperator && (
@@ -61,15 +60,9 @@ export function WorkersScreen() {
 }
 
 const columns: Column<Worker>[] = [
+  { header: 'Host', width: 'minmax(8rem, 1.4fr)', cell: (worker) => <HostCell worker={worker} /> },
+  { header: 'Status', width: '7rem', cell: (worker) => <WorkerStatus worker={worker} /> },
   {
-    id: 'host',
-    header: 'Host',
-    width: 'minmax(8rem, 1.4fr)',
-    cell: (worker) => <HostCell worker={worker} />,
-  },
-  { id: 'status', header: 'Status', width: '7rem', cell: (worker) => <WorkerStatus worker={worker} /> },
-  {
-    id: 'runs',
     header: 'Runs',
     width: 'minmax(9rem, 2fr)',
     wideOnly: true,
@@ -81,7 +74,6 @@ const columns: Column<Worker>[] = [
     ),
   },
   {
-    id: 'load',
     header: 'Running / capacity',
     width: '12rem',
     wideOnly: true,
@@ -100,21 +92,13 @@ const columns: Column<Worker>[] = [
     ),
   },
   {
-    id: 'beat',
     header: 'Heartbeat',
     width: '8rem',
     wideOnly: true,
     cell: ({ last_heartbeat }) => <Time at={last_heartbeat} />,
   },
+  { header: 'Lease', width: '7rem', wideOnly: true, cell: (worker) => <Lease worker={worker} /> },
   {
-    id: 'lease',
-    header: 'Lease',
-    width: '7rem',
-    wideOnly: true,
-    cell: (worker) => <Lease worker={worker} />,
-  },
-  {
-    id: 'since',
     header: 'Registered',
     width: '8rem',
     wideOnly: true,
@@ -127,7 +111,7 @@ function HostCell({ worker }: { worker: Worker }) {
   const { host, version, worker_id, tenant_id, current_load, capacity } = worker
   const whose = tenant_id === null ? 'part of the installation' : "a tenant's own"
   return (
-    <span className={isPhone ? 'host-cell' : ''} title={`${worker_id}, ${whose}`}>
+    <span className={isPhone ? 'two-lines' : ''} title={`${worker_id}, ${whose}`}>
       <span>
         {host} <span className="dim">{version}</span>
       </span>{' '}
