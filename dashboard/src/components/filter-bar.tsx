@@ -3,6 +3,7 @@ import { Children, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useFilters } from '../lib/filters.ts'
 import { useIsPhone } from '../lib/media.ts'
 import { Button } from './button.tsx'
+import { type Option, Select } from './field.tsx'
 
 const typingMs = 300
 
@@ -80,36 +81,25 @@ export function FilterText({ name, label, isSearch = false }: FieldProps & { isS
   )
 }
 
-interface Option {
+export function FilterSelect({ name, label, options }: FieldProps & { options: readonly Option[] }) {
+  const [filters, change] = useFilters()
+  return (
+    <Select
+      aria-label={label}
+      value={filters[name] ?? ''}
+      options={[{ value: '', name: `${label}: any` }, ...options]}
+      onText={(value) => change({ [name]: value })}
+    />
+  )
+}
+
+interface Chip {
   value: string
   name: ReactNode
 }
 
-export function FilterSelect({
-  name,
-  label,
-  options,
-}: FieldProps & { options: readonly (Option & { name: string })[] }) {
-  const [filters, change] = useFilters()
-  return (
-    <select
-      className="input"
-      aria-label={label}
-      value={filters[name] ?? ''}
-      onChange={(event) => change({ [name]: event.target.value })}
-    >
-      <option value="">{label}: any</option>
-      {options.map((option) => (
-        <option key={option.value} value={option.value}>
-          {option.name}
-        </option>
-      ))}
-    </select>
-  )
-}
-
 /** One of a few, each to be pressed; pressed again it is taken away. */
-export function FilterChips({ name, label, options }: FieldProps & { options: readonly Option[] }) {
+export function FilterChips({ name, label, options }: FieldProps & { options: readonly Chip[] }) {
   const [filters, change] = useFilters()
   return (
     <fieldset className="chips">

@@ -9,8 +9,8 @@ import { Button } from '../../components/button.tsx'
 import { JsonBlock } from '../../components/code-block.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { TextField } from '../../components/field.tsx'
 import { ErrorBox, Facts, Loading } from '../../components/page.tsx'
-import { PayloadField } from '../../components/payload-field.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, shortId, words } from '../../lib/format.ts'
 import { checkJson } from '../execution/check-json.ts'
@@ -183,11 +183,15 @@ function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void 
       invalidates={['/dead-letters', letterKey]}
       onClose={onClose}
     >
-      <PayloadField
-        text={text}
+      <TextField
+        label="Payload"
+        rows={14}
+        isCode
+        isSpoken
         error={checked.error}
         hint="Valid JSON. The letter is called with it when it is redriven."
-        onChange={setText}
+        value={text}
+        onText={setText}
       />
     </ConfirmDialog>
   )

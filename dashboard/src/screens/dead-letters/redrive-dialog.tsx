@@ -1,8 +1,9 @@
 // A redrive of all letters that match, at most so many a second: first how many they are, then the question.
 import type { Operation } from '@carillon/contract/operation.ts'
-import { useEffect, useId, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { TextField } from '../../components/field.tsx'
 import { ErrorBox, Loading } from '../../components/page.tsx'
 import { formatCount, formatDuration, plural, words } from '../../lib/format.ts'
 import { readRate, redriveCommandOf, redriveSeconds } from './letter-filters.ts'
@@ -19,7 +20,6 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
   const [rateText, setRateText] = useState('50')
   const [counted, setCounted] = useState<Operation['progress'] | null>(null)
   const [error, setError] = useState<unknown>(null)
-  const fieldId = useId()
   useEffect(() => {
     const abort = new AbortController()
     api
@@ -59,23 +59,16 @@ export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps)
           newest go first; each becomes a new execution, and its letter is gone.
         </p>
       )}
-      <div className="field">
-        <label htmlFor={fieldId}>How many a second</label>
-        <input
-          id={fieldId}
-          className="input rate"
-          inputMode="numeric"
-          value={rateText}
-          aria-invalid={rate === null}
-          aria-describedby={`${fieldId}-hint`}
-          onChange={(event) => setRateText(event.target.value)}
-        />
-        <p id={`${fieldId}-hint`} className={rate === null ? 'field-error' : 'field-hint'} role="status">
-          {rate === null
-            ? 'A whole number from 1 to 1,000.'
-            : `It takes about ${formatDuration(redriveSeconds(count, rate) * 1_000)}. It can be ended on the way.`}
-        </p>
-      </div>
+      <TextField
+        label="How many a second"
+        className="rate"
+        kind="number"
+        isSpoken
+        error={rate === null ? 'A whole number from 1 to 1,000.' : null}
+        hint={`It takes about ${formatDuration(redriveSeconds(count, rate ?? 1) * 1_000)}. It can be ended on the way.`}
+        value={rateText}
+        onText={setRateText}
+      />
     </ConfirmDialog>
   )
 }

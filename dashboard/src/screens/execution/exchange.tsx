@@ -4,6 +4,7 @@ import { EXECUTOR_FACTS, fieldsOf, targetOf } from '@carillon/contract/executors
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useState } from 'react'
 import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
+import { Select } from '../../components/field.tsx'
 import { Card, Facts } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { formatDuration, shortId } from '../../lib/format.ts'
@@ -79,18 +80,12 @@ export function ResponseCard({ execution }: { execution: Execution }) {
   }
   const { http_status, error, response_preview, worker_id, duration_ms, outcome } = attempt
   const picker = attempts.length > 1 && (
-    <select
-      className="input"
+    <Select
       aria-label="Of which attempt"
       value={attempt.attempt_number}
-      onChange={(event) => setChosen(Number(event.target.value))}
-    >
-      {attempts.map(({ attempt_number }) => (
-        <option key={attempt_number} value={attempt_number}>
-          attempt {attempt_number}
-        </option>
-      ))}
-    </select>
+      options={attempts.map(({ attempt_number: value }) => ({ value, name: `attempt ${value}` }))}
+      onText={(number) => setChosen(Number(number))}
+    />
   )
   return (
     <Card title="Response" aside={picker}>

@@ -3,7 +3,7 @@ import type { Execution, RetryReply } from '@carillon/contract/execution.ts'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
-import { PayloadField } from '../../components/payload-field.tsx'
+import { TextField } from '../../components/field.tsx'
 import { checkJson } from './check-json.ts'
 
 interface RetryWithEditsProps {
@@ -34,11 +34,15 @@ export function RetryWithEdits({ execution, onClose, onDone }: RetryWithEditsPro
       onDone={onDone}
       onClose={onClose}
     >
-      <PayloadField
-        text={text}
+      <TextField
+        label="Payload"
+        rows={14}
+        isCode
+        isSpoken
         error={checked.error}
         hint="Valid JSON. It runs the present version of the job."
-        onChange={setText}
+        value={text}
+        onText={setText}
       />
     </ConfirmDialog>
   )

@@ -1,6 +1,7 @@
 // When, and of which job. A job comes from a link, so here it is only named and taken away.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useGet } from '../../api/hooks.ts'
+import { Select } from '../../components/field.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { useFilters } from '../../lib/filters.ts'
 
@@ -11,26 +12,22 @@ export function TimeRange({ options }: { options: readonly { value: string; name
   const today = new Date().toISOString().slice(0, 10)
   return (
     <>
-      <select
-        className="input"
+      <Select
         aria-label="Due"
         value={chosen}
-        onChange={({ target: { value } }) =>
+        options={[
+          { value: '', name: 'Due: any time' },
+          ...options,
+          { value: 'own', name: 'from day to day (UTC)' },
+        ]}
+        onText={(value) =>
           change(
             value === 'own'
               ? { range: undefined, start_date: today, end_date: today }
               : { range: value, start_date: undefined, end_date: undefined },
           )
         }
-      >
-        <option value="">Due: any time</option>
-        {options.map(({ value, name }) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-        <option value="own">from day to day (UTC)</option>
-      </select>
+      />
       {isOwn &&
         (['start_date', 'end_date'] as const).map((name) => (
           <input

@@ -2,18 +2,18 @@
 import type { JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { Operation } from '@carillon/contract/operation.ts'
 import { useNavigate } from '@tanstack/react-router'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Check, SelectField, TextField } from '../../components/field.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { useKey } from '../../lib/keys.ts'
 import { serverNow } from '../../lib/now.ts'
 import { dayMs } from '../../lib/units.ts'
 import { withSeconds } from '../jobs/date-time.ts'
 import { PauseDialog, ResumeDialog, RunNowDialog } from '../jobs/job-dialogs.tsx'
-import { Labelled } from '../jobs/labelled.tsx'
 
 type Asked = 'run' | 'pause' | 'resume' | 'backfill' | 'delete'
 
@@ -78,7 +78,6 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
   const [typed, setTyped] = useState('')
   const [cancelsRunning, setCancelsRunning] = useState(false)
   const navigate = useNavigate()
-  const fieldId = useId()
   const path = `/jobs/${job.job_id}${cancelsRunning ? '?cancel_running=true' : ''}`
   return (
     <ConfirmDialog
@@ -100,27 +99,18 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
       <p>
         Nothing of it starts any more, and what waits is cancelled. Its history stays. This cannot be undone.
       </p>
-      <label>
-        <input
-          type="checkbox"
-          checked={cancelsRunning}
-          onChange={(event) => setCancelsRunning(event.target.checked)}
-        />{' '}
+      <Check className="" isOn={cancelsRunning} onChange={setCancelsRunning}>
         Cancel what runs, too
-      </label>
-      <div className="field">
-        <label htmlFor={fieldId}>To be sure, write its name: {job.name}</label>
-        <input
-          id={fieldId}
-          className="input"
-          autoComplete="off"
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-        />
-      </div>
+      </Check>
+      <TextField label={`To be sure, write its name: ${job.name}`} value={typed} onText={setTyped} />
     </ConfirmDialog>
   )
 }
+
+const orders = [
+  { value: 'asc', name: 'oldest slot first' },
+  { value: 'desc', name: 'latest slot first' },
+]
 
 function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClose(): void }) {
   const [from, setFrom] = useState(() => utcText(serverNow() - dayMs))
@@ -149,57 +139,18 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
     >
       <p>Each slot of the present schedule in this range runs once more, whether it ran then or not.</p>
       <div className="field-row">
-        <Labelled label="From (UTC)">
-          {(id) => (
-            <input
-              id={id}
-              type="datetime-local"
-              step={1}
-              className="input"
-              value={from}
-              onChange={(event) => setFrom(event.target.value)}
-            />
-          )}
-        </Labelled>
-        <Labelled label="To (UTC)">
-          {(id) => (
-            <input
-              id={id}
-              type="datetime-local"
-              step={1}
-              className="input"
-              value={to}
-              onChange={(event) => setTo(event.target.value)}
-            />
-          )}
-        </Labelled>
-        <Labelled label="Order">
-          {(id) => (
-            <select
-              id={id}
-              className="input"
-              value={order}
-              onChange={(event) => setOrder(event.target.value)}
-            >
-              <option value="asc">oldest slot first</option>
-              <option value="desc">latest slot first</option>
-            </select>
-          )}
-        </Labelled>
-        <Labelled label="At once (1 to 100)">
-          {(id) => (
-            <input
-              id={id}
-              type="number"
-              min={1}
-              max={100}
-              className="input"
-              value={concurrent}
-              aria-invalid={!isCount}
-              onChange={(event) => setConcurrent(event.target.value)}
-            />
-          )}
-        </Labelled>
+        <TextField label="From (UTC)" type="datetime-local" step={1} value={from} onText={setFrom} />
+        <TextField label="To (UTC)" type="datetime-local" step={1} value={to} onText={setTo} />
+        <SelectField label="Order" value={order} options={orders} onText={setOrder} />
+        <TextField
+          label="At once (1 to 100)"
+          type="number"
+          min={1}
+          max={100}
+          value={concurrent}
+          error={isCount ? null : ''}
+          onText={setConcurrent}
+        />
       </div>
     </ConfirmDialog>
   )

@@ -6,6 +6,7 @@ import { useGet, useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { Select } from '../../components/field.tsx'
 import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
@@ -37,18 +38,12 @@ export function SlotLedger({ jobId }: { jobId: string }) {
     <>
       <p className="inline-field">
         <label htmlFor={selectId}>Slots of the</label>
-        <select
+        <Select
           id={selectId}
-          className="input"
           value={name}
-          onChange={(event) => change({ slots: event.target.value })}
-        >
-          {Object.entries(ranges).map(([value, range]) => (
-            <option key={value} value={value}>
-              {range.name}
-            </option>
-          ))}
-        </select>
+          options={Object.entries(ranges).map(([value, range]) => ({ value, name: range.name }))}
+          onText={(slots) => change({ slots })}
+        />
       </p>
       <DataTable
         label="Slots, oldest first"

@@ -1,9 +1,10 @@
 // Actions on all jobs that match the filter: first how many there are, then the question, then progress.
 import type { Operation } from '@carillon/contract/operation.ts'
-import { useEffect, useId, useState } from 'react'
+import { useEffect, useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { TextField } from '../../components/field.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { OperationProgress } from '../../components/operation-progress.tsx'
 import { ErrorBox, Loading } from '../../components/page.tsx'
@@ -82,7 +83,6 @@ function BulkDialog({ action, filter, onClose, onStarted }: BulkDialogProps) {
   const counted = useCount(action, filter)
   const { body: pauseBody, fields } = usePauseFields()
   const [typed, setTyped] = useState('')
-  const fieldId = useId()
   const body = { action, filter, ...(action === 'pause' && pauseBody) }
   const { title, verb, what } = actions[action]
   const progress = counted.progress
@@ -109,18 +109,7 @@ function BulkDialog({ action, filter, onClose, onStarted }: BulkDialogProps) {
         </p>
       )}
       {action === 'pause' && fields}
-      {isDangerous && (
-        <div className="field">
-          <label htmlFor={fieldId}>To be sure, write "delete"</label>
-          <input
-            id={fieldId}
-            className="input"
-            autoComplete="off"
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-          />
-        </div>
-      )}
+      {isDangerous && <TextField label='To be sure, write "delete"' value={typed} onText={setTyped} />}
     </ConfirmDialog>
   )
 }

@@ -9,6 +9,7 @@ import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { Check } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
@@ -29,14 +30,9 @@ export function ApiKeys({ session }: { session: Session }) {
           New API key
         </Button>
         {session.operator && (
-          <label className="check">
-            <input
-              type="checkbox"
-              checked={isOfOperators}
-              onChange={(event) => setOfOperators(event.target.checked)}
-            />{' '}
+          <Check isOn={isOfOperators} onChange={setOfOperators}>
             Keys of operators
-          </label>
+          </Check>
         )}
         <span className="dim">
           {session.key_name === null

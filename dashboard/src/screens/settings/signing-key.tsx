@@ -6,6 +6,7 @@ import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
+import { Check } from '../../components/field.tsx'
 import { Card, ErrorBox, Facts, Loading } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 
@@ -50,17 +51,12 @@ export function SigningKeyCard() {
             For a day callbacks are signed with both, so that your receivers have time to learn the new one.
           </p>
           {isNew && (
-            <label className="check">
-              <input
-                type="checkbox"
-                checked={isForced}
-                onChange={(event) => setForced(event.target.checked)}
-              />
+            <Check isOn={isForced} onChange={setForced}>
               <span>
                 The key before still counts until <Time at={previous_until} />. Take it away now: whoever
                 knows only it cannot verify any more.
               </span>
-            </label>
+            </Check>
           )}
         </ConfirmAction>
       </div>

@@ -1,12 +1,13 @@
 // Tenants and the limits of their tier, for operators.
 import type { Tenant } from '@carillon/contract/tenant.ts'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
+import { SelectField, TextField } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatBytes, formatCount, plural } from '../../lib/format.ts'
@@ -101,7 +102,6 @@ interface TenantDialogProps {
 function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
   const [name, setName] = useState(tenant?.name ?? '')
   const [tier, setTier] = useState(tenant?.tier.name ?? 'unlimited')
-  const base = useId()
   const path = tenant === null ? '/tenants' : `/tenants/${tenant.tenant_id}`
   const body = { name: name.trim(), tier }
   const isSame = tenant !== null && tenant.name === body.name && tenant.tier.name === tier
@@ -116,32 +116,20 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
       invalidates={['/tenants']}
       onClose={onClose}
     >
-      <div className="field">
-        <label htmlFor={`${base}-name`}>Name</label>
-        <input
-          id={`${base}-name`}
-          className="input"
-          maxLength={128}
-          autoComplete="off"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <p className="field-hint">Unique. A tenant can be renamed, not deleted.</p>
-      </div>
-      <div className="field">
-        <label htmlFor={`${base}-tier`}>Tier</label>
-        <select
-          id={`${base}-tier`}
-          className="input"
-          value={tier}
-          onChange={(event) => setTier(event.target.value)}
-        >
-          {tiers.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-        {tenant !== null && <p className="field-hint">Other servers see it within 5 s.</p>}
-      </div>
+      <TextField
+        label="Name"
+        maxLength={128}
+        hint="Unique. A tenant can be renamed, not deleted."
+        value={name}
+        onText={setName}
+      />
+      <SelectField
+        label="Tier"
+        hint={tenant === null ? undefined : 'Other servers see it within 5 s.'}
+        value={tier}
+        options={tiers.map((value) => ({ value, name: value }))}
+        onText={setTier}
+      />
     </ConfirmDialog>
   )
 }
