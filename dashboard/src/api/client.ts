@@ -3,6 +3,7 @@
 import type { FieldError, Problem } from '@carillon/contract/problem.ts'
 import { noteServerTime } from '../lib/now.ts'
 import { createStore, keep, readKept } from '../lib/store.ts'
+import type { Twin } from '../lib/twin.ts'
 
 export const apiBase = '/api/v1'
 const clientHeaders = { 'X-Carillon-Client': 'dashboard' }
@@ -102,6 +103,12 @@ export const api = {
   patch: <Reply>(path: string, body: unknown, options?: RequestOptions) =>
     request<Reply>('PATCH', path, { ...options, body }),
   delete: <Reply>(path: string, options?: RequestOptions) => request<Reply>('DELETE', path, options),
+}
+
+/** The request of an action, as it is shown to programs. */
+export function send<Reply>({ method, path, body = {}, ifMatch }: Twin): Promise<Reply> {
+  if (method === 'DELETE') return api.delete<Reply>(path)
+  return request<Reply>(method, path, { body, ...(ifMatch !== undefined && { ifMatch }) })
 }
 
 function parse(text: string): unknown {

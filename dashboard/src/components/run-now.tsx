@@ -1,7 +1,6 @@
 // Runs a job now, after a question that shows the request.
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
 import { useNavigate } from '@tanstack/react-router'
-import { api } from '../api/client.ts'
 import { useMay } from '../api/session.ts'
 import { ConfirmAction } from './confirm-action.tsx'
 
@@ -16,7 +15,7 @@ export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
   const navigate = useNavigate()
   if (!useMay('operate')) return null
   return (
-    <ConfirmAction
+    <ConfirmAction<TriggerReply>
       label={small ? null : 'Run now'}
       {...(small && { kind: 'quiet' })}
       name={`Run now: ${jobName}`}
@@ -24,7 +23,6 @@ export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
       title={`Run ${jobName} now`}
       verb="Run it"
       twin={{ method: 'POST', path: `/jobs/${jobId}/trigger`, body: {}, cli: `jobs trigger ${jobId}` }}
-      run={() => api.post<TriggerReply>(`/jobs/${jobId}/trigger`)}
       done="It is on its way."
       invalidates={['/executions', '/jobs']}
       onDone={({ execution_id }) =>

@@ -1,7 +1,6 @@
 // Calendars: days on which jobs that name them do not run. Listed, made, changed, deleted.
 import type { Calendar } from '@carillon/contract/calendar.ts'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import type { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -95,7 +94,6 @@ function DeleteCalendar({ calendar }: { calendar: Calendar }) {
       verb="Delete it"
       danger
       twin={{ method: 'DELETE', path }}
-      run={() => api.delete(path)}
       done={`The calendar ${calendar.name} is deleted.`}
       invalidates={['/calendars']}
     >
@@ -124,7 +122,6 @@ function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onCl
       verb={calendar === null ? 'Create it' : 'Save it'}
       twin={{ method: 'PUT', path, body }}
       disabled={!isName || read.error !== null}
-      run={() => api.put(path, body)}
       done={`The calendar ${name} is saved.`}
       invalidates={['/calendars', '/jobs']}
       onClose={onClose}

@@ -5,10 +5,10 @@ import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
+import { useOperation } from '../../components/bulk.tsx'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterSelect } from '../../components/filter-bar.tsx'
-import { OperationProgress } from '../../components/operation-progress.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
@@ -40,7 +40,7 @@ export function DeadLettersScreen() {
     5_000,
   )
   const [redriven, setRedriven] = useState<Record<string, string> | null>(null)
-  const [operationId, setOperationId] = useState<string | null>(null)
+  const [progress, start] = useOperation('/dead-letters')
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const columns = useMemo(() => columnsOf(may ? { chosen, setChosen } : null), [chosen, may])
   const isFiltered = Object.keys(query).length > 0
@@ -57,13 +57,7 @@ export function DeadLettersScreen() {
         )
       }
     >
-      {operationId !== null && (
-        <OperationProgress
-          operationId={operationId}
-          invalidates={['/dead-letters']}
-          onDismiss={() => setOperationId(null)}
-        />
-      )}
+      {progress}
       <Clusters query={query} onRedrive={may ? setRedriven : null} />
       <FilterBar names={letterFilterNames}>
         <FilterSelect
@@ -106,11 +100,7 @@ export function DeadLettersScreen() {
         empty={<NoLetters isFiltered={isFiltered} />}
       />
       {redriven !== null && (
-        <RedriveDialog
-          query={redriven}
-          onClose={() => setRedriven(null)}
-          onStarted={(operation) => setOperationId(operation.operation_id)}
-        />
+        <RedriveDialog query={redriven} onClose={() => setRedriven(null)} onStarted={start} />
       )}
       {letterId !== undefined && (
         <LetterDialog executionId={letterId} onClose={() => change({ letter: undefined })} />

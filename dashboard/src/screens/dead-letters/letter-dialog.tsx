@@ -135,7 +135,6 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
         verb="Discard it"
         danger
         twin={{ method: 'DELETE', path: `/dead-letters/${id}` }}
-        run={() => api.delete<void>(`/dead-letters/${id}`)}
         done="The letter is discarded."
         onDone={onGone}
         invalidates={['/dead-letters']}
@@ -145,14 +144,13 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
       <Button icon="edit" onClick={() => setEditing(true)}>
         Edit payload
       </Button>
-      <ConfirmAction
+      <ConfirmAction<RedriveReply>
         label="Redrive"
         icon="retry"
         kind="primary"
         title="Redrive this letter"
         verb="Redrive it"
         twin={{ method: 'POST', path: '/dead-letters/redrive', body, cli: `dead-letters redrive ${id}` }}
-        run={() => api.post<RedriveReply>('/dead-letters/redrive', body)}
         done={redriveText}
         onDone={onGone}
         invalidates={['/dead-letters', '/executions']}
@@ -173,12 +171,11 @@ function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void 
   const path = `/dead-letters/${letter.execution_id}`
   const body = { payload: checked.value }
   return (
-    <ConfirmDialog
+    <ConfirmDialog<DeadLetter>
       title="Edit the payload"
       verb="Save"
       twin={{ method: 'PATCH', path, body }}
       disabled={checked.error !== null}
-      run={() => api.patch<DeadLetter>(path, body)}
       done="The payload is changed. It counts when the letter is redriven."
       invalidates={['/dead-letters', letterKey]}
       onClose={onClose}

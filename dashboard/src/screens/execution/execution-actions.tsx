@@ -2,7 +2,6 @@
 import type { CancelReply, Execution, RetryReply } from '@carillon/contract/execution.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
@@ -27,7 +26,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
       <CopyButton text={`${location.origin}/executions/${id}`}>Copy link</CopyButton>
       {may && isEnded && status !== 'SKIPPED' && (
         <>
-          <ConfirmAction
+          <ConfirmAction<RetryReply>
             label="Retry"
             icon="retry"
             kind="primary"
@@ -39,7 +38,6 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
               body: {},
               cli: `executions retry ${id}`,
             }}
-            run={() => api.post<RetryReply>(`/executions/${id}/retry`)}
             done="A new execution was made."
             invalidates={['/executions']}
             onDone={follow}
@@ -52,7 +50,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
         </>
       )}
       {may && !isEnded && (
-        <ConfirmAction
+        <ConfirmAction<CancelReply>
           label="Cancel"
           icon="slash"
           kind="danger"
@@ -66,7 +64,6 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
             body: {},
             cli: `executions cancel ${id}`,
           }}
-          run={() => api.post<CancelReply>(`/executions/${id}/cancel`)}
           done={(reply) => (reply.status === 'CANCELLED' ? 'It is cancelled.' : 'It is told to stop.')}
           invalidates={['/executions']}
         >

@@ -1,7 +1,6 @@
 // A retry with another payload, checked as JSON before it is sent.
 import type { Execution, RetryReply } from '@carillon/contract/execution.ts'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { TextField } from '../../components/field.tsx'
 import { checkJson } from './check-json.ts'
@@ -18,7 +17,7 @@ export function RetryWithEdits({ execution, onClose, onDone }: RetryWithEditsPro
   const path = `/executions/${execution.execution_id}/retry`
   const body = { payload_override: checked.value }
   return (
-    <ConfirmDialog
+    <ConfirmDialog<RetryReply>
       title="Retry with another payload"
       verb="Retry"
       twin={{
@@ -28,7 +27,6 @@ export function RetryWithEdits({ execution, onClose, onDone }: RetryWithEditsPro
         cli: `executions retry ${execution.execution_id} --payload '${JSON.stringify(checked.value ?? null)}'`,
       }}
       disabled={checked.error !== null}
-      run={() => api.post<RetryReply>(path, body)}
       done="A new execution was made."
       invalidates={['/executions']}
       onDone={onDone}

@@ -3,7 +3,7 @@ import type { ChangedJob, JobDetails } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useMemo, useRef, useState } from 'react'
-import { ApiProblem, api } from '../../api/client.ts'
+import { ApiProblem, api, send } from '../../api/client.ts'
 import { useInvalidate } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { Twins } from '../../components/confirm-action.tsx'
@@ -63,7 +63,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
     }
     setBusy(true)
     try {
-      const saved = await send(plan.twin, base)
+      const saved = await send<ChangedJob>(plan.twin)
       for (const warning of saved.warnings ?? []) toast(warning)
       toast(
         base === null ? `${saved.name} is created.` : `${saved.name} is changed: version ${saved.version}.`,
@@ -239,11 +239,6 @@ function planOf(form: JobForm, base: JobDetails | null) {
     cli: `jobs edit ${base.job_id} ${document(request)}`,
   }
   return { request, errors: [...errors, ...unsayable], changes: changesBetween(before, request), twin }
-}
-
-function send(twin: Twin, base: JobDetails | null): Promise<ChangedJob> {
-  if (base === null) return api.post<ChangedJob>(twin.path, twin.body)
-  return api.patch<ChangedJob>(twin.path, twin.body, { ifMatch: base.version })
 }
 
 /** The builder has fields of its own; an error of the server about the schedule belongs to the visible one. */

@@ -3,7 +3,6 @@ import type { JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { Operation } from '@carillon/contract/operation.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
@@ -19,7 +18,7 @@ type Asked = 'run' | 'pause' | 'resume' | 'backfill' | 'delete'
 
 interface JobActionsProps {
   job: JobDetails
-  onOperation(operationId: string): void
+  onOperation(operation: Operation): void
 }
 
 export function JobActions({ job, onOperation }: JobActionsProps) {
@@ -80,7 +79,7 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
   const navigate = useNavigate()
   const path = `/jobs/${job.job_id}${cancelsRunning ? '?cancel_running=true' : ''}`
   return (
-    <ConfirmDialog
+    <ConfirmDialog<JobState>
       title={`Delete ${job.name}`}
       verb="Delete it"
       danger
@@ -90,7 +89,6 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
         path,
         cli: `jobs delete ${job.job_id}${cancelsRunning ? ' --cancel-running' : ''} --yes`,
       }}
-      run={() => api.delete<JobState>(path)}
       done={`${job.name} is deleted.`}
       invalidates={['/jobs']}
       onDone={() => void navigate({ to: '/jobs' })}
@@ -127,14 +125,13 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
     ...(count !== 1 && { max_concurrent: count }),
   }
   return (
-    <ConfirmDialog
+    <ConfirmDialog<Operation>
       title={`Backfill ${job.name}`}
       verb="Run them"
       twin={{ method: 'POST', path, body }}
       disabled={!isCount || from === '' || to === '' || from > to}
-      run={() => api.post<Operation>(path, body)}
       done="The backfill is under way."
-      onDone={({ operation_id }) => onOperation(operation_id)}
+      onDone={onOperation}
       onClose={onClose}
     >
       <p>Each slot of the present schedule in this range runs once more, whether it ran then or not.</p>

@@ -1,9 +1,9 @@
 // One job: how it is doing, every slot of it, its versions and its settings.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useParams } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
+import { useRef } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
-import { OperationProgress } from '../../components/operation-progress.tsx'
+import { useOperation } from '../../components/bulk.tsx'
 import { ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
@@ -40,7 +40,7 @@ export function JobScreen() {
 
 function JobPage({ job }: { job: JobDetails }) {
   const [filters, change] = useFilters()
-  const [operationId, setOperationId] = useState<string | null>(null)
+  const [progress, start] = useOperation(`/jobs/${job.job_id}`)
   const tabs = [
     { id: 'overview', name: 'Overview', panel: () => <JobOverview job={job} /> },
     ...(job.depends_on.length === 0
@@ -50,20 +50,10 @@ function JobPage({ job }: { job: JobDetails }) {
     { id: 'settings', name: 'Settings', panel: () => <JobFacts job={job} /> },
   ]
   return (
-    <Page
-      title={job.name}
-      lead={<Lead job={job} />}
-      actions={<JobActions job={job} onOperation={setOperationId} />}
-    >
+    <Page title={job.name} lead={<Lead job={job} />} actions={<JobActions job={job} onOperation={start} />}>
       {job.description !== null && <p className="job-description">{job.description}</p>}
       <WhyLine jobId={job.job_id} />
-      {operationId !== null && (
-        <OperationProgress
-          operationId={operationId}
-          invalidates={[`/jobs/${job.job_id}`]}
-          onDismiss={() => setOperationId(null)}
-        />
-      )}
+      {progress}
       <Facts facts={statFacts(job)} />
       <Tabs
         label="About this job"

@@ -3,7 +3,6 @@ import type { JobState } from '@carillon/contract/job.ts'
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Check, SelectField, TextField } from '../../components/field.tsx'
 import { serverNow } from '../../lib/now.ts'
@@ -32,7 +31,7 @@ export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload:
   const path = `/jobs/${job.job_id}/trigger`
   const cli = `jobs trigger ${job.job_id}`
   return (
-    <ConfirmDialog
+    <ConfirmDialog<TriggerReply>
       title={`Run ${job.name} now`}
       verb="Run now"
       twin={{
@@ -42,7 +41,6 @@ export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload:
         cli: isOwn && error === null ? `${cli} --payload ${quote(JSON.stringify(read.value))}` : cli,
       }}
       disabled={error !== null}
-      run={() => api.post<TriggerReply>(path, body)}
       done="It runs now."
       invalidates={['/jobs', '/executions']}
       onDone={({ execution_id }) =>
@@ -125,11 +123,10 @@ export function PauseDialog({ job, onClose }: DialogProps) {
     body.reason === undefined ? '' : ` --reason ${quote(body.reason)}`,
   ]
   return (
-    <ConfirmDialog
+    <ConfirmDialog<JobState>
       title={`Pause ${job.name}`}
       verb="Pause it"
       twin={{ method: 'PATCH', path, body, cli: `jobs pause ${job.job_id}${options.join('')}` }}
-      run={() => api.patch<JobState>(path, body)}
       done="It is paused."
       invalidates={['/jobs']}
       onClose={onClose}
@@ -143,11 +140,10 @@ export function PauseDialog({ job, onClose }: DialogProps) {
 export function ResumeDialog({ job, onClose }: DialogProps) {
   const path = `/jobs/${job.job_id}/resume`
   return (
-    <ConfirmDialog
+    <ConfirmDialog<JobState>
       title={`Resume ${job.name}`}
       verb="Resume it"
       twin={{ method: 'PATCH', path, cli: `jobs resume ${job.job_id}` }}
-      run={() => api.patch<JobState>(path, {})}
       done="It runs again."
       invalidates={['/jobs']}
       onClose={onClose}

@@ -1,7 +1,6 @@
 // API keys: the scopes of each, since when, until when, whether somebody uses it; made here, and shown once.
 import type { ApiKey, CreatedApiKey } from '@carillon/contract/api-key.ts'
 import { useMemo, useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useList } from '../../api/hooks.ts'
 import type { Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -107,7 +106,6 @@ function Revoke({ apiKey: { key_id, name, revoked_at } }: { apiKey: ApiKey }) {
       verb="Revoke it"
       danger
       twin={{ method: 'DELETE', path: `/api-keys/${key_id}` }}
-      run={() => api.delete<void>(`/api-keys/${key_id}`)}
       done="The key is revoked."
       invalidates={['/api-keys']}
     >

@@ -1,7 +1,6 @@
 // The key that callbacks are signed with, hidden until it is asked for; and its change.
 import type { SigningKey } from '@carillon/contract/worker.ts'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
@@ -34,7 +33,7 @@ export function SigningKeyCard() {
       {isShown && <CodeBlock code={key} label="Signing key" />}
       <div className="settings-head">
         <Button onClick={() => setShown(!isShown)}>{isShown ? 'Hide the key' : 'Show the key'}</Button>
-        <ConfirmAction
+        <ConfirmAction<SigningKey>
           label="Rotate"
           icon="retry"
           title="Sign callbacks with a new key"
@@ -42,7 +41,6 @@ export function SigningKeyCard() {
           danger={isNew}
           disabled={isNew && !isForced}
           twin={{ method: 'POST', path: '/signing-key/rotate', body }}
-          run={() => api.post<SigningKey>('/signing-key/rotate', body)}
           done="Callbacks are signed with the new key, and for a day with the old one too."
           onDone={() => setForced(false)}
           invalidates={['/signing-key']}

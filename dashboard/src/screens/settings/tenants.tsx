@@ -1,7 +1,6 @@
 // Tenants and the limits of their tier, for operators.
 import type { Tenant } from '@carillon/contract/tenant.ts'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
@@ -106,12 +105,11 @@ function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
   const body = { name: name.trim(), tier }
   const isSame = tenant !== null && tenant.name === body.name && tenant.tier.name === tier
   return (
-    <ConfirmDialog
+    <ConfirmDialog<Tenant>
       title={tenant === null ? 'New tenant' : `Change ${tenant.name}`}
       verb={tenant === null ? 'Make it' : 'Save'}
       twin={{ method: tenant === null ? 'POST' : 'PATCH', path, body }}
       disabled={body.name === '' || isSame}
-      run={() => (tenant === null ? api.post<Tenant>(path, body) : api.patch<Tenant>(path, body))}
       done={(reply) => `The tenant ${reply.name} is on ${reply.tier.name}.`}
       invalidates={['/tenants']}
       onClose={onClose}
