@@ -1,8 +1,8 @@
 // Runs a job now, after a question that shows the request.
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
-import { useNavigate } from '@tanstack/react-router'
 import { useMay } from '../api/session.ts'
 import { ConfirmAction } from './confirm-action.tsx'
+import { useOpenExecution } from './links.tsx'
 
 interface RunNowProps {
   jobId: string
@@ -12,7 +12,7 @@ interface RunNowProps {
 }
 
 export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
-  const navigate = useNavigate()
+  const open = useOpenExecution()
   if (!useMay('operate')) return null
   return (
     <ConfirmAction<TriggerReply>
@@ -25,9 +25,7 @@ export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
       twin={{ method: 'POST', path: `/jobs/${jobId}/trigger`, body: {}, cli: `jobs trigger ${jobId}` }}
       done="It is on its way."
       invalidates={['/executions', '/jobs']}
-      onDone={({ execution_id }) =>
-        void navigate({ to: '/executions/$executionId', params: { executionId: execution_id } })
-      }
+      onDone={open}
     >
       <p>One execution with the payload of the job, beside its schedule.</p>
     </ConfirmAction>

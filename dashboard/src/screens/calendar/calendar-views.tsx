@@ -1,5 +1,6 @@
 // The day as lanes of hours, the week as hours by days, the month as days.
 import { Link } from '@tanstack/react-router'
+import { JobLink } from '../../components/links.tsx'
 import { plural } from '../../lib/format.ts'
 import { addUp, type Clock, type Counts, countIn, type Day, hoursOf, type Span } from './calendar-grid.ts'
 import { type Cell, CellGrid } from './cell-grid.tsx'
@@ -30,9 +31,9 @@ export function DayView({ days, runs, clock, nowMs, chosen, onChoose }: ViewProp
         lane.job_id === '' ? (
           lane.name
         ) : (
-          <Link to="/jobs/$jobId" params={{ jobId: lane.job_id }} className="cut">
+          <JobLink id={lane.job_id} className="cut">
             {lane.name}
-          </Link>
+          </JobLink>
         ),
       cells: hours.map((hour, index) => ({
         ...cellOf(hour, counts[index]!, nowMs),
@@ -158,10 +159,7 @@ export function CellDetails({
         <ul>
           {lanes.map(({ lane, counts }) => (
             <li key={lane.job_id}>
-              <Link to="/jobs/$jobId" params={{ jobId: lane.job_id }}>
-                {lane.name}
-              </Link>{' '}
-              <span className="dim">{sayLane(counts)}</span>
+              <JobLink id={lane.job_id}>{lane.name}</JobLink> <span className="dim">{sayLane(counts)}</span>
             </li>
           ))}
         </ul>

@@ -6,7 +6,7 @@ import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
 import { TextField } from '../../components/field.tsx'
-import { Card, Empty, ErrorBox } from '../../components/page.tsx'
+import { Card, Empty, ErrorBox, PlainTable } from '../../components/page.tsx'
 import { plural } from '../../lib/format.ts'
 import { entriesOf, linesOf } from './calendar-entries.ts'
 
@@ -34,41 +34,30 @@ export function CalendarsCard({ list }: { list: CalendarList }) {
         </Empty>
       )}
       {list.items.length > 0 && (
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Calendar</th>
-              <th scope="col">Days</th>
-              <th scope="col">
-                <span className="unseen">Actions</span>
+        <PlainTable heads={['Calendar', 'Days']} buttons="Actions">
+          {list.items.map((calendar) => (
+            <tr key={calendar.name}>
+              <th scope="row">
+                {calendar.name}
+                {calendar.description !== null && <div className="dim">{calendar.description}</div>}
               </th>
+              <td>{summary(calendar)}</td>
+              <td className="calendar-actions">
+                {may && (
+                  <>
+                    <Button
+                      kind="quiet"
+                      icon="edit"
+                      aria-label={`Edit ${calendar.name}`}
+                      onClick={() => setEdited(calendar)}
+                    />
+                    <DeleteCalendar calendar={calendar} />
+                  </>
+                )}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {list.items.map((calendar) => (
-              <tr key={calendar.name}>
-                <th scope="row">
-                  {calendar.name}
-                  {calendar.description !== null && <div className="dim">{calendar.description}</div>}
-                </th>
-                <td>{summary(calendar)}</td>
-                <td className="calendar-actions">
-                  {may && (
-                    <>
-                      <Button
-                        kind="quiet"
-                        icon="edit"
-                        aria-label={`Edit ${calendar.name}`}
-                        onClick={() => setEdited(calendar)}
-                      />
-                      <DeleteCalendar calendar={calendar} />
-                    </>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       )}
       {list.hasMore && (
         <Button busy={list.isFetchingMore} onClick={list.fetchMore}>

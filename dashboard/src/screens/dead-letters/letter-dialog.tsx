@@ -1,7 +1,6 @@
 // One dead letter: the errors of all its attempts, its payload, and the actions on it.
 import type { DeadLetter, RedriveReply } from '@carillon/contract/dead-letter.ts'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
@@ -10,7 +9,8 @@ import { JsonBlock } from '../../components/code-block.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { TextField } from '../../components/field.tsx'
-import { ErrorBox, Facts, Loading } from '../../components/page.tsx'
+import { ExecutionLink, GraphRunLink, JobLink } from '../../components/links.tsx'
+import { Facts, PlainTable, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, shortId, words } from '../../lib/format.ts'
 import { checkJson } from '../execution/check-json.ts'
@@ -35,8 +35,7 @@ export function LetterDialog({ executionId, onClose }: { executionId: string; on
       onClose={onClose}
       actions={may && letter !== undefined && <LetterActions letter={letter} onGone={onClose} />}
     >
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
+      <Waiting found={found} />
       {letter !== undefined && <Letter letter={letter} />}
     </Dialog>
   )
@@ -47,62 +46,37 @@ function Letter({ letter }: { letter: DeadLetter }) {
   return (
     <>
       <Facts
-        facts={[
-          [
-            'Job',
-            <Link key="job" to="/jobs/$jobId" params={{ jobId: letter.job_id }}>
-              {letter.job_name}
-            </Link>,
-          ],
-          [
-            'Execution',
-            <Link key="execution" to="/executions/$executionId" params={{ executionId }}>
-              {shortId(executionId)}
-            </Link>,
-          ],
-          ['Given up', <Time key="at" at={letter.dlq_timestamp} />],
-          ['Because', reasonTexts[letter.dlq_reason] ?? words(letter.dlq_reason)],
-          ['Attempts', formatCount(letter.total_attempts)],
-          [
-            'Redriven by itself',
-            <Time key="auto" at={letter.auto_redrive_at} missing="no, a person decides" />,
-          ],
-        ]}
+        facts={{
+          Job: <JobLink id={letter.job_id}>{letter.job_name}</JobLink>,
+          Execution: <ExecutionLink id={executionId}>{shortId(executionId)}</ExecutionLink>,
+          'Given up': <Time at={letter.dlq_timestamp} />,
+          Because: reasonTexts[letter.dlq_reason] ?? words(letter.dlq_reason),
+          Attempts: formatCount(letter.total_attempts),
+          'Redriven by itself': <Time at={letter.auto_redrive_at} missing="no, a person decides" />,
+        }}
       />
       {graphRunId !== null && (
         <p>
-          It belonged to a{' '}
-          <Link to="/graphs/$graphRunId" params={{ graphRunId }}>
-            graph run
-          </Link>
-          . A redrive runs it alone: resume the run instead, and the letter is gone with that.
+          It belonged to a <GraphRunLink id={graphRunId}>graph run</GraphRunLink>. A redrive runs it alone:
+          resume the run instead, and the letter is gone with that.
         </p>
       )}
       <h3>Errors of all attempts</h3>
       <div className="letter-errors">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              <th scope="col">Ended</th>
-              <th scope="col">Error</th>
+        <PlainTable heads={['Attempt', 'Ended', 'Error']}>
+          {letter.error_history.map(({ attempt_number, at, type, message, http_status }) => (
+            <tr key={attempt_number}>
+              <td>{attempt_number}</td>
+              <td>
+                <Time at={at} />
+              </td>
+              <td>
+                <strong>{type ?? 'none'}</strong>
+                {http_status !== null && ` ${http_status}`} {message}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {letter.error_history.map(({ attempt_number, at, type, message, http_status }) => (
-              <tr key={attempt_number}>
-                <td>{attempt_number}</td>
-                <td>
-                  <Time at={at} />
-                </td>
-                <td>
-                  <strong>{type ?? 'none'}</strong>
-                  {http_status !== null && ` ${http_status}`} {message}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       </div>
       <h3>
         Payload

@@ -13,7 +13,7 @@ export function RequestCard({ execution, job }: { execution: Execution; job: Job
   const headers = headersOf(execution, job)
   return (
     <Card title="Request" aside={<span className="dim">{execution.executor}</span>}>
-      <Facts facts={[[targetName(execution), <code key="target">{targetText(execution, job)}</code>]]} />
+      <Facts facts={{ [targetName(execution)]: <code>{targetText(execution, job)}</code> }} />
       {headers !== '' && (
         <details>
           <summary className="dim">Headers</summary>
@@ -90,21 +90,12 @@ export function ResponseCard({ execution }: { execution: Execution }) {
   return (
     <Card title="Response" aside={picker}>
       <Facts
-        facts={[
-          ['Outcome', <Status key="outcome" status={outcome} />],
-          ...(http_status === null ? [] : [['HTTP status', http_status] as const]),
-          ['Took', formatDuration(duration_ms)],
-          [
-            'Ran on',
-            worker_id === null ? (
-              '–'
-            ) : (
-              <span key="worker" title={worker_id}>
-                worker {shortId(worker_id)}
-              </span>
-            ),
-          ],
-        ]}
+        facts={{
+          Outcome: <Status status={outcome} />,
+          'HTTP status': http_status,
+          Took: formatDuration(duration_ms),
+          'Ran on': worker_id === null ? '–' : <span title={worker_id}>worker {shortId(worker_id)}</span>,
+        }}
       />
       {error !== null && (
         <div className="error-box">

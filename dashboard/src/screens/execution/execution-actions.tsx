@@ -1,10 +1,10 @@
 // Actions on one execution: run again, run again with another payload, cancel; and links to its neighbours.
 import type { CancelReply, Execution, RetryReply } from '@carillon/contract/execution.ts'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
+import { useOpenExecution } from '../../components/links.tsx'
 import { toast } from '../../components/toast.tsx'
 import { useKey } from '../../lib/keys.ts'
 import { findNeighbour } from './neighbours.ts'
@@ -13,16 +13,13 @@ import { endedStatuses } from './why-line.ts'
 
 export function ExecutionActions({ execution }: { execution: Execution }) {
   const { execution_id: id, status } = execution
-  const navigate = useNavigate()
+  const open = useOpenExecution()
   const may = useMay('operate')
   const [isEditing, setEditing] = useState(false)
   const isEnded = endedStatuses.includes(status)
-  const open = (executionId: string) =>
-    void navigate({ to: '/executions/$executionId', params: { executionId } })
-  const follow = ({ execution_id }: RetryReply) => open(execution_id)
   return (
     <>
-      <Neighbours execution={execution} onOpen={open} />
+      <Neighbours execution={execution} />
       <CopyButton text={`${location.origin}/executions/${id}`}>Copy link</CopyButton>
       {may && isEnded && status !== 'SKIPPED' && (
         <>
@@ -40,7 +37,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
             }}
             done="A new execution was made."
             invalidates={['/executions']}
-            onDone={follow}
+            onDone={open}
           >
             <p>A new execution with the same payload runs the present version of the job.</p>
           </ConfirmAction>
@@ -73,21 +70,20 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
           </p>
         </ConfirmAction>
       )}
-      {isEditing && (
-        <RetryWithEdits execution={execution} onClose={() => setEditing(false)} onDone={follow} />
-      )}
+      {isEditing && <RetryWithEdits execution={execution} onClose={() => setEditing(false)} onDone={open} />}
     </>
   )
 }
 
-function Neighbours({ execution, onOpen }: { execution: Execution; onOpen(executionId: string): void }) {
+function Neighbours({ execution }: { execution: Execution }) {
+  const open = useOpenExecution()
   const [isBusy, setBusy] = useState(false)
   const go = async (side: 'older' | 'newer') => {
     if (isBusy) return
     setBusy(true)
     try {
       const found = await findNeighbour(execution.job_id, execution, side)
-      if (found !== null) onOpen(found)
+      if (found !== null) open({ execution_id: found })
       else toast(side === 'older' ? 'There is none before it.' : 'There is none after it.')
     } catch (error) {
       toast(error instanceof Error ? error.message : String(error), 'failed')

@@ -1,11 +1,11 @@
 // Executions of all jobs, newest first, by filters that are in the address.
 import { ERROR_TYPES, EXECUTION_KINDS, EXECUTION_STATUSES } from '@carillon/contract/constants.ts'
-import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips, FilterSelect, FilterText } from '../../components/filter-bar.tsx'
+import { ExecutionLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
@@ -152,9 +152,9 @@ function JobCell({ row }: { row: Row }) {
   )
   return (
     <TwoLines below={due}>
-      <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} data-row-link>
+      <ExecutionLink id={row.execution_id} isRow>
         {row.job_name}
-      </Link>
+      </ExecutionLink>
     </TwoLines>
   )
 }

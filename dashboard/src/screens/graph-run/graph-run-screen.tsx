@@ -4,7 +4,7 @@ import { Link, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Elapsed, Time } from '../../components/time.tsx'
@@ -28,22 +28,15 @@ const unendedMs = 10_000
 
 export function GraphRunScreen() {
   const { graphRunId = '' } = useParams({ strict: false }) as { graphRunId?: string }
-  const { run, nodes, error } = useRun(graphRunId)
-  if (error !== null && run === undefined) {
+  const { found, nodes } = useRun(graphRunId)
+  if (found.data === undefined) {
     return (
       <Page title="Graph run">
-        <ErrorBox error={error} />
+        <Waiting found={found} />
       </Page>
     )
   }
-  if (run === undefined) {
-    return (
-      <Page title="Graph run">
-        <Loading />
-      </Page>
-    )
-  }
-  return <Run run={run} nodes={nodes} />
+  return <Run run={found.data} nodes={nodes} />
 }
 
 function Run({ run, nodes }: { run: GraphRun; nodes: readonly RunNode[] }) {
@@ -85,16 +78,14 @@ function Run({ run, nodes }: { run: GraphRun; nodes: readonly RunNode[] }) {
       actions={<RunActions run={run} nodes={nodes} again={again} />}
     >
       <Facts
-        facts={
-          [
-            ['Nodes', <NodeProgress key="nodes" counts={countsOf(nodes)} withWords />],
-            ['Started', <Time key="started" at={run.created_at} />],
-            isOver ? ['Ended', <Time key="ended" at={run.finished_at} />] : null,
-            ['Took', isOver ? tookOf(run) : <Elapsed key="took" since={run.created_at} />],
-            run.resumes > 0 ? ['Resumed', run.resumes === 1 ? 'once' : `${run.resumes} times`] : null,
-            run.cancel_message === null ? null : ['Cancelled', run.cancel_message],
-          ].filter((fact) => fact !== null) as [string, React.ReactNode][]
-        }
+        facts={{
+          Nodes: <NodeProgress counts={countsOf(nodes)} withWords />,
+          Started: <Time at={run.created_at} />,
+          Ended: isOver ? <Time at={run.finished_at} /> : undefined,
+          Took: isOver ? tookOf(run) : <Elapsed since={run.created_at} />,
+          Resumed: run.resumes === 0 ? undefined : run.resumes === 1 ? 'once' : `${run.resumes} times`,
+          Cancelled: run.cancel_message,
+        }}
       />
       <Tabs
         label="Views of the run"
@@ -226,7 +217,7 @@ function useRun(runId: string) {
   })
   useLive('reset', refresh)
   const nodes = useMemo(() => withTold(found.data?.nodes ?? [], told), [found.data, told])
-  return { run: found.data, nodes, error: found.error }
+  return { found, nodes }
 }
 
 function useThrottled(path: string, waitMs: number): () => void {

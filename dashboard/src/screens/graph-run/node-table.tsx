@@ -1,7 +1,7 @@
 // The graph in words: one row for each node, in execution order, with the nodes it runs after.
-import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { type Column, DataTable } from '../../components/data-table.tsx'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Time } from '../../components/time.tsx'
@@ -39,13 +39,13 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
       width: 'minmax(9rem, 2fr)',
       cell: (node) =>
         node.execution_id === null ? (
-          <Link to="/jobs/$jobId" params={{ jobId: node.job_id }} data-row-link>
+          <JobLink id={node.job_id} isRow>
             {node.job_name}
-          </Link>
+          </JobLink>
         ) : (
-          <Link to="/executions/$executionId" params={{ executionId: node.execution_id }} data-row-link>
+          <ExecutionLink id={node.execution_id} isRow>
             {node.job_name}
-          </Link>
+          </ExecutionLink>
         ),
     },
     { header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },

@@ -1,10 +1,10 @@
 // Runs of graphs, newest first, each with how far it is; the filters are in the address.
 import type { GraphRunList } from '@carillon/contract/graph-run.ts'
-import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips } from '../../components/filter-bar.tsx'
+import { GraphRunLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Elapsed, Time } from '../../components/time.tsx'
@@ -107,9 +107,9 @@ function RootsCell({ row }: { row: RunRow }) {
   const name = row.roots.map(({ job_name }) => job_name).join(', ') || row.graph_run_id
   return (
     <TwoLines below={<NodeProgress counts={row.nodes_by_status} />}>
-      <Link to="/graphs/$graphRunId" params={{ graphRunId: row.graph_run_id }} data-row-link title={name}>
+      <GraphRunLink id={row.graph_run_id} isRow title={name}>
         {name}
-      </Link>
+      </GraphRunLink>
     </TwoLines>
   )
 }

@@ -4,7 +4,7 @@ import type { ActivityList } from '@carillon/contract/activity.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, type MouseEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
-import { Card, ErrorBox, Loading } from '../../components/page.tsx'
+import { Card, PlainTable, Waiting } from '../../components/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
 import { serverNow } from '../../lib/now.ts'
 import { useThemeName } from '../../lib/theme.ts'
@@ -31,16 +31,10 @@ export function Heatmap({ jobId }: { jobId: string }) {
     everyMs: 60_000,
   })
   const year = useMemo(() => layOutYear(found.data?.activity ?? [], todayMs), [found.data, todayMs])
-  if (found.error !== null) {
-    return (
-      <Card title="Year">
-        <ErrorBox error={found.error} />
-      </Card>
-    )
-  }
   return (
-    <Card title="Year" aside={<Legend />}>
-      {found.isPending ? <Loading /> : <YearCanvas year={year} jobId={jobId} />}
+    <Card title="Year" aside={found.error === null && <Legend />}>
+      <Waiting found={found} />
+      {found.isSuccess && <YearCanvas year={year} jobId={jobId} />}
     </Card>
   )
 }
@@ -125,24 +119,15 @@ function Months({ year }: { year: Year }) {
   return (
     <details>
       <summary>By month</summary>
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Month</th>
-            <th scope="col">Succeeded</th>
-            <th scope="col">Failed or timed out</th>
+      <PlainTable heads={['Month', 'Succeeded', 'Failed or timed out']}>
+        {months.map(({ month, ok, bad }) => (
+          <tr key={month}>
+            <th scope="row">{month}</th>
+            <td>{formatCount(ok)}</td>
+            <td>{formatCount(bad)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {months.map(({ month, ok, bad }) => (
-            <tr key={month}>
-              <th scope="row">{month}</th>
-              <td>{formatCount(ok)}</td>
-              <td>{formatCount(bad)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </PlainTable>
     </details>
   )
 }

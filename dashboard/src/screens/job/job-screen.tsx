@@ -4,7 +4,7 @@ import { useParams } from '@tanstack/react-router'
 import { useRef } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
 import { useOperation } from '../../components/bulk.tsx'
-import { ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Duration, Time } from '../../components/time.tsx'
@@ -27,11 +27,7 @@ export function JobScreen() {
   if (found.data === undefined) {
     return (
       <Page title="Job">
-        {found.error === null ? (
-          <Loading />
-        ) : (
-          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-        )}
+        <Waiting found={found} canRetry />
       </Page>
     )
   }
@@ -88,18 +84,15 @@ function statFacts({ status, pause, schedule, stats }: JobDetails) {
       )}
     </>
   )
-  return [
-    ...(status === 'PAUSED' ? [['Paused', paused] as const] : []),
-    ['Next run', <Countdown key="next" at={schedule?.next_run_at ?? null} />] as const,
-    ['Last slot that ran', <Time key="last" at={schedule?.last_run_at} missing="none yet" />] as const,
-    ['Executions kept', formatCount(stats.total_runs)] as const,
-    ['Succeeded', formatShare(stats.success_rate)] as const,
-    ['Takes on average', <Duration key="average" ms={stats.avg_duration_ms} />] as const,
-    [
-      'Last status',
-      stats.last_status === null ? 'none yet' : <Status key="s" status={stats.last_status} />,
-    ] as const,
-  ]
+  return {
+    Paused: status === 'PAUSED' ? paused : undefined,
+    'Next run': <Countdown at={schedule?.next_run_at ?? null} />,
+    'Last slot that ran': <Time at={schedule?.last_run_at} missing="none yet" />,
+    'Executions kept': formatCount(stats.total_runs),
+    Succeeded: formatShare(stats.success_rate),
+    'Takes on average': <Duration ms={stats.avg_duration_ms} />,
+    'Last status': stats.last_status === null ? 'none yet' : <Status status={stats.last_status} />,
+  }
 }
 
 const refreshMs = 3_000

@@ -1,13 +1,13 @@
 // Every slot of the job and its status; why, in a sentence, for each.
 import type { SlotItem, WhyReply } from '@carillon/contract/slot.ts'
-import { Link } from '@tanstack/react-router'
 import { useId, useMemo, useState } from 'react'
 import { useGet, useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Select } from '../../components/field.tsx'
-import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { ExecutionLink } from '../../components/links.tsx'
+import { Empty, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
@@ -67,9 +67,9 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
         slot.execution_id === undefined ? (
           <Time at={slot.scheduled_time} />
         ) : (
-          <Link to="/executions/$executionId" params={{ executionId: slot.execution_id }} data-row-link>
+          <ExecutionLink id={slot.execution_id} isRow>
             <Time at={slot.scheduled_time} />
-          </Link>
+          </ExecutionLink>
         ),
     },
     {
@@ -104,8 +104,7 @@ function WhyDialog({ jobId, at, onClose }: { jobId: string; at: string; onClose(
   const found = useGet<WhyReply>(`/jobs/${jobId}/why`, { query: { at } })
   return (
     <Dialog title={`Why, at ${at}`} onClose={onClose}>
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
+      <Waiting found={found} />
       {found.data !== undefined && <p>{found.data.answer}</p>}
     </Dialog>
   )

@@ -4,7 +4,7 @@ import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { Select } from '../../components/field.tsx'
-import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { Empty, ErrorBox, Loading, PlainTable } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { ChangeList } from './change-list.tsx'
 import { changesBetween } from './diff.ts'
@@ -52,28 +52,18 @@ export function Versions({ jobId }: { jobId: string }) {
           />
         </section>
       )}
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">When</th>
-            <th scope="col">By</th>
-            <th scope="col">What changed</th>
+      <PlainTable heads={['Version', 'When', 'By', 'What changed']}>
+        {versions.map((one, index) => (
+          <tr key={one.version}>
+            <th scope="row">{one.version}</th>
+            <td>
+              <Time at={one.created_at} missing="not known" />
+            </td>
+            <td>{one.created_by ?? 'not known'}</td>
+            <td>{summary(one, versions[index + 1])}</td>
           </tr>
-        </thead>
-        <tbody>
-          {versions.map((one, index) => (
-            <tr key={one.version}>
-              <th scope="row">{one.version}</th>
-              <td>
-                <Time at={one.created_at} missing="not known" />
-              </td>
-              <td>{one.created_by ?? 'not known'}</td>
-              <td>{summary(one, versions[index + 1])}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </PlainTable>
       {list.hasMore && (
         <Button busy={list.isFetchingMore} onClick={list.fetchMore}>
           Older versions

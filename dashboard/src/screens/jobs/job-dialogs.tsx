@@ -1,10 +1,10 @@
 // Actions on one job, from lists and from its own screen: run it now, pause it, resume it.
 import type { JobState } from '@carillon/contract/job.ts'
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Check, SelectField, TextField } from '../../components/field.tsx'
+import { useOpenExecution } from '../../components/links.tsx'
 import { serverNow } from '../../lib/now.ts'
 import { quote } from '../../lib/twin.ts'
 import { hourMs, minuteMs } from '../../lib/units.ts'
@@ -24,7 +24,7 @@ interface DialogProps {
 export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload: unknown }) {
   const [isOwn, setOwn] = useState(false)
   const [text, setText] = useState(() => writeJson(payload))
-  const navigate = useNavigate()
+  const open = useOpenExecution()
   const read = readJson(text)
   const error = isOwn ? (read.error ?? (read.value === undefined ? 'Write a payload.' : null)) : null
   const body = isOwn && error === null ? { payload_override: read.value } : {}
@@ -43,9 +43,7 @@ export function RunNowDialog({ job, payload, onClose }: DialogProps & { payload:
       disabled={error !== null}
       done="It runs now."
       invalidates={['/jobs', '/executions']}
-      onDone={({ execution_id }) =>
-        void navigate({ to: '/executions/$executionId', params: { executionId: execution_id } })
-      }
+      onDone={open}
       onClose={onClose}
     >
       <p>One execution starts at once, whatever the schedule says; the next slots stay as they are.</p>

@@ -1,12 +1,13 @@
 // Jobs: when each runs, how it went, and the actions on one or on all that match.
 import type { Job } from '@carillon/contract/job.ts'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
 import { FilterBar, FilterChips, FilterText } from '../../components/filter-bar.tsx'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
@@ -123,9 +124,9 @@ function NameCell({ job }: { job: Job }) {
   )
   return (
     <TwoLines below={schedule}>
-      <Link to="/jobs/$jobId" params={{ jobId: job.job_id }} data-row-link title={job.name}>
+      <JobLink id={job.job_id} isRow title={job.name}>
         {job.name}
-      </Link>
+      </JobLink>
     </TwoLines>
   )
 }
@@ -134,9 +135,9 @@ function LastRunCell({ job, run }: { job: Job; run: { execution_id: string; stat
   const at = job.schedule?.last_run_at ?? null
   if (run === undefined) return <Time at={at} />
   return (
-    <Link to="/executions/$executionId" params={{ executionId: run.execution_id }} className="last-run">
+    <ExecutionLink id={run.execution_id} className="last-run">
       <Status status={run.status} />
-    </Link>
+    </ExecutionLink>
   )
 }
 

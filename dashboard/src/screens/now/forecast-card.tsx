@@ -1,7 +1,7 @@
 // How many slots lie ahead, ten minutes each, for 24 hours: a strip that is darker where more come together.
 import type { ForecastReply } from '@carillon/contract/forecast.ts'
-import { Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import { JobLink } from '../../components/links.tsx'
 import { Card } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, formatTime, plural } from '../../lib/format.ts'
@@ -58,9 +58,7 @@ export function ForecastCard({ forecast }: { forecast: ForecastReply }) {
                   {peak.jobs.slice(0, 3).map((job, index) => (
                     <span key={job.job_id}>
                       {index > 0 && ', '}
-                      <Link to="/jobs/$jobId" params={{ jobId: job.job_id }}>
-                        {job.name}
-                      </Link>
+                      <JobLink id={job.job_id}>{job.name}</JobLink>
                     </span>
                   ))}
                   {peak.jobs.length > 3 && ` and ${formatCount(peak.jobs.length - 3)} more`}

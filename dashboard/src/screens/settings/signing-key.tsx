@@ -6,15 +6,14 @@ import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
 import { Check } from '../../components/field.tsx'
-import { Card, ErrorBox, Facts, Loading } from '../../components/page.tsx'
+import { Card, Facts, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 
 export function SigningKeyCard() {
   const found = useGet<SigningKey>('/signing-key')
   const [isShown, setShown] = useState(false)
   const [isForced, setForced] = useState(false)
-  if (found.error !== null) return <ErrorBox error={found.error} />
-  if (found.data === undefined) return <Loading />
+  if (found.data === undefined || found.error !== null) return <Waiting found={found} />
   const { key, created_at, previous_until } = found.data
   const isNew = previous_until !== null
   const body = isNew ? { force: true } : {}
@@ -25,10 +24,10 @@ export function SigningKeyCard() {
         from here. In a receiver of yours: <code>verifySignature</code> of <code>@carillon/sdk</code>.
       </p>
       <Facts
-        facts={[
-          ['Made', <Time key="made" at={created_at} />],
-          ['The key before counts until', <Time key="until" at={previous_until} missing="there is none" />],
-        ]}
+        facts={{
+          Made: <Time at={created_at} />,
+          'The key before counts until': <Time at={previous_until} missing="there is none" />,
+        }}
       />
       {isShown && <CodeBlock code={key} label="Signing key" />}
       <div className="settings-head">

@@ -11,12 +11,12 @@ export function ThisBrowser({ session }: { session: Session }) {
     <div className="grid-2">
       <Card title="Session">
         <Facts
-          facts={[
-            ['Tenant', session.tenant.name],
-            ['Key', session.key_name ?? 'the operator key'],
-            ['May', session.scopes.join(', ')],
-            ['Operator', session.operator ? 'yes, for every tenant' : 'no'],
-          ]}
+          facts={{
+            Tenant: session.tenant.name,
+            Key: session.key_name ?? 'the operator key',
+            May: session.scopes.join(', '),
+            Operator: session.operator ? 'yes, for every tenant' : 'no',
+          }}
         />
         <p className="dim">
           The browser keeps no key, only a cookie that no script can read. It ends after 7 days, or with its

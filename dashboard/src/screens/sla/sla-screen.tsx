@@ -6,7 +6,7 @@ import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
 import { Chart } from '../../components/chart.tsx'
-import { Card, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { Card, Page, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatBytes, formatCount, formatDuration, formatShare } from '../../lib/format.ts'
@@ -56,9 +56,7 @@ export function SlaScreen() {
         </fieldset>
       }
     >
-      {found.error !== null && found.data === undefined && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
-      {found.data !== undefined && <Numbers sla={found.data} name={name} />}
+      {found.data === undefined ? <Waiting found={found} /> : <Numbers sla={found.data} name={name} />}
     </Page>
   )
 }

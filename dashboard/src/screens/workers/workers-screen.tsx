@@ -5,7 +5,7 @@ import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { Empty, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, formatDuration, plural, shortId } from '../../lib/format.ts'
@@ -48,11 +48,11 @@ export function WorkersScreen() {
       {isOperator && (
         <>
           <h2>Partitions</h2>
-          {partitions.error !== null && partitions.data === undefined && (
-            <ErrorBox error={partitions.error} />
+          {partitions.data === undefined ? (
+            <Waiting found={partitions} />
+          ) : (
+            <PartitionGrid list={partitions.data} />
           )}
-          {partitions.isPending && <Loading />}
-          {partitions.data !== undefined && <PartitionGrid list={partitions.data} />}
         </>
       )}
     </Page>
