@@ -4,6 +4,8 @@ import { useFilters } from '../lib/filters.ts'
 import { useIsPhone } from '../lib/media.ts'
 import { Button } from './button.tsx'
 import { type Option, Select } from './field.tsx'
+import { OneOf } from './one-of.tsx'
+import { Status } from './status.tsx'
 
 const typingMs = 300
 
@@ -93,31 +95,16 @@ export function FilterSelect({ name, label, options }: FieldProps & { options: r
   )
 }
 
-interface Chip {
-  value: string
-  name: ReactNode
-}
-
-/** One of a few, each to be pressed; pressed again it is taken away. */
-export function FilterChips({ name, label, options }: FieldProps & { options: readonly Chip[] }) {
-  const [filters, change] = useFilters()
+/** One status of a few, each to be pressed; pressed again it is taken away. */
+export function StatusChips({ statuses }: { statuses: readonly string[] }) {
+  const [{ status: chosen }, change] = useFilters()
   return (
-    <fieldset className="chips">
-      <legend className="unseen">{label}</legend>
-      {options.map((option) => {
-        const isOn = filters[name] === option.value
-        return (
-          <button
-            key={option.value}
-            type="button"
-            className="chip"
-            aria-pressed={isOn}
-            onClick={() => change({ [name]: isOn ? undefined : option.value })}
-          >
-            {option.name}
-          </button>
-        )
-      })}
-    </fieldset>
+    <OneOf
+      look="chips"
+      legend="Status"
+      options={statuses.map((value) => ({ value, name: <Status status={value} /> }))}
+      value={chosen}
+      onPress={(status) => change({ status: status === chosen ? undefined : status })}
+    />
   )
 }

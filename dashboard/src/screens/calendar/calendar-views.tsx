@@ -2,7 +2,16 @@
 import { Link } from '@tanstack/react-router'
 import { JobLink } from '../../components/links.tsx'
 import { plural } from '../../lib/format.ts'
-import { addUp, type Clock, type Counts, countIn, type Day, hoursOf, type Span } from './calendar-grid.ts'
+import {
+  addUp,
+  type Clock,
+  type Counts,
+  countIn,
+  type Day,
+  hoursOf,
+  type Span,
+  sayCounts,
+} from './calendar-grid.ts'
 import { type Cell, CellGrid } from './cell-grid.tsx'
 import type { CalendarRuns, Runs } from './use-runs.ts'
 
@@ -159,18 +168,13 @@ export function CellDetails({
         <ul>
           {lanes.map(({ lane, counts }) => (
             <li key={lane.job_id}>
-              <JobLink id={lane.job_id}>{lane.name}</JobLink> <span className="dim">{sayLane(counts)}</span>
+              <JobLink id={lane.job_id}>{lane.name}</JobLink> <span className="dim">{sayCounts(counts)}</span>
             </li>
           ))}
         </ul>
       )}
     </section>
   )
-}
-
-function sayLane({ ok, bad, ahead, isAbout }: Counts): string {
-  const past = ok + bad > 0 ? [`${ok} succeeded`, ...(bad > 0 ? [`${bad} failed`] : [])] : []
-  return [...past, ...(ahead > 0 ? [`${isAbout ? 'about ' : ''}${ahead} to come`] : [])].join(', ')
 }
 
 function countHours(day: Day, runs: Runs): Counts[] {

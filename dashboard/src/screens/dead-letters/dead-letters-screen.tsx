@@ -12,13 +12,13 @@ import { FilterBar, FilterSelect } from '../../components/filter-bar.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
-import { type Filters, useFilters } from '../../lib/filters.ts'
+import { type Filters, useFilters, useQueryOf } from '../../lib/filters.ts'
 import { formatCount, shortId, words } from '../../lib/format.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
-import { JobFilter } from '../executions/more-filters.tsx'
+import { DayFilters, JobFilter } from '../executions/more-filters.tsx'
 import { Clusters } from './clusters.tsx'
 import { LetterDialog } from './letter-dialog.tsx'
-import { letterFilterNames, letterQueryOf, reasons, reasonTexts } from './letter-filters.ts'
+import { letterFilterNames, reasons, reasonTexts } from './letter-filters.ts'
 import { RedriveDialog } from './redrive-dialog.tsx'
 import { SelectionBar, selectionMax } from './selection-bar.tsx'
 import './dead-letters.css'
@@ -31,8 +31,7 @@ const liveRowsMax = 100
 export function DeadLettersScreen() {
   const [filters, change] = useFilters()
   const may = useMay('operate')
-  const filterText = JSON.stringify(letterQueryOf(filters))
-  const query = useMemo(() => JSON.parse(filterText) as Record<string, string>, [filterText])
+  const query = useQueryOf(letterFilterNames)
   const list = useList<DeadLetter>('/dead-letters', 'dead_letters', { query })
   useLiveRefresh(
     ['executions'],
@@ -106,25 +105,6 @@ export function DeadLettersScreen() {
         <LetterDialog executionId={letterId} onClose={() => change({ letter: undefined })} />
       )}
     </Page>
-  )
-}
-
-function DayFilters() {
-  const [filters, change] = useFilters()
-  return (
-    <>
-      {(['start_date', 'end_date'] as const).map((name) => (
-        <input
-          key={name}
-          type="date"
-          className="input"
-          aria-label={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
-          title={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
-          value={filters[name]?.slice(0, 10) ?? ''}
-          onChange={(event) => change({ [name]: event.target.value })}
-        />
-      ))}
-    </>
   )
 }
 

@@ -4,20 +4,19 @@ import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
-import { FilterBar, FilterChips, FilterSelect, FilterText } from '../../components/filter-bar.tsx'
+import { FilterBar, FilterSelect, FilterText, StatusChips } from '../../components/filter-bar.tsx'
 import { ExecutionLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
-import { useFilters } from '../../lib/filters.ts'
+import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount, words } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
-import { serverNow } from '../../lib/now.ts'
 import { useLive } from '../../live/hooks.ts'
 import { BulkActions } from './bulk-actions.tsx'
 import { DurationBar } from './duration-bar.tsx'
-import { filterNames, queryOf, ranges } from './execution-filters.ts'
+import { filterNames } from './execution-filters.ts'
 import { freshMax, mergeRow, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
 import { JobFilter, TimeRange } from './more-filters.tsx'
 import './executions.css'
@@ -25,10 +24,7 @@ import './executions.css'
 const statuses = EXECUTION_STATUSES.filter((status) => status !== 'SKIPPED')
 
 export function ExecutionsScreen() {
-  const [filters] = useFilters()
-  const filterText = JSON.stringify(filters)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
-  const query = useMemo(() => queryOf(filters, serverNow()), [filterText])
+  const query = useQueryOf(filterNames)
   const list = useList<Row>('/executions', 'executions', { query })
   const { rows, fresh, refresh } = useLiveRows(list, query)
   const longestMs = rows.reduce((most, row) => Math.max(most, row.duration_ms ?? 0), 0)
@@ -53,13 +49,9 @@ export function ExecutionsScreen() {
             { value: 'false', name: 'did not' },
           ]}
         />
-        <TimeRange options={Object.entries(ranges).map(([value, { name }]) => ({ value, name }))} />
+        <TimeRange />
         <JobFilter />
-        <FilterChips
-          name="status"
-          label="Status"
-          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
-        />
+        <StatusChips statuses={statuses} />
       </FilterBar>
       <DataTable
         label="Executions"

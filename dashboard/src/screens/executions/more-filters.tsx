@@ -3,9 +3,9 @@ import type { JobDetails } from '@carillon/contract/job.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Select } from '../../components/field.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { useFilters } from '../../lib/filters.ts'
+import { rangeOptions, useFilters } from '../../lib/filters.ts'
 
-export function TimeRange({ options }: { options: readonly { value: string; name: string }[] }) {
+export function TimeRange() {
   const [filters, change] = useFilters()
   const isOwn = filters['start_date'] !== undefined || filters['end_date'] !== undefined
   const chosen = isOwn ? 'own' : (filters['range'] ?? '')
@@ -17,7 +17,7 @@ export function TimeRange({ options }: { options: readonly { value: string; name
         value={chosen}
         options={[
           { value: '', name: 'Due: any time' },
-          ...options,
+          ...rangeOptions,
           { value: 'own', name: 'from day to day (UTC)' },
         ]}
         onText={(value) =>
@@ -28,19 +28,26 @@ export function TimeRange({ options }: { options: readonly { value: string; name
           )
         }
       />
-      {isOwn &&
-        (['start_date', 'end_date'] as const).map((name) => (
-          <input
-            key={name}
-            type="date"
-            className="input"
-            aria-label={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
-            value={filters[name]?.slice(0, 10) ?? ''}
-            onChange={(event) => change({ [name]: event.target.value })}
-          />
-        ))}
+      {isOwn && <DayFilters />}
     </>
   )
+}
+
+const days = { start_date: 'First day, UTC', end_date: 'Last day, UTC' }
+
+export function DayFilters() {
+  const [filters, change] = useFilters()
+  return Object.entries(days).map(([name, label]) => (
+    <input
+      key={name}
+      type="date"
+      className="input"
+      aria-label={label}
+      title={label}
+      value={filters[name]?.slice(0, 10) ?? ''}
+      onChange={(event) => change({ [name]: event.target.value })}
+    />
+  ))
 }
 
 export function JobFilter() {

@@ -3,19 +3,18 @@ import type { GraphRunList } from '@carillon/contract/graph-run.ts'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
-import { FilterBar, FilterChips } from '../../components/filter-bar.tsx'
+import { FilterBar, StatusChips } from '../../components/filter-bar.tsx'
 import { GraphRunLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Elapsed, Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
-import { useFilters } from '../../lib/filters.ts'
+import { useQueryOf } from '../../lib/filters.ts'
 import { formatDuration, words } from '../../lib/format.ts'
 import { useLive, useLiveRefresh } from '../../live/hooks.ts'
 import { JobFilter, TimeRange } from '../executions/more-filters.tsx'
 import { NodeProgress } from './node-progress.tsx'
 import { type RunNews, withNews } from './progress.ts'
-import { rangesOfRuns, runQueryOf } from './run-filters.ts'
 
 type RunRow = GraphRunList['graph_runs'][number]
 
@@ -24,10 +23,7 @@ const liveRowsMax = 100
 const filterNames = ['status', 'job_id', 'range', 'start_date', 'end_date']
 
 export function GraphsScreen() {
-  const [filters] = useFilters()
-  const filterText = JSON.stringify(filters)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
-  const query = useMemo(() => runQueryOf(filters), [filterText])
+  const query = useQueryOf(filterNames)
   const list = useList<RunRow>('/graph-runs', 'graph_runs', { query })
   const rows = useLiveRuns(list.items)
   // A long list changes in place only; it is read again when a person asks.
@@ -35,12 +31,8 @@ export function GraphsScreen() {
   return (
     <Page title="Graphs" lead="Runs of jobs that depend on each other, newest first.">
       <FilterBar names={filterNames}>
-        <FilterChips
-          name="status"
-          label="Status"
-          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
-        />
-        <TimeRange options={rangesOfRuns} />
+        <StatusChips statuses={statuses} />
+        <TimeRange />
         <JobFilter />
       </FilterBar>
       <DataTable

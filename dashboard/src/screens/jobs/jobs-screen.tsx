@@ -1,4 +1,5 @@
 // Jobs: when each runs, how it went, and the actions on one or on all that match.
+import { JOB_STATUSES } from '@carillon/contract/constants.ts'
 import type { Job } from '@carillon/contract/job.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
@@ -6,14 +7,14 @@ import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
-import { FilterBar, FilterChips, FilterText } from '../../components/filter-bar.tsx'
+import { FilterBar, FilterText, StatusChips } from '../../components/filter-bar.tsx'
 import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
-import { useFilters } from '../../lib/filters.ts'
+import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
@@ -25,15 +26,11 @@ import { Tags } from './tags.tsx'
 import './jobs.css'
 
 const filterNames = ['status', 'tag', 'q'] as const
-const statuses = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED']
 
 export function JobsScreen() {
-  const [filters] = useFilters()
   const navigate = useNavigate()
   const mayWrite = useMay('write')
-  const filter = Object.fromEntries(
-    filterNames.flatMap((name) => (filters[name] === undefined ? [] : [[name, filters[name]]])),
-  )
+  const filter = useQueryOf(filterNames)
   const list = useList<Job>('/jobs', 'jobs', { query: filter })
   useLiveRefresh(['jobs', 'executions'], ['/jobs'], 10_000)
   const [asked, setAsked] = useState<{ action: 'run' | 'pause' | 'resume'; job: Job } | null>(null)
@@ -58,11 +55,7 @@ export function JobsScreen() {
       <FilterBar names={filterNames}>
         <FilterText name="q" label="Name, key or tag" isSearch />
         <FilterText name="tag" label="Tag" />
-        <FilterChips
-          name="status"
-          label="Status"
-          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
-        />
+        <StatusChips statuses={JOB_STATUSES} />
       </FilterBar>
       <DataTable
         label="Jobs"

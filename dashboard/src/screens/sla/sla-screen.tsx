@@ -6,6 +6,7 @@ import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
 import { Chart } from '../../components/chart.tsx'
+import { OneOf } from '../../components/one-of.tsx'
 import { Card, Page, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
@@ -21,6 +22,11 @@ const everyMs = 10_000
 const successLow = 0.95
 const queueLong = 10_000
 const onTimeLow = 0.99
+
+const windowOptions = Object.entries(windows).map(([value, { name }]) => ({
+  value,
+  name: name === 'hour' ? '1 hour' : name,
+}))
 
 export function SlaScreen() {
   const [filters, change] = useFilters()
@@ -40,20 +46,13 @@ export function SlaScreen() {
         </>
       }
       actions={
-        <fieldset className="chips">
-          <legend className="unseen">Window</legend>
-          {Object.entries(windows).map(([value, { name: text }]) => (
-            <button
-              key={value}
-              type="button"
-              className="chip"
-              aria-pressed={value === name}
-              onClick={() => change({ window: value })}
-            >
-              {text === 'hour' ? '1 hour' : text}
-            </button>
-          ))}
-        </fieldset>
+        <OneOf
+          look="chips"
+          legend="Window"
+          options={windowOptions}
+          value={name}
+          onPress={(window) => change({ window })}
+        />
       }
     >
       {found.data === undefined ? <Waiting found={found} /> : <Numbers sla={found.data} name={name} />}
