@@ -42,7 +42,7 @@ export interface RequestOptions {
   query?: Query
   body?: unknown
   /** The version that the change is based on; another one in the meantime is 412. */
-  ifMatch?: number | string
+  ifMatch?: number
   signal?: AbortSignal
 }
 
@@ -73,7 +73,7 @@ export async function request<Reply>(
       ...apiHeaders(),
       Accept: 'application/json',
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      ...(ifMatch !== undefined && { 'If-Match': typeof ifMatch === 'number' ? `"${ifMatch}"` : ifMatch }),
+      ...(ifMatch !== undefined && { 'If-Match': `"${ifMatch}"` }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
@@ -98,10 +98,6 @@ export const api = {
   get: <Reply>(path: string, options?: RequestOptions) => request<Reply>('GET', path, options),
   post: <Reply>(path: string, body: unknown = {}, options?: RequestOptions) =>
     request<Reply>('POST', path, { ...options, body }),
-  put: <Reply>(path: string, body: unknown, options?: RequestOptions) =>
-    request<Reply>('PUT', path, { ...options, body }),
-  patch: <Reply>(path: string, body: unknown, options?: RequestOptions) =>
-    request<Reply>('PATCH', path, { ...options, body }),
   delete: <Reply>(path: string, options?: RequestOptions) => request<Reply>('DELETE', path, options),
 }
 

@@ -13,7 +13,7 @@ import { ErrorBox } from './page.tsx'
 import { Tabs } from './tabs.tsx'
 import { toast } from './toast.tsx'
 
-interface ActionProps<Reply> {
+export interface ActionProps<Reply> {
   /** The title of the question and the word on its button: "Cancel this execution", "Cancel it". */
   title: string
   verb: string
@@ -109,17 +109,11 @@ export function Twins({ twin, isOpen = false }: { twin: Twin; isOpen?: boolean }
   const forTenant = tenantId === null ? '' : ` --tenant ${tenantId}`
   const tabs = [
     { id: 'curl', name: 'curl', panel: () => <CodeBlock code={curl} label="As a curl command" /> },
-    ...(twin.cli === undefined
-      ? []
-      : [
-          {
-            id: 'cli',
-            name: 'carillon',
-            panel: () => (
-              <CodeBlock code={`carillon ${twin.cli}${forTenant}`} label="As a carillon command" />
-            ),
-          },
-        ]),
+    twin.cli !== undefined && {
+      id: 'cli',
+      name: 'carillon',
+      panel: () => <CodeBlock code={`carillon ${twin.cli}${forTenant}`} label="As a carillon command" />,
+    },
   ]
   return (
     <details className="twins" open={isOpen}>

@@ -20,6 +20,16 @@ export interface Column<Row> {
   wideOnly?: boolean
 }
 
+/** A column that a phone leaves out. */
+export function wideColumn<Row>(
+  header: string,
+  width: string,
+  cell: (row: Row) => ReactNode,
+  align?: 'end',
+): Column<Row> {
+  return { header, width, cell, wideOnly: true, ...(align !== undefined && { align }) }
+}
+
 interface ListState {
   isLoading: boolean
   error: unknown
@@ -31,7 +41,8 @@ interface ListState {
 interface DataTableProps<Row> {
   label: string
   rows: readonly Row[]
-  columns: readonly Column<Row>[]
+  /** `false` is left out. */
+  columns: readonly (Column<Row> | false)[]
   rowKey(row: Row): string
   /** The answer that the rows are from, as `useList` gives it; left out: all rows are here. */
   list?: Partial<ListState>
@@ -54,7 +65,9 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   const isPhone = useIsPhone()
   const body = useRef<HTMLDivElement>(null)
   const margin = useOffsetTop(body)
-  const shown = isPhone ? columns.filter(({ wideOnly }) => wideOnly !== true) : columns
+  const shown = columns.filter(
+    (column) => column !== false && !(isPhone && column.wideOnly === true),
+  ) as Column<Row>[]
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => (isPhone ? phoneRowPx : rowPx),
@@ -153,6 +166,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
 
 function keyOf({ header, name }: { header: string; name?: string }): string {
   return name ?? header
+}
+
+/** A text of less weight, which may be cut. */
+export function DimText({ text }: { text: string | undefined }) {
+  return (
+    <span className="dim" title={text}>
+      {text}
+    </span>
+  )
 }
 
 /** The first cell of a row: its link, and on a phone the rest of the row in a second line. */

@@ -58,7 +58,6 @@ export function DayView({ days, runs, clock, nowMs, chosen, onChoose }: ViewProp
       className="lanes"
       columns={names.map((name) => name.slice(0, 2))}
       rows={rows}
-      most={mostOf(rows)}
       chosen={chosen}
       onChoose={onChoose}
     />
@@ -88,7 +87,6 @@ export function WeekView({ days, runs, clock, nowMs, chosen, onChoose }: ViewPro
       className="week"
       columns={days.map((day, index) => `${weekdays[index]} ${day.date.slice(8)}`)}
       rows={rows}
-      most={mostOf(rows)}
       chosen={chosen}
       onChoose={onChoose}
     />
@@ -123,7 +121,6 @@ export function MonthView(props: ViewProps & { marks: (date: string) => string[]
       className="month"
       columns={weekdays}
       rows={rows}
-      most={mostOf(rows)}
       chosen={chosen}
       onChoose={onChoose}
     />
@@ -183,11 +180,6 @@ function countHours(day: Day, runs: Runs): Counts[] {
 
 function cellOf(span: Span, counts: Counts, nowMs: number) {
   return { ...span, counts, isNow: span.fromMs <= nowMs && nowMs < span.toMs }
-}
-
-function mostOf(rows: readonly { cells: readonly { counts: Counts }[] }[]): number {
-  const sums = rows.flatMap(({ cells }) => cells.map(({ counts }) => counts.ok + counts.bad))
-  return sums.reduce((most, sum) => Math.max(most, sum), 0)
 }
 
 function hourName(ms: number, clock: Clock): string {

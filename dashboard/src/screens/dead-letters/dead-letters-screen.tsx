@@ -7,7 +7,7 @@ import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { useOperation } from '../../components/bulk.tsx'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
+import { type Column, DataTable, DimText, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { FilterBar, FilterSelect } from '../../components/filter-bar.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
@@ -113,68 +113,41 @@ interface Choice {
   setChosen(chosen: ReadonlySet<string>): void
 }
 
-function columnsOf(choice: Choice | null): Column<DeadLetter>[] {
-  const select: Column<DeadLetter>[] =
-    choice === null
-      ? []
-      : [
-          {
-            header: '',
-            name: 'Select',
-            width: '1.4rem',
-            cell: ({ execution_id, job_name }) => (
-              <input
-                type="checkbox"
-                aria-label={`Select ${job_name} ${shortId(execution_id)}`}
-                checked={choice.chosen.has(execution_id)}
-                disabled={!choice.chosen.has(execution_id) && choice.chosen.size >= selectionMax}
-                onChange={() => {
-                  const next = new Set(choice.chosen)
-                  if (!next.delete(execution_id)) next.add(execution_id)
-                  choice.setChosen(next)
-                }}
-              />
-            ),
-          },
-        ]
+function columnsOf(choice: Choice | null): (Column<DeadLetter> | false)[] {
   return [
-    ...select,
-    { header: 'Job', width: 'minmax(8rem, 1.5fr)', cell: (letter) => <LetterCell letter={letter} /> },
-    {
-      header: 'Last error',
-      width: 'minmax(10rem, 3fr)',
-      wideOnly: true,
-      cell: (letter) => <LastError letter={letter} />,
-    },
-    {
-      header: 'Given up',
-      width: '12rem',
-      wideOnly: true,
-      cell: ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason),
-    },
-    {
-      header: 'Attempts',
-      width: '5rem',
-      wideOnly: true,
-      align: 'end',
-      cell: ({ total_attempts }) => formatCount(total_attempts),
-    },
-    { header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
-    {
-      header: 'Notes',
-      width: '9rem',
-      wideOnly: true,
-      cell: ({ edited_at, auto_redrive_at }) => (
-        <span className="dim">
-          {edited_at !== null && 'payload edited '}
-          {auto_redrive_at !== null && (
-            <>
-              by itself <Time at={auto_redrive_at} />
-            </>
-          )}
-        </span>
+    choice !== null && {
+      header: '',
+      name: 'Select',
+      width: '1.4rem',
+      cell: ({ execution_id, job_name }) => (
+        <input
+          type="checkbox"
+          aria-label={`Select ${job_name} ${shortId(execution_id)}`}
+          checked={choice.chosen.has(execution_id)}
+          disabled={!choice.chosen.has(execution_id) && choice.chosen.size >= selectionMax}
+          onChange={() => {
+            const next = new Set(choice.chosen)
+            if (!next.delete(execution_id)) next.add(execution_id)
+            choice.setChosen(next)
+          }}
+        />
       ),
     },
+    { header: 'Job', width: 'minmax(8rem, 1.5fr)', cell: (letter) => <LetterCell letter={letter} /> },
+    wideColumn('Last error', 'minmax(10rem, 3fr)', (letter) => <LastError letter={letter} />),
+    wideColumn('Given up', '12rem', ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason)),
+    wideColumn('Attempts', '5rem', ({ total_attempts }) => formatCount(total_attempts), 'end'),
+    { header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
+    wideColumn('Notes', '9rem', ({ edited_at, auto_redrive_at }) => (
+      <span className="dim">
+        {edited_at !== null && 'payload edited '}
+        {auto_redrive_at !== null && (
+          <>
+            by itself <Time at={auto_redrive_at} />
+          </>
+        )}
+      </span>
+    )),
   ]
 }
 
@@ -197,11 +170,7 @@ function LastError({ letter }: { letter: DeadLetter }) {
   const last = letter.error_history.at(-1)
   if (last === undefined) return <span className="dim">none on record</span>
   const text = [last.type, last.message].filter((part) => part !== null).join(': ')
-  return (
-    <span className="dim" title={text}>
-      {text}
-    </span>
-  )
+  return <DimText text={text} />
 }
 
 const example = `{ "name": "in vain", "schedule": { "type": "IMMEDIATE" }, "retry_policy": { "max_retries": 0 }, "execution": { "callback_url": "ECHO?status=503" } }`

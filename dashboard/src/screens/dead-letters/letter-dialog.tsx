@@ -6,14 +6,13 @@ import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { JsonBlock } from '../../components/code-block.tsx'
-import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
+import { ConfirmAction } from '../../components/confirm-action.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { TextField } from '../../components/field.tsx'
 import { ExecutionLink, GraphRunLink, JobLink } from '../../components/links.tsx'
 import { Facts, PlainTable, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, shortId, words } from '../../lib/format.ts'
-import { checkJson } from '../execution/check-json.ts'
+import { PayloadDialog } from '../execution/payload-dialog.tsx'
 import { reasonTexts } from './letter-filters.ts'
 import { redriveText } from './selection-bar.tsx'
 
@@ -134,36 +133,18 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
           {letter.edited_at !== null && ' and the payload that was edited'}, and the letter is gone.
         </p>
       </ConfirmAction>
-      {isEditing && <EditPayload letter={letter} onClose={() => setEditing(false)} />}
+      {isEditing && (
+        <PayloadDialog<DeadLetter>
+          title="Edit the payload"
+          verb="Save"
+          payload={letter.payload}
+          hint="Valid JSON. The letter is called with it when it is redriven."
+          twinOf={(payload) => ({ method: 'PATCH', path: `/dead-letters/${id}`, body: { payload } })}
+          done="The payload is changed. It counts when the letter is redriven."
+          invalidates={['/dead-letters', letterKey]}
+          onClose={() => setEditing(false)}
+        />
+      )}
     </>
-  )
-}
-
-function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
-  const [text, setText] = useState(() => JSON.stringify(letter.payload ?? {}, null, 2))
-  const checked = checkJson(text)
-  const path = `/dead-letters/${letter.execution_id}`
-  const body = { payload: checked.value }
-  return (
-    <ConfirmDialog<DeadLetter>
-      title="Edit the payload"
-      verb="Save"
-      twin={{ method: 'PATCH', path, body }}
-      disabled={checked.error !== null}
-      done="The payload is changed. It counts when the letter is redriven."
-      invalidates={['/dead-letters', letterKey]}
-      onClose={onClose}
-    >
-      <TextField
-        label="Payload"
-        rows={14}
-        isCode
-        isSpoken
-        error={checked.error}
-        hint="Valid JSON. The letter is called with it when it is redriven."
-        value={text}
-        onText={setText}
-      />
-    </ConfirmDialog>
   )
 }

@@ -5,11 +5,11 @@ import { useMay } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
 import { useOpenExecution } from '../../components/links.tsx'
-import { toast } from '../../components/toast.tsx'
+import { toast, toastError } from '../../components/toast.tsx'
 import { useKey } from '../../lib/keys.ts'
+import { endedStatuses } from '../../live/told-execution.ts'
 import { findNeighbour } from './neighbours.ts'
-import { RetryWithEdits } from './retry-with-edits.tsx'
-import { endedStatuses } from './why-line.ts'
+import { PayloadDialog } from './payload-dialog.tsx'
 
 export function ExecutionActions({ execution }: { execution: Execution }) {
   const { execution_id: id, status } = execution
@@ -70,7 +70,24 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
           </p>
         </ConfirmAction>
       )}
-      {isEditing && <RetryWithEdits execution={execution} onClose={() => setEditing(false)} onDone={open} />}
+      {isEditing && (
+        <PayloadDialog<RetryReply>
+          title="Retry with another payload"
+          verb="Retry"
+          payload={execution.payload}
+          hint="Valid JSON. It runs the present version of the job."
+          twinOf={(payload) => ({
+            method: 'POST',
+            path: `/executions/${id}/retry`,
+            body: { payload_override: payload },
+            cli: `executions retry ${id} --payload '${JSON.stringify(payload ?? null)}'`,
+          })}
+          done="A new execution was made."
+          invalidates={['/executions']}
+          onDone={open}
+          onClose={() => setEditing(false)}
+        />
+      )}
     </>
   )
 }
@@ -86,7 +103,7 @@ function Neighbours({ execution }: { execution: Execution }) {
       if (found !== null) open({ execution_id: found })
       else toast(side === 'older' ? 'There is none before it.' : 'There is none after it.')
     } catch (error) {
-      toast(error instanceof Error ? error.message : String(error), 'failed')
+      toastError(error)
     } finally {
       setBusy(false)
     }

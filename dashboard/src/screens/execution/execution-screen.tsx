@@ -15,11 +15,12 @@ import { useNow } from '../../lib/now.ts'
 import { useStore } from '../../lib/store.ts'
 import { useLive, useWatch } from '../../live/hooks.ts'
 import { liveStatus } from '../../live/live.ts'
+import { endedStatuses } from '../../live/told-execution.ts'
 import { RequestCard, ResponseCard } from './exchange.tsx'
 import { ExecutionActions } from './execution-actions.tsx'
 import { LogCard } from './log-card.tsx'
 import { WaterfallCard } from './waterfall-chart.tsx'
-import { endedStatuses, whyLine } from './why-line.ts'
+import { whyLine } from './why-line.ts'
 import './execution.css'
 
 const askAgainMs = 2_000

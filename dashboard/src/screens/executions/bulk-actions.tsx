@@ -25,16 +25,14 @@ export function BulkActions({ query }: { query: Readonly<Record<string, string>>
   const actions = may ? bulksOf(query) : []
   return (
     <>
-      {actions.length > 0 && (
-        <Menu
-          label="All that match"
-          items={actions.map((bulk) => ({
-            name: `${bulk.title} …`,
-            danger: bulk.danger,
-            run: () => setAsked(bulk),
-          }))}
-        />
-      )}
+      <Menu
+        label="All that match"
+        items={actions.map((bulk) => ({
+          name: `${bulk.title} …`,
+          danger: bulk.danger,
+          run: () => setAsked(bulk),
+        }))}
+      />
       {asked !== null && <BulkDialog bulk={asked} onClose={() => setAsked(null)} onStarted={start} />}
       {progress}
     </>
@@ -44,19 +42,16 @@ export function BulkActions({ query }: { query: Readonly<Record<string, string>>
 function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
   const cancel = cancelFilterOf(query)
   const redrive = redriveFilterOf(query)
-  const bulks: Bulk[] = []
-  if (cancel !== null) {
-    bulks.push({
+  const bulks: (Bulk | false)[] = [
+    cancel !== null && {
       title: 'Cancel all that match and have not ended',
       verb: 'Cancel them',
       noun: 'execution',
       path: '/executions/cancel',
       body: { filter: cancel },
       danger: true,
-    })
-  }
-  if (redrive !== null) {
-    bulks.push({
+    },
+    redrive !== null && {
       title: 'Redrive all dead letters that match',
       verb: 'Redrive them',
       noun: 'dead letter',
@@ -67,9 +62,9 @@ function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
         .map(([name, value]) => `--filter ${name === 'job_id' ? 'job' : 'error'}=${value}`)
         .concat('--rate 50')
         .join(' ')}`,
-    })
-  }
-  return bulks
+    },
+  ]
+  return bulks.filter((bulk) => bulk !== false)
 }
 
 interface BulkDialogProps {

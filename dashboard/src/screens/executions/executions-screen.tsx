@@ -3,7 +3,7 @@ import { ERROR_TYPES, EXECUTION_KINDS, EXECUTION_STATUSES } from '@carillon/cont
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
+import { type Column, DataTable, DimText, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { FilterBar, FilterSelect, FilterText, StatusChips } from '../../components/filter-bar.tsx'
 import { ExecutionLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
@@ -14,10 +14,11 @@ import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount, words } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
 import { useLive } from '../../live/hooks.ts'
+import { withEvent } from '../../live/told-execution.ts'
 import { BulkActions } from './bulk-actions.tsx'
 import { DurationBar } from './duration-bar.tsx'
 import { filterNames } from './execution-filters.ts'
-import { freshMax, mergeRow, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
+import { freshMax, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
 import { JobFilter, TimeRange } from './more-filters.tsx'
 import './executions.css'
 
@@ -97,7 +98,7 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
   useLive('reset', () => void refetch())
   useKey('r', 'Show the new ones', refresh)
   const rows = useMemo(
-    () => items.map((row) => mergeRow(row, live.changed.get(row.execution_id))),
+    () => items.map((row) => withEvent(row, live.changed.get(row.execution_id))),
     [items, live.changed],
   )
   return { rows, fresh: live.fresh.size, refresh }
@@ -107,32 +108,11 @@ function columnsOf(longestMs: number): Column<Row>[] {
   return [
     { header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
     { header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
-    { header: 'Due', width: '9.5rem', wideOnly: true, cell: (row) => <Time at={row.scheduled_time} /> },
-    { header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
-    { header: 'Attempt', width: '4.5rem', wideOnly: true, align: 'end', cell: (row) => row.attempt_number },
-    {
-      header: 'Duration',
-      width: '11rem',
-      wideOnly: true,
-      cell: (row) => (
-        <DurationBar
-          status={row.status}
-          durationMs={row.duration_ms}
-          startedAt={row.started_at}
-          longestMs={longestMs}
-        />
-      ),
-    },
-    {
-      header: 'Error',
-      width: 'minmax(8rem, 2fr)',
-      wideOnly: true,
-      cell: (row) => (
-        <span className="dim" title={row.error?.message}>
-          {row.error?.message ?? ''}
-        </span>
-      ),
-    },
+    wideColumn('Due', '9.5rem', (row) => <Time at={row.scheduled_time} />),
+    wideColumn('Kind', '6rem', (row) => words(row.kind)),
+    wideColumn('Attempt', '4.5rem', (row) => row.attempt_number, 'end'),
+    wideColumn('Duration', '11rem', (row) => <DurationBar row={row} longestMs={longestMs} />),
+    wideColumn('Error', 'minmax(8rem, 2fr)', (row) => <DimText text={row.error?.message} />),
   ]
 }
 

@@ -7,17 +7,18 @@ import { Button } from '../../components/button.tsx'
 import { Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
-import { Elapsed, Time } from '../../components/time.tsx'
+import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatDuration, plural, words } from '../../lib/format.ts'
 import { useLive } from '../../live/hooks.ts'
-import { NodeProgress } from '../graphs/node-progress.tsx'
+import type { ToldExecution } from '../../live/told-execution.ts'
+import { NodeProgress, RunTook } from '../graphs/node-progress.tsx'
 import { GraphView, type ViewNode } from './graph-view.tsx'
 import { JobsGraph } from './jobs-graph.tsx'
 import { NodePanel } from './node-panel.tsx'
 import { NodeTable } from './node-table.tsx'
 import { RunActions } from './run-actions.tsx'
-import { activeStatuses, type RunNode, resumableOf, type ToldExecution, withTold } from './run-nodes.ts'
+import { activeStatuses, type RunNode, resumableOf, withTold } from './run-nodes.ts'
 import './graph-run.css'
 
 const followMax = 20
@@ -82,7 +83,7 @@ function Run({ run, nodes }: { run: GraphRun; nodes: readonly RunNode[] }) {
           Nodes: <NodeProgress counts={countsOf(nodes)} withWords />,
           Started: <Time at={run.created_at} />,
           Ended: isOver ? <Time at={run.finished_at} /> : undefined,
-          Took: isOver ? tookOf(run) : <Elapsed since={run.created_at} />,
+          Took: <RunTook run={run} />,
           Resumed: run.resumes === 0 ? undefined : run.resumes === 1 ? 'once' : `${run.resumes} times`,
           Cancelled: run.cancel_message,
         }}
@@ -189,10 +190,6 @@ function countsOf(nodes: readonly RunNode[]): Record<string, number> {
   const counts: Record<string, number> = {}
   for (const { status, role } of nodes) if (role !== 'outside') counts[status] = (counts[status] ?? 0) + 1
   return counts
-}
-
-function tookOf({ created_at, finished_at }: GraphRun): string {
-  return formatDuration(finished_at === null ? null : Date.parse(finished_at) - Date.parse(created_at))
 }
 
 /** The run as it was read, updated by events of the stream; read again at most every moment. */

@@ -1,6 +1,6 @@
 // The graph in words: one row for each node, in execution order, with the nodes it runs after.
 import { useMemo } from 'react'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, DimText, wideColumn } from '../../components/data-table.tsx'
 import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
@@ -29,7 +29,10 @@ export function NodeTable({ nodes, again, isOver }: NodeTableProps) {
   )
 }
 
-function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null): Column<RunNode>[] {
+function columnsOf(
+  nodes: readonly RunNode[],
+  again: ReadonlySet<string> | null,
+): (Column<RunNode> | false)[] {
   const nameOf = new Map(nodes.map(({ job_id, job_name }) => [job_id, job_name]))
   const parentsOf = ({ depends_on }: RunNode) =>
     depends_on.map(({ job_id, on }) => `${nameOf.get(job_id) ?? job_id} (${on})`).join(', ')
@@ -49,45 +52,18 @@ function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null)
         ),
     },
     { header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },
-    {
-      header: 'Runs after',
-      width: 'minmax(8rem, 2fr)',
-      wideOnly: true,
-      cell: (node) => (
-        <span title={parentsOf(node)}>{parentsOf(node) || <span className="dim">nothing</span>}</span>
+    wideColumn('Runs after', 'minmax(8rem, 2fr)', (node) => (
+      <span title={parentsOf(node)}>{parentsOf(node) || <span className="dim">nothing</span>}</span>
+    )),
+    wideColumn('Started', '9rem', (node) => <Time at={node.started_at} />),
+    wideColumn('Took', '6rem', (node) => <Duration ms={node.duration_ms} />, 'end'),
+    wideColumn('Why', 'minmax(8rem, 2fr)', (node) => (
+      <DimText text={node.error?.message ?? node.skip_message ?? node.skip_reason ?? ''} />
+    )),
+    again !== null &&
+      again.size > 0 &&
+      wideColumn('At a resume', '7rem', ({ job_id }) =>
+        again.has(job_id) ? 'runs again' : <span className="dim">stays</span>,
       ),
-    },
-    { header: 'Started', width: '9rem', wideOnly: true, cell: (node) => <Time at={node.started_at} /> },
-    {
-      header: 'Took',
-      width: '6rem',
-      wideOnly: true,
-      align: 'end',
-      cell: (node) => <Duration ms={node.duration_ms} />,
-    },
-    {
-      header: 'Why',
-      width: 'minmax(8rem, 2fr)',
-      wideOnly: true,
-      cell: (node) => {
-        const why = node.error?.message ?? node.skip_message ?? node.skip_reason ?? ''
-        return (
-          <span className="dim" title={why}>
-            {why}
-          </span>
-        )
-      },
-    },
-    ...(again === null || again.size === 0
-      ? []
-      : [
-          {
-            header: 'At a resume',
-            width: '7rem',
-            wideOnly: true,
-            cell: (node: RunNode) =>
-              again.has(node.job_id) ? 'runs again' : <span className="dim">stays</span>,
-          },
-        ]),
   ]
 }

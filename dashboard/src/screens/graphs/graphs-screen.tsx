@@ -2,18 +2,18 @@
 import type { GraphRunList } from '@carillon/contract/graph-run.ts'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
-import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { FilterBar, StatusChips } from '../../components/filter-bar.tsx'
 import { GraphRunLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
-import { Elapsed, Time } from '../../components/time.tsx'
+import { Time } from '../../components/time.tsx'
 import { exampleJob } from '../../lib/example-job.ts'
 import { useQueryOf } from '../../lib/filters.ts'
-import { formatDuration, words } from '../../lib/format.ts'
+import { words } from '../../lib/format.ts'
 import { useLive, useLiveRefresh } from '../../live/hooks.ts'
 import { JobFilter, TimeRange } from '../executions/more-filters.tsx'
-import { NodeProgress } from './node-progress.tsx'
+import { NodeProgress, RunTook } from './node-progress.tsx'
 import { type RunNews, withNews } from './progress.ts'
 
 type RunRow = GraphRunList['graph_runs'][number]
@@ -66,33 +66,16 @@ function useLiveRuns(items: readonly RunRow[]): readonly RunRow[] {
 const columns: Column<RunRow>[] = [
   { header: 'Starts with', width: 'minmax(9rem, 2fr)', cell: (row) => <RootsCell row={row} /> },
   { header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
-  {
-    header: 'Nodes',
-    width: 'minmax(9rem, 1.4fr)',
-    wideOnly: true,
-    cell: (row) => <NodeProgress counts={row.nodes_by_status} />,
-  },
-  { header: 'Due', width: '9.5rem', wideOnly: true, cell: (row) => <Time at={row.scheduled_time} /> },
-  { header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
-  {
-    header: 'Took',
-    width: '7rem',
-    wideOnly: true,
-    align: 'end',
-    cell: ({ created_at, finished_at }) =>
-      finished_at === null ? (
-        <Elapsed since={created_at} />
-      ) : (
-        formatDuration(Date.parse(finished_at) - Date.parse(created_at))
-      ),
-  },
-  {
-    header: 'Resumed',
-    width: '6rem',
-    wideOnly: true,
-    align: 'end',
-    cell: ({ resumes }) => (resumes === 0 ? <span className="dim">never</span> : `${resumes} ×`),
-  },
+  wideColumn('Nodes', 'minmax(9rem, 1.4fr)', (row) => <NodeProgress counts={row.nodes_by_status} />),
+  wideColumn('Due', '9.5rem', (row) => <Time at={row.scheduled_time} />),
+  wideColumn('Kind', '6rem', (row) => words(row.kind)),
+  wideColumn('Took', '7rem', (run) => <RunTook run={run} />, 'end'),
+  wideColumn(
+    'Resumed',
+    '6rem',
+    ({ resumes }) => (resumes === 0 ? <span className="dim">never</span> : `${resumes} ×`),
+    'end',
+  ),
 ]
 
 function RootsCell({ row }: { row: RunRow }) {

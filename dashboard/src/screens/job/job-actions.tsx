@@ -35,9 +35,9 @@ export function JobActions({ job, onOperation }: JobActionsProps) {
   const canBackfill =
     mayOperate && !isDeleted && job.depends_on.length === 0 && job.schedule?.after_completion !== true
   const more = [
-    ...(mayWrite ? [{ name: 'Duplicate', run: duplicate }] : []),
-    ...(canBackfill ? [{ name: 'Backfill …', run: () => setAsked('backfill') }] : []),
-    ...(mayWrite && !isDeleted ? [{ name: 'Delete …', danger: true, run: () => setAsked('delete') }] : []),
+    mayWrite && { name: 'Duplicate', run: duplicate },
+    canBackfill && { name: 'Backfill …', run: () => setAsked('backfill') },
+    mayWrite && !isDeleted && { name: 'Delete …', danger: true, run: () => setAsked('delete') },
   ]
   return (
     <>
@@ -63,7 +63,7 @@ export function JobActions({ job, onOperation }: JobActionsProps) {
           Edit
         </Button>
       )}
-      {more.length > 0 && <Menu label="More" items={more} />}
+      <Menu label="More" items={more} />
       {asked === 'run' && <RunNowDialog job={job} payload={job.execution.payload} onClose={close} />}
       {asked === 'pause' && <PauseDialog job={job} onClose={close} />}
       {asked === 'resume' && <ResumeDialog job={job} onClose={close} />}

@@ -39,9 +39,11 @@ function JobPage({ job }: { job: JobDetails }) {
   const [progress, start] = useOperation(`/jobs/${job.job_id}`)
   const tabs = [
     { id: 'overview', name: 'Overview', panel: () => <JobOverview job={job} /> },
-    ...(job.depends_on.length === 0
-      ? [{ id: 'slots', name: 'Slots', panel: () => <SlotLedger jobId={job.job_id} /> }]
-      : []),
+    job.depends_on.length === 0 && {
+      id: 'slots',
+      name: 'Slots',
+      panel: () => <SlotLedger jobId={job.job_id} />,
+    },
     { id: 'versions', name: 'Versions', panel: () => <Versions jobId={job.job_id} /> },
     { id: 'settings', name: 'Settings', panel: () => <JobFacts job={job} /> },
   ]

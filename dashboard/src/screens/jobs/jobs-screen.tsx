@@ -6,7 +6,7 @@ import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { FilterBar, FilterText, StatusChips } from '../../components/filter-bar.tsx'
 import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Menu } from '../../components/menu.tsx'
@@ -80,25 +80,12 @@ function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<J
   return [
     { header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
     { header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
-    {
-      header: 'Runs',
-      width: 'minmax(11rem, 2fr)',
-      wideOnly: true,
-      cell: (job) => <ScheduleText job={job} />,
-    },
-    {
-      header: 'Next run',
-      width: '8.5rem',
-      wideOnly: true,
-      cell: (job) => <Countdown at={job.schedule?.next_run_at ?? null} />,
-    },
-    {
-      header: 'Last run',
-      width: 'minmax(9rem, 1fr)',
-      wideOnly: true,
-      cell: (job) => <LastRunCell job={job} run={lastRuns.get(job.job_id)} />,
-    },
-    { header: 'Tags', width: 'minmax(6rem, 1.2fr)', wideOnly: true, cell: (job) => <Tags tags={job.tags} /> },
+    wideColumn('Runs', 'minmax(11rem, 2fr)', (job) => <ScheduleText job={job} />),
+    wideColumn('Next run', '8.5rem', (job) => <Countdown at={job.schedule?.next_run_at ?? null} />),
+    wideColumn('Last run', 'minmax(9rem, 1fr)', (job) => (
+      <LastRunCell job={job} run={lastRuns.get(job.job_id)} />
+    )),
+    wideColumn('Tags', 'minmax(6rem, 1.2fr)', (job) => <Tags tags={job.tags} />),
     {
       header: '',
       name: 'Actions',
@@ -139,26 +126,16 @@ function RowActions({ job, ask }: { job: Job; ask: Ask }) {
   const mayWrite = useMay('write')
   const navigate = useNavigate()
   if (job.status === 'DELETED') return null
+  const edit = () => void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.job_id } })
+  const copy = () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never })
   const items = [
-    ...(may ? [{ name: 'Run now …', run: () => ask('run', job) }] : []),
-    ...(may && job.status !== 'COMPLETED' ? [{ name: 'Pause …', run: () => ask('pause', job) }] : []),
-    ...(may && job.status === 'PAUSED' ? [{ name: 'Resume …', run: () => ask('resume', job) }] : []),
-    ...(mayWrite
-      ? [
-          {
-            name: 'Edit',
-            run: () => void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.job_id } }),
-          },
-          {
-            name: 'Duplicate',
-            run: () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never }),
-          },
-        ]
-      : []),
+    may && { name: 'Run now …', run: () => ask('run', job) },
+    may && job.status !== 'COMPLETED' && { name: 'Pause …', run: () => ask('pause', job) },
+    may && job.status === 'PAUSED' && { name: 'Resume …', run: () => ask('resume', job) },
+    mayWrite && { name: 'Edit', run: edit },
+    mayWrite && { name: 'Duplicate', run: copy },
   ]
-  return items.length === 0 ? null : (
-    <Menu label="" icon="more" name={`Actions for ${job.name}`} items={items} />
-  )
+  return <Menu label="" icon="more" name={`Actions for ${job.name}`} items={items} />
 }
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }) {

@@ -6,7 +6,7 @@ import type { Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
-import { type Column, DataTable, TwoLines } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
 import { Check } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
@@ -62,21 +62,11 @@ export function ApiKeys({ session }: { session: Session }) {
 const columns: Column<ApiKey>[] = [
   { header: 'Name', width: 'minmax(7rem, 1.6fr)', cell: (key) => <NameCell apiKey={key} /> },
   { header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
-  { header: 'Begins with', width: '9rem', wideOnly: true, cell: ({ prefix }) => <code>{prefix}</code> },
-  { header: 'Scopes', width: 'minmax(8rem, 1.4fr)', wideOnly: true, cell: ({ scopes }) => scopes.join(', ') },
-  {
-    header: 'Last used',
-    width: '7rem',
-    wideOnly: true,
-    cell: ({ last_used_at }) => <Time at={last_used_at} missing="never" />,
-  },
-  {
-    header: 'Ends',
-    width: '7.5rem',
-    wideOnly: true,
-    cell: ({ expires_at }) => <Time at={expires_at} missing="never" />,
-  },
-  { header: 'Made', width: '7rem', wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
+  wideColumn('Begins with', '9rem', ({ prefix }) => <code>{prefix}</code>),
+  wideColumn('Scopes', 'minmax(8rem, 1.4fr)', ({ scopes }) => scopes.join(', ')),
+  wideColumn('Last used', '7rem', ({ last_used_at }) => <Time at={last_used_at} missing="never" />),
+  wideColumn('Ends', '7.5rem', ({ expires_at }) => <Time at={expires_at} missing="never" />),
+  wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
   { header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
 ]
 

@@ -5,7 +5,7 @@ import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, wideColumn } from '../../components/data-table.tsx'
 import { SelectField, TextField } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
@@ -45,7 +45,7 @@ export function Tenants() {
   )
 }
 
-function columnsOf(onEdit: ((tenant: Tenant) => void) | null): Column<Tenant>[] {
+function columnsOf(onEdit: ((tenant: Tenant) => void) | null): (Column<Tenant> | false)[] {
   return [
     {
       header: 'Name',
@@ -53,28 +53,21 @@ function columnsOf(onEdit: ((tenant: Tenant) => void) | null): Column<Tenant>[] 
       cell: ({ name, tenant_id }) => <span title={tenant_id}>{name}</span>,
     },
     { header: 'Tier', width: '6.5rem', cell: ({ tier }) => tier.name },
-    { header: 'Weight', width: '4.5rem', wideOnly: true, align: 'end', cell: ({ tier }) => tier.weight },
-    {
-      header: 'Limits',
-      width: 'minmax(14rem, 4fr)',
-      wideOnly: true,
-      cell: ({ tier }) => <span title={limitsOf(tier).join('\n')}>{limitsOf(tier).join(' · ')}</span>,
+    wideColumn('Weight', '4.5rem', ({ tier }) => tier.weight, 'end'),
+    wideColumn('Limits', 'minmax(14rem, 4fr)', ({ tier }) => (
+      <span title={limitsOf(tier).join('\n')}>{limitsOf(tier).join(' · ')}</span>
+    )),
+    wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
+    onEdit !== null && {
+      header: '',
+      name: 'Change',
+      width: '5.5rem',
+      cell: (tenant) => (
+        <Button kind="quiet" aria-label={`Change ${tenant.name}`} onClick={() => onEdit(tenant)}>
+          Change
+        </Button>
+      ),
     },
-    { header: 'Made', width: '7rem', wideOnly: true, cell: ({ created_at }) => <Time at={created_at} /> },
-    ...(onEdit === null
-      ? []
-      : [
-          {
-            header: '',
-            name: 'Change',
-            width: '5.5rem',
-            cell: (tenant: Tenant) => (
-              <Button kind="quiet" aria-label={`Change ${tenant.name}`} onClick={() => onEdit(tenant)}>
-                Change
-              </Button>
-            ),
-          },
-        ]),
   ]
 }
 

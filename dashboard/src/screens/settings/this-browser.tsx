@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { logOut, type Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Card, Facts } from '../../components/page.tsx'
-import { toast } from '../../components/toast.tsx'
+import { toastError } from '../../components/toast.tsx'
 import { ThemeSwitch, TimeSwitch } from '../../shell/switches.tsx'
 
 export function ThisBrowser({ session }: { session: Session }) {
@@ -23,15 +23,7 @@ export function ThisBrowser({ session }: { session: Session }) {
           key.
         </p>
         <div>
-          <Button
-            onClick={() =>
-              void logOut().catch((error: unknown) =>
-                toast(error instanceof Error ? error.message : String(error), 'failed'),
-              )
-            }
-          >
-            Log out of this session
-          </Button>
+          <Button onClick={() => void logOut().catch(toastError)}>Log out of this session</Button>
         </div>
       </Card>
       <Card title="Appearance">

@@ -3,7 +3,7 @@ import type { PartitionList } from '@carillon/contract/partition.ts'
 import type { WorkerList } from '@carillon/contract/worker.ts'
 import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, wideColumn } from '../../components/data-table.tsx'
 import { Icon } from '../../components/icon.tsx'
 import { Empty, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
@@ -62,48 +62,28 @@ export function WorkersScreen() {
 const columns: Column<Worker>[] = [
   { header: 'Host', width: 'minmax(8rem, 1.4fr)', cell: (worker) => <HostCell worker={worker} /> },
   { header: 'Status', width: '7rem', cell: (worker) => <WorkerStatus worker={worker} /> },
-  {
-    header: 'Runs',
-    width: 'minmax(9rem, 2fr)',
-    wideOnly: true,
-    cell: (worker) => (
-      <span title={runsOf(worker)}>
-        {runsOf(worker)}
-        {worker.labels.length > 0 && <span className="dim"> · {worker.labels.join(', ')}</span>}
+  wideColumn('Runs', 'minmax(9rem, 2fr)', (worker) => (
+    <span title={runsOf(worker)}>
+      {runsOf(worker)}
+      {worker.labels.length > 0 && <span className="dim"> · {worker.labels.join(', ')}</span>}
+    </span>
+  )),
+  wideColumn('Running / capacity', '12rem', ({ current_load, capacity }) => (
+    <span className="load">
+      <meter
+        min={0}
+        max={Math.max(1, capacity)}
+        value={current_load}
+        aria-label="Executions running, of the capacity"
+      />
+      <span className="number">
+        {formatCount(current_load)} / {formatCount(capacity)}
       </span>
-    ),
-  },
-  {
-    header: 'Running / capacity',
-    width: '12rem',
-    wideOnly: true,
-    cell: ({ current_load, capacity }) => (
-      <span className="load">
-        <meter
-          min={0}
-          max={Math.max(1, capacity)}
-          value={current_load}
-          aria-label="Executions running, of the capacity"
-        />
-        <span className="number">
-          {formatCount(current_load)} / {formatCount(capacity)}
-        </span>
-      </span>
-    ),
-  },
-  {
-    header: 'Heartbeat',
-    width: '8rem',
-    wideOnly: true,
-    cell: ({ last_heartbeat }) => <Time at={last_heartbeat} />,
-  },
-  { header: 'Lease', width: '7rem', wideOnly: true, cell: (worker) => <Lease worker={worker} /> },
-  {
-    header: 'Registered',
-    width: '8rem',
-    wideOnly: true,
-    cell: ({ registered_at }) => <Time at={registered_at} />,
-  },
+    </span>
+  )),
+  wideColumn('Heartbeat', '8rem', ({ last_heartbeat }) => <Time at={last_heartbeat} />),
+  wideColumn('Lease', '7rem', (worker) => <Lease worker={worker} />),
+  wideColumn('Registered', '8rem', ({ registered_at }) => <Time at={registered_at} />),
 ]
 
 function HostCell({ worker }: { worker: Worker }) {
