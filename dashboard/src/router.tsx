@@ -23,67 +23,36 @@ const root = createRootRoute({
   errorComponent: ({ error }) => <ErrorBox error={error} onRetry={() => location.reload()} />,
 })
 
-function screen(path: string, component: RouteComponent) {
-  return createRoute({ getParentRoute: () => root, path, component })
+function screen<Name extends string>(
+  path: string,
+  load: () => Promise<Record<Name, RouteComponent>>,
+  name: Name,
+) {
+  return createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load, name) })
 }
 
+const editor = () => import('./screens/job-editor/job-editor-screen.tsx')
+const letters = () => import('./screens/dead-letters/dead-letters-screen.tsx')
+
 const routes = [
-  screen(
-    '/',
-    lazyRouteComponent(() => import('./screens/now/now-screen.tsx'), 'NowScreen'),
-  ),
-  screen(
-    '/executions',
-    lazyRouteComponent(() => import('./screens/executions/executions-screen.tsx'), 'ExecutionsScreen'),
-  ),
+  screen('/', () => import('./screens/now/now-screen.tsx'), 'NowScreen'),
+  screen('/executions', () => import('./screens/executions/executions-screen.tsx'), 'ExecutionsScreen'),
   screen(
     '/executions/$executionId',
-    lazyRouteComponent(() => import('./screens/execution/execution-screen.tsx'), 'ExecutionScreen'),
+    () => import('./screens/execution/execution-screen.tsx'),
+    'ExecutionScreen',
   ),
-  screen(
-    '/jobs',
-    lazyRouteComponent(() => import('./screens/jobs/jobs-screen.tsx'), 'JobsScreen'),
-  ),
-  screen(
-    '/jobs/new',
-    lazyRouteComponent(() => import('./screens/job-editor/job-editor-screen.tsx'), 'JobEditorScreen'),
-  ),
-  screen(
-    '/jobs/$jobId',
-    lazyRouteComponent(() => import('./screens/job/job-screen.tsx'), 'JobScreen'),
-  ),
-  screen(
-    '/jobs/$jobId/edit',
-    lazyRouteComponent(() => import('./screens/job-editor/job-editor-screen.tsx'), 'JobEditorScreen'),
-  ),
-  screen(
-    '/calendar',
-    lazyRouteComponent(() => import('./screens/calendar/calendar-screen.tsx'), 'CalendarScreen'),
-  ),
-  screen(
-    '/graphs',
-    lazyRouteComponent(() => import('./screens/graphs/graphs-screen.tsx'), 'GraphsScreen'),
-  ),
-  screen(
-    '/graphs/$graphRunId',
-    lazyRouteComponent(() => import('./screens/graph-run/graph-run-screen.tsx'), 'GraphRunScreen'),
-  ),
-  screen(
-    '/dead-letters',
-    lazyRouteComponent(() => import('./screens/dead-letters/dead-letters-screen.tsx'), 'DeadLettersScreen'),
-  ),
-  screen(
-    '/sla',
-    lazyRouteComponent(() => import('./screens/sla/sla-screen.tsx'), 'SlaScreen'),
-  ),
-  screen(
-    '/workers',
-    lazyRouteComponent(() => import('./screens/workers/workers-screen.tsx'), 'WorkersScreen'),
-  ),
-  screen(
-    '/settings',
-    lazyRouteComponent(() => import('./screens/settings/settings-screen.tsx'), 'SettingsScreen'),
-  ),
+  screen('/jobs', () => import('./screens/jobs/jobs-screen.tsx'), 'JobsScreen'),
+  screen('/jobs/new', editor, 'JobEditorScreen'),
+  screen('/jobs/$jobId', () => import('./screens/job/job-screen.tsx'), 'JobScreen'),
+  screen('/jobs/$jobId/edit', editor, 'JobEditorScreen'),
+  screen('/calendar', () => import('./screens/calendar/calendar-screen.tsx'), 'CalendarScreen'),
+  screen('/graphs', () => import('./screens/graphs/graphs-screen.tsx'), 'GraphsScreen'),
+  screen('/graphs/$graphRunId', () => import('./screens/graph-run/graph-run-screen.tsx'), 'GraphRunScreen'),
+  screen('/dead-letters', letters, 'DeadLettersScreen'),
+  screen('/sla', () => import('./screens/sla/sla-screen.tsx'), 'SlaScreen'),
+  screen('/workers', () => import('./screens/workers/workers-screen.tsx'), 'WorkersScreen'),
+  screen('/settings', () => import('./screens/settings/settings-screen.tsx'), 'SettingsScreen'),
 ]
 
 export const router = createRouter({

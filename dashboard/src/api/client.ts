@@ -3,6 +3,7 @@
 import type { FieldError, Problem } from '@carillon/contract/problem.ts'
 import { noteServerTime } from '../lib/now.ts'
 import { createStore, keep, readKept } from '../lib/store.ts'
+import type { Twin } from '../lib/twin.ts'
 
 export const apiBase = '/api/v1'
 const clientHeaders = { 'X-Carillon-Client': 'dashboard' }
@@ -41,7 +42,7 @@ export interface RequestOptions {
   query?: Query
   body?: unknown
   /** The version that the change is based on; another one in the meantime is 412. */
-  ifMatch?: number | string
+  ifMatch?: number
   signal?: AbortSignal
 }
 
@@ -72,7 +73,7 @@ export async function request<Reply>(
       ...apiHeaders(),
       Accept: 'application/json',
       ...(body !== undefined && { 'Content-Type': 'application/json' }),
-      ...(ifMatch !== undefined && { 'If-Match': typeof ifMatch === 'number' ? `"${ifMatch}"` : ifMatch }),
+      ...(ifMatch !== undefined && { 'If-Match': `"${ifMatch}"` }),
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
@@ -97,11 +98,13 @@ export const api = {
   get: <Reply>(path: string, options?: RequestOptions) => request<Reply>('GET', path, options),
   post: <Reply>(path: string, body: unknown = {}, options?: RequestOptions) =>
     request<Reply>('POST', path, { ...options, body }),
-  put: <Reply>(path: string, body: unknown, options?: RequestOptions) =>
-    request<Reply>('PUT', path, { ...options, body }),
-  patch: <Reply>(path: string, body: unknown, options?: RequestOptions) =>
-    request<Reply>('PATCH', path, { ...options, body }),
   delete: <Reply>(path: string, options?: RequestOptions) => request<Reply>('DELETE', path, options),
+}
+
+/** The request of an action, as it is shown to programs. */
+export function send<Reply>({ method, path, body = {}, ifMatch }: Twin): Promise<Reply> {
+  if (method === 'DELETE') return api.delete<Reply>(path)
+  return request<Reply>(method, path, { body, ...(ifMatch !== undefined && { ifMatch }) })
 }
 
 function parse(text: string): unknown {

@@ -3,9 +3,9 @@ import { useEffect, useRef } from 'react'
 import UPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
 import { formatExact, type TimeMode } from '../lib/format.ts'
+import { readColour, useThemeName } from '../lib/media.ts'
 import { timeMode } from '../lib/preferences.ts'
 import { useStore } from '../lib/store.ts'
-import { useThemeName } from '../lib/theme.ts'
 import type { ChartProps } from './chart.tsx'
 
 export function ChartCanvas(props: ChartProps & { height: number }) {
@@ -22,12 +22,10 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
   useEffect(() => {
     const element = box.current
     if (element === null) return
-    const style = getComputedStyle(document.documentElement)
-    const colourOf = (name: string) => style.getPropertyValue(name).trim() || '#888'
     const axis = {
-      stroke: colourOf('--text-2'),
-      grid: { stroke: colourOf('--line'), width: 1 },
-      ticks: { stroke: colourOf('--line'), width: 1 },
+      stroke: readColour('--text-2'),
+      grid: { stroke: readColour('--line'), width: 1 },
+      ticks: { stroke: readColour('--line'), width: 1 },
       font: '11px system-ui, sans-serif',
     }
     const textOf = (index: number, at: number | null) => {
@@ -57,7 +55,7 @@ export function ChartCanvas(props: ChartProps & { height: number }) {
       series: [
         { label: 'at', value: (_plot, value) => (value === null ? '–' : timeLabels([value], 1, mode)[0]!) },
         ...latest.current.series.map((one, index) => {
-          const colour = colourOf(one.colour)
+          const colour = readColour(one.colour)
           return {
             label: one.label,
             stroke: colour,

@@ -1,15 +1,11 @@
 // A text as it is, with a button that copies it. It is always text: nothing in it is ever taken for markup.
 import { CopyButton } from './button.tsx'
 
-interface CodeBlockProps {
-  code: string
-  /** A description for people unable to see the block. */
-  label: string
-  /** Shown from there on only by its size; the copy is whole. */
-  charsMax?: number
-}
+/** The rest is shown only by its size; the copy is whole. */
+const charsMax = 32_768
 
-export function CodeBlock({ code, label, charsMax = 32_768 }: CodeBlockProps) {
+/** `label`: a description for people unable to see the block. */
+export function CodeBlock({ code, label }: { code: string; label: string }) {
   const isCut = code.length > charsMax
   return (
     <div className="code-block">

@@ -1,7 +1,7 @@
 // A button that asks before its action. The question shows the request that will be sent, as curl and as a command, so
 // that a program can do tomorrow the same thing that a person does here once.
 import { type ReactNode, useState } from 'react'
-import { chosenTenant } from '../api/client.ts'
+import { chosenTenant, send } from '../api/client.ts'
 import { useInvalidate } from '../api/hooks.ts'
 import { useStore } from '../lib/store.ts'
 import { curlOf, type Twin } from '../lib/twin.ts'
@@ -13,12 +13,13 @@ import { ErrorBox } from './page.tsx'
 import { Tabs } from './tabs.tsx'
 import { toast } from './toast.tsx'
 
-interface ActionProps<Reply> {
+export interface ActionProps<Reply> {
   /** The title of the question and the word on its button: "Cancel this execution", "Cancel it". */
   title: string
   verb: string
+  /** The request that is shown and, unless `run` does something else, sent. */
   twin: Twin
-  run(): Promise<Reply>
+  run?(): Promise<Reply>
   /** Said afterwards. */
   done: string | ((reply: Reply) => string)
   onDone?(reply: Reply): void
@@ -61,19 +62,7 @@ export function ConfirmAction<Reply>(props: ConfirmActionProps<Reply>) {
 
 /** The question alone, for callers that open it themselves. */
 export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): void }) {
-  const {
-    title,
-    verb,
-    twin,
-    run,
-    done,
-    onDone,
-    invalidates = [],
-    danger,
-    disabled,
-    children,
-    onClose,
-  } = props
+  const { title, verb, twin, done, onDone, invalidates = [], danger, disabled, children, onClose } = props
   const [isBusy, setBusy] = useState(false)
   const [error, setError] = useState<unknown>(null)
   const invalidate = useInvalidate()
@@ -81,7 +70,7 @@ export function ConfirmDialog<Reply>(props: ActionProps<Reply> & { onClose(): vo
     setBusy(true)
     setError(null)
     try {
-      const reply = await run()
+      const reply = await (props.run?.() ?? send<Reply>(twin))
       toast(typeof done === 'string' ? done : done(reply))
       void invalidate(...invalidates)
       onClose()
@@ -120,17 +109,11 @@ export function Twins({ twin, isOpen = false }: { twin: Twin; isOpen?: boolean }
   const forTenant = tenantId === null ? '' : ` --tenant ${tenantId}`
   const tabs = [
     { id: 'curl', name: 'curl', panel: () => <CodeBlock code={curl} label="As a curl command" /> },
-    ...(twin.cli === undefined
-      ? []
-      : [
-          {
-            id: 'cli',
-            name: 'carillon',
-            panel: () => (
-              <CodeBlock code={`carillon ${twin.cli}${forTenant}`} label="As a carillon command" />
-            ),
-          },
-        ]),
+    twin.cli !== undefined && {
+      id: 'cli',
+      name: 'carillon',
+      panel: () => <CodeBlock code={`carillon ${twin.cli}${forTenant}`} label="As a carillon command" />,
+    },
   ]
   return (
     <details className="twins" open={isOpen}>

@@ -8,7 +8,6 @@ import { Button } from './button.tsx'
 import { ErrorBox, Loading } from './page.tsx'
 
 export interface Column<Row> {
-  id: string
   /** A text; empty for a column of buttons, which then needs `name`. */
   header: string
   name?: string
@@ -21,16 +20,32 @@ export interface Column<Row> {
   wideOnly?: boolean
 }
 
+/** A column that a phone leaves out. */
+export function wideColumn<Row>(
+  header: string,
+  width: string,
+  cell: (row: Row) => ReactNode,
+  align?: 'end',
+): Column<Row> {
+  return { header, width, cell, wideOnly: true, ...(align !== undefined && { align }) }
+}
+
+interface ListState {
+  isLoading: boolean
+  error: unknown
+  hasMore: boolean
+  isFetchingMore: boolean
+  fetchMore(): void
+}
+
 interface DataTableProps<Row> {
   label: string
   rows: readonly Row[]
-  columns: readonly Column<Row>[]
+  /** `false` is left out. */
+  columns: readonly (Column<Row> | false)[]
   rowKey(row: Row): string
-  isLoading?: boolean
-  error?: unknown
-  hasMore?: boolean
-  isFetchingMore?: boolean
-  onMore?(): void
+  /** The answer that the rows are from, as `useList` gives it; left out: all rows are here. */
+  list?: Partial<ListState>
   /** Shown when there are no rows. */
   empty: ReactNode
   isMarked?(row: Row): boolean
@@ -45,11 +60,14 @@ const barPx = 70
 const emptyPagesMax = 4
 
 export function DataTable<Row>(props: DataTableProps<Row>) {
-  const { label, rows, columns, rowKey, isLoading = false, error, hasMore = false, empty } = props
+  const { label, rows, columns, rowKey, list = {}, empty, isMarked } = props
+  const { isLoading = false, error = null, hasMore = false, isFetchingMore = false, fetchMore } = list
   const isPhone = useIsPhone()
   const body = useRef<HTMLDivElement>(null)
   const margin = useOffsetTop(body)
-  const shown = isPhone ? columns.filter(({ wideOnly }) => wideOnly !== true) : columns
+  const shown = columns.filter(
+    (column) => column !== false && !(isPhone && column.wideOnly === true),
+  ) as Column<Row>[]
   const virtual = useWindowVirtualizer({
     count: rows.length,
     estimateSize: () => (isPhone ? phoneRowPx : rowPx),
@@ -62,7 +80,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: rows are higher on a phone
   useEffect(() => virtual.measure(), [isPhone, virtual])
   const items = virtual.getVirtualItems()
-  useMoreAtTheEnd(props, (items.at(-1)?.index ?? 0) >= rows.length - 20)
+  useMoreAtTheEnd(list, rows.length, (items.at(-1)?.index ?? 0) >= rows.length - 20)
 
   const move = (step: number) => {
     const current = document.activeElement?.closest<HTMLElement>('[data-index]')
@@ -85,7 +103,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
     move(step)
   }
 
-  if (error !== null && error !== undefined && rows.length === 0) return <ErrorBox error={error} />
+  if (error !== null && rows.length === 0) return <ErrorBox error={error} />
   if (isLoading && rows.length === 0) return <Loading />
   if (rows.length === 0 && !hasMore) return empty
   const tracks = { gridTemplateColumns: shown.map(({ width }) => width).join(' ') }
@@ -97,7 +115,7 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
             {shown.map((column) => (
               <div
                 role="columnheader"
-                key={column.id}
+                key={keyOf(column)}
                 className={column.align === 'end' ? 'cell end' : 'cell'}
               >
                 {column.header === '' ? <span className="unseen">{column.name}</span> : column.header}
@@ -120,11 +138,15 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
                 key={item.key}
                 aria-rowindex={item.index + 2}
                 data-index={item.index}
-                className={props.isMarked?.(row) === true ? 'row marked' : 'row'}
+                className={isMarked?.(row) === true ? 'row marked' : 'row'}
                 style={{ ...tracks, height: item.size, transform: `translateY(${item.start - margin}px)` }}
               >
                 {shown.map((column) => (
-                  <div role="cell" key={column.id} className={column.align === 'end' ? 'cell end' : 'cell'}>
+                  <div
+                    role="cell"
+                    key={keyOf(column)}
+                    className={column.align === 'end' ? 'cell end' : 'cell'}
+                  >
                     {column.cell(row)}
                   </div>
                 ))}
@@ -134,26 +156,58 @@ export function DataTable<Row>(props: DataTableProps<Row>) {
         </div>
       </div>
       {hasMore && (
-        <Button busy={props.isFetchingMore === true} onClick={() => props.onMore?.()}>
-          {props.isFetchingMore === true ? 'Looking further …' : 'Look further'}
+        <Button busy={isFetchingMore} onClick={fetchMore}>
+          {isFetchingMore ? 'Looking further …' : 'Look further'}
         </Button>
       )}
     </div>
   )
 }
 
+function keyOf({ header, name }: { header: string; name?: string }): string {
+  return name ?? header
+}
+
+/** A text of less weight, which may be cut. */
+export function DimText({ text }: { text: string | undefined }) {
+  return (
+    <span className="dim" title={text}>
+      {text}
+    </span>
+  )
+}
+
+/** The first cell of a row: its link, and on a phone the rest of the row in a second line. */
+export function TwoLines({
+  below,
+  title,
+  children,
+}: {
+  below: ReactNode
+  title?: string
+  children: ReactNode
+}) {
+  const isPhone = useIsPhone()
+  return (
+    <span className={isPhone ? 'two-lines' : ''} title={title}>
+      {children}
+      {isPhone && below}
+    </span>
+  )
+}
+
 // A search may answer pages without a hit; after a few of them in a row a person decides whether to go on.
-function useMoreAtTheEnd<Row>(props: DataTableProps<Row>, isNearEnd: boolean): void {
-  const { rows, hasMore = false, isFetchingMore = false, onMore, error } = props
+function useMoreAtTheEnd(list: Partial<ListState>, count: number, isNearEnd: boolean): void {
+  const { hasMore = false, isFetchingMore = false, error = null, fetchMore } = list
   const state = useRef({ rows: -1, empties: 0 })
   useEffect(() => {
-    if (!hasMore || isFetchingMore || !isNearEnd || (error !== null && error !== undefined)) return
+    if (!hasMore || isFetchingMore || !isNearEnd || error !== null) return
     const seen = state.current
-    const empties = rows.length === seen.rows ? seen.empties + 1 : 0
+    const empties = count === seen.rows ? seen.empties + 1 : 0
     if (empties > emptyPagesMax) return
-    state.current = { rows: rows.length, empties }
-    onMore?.()
-  }, [hasMore, isFetchingMore, isNearEnd, rows.length, onMore, error])
+    state.current = { rows: count, empties }
+    fetchMore?.()
+  }, [hasMore, isFetchingMore, isNearEnd, count, fetchMore, error])
 }
 
 // Where the rows begin in the page; it moves when something above them grows.

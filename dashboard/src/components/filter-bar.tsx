@@ -3,6 +3,9 @@ import { Children, type ReactNode, useEffect, useRef, useState } from 'react'
 import { useFilters } from '../lib/filters.ts'
 import { useIsPhone } from '../lib/media.ts'
 import { Button } from './button.tsx'
+import { type Option, Select } from './field.tsx'
+import { OneOf } from './one-of.tsx'
+import { Status } from './status.tsx'
 
 const typingMs = 300
 
@@ -80,54 +83,28 @@ export function FilterText({ name, label, isSearch = false }: FieldProps & { isS
   )
 }
 
-interface Option {
-  value: string
-  name: ReactNode
-}
-
-export function FilterSelect({
-  name,
-  label,
-  options,
-}: FieldProps & { options: readonly (Option & { name: string })[] }) {
+export function FilterSelect({ name, label, options }: FieldProps & { options: readonly Option[] }) {
   const [filters, change] = useFilters()
   return (
-    <select
-      className="input"
+    <Select
       aria-label={label}
       value={filters[name] ?? ''}
-      onChange={(event) => change({ [name]: event.target.value })}
-    >
-      <option value="">{label}: any</option>
-      {options.map((option) => (
-        <option key={option.value} value={option.value}>
-          {option.name}
-        </option>
-      ))}
-    </select>
+      options={[{ value: '', name: `${label}: any` }, ...options]}
+      onText={(value) => change({ [name]: value })}
+    />
   )
 }
 
-/** One of a few, each to be pressed; pressed again it is taken away. */
-export function FilterChips({ name, label, options }: FieldProps & { options: readonly Option[] }) {
-  const [filters, change] = useFilters()
+/** One status of a few, each to be pressed; pressed again it is taken away. */
+export function StatusChips({ statuses }: { statuses: readonly string[] }) {
+  const [{ status: chosen }, change] = useFilters()
   return (
-    <fieldset className="chips">
-      <legend className="unseen">{label}</legend>
-      {options.map((option) => {
-        const isOn = filters[name] === option.value
-        return (
-          <button
-            key={option.value}
-            type="button"
-            className="chip"
-            aria-pressed={isOn}
-            onClick={() => change({ [name]: isOn ? undefined : option.value })}
-          >
-            {option.name}
-          </button>
-        )
-      })}
-    </fieldset>
+    <OneOf
+      look="chips"
+      legend="Status"
+      options={statuses.map((value) => ({ value, name: <Status status={value} /> }))}
+      value={chosen}
+      onPress={(status) => change({ status: status === chosen ? undefined : status })}
+    />
   )
 }

@@ -11,7 +11,8 @@ export interface MenuItem {
 
 interface MenuProps {
   label: ReactNode
-  items: readonly MenuItem[]
+  /** `false` is left out. */
+  items: readonly (MenuItem | false)[]
   icon?: IconName
   /** For a button that shows only its sign. */
   name?: string
@@ -21,6 +22,7 @@ export function Menu({ label, items, icon = 'down', name }: MenuProps) {
   const [isOpen, setOpen] = useState(false)
   const root = useRef<HTMLDivElement>(null)
   const menuId = useId()
+  const shown = items.filter((item) => item !== false)
   useEffect(() => {
     if (!isOpen) return
     root.current?.querySelector<HTMLElement>('[role=menuitem]')?.focus()
@@ -30,6 +32,7 @@ export function Menu({ label, items, icon = 'down', name }: MenuProps) {
     document.addEventListener('pointerdown', onPointer)
     return () => document.removeEventListener('pointerdown', onPointer)
   }, [isOpen])
+  if (shown.length === 0) return null
   const close = () => {
     setOpen(false)
     root.current?.querySelector('button')?.focus()
@@ -61,7 +64,7 @@ export function Menu({ label, items, icon = 'down', name }: MenuProps) {
       </Button>
       {isOpen && (
         <div className="menu-list" role="menu" id={menuId}>
-          {items.map((item) => (
+          {shown.map((item) => (
             <button
               key={item.name}
               type="button"

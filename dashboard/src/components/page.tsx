@@ -52,17 +52,57 @@ export function Card({ title, aside, children, className = '' }: CardProps) {
   )
 }
 
+interface FactsProps {
+  /** A value that is missing or empty is left out with its name. */
+  facts: Readonly<Record<string, ReactNode>>
+  /** Further ones, with names that people chose. */
+  more?: Readonly<Record<string, string>>
+}
+
 /** Names and values, one under the other. */
-export function Facts({ facts }: { facts: readonly (readonly [string, ReactNode])[] }) {
+export function Facts({ facts, more = {} }: FactsProps) {
+  const all = [...Object.entries(facts), ...Object.entries(more)]
+  const known = all.filter(([, value]) => value !== undefined && value !== null && value !== '')
   return (
     <dl className="facts">
-      {facts.map(([name, value]) => (
+      {known.map(([name, value]) => (
         <div key={name}>
           <dt>{name}</dt>
           <dd>{value}</dd>
         </div>
       ))}
     </dl>
+  )
+}
+
+interface PlainTableProps {
+  heads: readonly string[]
+  /** The name of a last column of buttons. */
+  buttons?: string
+  /** Rows. */
+  children: ReactNode
+}
+
+/** A short table, all of it in the page. */
+export function PlainTable({ heads, buttons, children }: PlainTableProps) {
+  return (
+    <table className="plain-table">
+      <thead>
+        <tr>
+          {heads.map((head) => (
+            <th scope="col" key={head}>
+              {head}
+            </th>
+          ))}
+          {buttons !== undefined && (
+            <th scope="col">
+              <span className="unseen">{buttons}</span>
+            </th>
+          )}
+        </tr>
+      </thead>
+      <tbody>{children}</tbody>
+    </table>
   )
 }
 
@@ -75,6 +115,19 @@ export function Empty({ title, children, code }: { title: string; children?: Rea
       {code !== undefined && <CodeBlock code={code} label={`How to: ${title}`} />}
     </div>
   )
+}
+
+interface Found {
+  error: unknown
+  isPending: boolean
+  refetch?(): unknown
+}
+
+/** In place of data that is not there: its error, or that it is loading. */
+export function Waiting({ found, canRetry = false }: { found: Found; canRetry?: boolean }) {
+  const { error, isPending, refetch } = found
+  if (error === null) return isPending && <Loading />
+  return canRetry ? <ErrorBox error={error} onRetry={() => void refetch?.()} /> : <ErrorBox error={error} />
 }
 
 export function Loading({ label = 'Loading' }: { label?: string }) {

@@ -1,9 +1,8 @@
 // Runs a job now, after a question that shows the request.
 import type { TriggerReply } from '@carillon/contract/trigger.ts'
-import { useNavigate } from '@tanstack/react-router'
-import { api } from '../api/client.ts'
 import { useMay } from '../api/session.ts'
 import { ConfirmAction } from './confirm-action.tsx'
+import { useOpenExecution } from './links.tsx'
 
 interface RunNowProps {
   jobId: string
@@ -13,10 +12,10 @@ interface RunNowProps {
 }
 
 export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
-  const navigate = useNavigate()
+  const open = useOpenExecution()
   if (!useMay('operate')) return null
   return (
-    <ConfirmAction
+    <ConfirmAction<TriggerReply>
       label={small ? null : 'Run now'}
       {...(small && { kind: 'quiet' })}
       name={`Run now: ${jobName}`}
@@ -24,12 +23,9 @@ export function RunNow({ jobId, jobName, small = false }: RunNowProps) {
       title={`Run ${jobName} now`}
       verb="Run it"
       twin={{ method: 'POST', path: `/jobs/${jobId}/trigger`, body: {}, cli: `jobs trigger ${jobId}` }}
-      run={() => api.post<TriggerReply>(`/jobs/${jobId}/trigger`)}
       done="It is on its way."
       invalidates={['/executions', '/jobs']}
-      onDone={({ execution_id }) =>
-        void navigate({ to: '/executions/$executionId', params: { executionId: execution_id } })
-      }
+      onDone={open}
     >
       <p>One execution with the payload of the job, beside its schedule.</p>
     </ConfirmAction>

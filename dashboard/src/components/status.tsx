@@ -24,10 +24,9 @@ const tones: Record<string, { tone: string; icon: IconName }> = {
 
 /** Takes `RUNNING` as well as `running`; one that is unknown is shown as it is. */
 export function Status({ status, label }: { status: string; label?: string }) {
-  const { tone, icon } = tones[status.toUpperCase()] ?? { tone: 'pending', icon: 'hollow' }
   return (
-    <span className={`status status-${tone}`}>
-      <Icon name={icon} />
+    <span className="status" style={{ color: statusColour(status) }}>
+      <Icon name={statusIcon(status)} />
       {label ?? (status === 'WAITING_DEPENDENCIES' ? 'waiting for jobs' : words(status))}
     </span>
   )

@@ -9,13 +9,15 @@ export interface Tab {
 
 interface TabsProps {
   label: string
-  tabs: readonly Tab[]
+  /** `false` is left out. */
+  tabs: readonly (Tab | false)[]
   /** Given both, the tab that is seen is the caller's, in the address for example. */
   selected?: string | undefined
   onSelect?(id: string): void
 }
 
-export function Tabs({ label, tabs, selected, onSelect }: TabsProps) {
+export function Tabs({ label, tabs: given, selected, onSelect }: TabsProps) {
+  const tabs = given.filter((tab) => tab !== false)
   const [own, setOwn] = useState(tabs[0]?.id)
   const base = useId()
   const current = tabs.find(({ id }) => id === (selected ?? own)) ?? tabs[0]

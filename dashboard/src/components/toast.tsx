@@ -20,6 +20,10 @@ export function toast(text: string, kind: Toast['kind'] = 'done'): void {
   if (kind === 'done') window.setTimeout(() => dismiss(id), shownMs)
 }
 
+export function toastError(error: unknown): void {
+  toast(error instanceof Error ? error.message : String(error), 'failed')
+}
+
 function dismiss(id: number): void {
   toasts.set(toasts.get().filter((one) => one.id !== id))
 }

@@ -1,14 +1,39 @@
-// Whether the window is as narrow as a phone.
+// The window and the wish of its person: as narrow as a phone; the theme in effect, for graphics that are drawn.
 import { useSyncExternalStore } from 'react'
+import { theme } from './preferences.ts'
+import { useStore } from './store.ts'
 
-const phone = typeof matchMedia === 'function' ? matchMedia('(max-width: 720px)') : null
+const phone = '(max-width: 720px)'
+const dark = '(prefers-color-scheme: dark)'
 
 export function useIsPhone(): boolean {
+  return useMedia(phone)
+}
+
+export function useThemeName(): 'light' | 'dark' {
+  const chosen = useStore(theme)
+  const isDark = useMedia(dark)
+  if (chosen !== 'system') return chosen
+  return isDark ? 'dark' : 'light'
+}
+
+function useMedia(query: string): boolean {
   return useSyncExternalStore(
     (listener) => {
-      phone?.addEventListener('change', listener)
-      return () => phone?.removeEventListener('change', listener)
+      const media = matchMedia(query)
+      media.addEventListener('change', listener)
+      return () => media.removeEventListener('change', listener)
     },
-    () => phone?.matches ?? false,
+    () => matchMedia(query).matches,
   )
+}
+
+/** Reads colours by name, such as `--accent`, as they are in the theme in effect. */
+export function readColour(name: string): string {
+  const probe = document.createElement('i')
+  probe.style.color = `var(${name}, #888)`
+  document.body.append(probe)
+  const { color } = getComputedStyle(probe)
+  probe.remove()
+  return color
 }

@@ -2,6 +2,7 @@
 import type { Session } from '@carillon/contract/session.ts'
 import { chooseTenant, chosenTenant } from '../api/client.ts'
 import { queryClient, useGet } from '../api/hooks.ts'
+import { Select } from '../components/field.tsx'
 import { useStore } from '../lib/store.ts'
 
 interface TenantList {
@@ -14,23 +15,17 @@ export function TenantSwitch({ session }: { session: Session }) {
   const others = found.data?.tenants ?? []
   if (!session.operator || others.length < 2) return <span className="tenant">{session.tenant.name}</span>
   return (
-    <select
+    <Select
       className="input tenant"
       aria-label="Tenant"
       value={chosen ?? session.tenant.tenant_id}
-      onChange={(event) => {
-        const tenantId = event.target.value
+      options={others.map(({ tenant_id: value, name }) => ({ value, name }))}
+      onText={(tenantId) => {
         chooseTenant(tenantId === session.tenant.tenant_id ? null : tenantId)
         void queryClient.resetQueries({
           predicate: ({ queryKey }) => queryKey[0] !== '/session' && queryKey[0] !== '/tenants',
         })
       }}
-    >
-      {others.map(({ tenant_id, name }) => (
-        <option key={tenant_id} value={tenant_id}>
-          {name}
-        </option>
-      ))}
-    </select>
+    />
   )
 }

@@ -4,8 +4,9 @@ import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { FilterBar, FilterText } from '../../components/filter-bar.tsx'
+import { OneOf } from '../../components/one-of.tsx'
 import { ErrorBox, Loading, Page } from '../../components/page.tsx'
-import { useFilters } from '../../lib/filters.ts'
+import { useFilters, useQueryOf } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
 import { serverNow } from '../../lib/now.ts'
 import { timeMode } from '../../lib/preferences.ts'
@@ -28,9 +29,7 @@ export function CalendarScreen() {
   const today = dateOf(nowMs, clock)
   const date = isDate(filters['date']) ? filters['date'] : today
   const days = daysOf(view, date, clock)
-  const filter = Object.fromEntries(
-    filterNames.flatMap((name) => (filters[name] === undefined ? [] : [[name, filters[name]]])),
-  )
+  const filter = useQueryOf(filterNames)
   const runs = useRuns({ fromMs: days[0]!.fromMs, toMs: days.at(-1)!.toMs }, filter)
   const calendars = useList<Calendar>('/calendars', 'calendars', { query: { limit: 50 } })
   const go = (next: string | undefined) => {
@@ -45,22 +44,16 @@ export function CalendarScreen() {
         <FilterText name="tag" label="Tag" />
       </FilterBar>
       <div className="calendar-bar">
-        <fieldset className="switch">
-          <legend className="unseen">View</legend>
-          {VIEWS.map((one) => (
-            <button
-              key={one}
-              type="button"
-              aria-pressed={one === view}
-              onClick={() => {
-                setChosen(null)
-                change({ view: one === 'week' ? undefined : one })
-              }}
-            >
-              {one}
-            </button>
-          ))}
-        </fieldset>
+        <OneOf
+          look="switch"
+          legend="View"
+          options={VIEWS.map((value) => ({ value, name: value }))}
+          value={view}
+          onPress={(one) => {
+            setChosen(null)
+            change({ view: one === 'week' ? undefined : one })
+          }}
+        />
         <Button icon="left" aria-label={`The ${view} before`} onClick={() => go(stepDate(view, date, -1))} />
         <Button onClick={() => go(undefined)}>Today</Button>
         <Button icon="right" aria-label={`The ${view} after`} onClick={() => go(stepDate(view, date, 1))} />

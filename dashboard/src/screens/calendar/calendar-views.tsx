@@ -1,7 +1,17 @@
 // The day as lanes of hours, the week as hours by days, the month as days.
 import { Link } from '@tanstack/react-router'
+import { JobLink } from '../../components/links.tsx'
 import { plural } from '../../lib/format.ts'
-import { addUp, type Clock, type Counts, countIn, type Day, hoursOf, type Span } from './calendar-grid.ts'
+import {
+  addUp,
+  type Clock,
+  type Counts,
+  countIn,
+  type Day,
+  hoursOf,
+  type Span,
+  sayCounts,
+} from './calendar-grid.ts'
 import { type Cell, CellGrid } from './cell-grid.tsx'
 import type { CalendarRuns, Runs } from './use-runs.ts'
 
@@ -30,9 +40,9 @@ export function DayView({ days, runs, clock, nowMs, chosen, onChoose }: ViewProp
         lane.job_id === '' ? (
           lane.name
         ) : (
-          <Link to="/jobs/$jobId" params={{ jobId: lane.job_id }} className="cut">
+          <JobLink id={lane.job_id} className="cut">
             {lane.name}
-          </Link>
+          </JobLink>
         ),
       cells: hours.map((hour, index) => ({
         ...cellOf(hour, counts[index]!, nowMs),
@@ -48,7 +58,6 @@ export function DayView({ days, runs, clock, nowMs, chosen, onChoose }: ViewProp
       className="lanes"
       columns={names.map((name) => name.slice(0, 2))}
       rows={rows}
-      most={mostOf(rows)}
       chosen={chosen}
       onChoose={onChoose}
     />
@@ -78,7 +87,6 @@ export function WeekView({ days, runs, clock, nowMs, chosen, onChoose }: ViewPro
       className="week"
       columns={days.map((day, index) => `${weekdays[index]} ${day.date.slice(8)}`)}
       rows={rows}
-      most={mostOf(rows)}
       chosen={chosen}
       onChoose={onChoose}
     />
@@ -113,7 +121,6 @@ export function MonthView(props: ViewProps & { marks: (date: string) => string[]
       className="month"
       columns={weekdays}
       rows={rows}
-      most={mostOf(rows)}
       chosen={chosen}
       onChoose={onChoose}
     />
@@ -158,10 +165,7 @@ export function CellDetails({
         <ul>
           {lanes.map(({ lane, counts }) => (
             <li key={lane.job_id}>
-              <Link to="/jobs/$jobId" params={{ jobId: lane.job_id }}>
-                {lane.name}
-              </Link>{' '}
-              <span className="dim">{sayLane(counts)}</span>
+              <JobLink id={lane.job_id}>{lane.name}</JobLink> <span className="dim">{sayCounts(counts)}</span>
             </li>
           ))}
         </ul>
@@ -170,22 +174,12 @@ export function CellDetails({
   )
 }
 
-function sayLane({ ok, bad, ahead, isAbout }: Counts): string {
-  const past = ok + bad > 0 ? [`${ok} succeeded`, ...(bad > 0 ? [`${bad} failed`] : [])] : []
-  return [...past, ...(ahead > 0 ? [`${isAbout ? 'about ' : ''}${ahead} to come`] : [])].join(', ')
-}
-
 function countHours(day: Day, runs: Runs): Counts[] {
   return countIn(hoursOf(day), runs.past, runs.ahead)
 }
 
 function cellOf(span: Span, counts: Counts, nowMs: number) {
   return { ...span, counts, isNow: span.fromMs <= nowMs && nowMs < span.toMs }
-}
-
-function mostOf(rows: readonly { cells: readonly { counts: Counts }[] }[]): number {
-  const sums = rows.flatMap(({ cells }) => cells.map(({ counts }) => counts.ok + counts.bad))
-  return sums.reduce((most, sum) => Math.max(most, sum), 0)
 }
 
 function hourName(ms: number, clock: Clock): string {

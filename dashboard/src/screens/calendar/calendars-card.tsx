@@ -1,12 +1,12 @@
 // Calendars: days on which jobs that name them do not run. Listed, made, changed, deleted.
 import type { Calendar } from '@carillon/contract/calendar.ts'
-import { useId, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
 import type { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
-import { Card, Empty, ErrorBox } from '../../components/page.tsx'
+import { TextField } from '../../components/field.tsx'
+import { Card, Empty, ErrorBox, PlainTable } from '../../components/page.tsx'
 import { plural } from '../../lib/format.ts'
 import { entriesOf, linesOf } from './calendar-entries.ts'
 
@@ -34,41 +34,30 @@ export function CalendarsCard({ list }: { list: CalendarList }) {
         </Empty>
       )}
       {list.items.length > 0 && (
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Calendar</th>
-              <th scope="col">Days</th>
-              <th scope="col">
-                <span className="unseen">Actions</span>
+        <PlainTable heads={['Calendar', 'Days']} buttons="Actions">
+          {list.items.map((calendar) => (
+            <tr key={calendar.name}>
+              <th scope="row">
+                {calendar.name}
+                {calendar.description !== null && <div className="dim">{calendar.description}</div>}
               </th>
+              <td>{summary(calendar)}</td>
+              <td className="calendar-actions">
+                {may && (
+                  <>
+                    <Button
+                      kind="quiet"
+                      icon="edit"
+                      aria-label={`Edit ${calendar.name}`}
+                      onClick={() => setEdited(calendar)}
+                    />
+                    <DeleteCalendar calendar={calendar} />
+                  </>
+                )}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {list.items.map((calendar) => (
-              <tr key={calendar.name}>
-                <th scope="row">
-                  {calendar.name}
-                  {calendar.description !== null && <div className="dim">{calendar.description}</div>}
-                </th>
-                <td>{summary(calendar)}</td>
-                <td className="calendar-actions">
-                  {may && (
-                    <>
-                      <Button
-                        kind="quiet"
-                        icon="edit"
-                        aria-label={`Edit ${calendar.name}`}
-                        onClick={() => setEdited(calendar)}
-                      />
-                      <DeleteCalendar calendar={calendar} />
-                    </>
-                  )}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       )}
       {list.hasMore && (
         <Button busy={list.isFetchingMore} onClick={list.fetchMore}>
@@ -94,7 +83,6 @@ function DeleteCalendar({ calendar }: { calendar: Calendar }) {
       verb="Delete it"
       danger
       twin={{ method: 'DELETE', path }}
-      run={() => api.delete(path)}
       done={`The calendar ${calendar.name} is deleted.`}
       invalidates={['/calendars']}
     >
@@ -104,12 +92,12 @@ function DeleteCalendar({ calendar }: { calendar: Calendar }) {
 }
 
 const namePattern = /^[a-z0-9._-]{1,128}$/
+const nameRule = '1 to 128 of a-z 0-9 . _ -'
 
 function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onClose(): void }) {
   const [name, setName] = useState(calendar?.name ?? '')
   const [description, setDescription] = useState(calendar?.description ?? '')
   const [days, setDays] = useState(() => linesOf(calendar?.entries ?? []))
-  const id = useId()
   const read = entriesOf(days)
   const isName = namePattern.test(name)
   const path = `/calendars/${name}`
@@ -123,54 +111,30 @@ function CalendarDialog({ calendar, onClose }: { calendar: Calendar | null; onCl
       verb={calendar === null ? 'Create it' : 'Save it'}
       twin={{ method: 'PUT', path, body }}
       disabled={!isName || read.error !== null}
-      run={() => api.put(path, body)}
       done={`The calendar ${name} is saved.`}
       invalidates={['/calendars', '/jobs']}
       onClose={onClose}
     >
       {calendar === null && (
-        <div className="field">
-          <label htmlFor={`${id}-name`}>Name</label>
-          <input
-            id={`${id}-name`}
-            className="input"
-            value={name}
-            aria-describedby={`${id}-name-said`}
-            aria-invalid={name !== '' && !isName}
-            onChange={(event) => setName(event.target.value)}
-          />
-          <p id={`${id}-name-said`} className={name === '' || isName ? 'field-hint' : 'field-error'}>
-            1 to 128 of a-z 0-9 . _ -
-          </p>
-        </div>
+        <TextField
+          label="Name"
+          hint={nameRule}
+          error={name === '' || isName ? null : nameRule}
+          value={name}
+          onText={setName}
+        />
       )}
-      <div className="field">
-        <label htmlFor={`${id}-about`}>Description</label>
-        <input
-          id={`${id}-about`}
-          className="input"
-          maxLength={4_096}
-          value={description}
-          onChange={(event) => setDescription(event.target.value)}
-        />
-      </div>
-      <div className="field">
-        <label htmlFor={`${id}-days`}>Days</label>
-        <textarea
-          id={`${id}-days`}
-          className="input code"
-          spellCheck={false}
-          placeholder={'2026-12-25\n2026-12-24 to 2026-12-26'}
-          value={days}
-          aria-describedby={`${id}-days-said`}
-          aria-invalid={read.error !== null}
-          onChange={(event) => setDays(event.target.value)}
-        />
-        <p id={`${id}-days-said`} className={read.error === null ? 'field-hint' : 'field-error'}>
-          {read.error ??
-            `${plural(read.entries.length, 'entry', 'entries')} of at most 500. One a line: a day, or "A to B".`}
-        </p>
-      </div>
+      <TextField label="Description" maxLength={4_096} value={description} onText={setDescription} />
+      <TextField
+        label="Days"
+        rows="tall"
+        isCode
+        placeholder={'2026-12-25\n2026-12-24 to 2026-12-26'}
+        error={read.error}
+        hint={`${plural(read.entries.length, 'entry', 'entries')} of at most 500. One a line: a day, or "A to B".`}
+        value={days}
+        onText={setDays}
+      />
     </ConfirmDialog>
   )
 }

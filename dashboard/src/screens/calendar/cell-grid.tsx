@@ -19,16 +19,16 @@ interface CellGridProps {
   className: string
   columns: readonly string[]
   rows: readonly { id: string; head: ReactNode; cells: readonly Cell[] }[]
-  /** How many of the fullest cell, which has the strongest colour. */
-  most: number
   chosen: string | null
   onChoose(cell: Cell): void
 }
 
 export function CellGrid(props: CellGridProps) {
-  const { label, className, columns, rows, most, chosen, onChoose } = props
+  const { label, className, columns, rows, chosen, onChoose } = props
   const root = useRef<HTMLDivElement>(null)
   const cells = rows.map((row) => row.cells)
+  // The fullest cell has the strongest colour.
+  const most = cells.flat().reduce((all, { counts }) => Math.max(all, counts.ok + counts.bad), 0)
   const isKnown = cells.some((row) => row.some(({ id }) => id === chosen))
   const stop = isKnown ? chosen : (cells.flat().find(({ isNow }) => isNow === true)?.id ?? cells[0]?.[0]?.id)
   const onKeyDown = (event: KeyboardEvent) => {

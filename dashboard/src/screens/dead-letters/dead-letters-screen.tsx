@@ -5,20 +5,20 @@ import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
+import { useOperation } from '../../components/bulk.tsx'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, DimText, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { FilterBar, FilterSelect } from '../../components/filter-bar.tsx'
-import { OperationProgress } from '../../components/operation-progress.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
-import { type Filters, useFilters } from '../../lib/filters.ts'
+import { exampleJob } from '../../lib/example-job.ts'
+import { type Filters, useFilters, useQueryOf } from '../../lib/filters.ts'
 import { formatCount, shortId, words } from '../../lib/format.ts'
-import { useIsPhone } from '../../lib/media.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
-import { JobFilter } from '../executions/more-filters.tsx'
+import { DayFilters, JobFilter } from '../executions/more-filters.tsx'
 import { Clusters } from './clusters.tsx'
 import { LetterDialog } from './letter-dialog.tsx'
-import { letterFilterNames, letterQueryOf, reasons, reasonTexts } from './letter-filters.ts'
+import { letterFilterNames, reasons, reasonTexts } from './letter-filters.ts'
 import { RedriveDialog } from './redrive-dialog.tsx'
 import { SelectionBar, selectionMax } from './selection-bar.tsx'
 import './dead-letters.css'
@@ -31,8 +31,7 @@ const liveRowsMax = 100
 export function DeadLettersScreen() {
   const [filters, change] = useFilters()
   const may = useMay('operate')
-  const filterText = JSON.stringify(letterQueryOf(filters))
-  const query = useMemo(() => JSON.parse(filterText) as Record<string, string>, [filterText])
+  const query = useQueryOf(letterFilterNames)
   const list = useList<DeadLetter>('/dead-letters', 'dead_letters', { query })
   useLiveRefresh(
     ['executions'],
@@ -40,7 +39,7 @@ export function DeadLettersScreen() {
     5_000,
   )
   const [redriven, setRedriven] = useState<Record<string, string> | null>(null)
-  const [operationId, setOperationId] = useState<string | null>(null)
+  const [progress, start] = useOperation('/dead-letters')
   const [chosen, setChosen] = useState<ReadonlySet<string>>(new Set())
   const columns = useMemo(() => columnsOf(may ? { chosen, setChosen } : null), [chosen, may])
   const isFiltered = Object.keys(query).length > 0
@@ -57,13 +56,7 @@ export function DeadLettersScreen() {
         )
       }
     >
-      {operationId !== null && (
-        <OperationProgress
-          operationId={operationId}
-          invalidates={['/dead-letters']}
-          onDismiss={() => setOperationId(null)}
-        />
-      )}
+      {progress}
       <Clusters query={query} onRedrive={may ? setRedriven : null} />
       <FilterBar names={letterFilterNames}>
         <FilterSelect
@@ -102,19 +95,11 @@ export function DeadLettersScreen() {
         columns={columns}
         rowKey={(letter) => letter.execution_id}
         isMarked={(letter) => chosen.has(letter.execution_id)}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoLetters isFiltered={isFiltered} />}
       />
       {redriven !== null && (
-        <RedriveDialog
-          query={redriven}
-          onClose={() => setRedriven(null)}
-          onStarted={(operation) => setOperationId(operation.operation_id)}
-        />
+        <RedriveDialog query={redriven} onClose={() => setRedriven(null)} onStarted={start} />
       )}
       {letterId !== undefined && (
         <LetterDialog executionId={letterId} onClose={() => change({ letter: undefined })} />
@@ -123,109 +108,52 @@ export function DeadLettersScreen() {
   )
 }
 
-function DayFilters() {
-  const [filters, change] = useFilters()
-  return (
-    <>
-      {(['start_date', 'end_date'] as const).map((name) => (
-        <input
-          key={name}
-          type="date"
-          className="input"
-          aria-label={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
-          title={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
-          value={filters[name]?.slice(0, 10) ?? ''}
-          onChange={(event) => change({ [name]: event.target.value })}
-        />
-      ))}
-    </>
-  )
-}
-
 interface Choice {
   chosen: ReadonlySet<string>
   setChosen(chosen: ReadonlySet<string>): void
 }
 
-function columnsOf(choice: Choice | null): Column<DeadLetter>[] {
-  const select: Column<DeadLetter>[] =
-    choice === null
-      ? []
-      : [
-          {
-            id: 'select',
-            header: '',
-            name: 'Select',
-            width: '1.4rem',
-            cell: ({ execution_id, job_name }) => (
-              <input
-                type="checkbox"
-                aria-label={`Select ${job_name} ${shortId(execution_id)}`}
-                checked={choice.chosen.has(execution_id)}
-                disabled={!choice.chosen.has(execution_id) && choice.chosen.size >= selectionMax}
-                onChange={() => {
-                  const next = new Set(choice.chosen)
-                  if (!next.delete(execution_id)) next.add(execution_id)
-                  choice.setChosen(next)
-                }}
-              />
-            ),
-          },
-        ]
+function columnsOf(choice: Choice | null): (Column<DeadLetter> | false)[] {
   return [
-    ...select,
-    {
-      id: 'job',
-      header: 'Job',
-      width: 'minmax(8rem, 1.5fr)',
-      cell: (letter) => <LetterCell letter={letter} />,
-    },
-    {
-      id: 'error',
-      header: 'Last error',
-      width: 'minmax(10rem, 3fr)',
-      wideOnly: true,
-      cell: (letter) => <LastError letter={letter} />,
-    },
-    {
-      id: 'reason',
-      header: 'Given up',
-      width: '12rem',
-      wideOnly: true,
-      cell: ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason),
-    },
-    {
-      id: 'attempts',
-      header: 'Attempts',
-      width: '5rem',
-      wideOnly: true,
-      align: 'end',
-      cell: ({ total_attempts }) => formatCount(total_attempts),
-    },
-    { id: 'at', header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
-    {
-      id: 'notes',
-      header: 'Notes',
-      width: '9rem',
-      wideOnly: true,
-      cell: ({ edited_at, auto_redrive_at }) => (
-        <span className="dim">
-          {edited_at !== null && 'payload edited '}
-          {auto_redrive_at !== null && (
-            <>
-              by itself <Time at={auto_redrive_at} />
-            </>
-          )}
-        </span>
+    choice !== null && {
+      header: '',
+      name: 'Select',
+      width: '1.4rem',
+      cell: ({ execution_id, job_name }) => (
+        <input
+          type="checkbox"
+          aria-label={`Select ${job_name} ${shortId(execution_id)}`}
+          checked={choice.chosen.has(execution_id)}
+          disabled={!choice.chosen.has(execution_id) && choice.chosen.size >= selectionMax}
+          onChange={() => {
+            const next = new Set(choice.chosen)
+            if (!next.delete(execution_id)) next.add(execution_id)
+            choice.setChosen(next)
+          }}
+        />
       ),
     },
+    { header: 'Job', width: 'minmax(8rem, 1.5fr)', cell: (letter) => <LetterCell letter={letter} /> },
+    wideColumn('Last error', 'minmax(10rem, 3fr)', (letter) => <LastError letter={letter} />),
+    wideColumn('Given up', '12rem', ({ dlq_reason }) => reasonTexts[dlq_reason] ?? words(dlq_reason)),
+    wideColumn('Attempts', '5rem', ({ total_attempts }) => formatCount(total_attempts), 'end'),
+    { header: 'Since', width: '8rem', cell: ({ dlq_timestamp }) => <Time at={dlq_timestamp} /> },
+    wideColumn('Notes', '9rem', ({ edited_at, auto_redrive_at }) => (
+      <span className="dim">
+        {edited_at !== null && 'payload edited '}
+        {auto_redrive_at !== null && (
+          <>
+            by itself <Time at={auto_redrive_at} />
+          </>
+        )}
+      </span>
+    )),
   ]
 }
 
 function LetterCell({ letter }: { letter: DeadLetter }) {
-  const isPhone = useIsPhone()
   return (
-    <span className={isPhone ? 'letter-cell' : ''}>
+    <TwoLines below={<LastError letter={letter} />}>
       <Link
         to="/dead-letters"
         search={((before: Filters) => ({ ...before, letter: letter.execution_id })) as never}
@@ -234,8 +162,7 @@ function LetterCell({ letter }: { letter: DeadLetter }) {
       >
         {letter.job_name}
       </Link>
-      {isPhone && <LastError letter={letter} />}
-    </span>
+    </TwoLines>
   )
 }
 
@@ -243,22 +170,15 @@ function LastError({ letter }: { letter: DeadLetter }) {
   const last = letter.error_history.at(-1)
   if (last === undefined) return <span className="dim">none on record</span>
   const text = [last.type, last.message].filter((part) => part !== null).join(': ')
-  return (
-    <span className="dim" title={text}>
-      {text}
-    </span>
-  )
+  return <DimText text={text} />
 }
+
+const example = `{ "name": "in vain", "schedule": { "type": "IMMEDIATE" }, "retry_policy": { "max_retries": 0 }, "execution": { "callback_url": "ECHO?status=503" } }`
 
 function NoLetters({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No dead letter matches.">Take a filter away.</Empty>
   return (
-    <Empty
-      title="No dead letters."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "in vain", "schedule": { "type": "IMMEDIATE" }, "retry_policy": { "max_retries": 0 }, "execution": { "callback_url": "${location.origin}/echo?status=503" } }'`}
-    >
+    <Empty title="No dead letters." code={exampleJob(example)}>
       An execution that used up its retries comes here, with the errors of all its attempts. To see one, make
       a job that fails:
     </Empty>

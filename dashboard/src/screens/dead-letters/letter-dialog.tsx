@@ -1,19 +1,18 @@
 // One dead letter: the errors of all its attempts, its payload, and the actions on it.
 import type { DeadLetter, RedriveReply } from '@carillon/contract/dead-letter.ts'
 import { useQuery } from '@tanstack/react-query'
-import { Link } from '@tanstack/react-router'
 import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { JsonBlock } from '../../components/code-block.tsx'
-import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
+import { ConfirmAction } from '../../components/confirm-action.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { ErrorBox, Facts, Loading } from '../../components/page.tsx'
-import { PayloadField } from '../../components/payload-field.tsx'
+import { ExecutionLink, GraphRunLink, JobLink } from '../../components/links.tsx'
+import { Facts, PlainTable, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, shortId, words } from '../../lib/format.ts'
-import { checkJson } from '../execution/check-json.ts'
+import { PayloadDialog } from '../execution/payload-dialog.tsx'
 import { reasonTexts } from './letter-filters.ts'
 import { redriveText } from './selection-bar.tsx'
 
@@ -35,8 +34,7 @@ export function LetterDialog({ executionId, onClose }: { executionId: string; on
       onClose={onClose}
       actions={may && letter !== undefined && <LetterActions letter={letter} onGone={onClose} />}
     >
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
+      <Waiting found={found} />
       {letter !== undefined && <Letter letter={letter} />}
     </Dialog>
   )
@@ -47,62 +45,37 @@ function Letter({ letter }: { letter: DeadLetter }) {
   return (
     <>
       <Facts
-        facts={[
-          [
-            'Job',
-            <Link key="job" to="/jobs/$jobId" params={{ jobId: letter.job_id }}>
-              {letter.job_name}
-            </Link>,
-          ],
-          [
-            'Execution',
-            <Link key="execution" to="/executions/$executionId" params={{ executionId }}>
-              {shortId(executionId)}
-            </Link>,
-          ],
-          ['Given up', <Time key="at" at={letter.dlq_timestamp} />],
-          ['Because', reasonTexts[letter.dlq_reason] ?? words(letter.dlq_reason)],
-          ['Attempts', formatCount(letter.total_attempts)],
-          [
-            'Redriven by itself',
-            <Time key="auto" at={letter.auto_redrive_at} missing="no, a person decides" />,
-          ],
-        ]}
+        facts={{
+          Job: <JobLink id={letter.job_id}>{letter.job_name}</JobLink>,
+          Execution: <ExecutionLink id={executionId}>{shortId(executionId)}</ExecutionLink>,
+          'Given up': <Time at={letter.dlq_timestamp} />,
+          Because: reasonTexts[letter.dlq_reason] ?? words(letter.dlq_reason),
+          Attempts: formatCount(letter.total_attempts),
+          'Redriven by itself': <Time at={letter.auto_redrive_at} missing="no, a person decides" />,
+        }}
       />
       {graphRunId !== null && (
         <p>
-          It belonged to a{' '}
-          <Link to="/graphs/$graphRunId" params={{ graphRunId }}>
-            graph run
-          </Link>
-          . A redrive runs it alone: resume the run instead, and the letter is gone with that.
+          It belonged to a <GraphRunLink id={graphRunId}>graph run</GraphRunLink>. A redrive runs it alone:
+          resume the run instead, and the letter is gone with that.
         </p>
       )}
       <h3>Errors of all attempts</h3>
       <div className="letter-errors">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Attempt</th>
-              <th scope="col">Ended</th>
-              <th scope="col">Error</th>
+        <PlainTable heads={['Attempt', 'Ended', 'Error']}>
+          {letter.error_history.map(({ attempt_number, at, type, message, http_status }) => (
+            <tr key={attempt_number}>
+              <td>{attempt_number}</td>
+              <td>
+                <Time at={at} />
+              </td>
+              <td>
+                <strong>{type ?? 'none'}</strong>
+                {http_status !== null && ` ${http_status}`} {message}
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {letter.error_history.map(({ attempt_number, at, type, message, http_status }) => (
-              <tr key={attempt_number}>
-                <td>{attempt_number}</td>
-                <td>
-                  <Time at={at} />
-                </td>
-                <td>
-                  <strong>{type ?? 'none'}</strong>
-                  {http_status !== null && ` ${http_status}`} {message}
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       </div>
       <h3>
         Payload
@@ -135,7 +108,6 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
         verb="Discard it"
         danger
         twin={{ method: 'DELETE', path: `/dead-letters/${id}` }}
-        run={() => api.delete<void>(`/dead-letters/${id}`)}
         done="The letter is discarded."
         onDone={onGone}
         invalidates={['/dead-letters']}
@@ -145,14 +117,13 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
       <Button icon="edit" onClick={() => setEditing(true)}>
         Edit payload
       </Button>
-      <ConfirmAction
+      <ConfirmAction<RedriveReply>
         label="Redrive"
         icon="retry"
         kind="primary"
         title="Redrive this letter"
         verb="Redrive it"
         twin={{ method: 'POST', path: '/dead-letters/redrive', body, cli: `dead-letters redrive ${id}` }}
-        run={() => api.post<RedriveReply>('/dead-letters/redrive', body)}
         done={redriveText}
         onDone={onGone}
         invalidates={['/dead-letters', '/executions']}
@@ -162,33 +133,18 @@ function LetterActions({ letter, onGone }: { letter: DeadLetter; onGone(): void 
           {letter.edited_at !== null && ' and the payload that was edited'}, and the letter is gone.
         </p>
       </ConfirmAction>
-      {isEditing && <EditPayload letter={letter} onClose={() => setEditing(false)} />}
+      {isEditing && (
+        <PayloadDialog<DeadLetter>
+          title="Edit the payload"
+          verb="Save"
+          payload={letter.payload}
+          hint="Valid JSON. The letter is called with it when it is redriven."
+          twinOf={(payload) => ({ method: 'PATCH', path: `/dead-letters/${id}`, body: { payload } })}
+          done="The payload is changed. It counts when the letter is redriven."
+          invalidates={['/dead-letters', letterKey]}
+          onClose={() => setEditing(false)}
+        />
+      )}
     </>
-  )
-}
-
-function EditPayload({ letter, onClose }: { letter: DeadLetter; onClose(): void }) {
-  const [text, setText] = useState(() => JSON.stringify(letter.payload ?? {}, null, 2))
-  const checked = checkJson(text)
-  const path = `/dead-letters/${letter.execution_id}`
-  const body = { payload: checked.value }
-  return (
-    <ConfirmDialog
-      title="Edit the payload"
-      verb="Save"
-      twin={{ method: 'PATCH', path, body }}
-      disabled={checked.error !== null}
-      run={() => api.patch<DeadLetter>(path, body)}
-      done="The payload is changed. It counts when the letter is redriven."
-      invalidates={['/dead-letters', letterKey]}
-      onClose={onClose}
-    >
-      <PayloadField
-        text={text}
-        error={checked.error}
-        hint="Valid JSON. The letter is called with it when it is redriven."
-        onChange={setText}
-      />
-    </ConfirmDialog>
   )
 }

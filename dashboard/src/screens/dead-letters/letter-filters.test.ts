@@ -1,10 +1,12 @@
 // Filters of dead letters, and the parameters of a redrive.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { letterQueryOf, readRate, redriveCommandOf, redriveSeconds } from './letter-filters.ts'
+import { queryOf } from '../../lib/filters.ts'
+import { letterFilterNames, readRate, redriveCommandOf, redriveSeconds } from './letter-filters.ts'
 
 test('only filters that the API knows are sent from the address to the API', () => {
-  assert.deepEqual(letterQueryOf({ job_id: 'j', letter: 'x', error_type: 'TIMEOUT', nonsense: '1' }), {
+  const filters = { job_id: 'j', letter: 'x', error_type: 'TIMEOUT', nonsense: '1' }
+  assert.deepEqual(queryOf(filters, letterFilterNames, 0), {
     job_id: 'j',
     error_type: 'TIMEOUT',
   })

@@ -1,5 +1,4 @@
 // Which dead letters are meant: from the address to the parameters of the API, which are also the filter of a redrive.
-import type { Filters } from '../../lib/filters.ts'
 import { quote } from '../../lib/twin.ts'
 
 export const letterFilterNames = ['job_id', 'error_type', 'reason', 'start_date', 'end_date'] as const
@@ -9,15 +8,6 @@ export const reasonTexts: Readonly<Record<string, string>> = {
   NOT_RETRYABLE: 'not to be retried',
   WORKER_LOST: 'lost with its worker',
   TOTAL_TIMEOUT: 'all attempts together took too long',
-}
-
-export function letterQueryOf(filters: Filters): Record<string, string> {
-  const query: Record<string, string> = {}
-  for (const name of letterFilterNames) {
-    const value = filters[name]
-    if (value !== undefined) query[name] = value
-  }
-  return query
 }
 
 /** The command of a redrive of all that match; undefined: the command line has no such filter. */

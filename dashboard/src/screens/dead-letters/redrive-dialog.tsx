@@ -1,10 +1,10 @@
 // A redrive of all letters that match, at most so many a second: first how many they are, then the question.
 import type { Operation } from '@carillon/contract/operation.ts'
-import { useEffect, useId, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
+import { Counted, useDryRun } from '../../components/bulk.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
-import { ErrorBox, Loading } from '../../components/page.tsx'
-import { formatCount, formatDuration, plural, words } from '../../lib/format.ts'
+import { TextField } from '../../components/field.tsx'
+import { formatCount, formatDuration, words } from '../../lib/format.ts'
 import { readRate, redriveCommandOf, redriveSeconds } from './letter-filters.ts'
 
 interface RedriveDialogProps {
@@ -17,65 +17,40 @@ const path = '/dead-letters/redrive'
 
 export function RedriveDialog({ query, onClose, onStarted }: RedriveDialogProps) {
   const [rateText, setRateText] = useState('50')
-  const [counted, setCounted] = useState<Operation['progress'] | null>(null)
-  const [error, setError] = useState<unknown>(null)
-  const fieldId = useId()
-  useEffect(() => {
-    const abort = new AbortController()
-    api
-      .post<Operation>(path, { filter: query }, { query: { dry_run: true }, signal: abort.signal })
-      .then(({ progress }) => setCounted(progress))
-      .catch((caught: unknown) => {
-        if (!abort.signal.aborted) setError(caught)
-      })
-    return () => abort.abort()
-  }, [query])
+  const counted = useDryRun<Operation>(path, { filter: query })
   const rate = readRate(rateText)
   const body = { filter: query, rate_per_second: rate ?? 50 }
   const cli = redriveCommandOf(query, rate ?? 50)
-  const count = counted?.total ?? 0
+  const { total = 0, total_capped } = counted.reply?.progress ?? {}
   const conditions = Object.entries(query).map(([name, value]) => `${words(name)} ${value}`)
   return (
-    <ConfirmDialog
+    <ConfirmDialog<Operation>
       title={conditions.length === 0 ? 'Redrive all dead letters' : 'Redrive all that match'}
-      verb={count === 0 ? 'Redrive' : `Redrive ${formatCount(count, counted?.total_capped)}`}
+      verb={total === 0 ? 'Redrive' : `Redrive ${formatCount(total, total_capped)}`}
       twin={{ method: 'POST', path, body, ...(cli !== undefined && { cli }) }}
-      disabled={count === 0 || rate === null}
-      run={() => api.post<Operation>(path, body)}
+      disabled={total === 0 || rate === null}
       done="The redrive is under way."
       onDone={onStarted}
       onClose={onClose}
       invalidates={['/dead-letters']}
     >
-      {error !== null && <ErrorBox error={error} />}
-      {counted === null && error === null && <Loading label="Counting" />}
-      {counted !== null && (
-        <p>
-          <strong>
-            {counted.total_capped ? 'At least ' : ''}
-            {plural(count, 'dead letter')}
-          </strong>{' '}
-          {count === 1 ? 'matches' : 'match'} now{conditions.length > 0 && ` (${conditions.join(', ')})`}. The
-          newest go first; each becomes a new execution, and its letter is gone.
-        </p>
-      )}
-      <div className="field">
-        <label htmlFor={fieldId}>How many a second</label>
-        <input
-          id={fieldId}
-          className="input rate"
-          inputMode="numeric"
-          value={rateText}
-          aria-invalid={rate === null}
-          aria-describedby={`${fieldId}-hint`}
-          onChange={(event) => setRateText(event.target.value)}
-        />
-        <p id={`${fieldId}-hint`} className={rate === null ? 'field-error' : 'field-hint'} role="status">
-          {rate === null
-            ? 'A whole number from 1 to 1,000.'
-            : `It takes about ${formatDuration(redriveSeconds(count, rate) * 1_000)}. It can be ended on the way.`}
-        </p>
-      </div>
+      <Counted
+        counted={counted}
+        noun="dead letter"
+        where={conditions.length === 0 ? '' : ` (${conditions.join(', ')})`}
+      >
+        The newest go first; each becomes a new execution, and its letter is gone.
+      </Counted>
+      <TextField
+        label="How many a second"
+        className="rate"
+        kind="number"
+        isSpoken
+        error={rate === null ? 'A whole number from 1 to 1,000.' : null}
+        hint={`It takes about ${formatDuration(redriveSeconds(total, rate ?? 1) * 1_000)}. It can be ended on the way.`}
+        value={rateText}
+        onText={setRateText}
+      />
     </ConfirmDialog>
   )
 }

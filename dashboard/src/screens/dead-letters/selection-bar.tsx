@@ -17,7 +17,7 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
   return (
     <section className="operation" aria-label="Selection">
       <strong>{letters} selected</strong>
-      <ConfirmAction
+      <ConfirmAction<RedriveReply>
         label="Redrive selected"
         icon="retry"
         title={`Redrive ${letters}`}
@@ -28,7 +28,6 @@ export function SelectionBar({ chosen, onClear }: { chosen: ReadonlySet<string>;
           body,
           ...(ids.length === 1 && { cli: `dead-letters redrive ${ids[0]}` }),
         }}
-        run={() => api.post<RedriveReply>('/dead-letters/redrive', body)}
         done={redriveText}
         onDone={onClear}
         invalidates={['/dead-letters', '/executions']}

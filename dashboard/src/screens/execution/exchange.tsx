@@ -4,6 +4,7 @@ import { EXECUTOR_FACTS, fieldsOf, targetOf } from '@carillon/contract/executors
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useState } from 'react'
 import { CodeBlock, JsonBlock } from '../../components/code-block.tsx'
+import { Select } from '../../components/field.tsx'
 import { Card, Facts } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { formatDuration, shortId } from '../../lib/format.ts'
@@ -12,7 +13,7 @@ export function RequestCard({ execution, job }: { execution: Execution; job: Job
   const headers = headersOf(execution, job)
   return (
     <Card title="Request" aside={<span className="dim">{execution.executor}</span>}>
-      <Facts facts={[[targetName(execution), <code key="target">{targetText(execution, job)}</code>]]} />
+      <Facts facts={{ [targetName(execution)]: <code>{targetText(execution, job)}</code> }} />
       {headers !== '' && (
         <details>
           <summary className="dim">Headers</summary>
@@ -79,37 +80,22 @@ export function ResponseCard({ execution }: { execution: Execution }) {
   }
   const { http_status, error, response_preview, worker_id, duration_ms, outcome } = attempt
   const picker = attempts.length > 1 && (
-    <select
-      className="input"
+    <Select
       aria-label="Of which attempt"
       value={attempt.attempt_number}
-      onChange={(event) => setChosen(Number(event.target.value))}
-    >
-      {attempts.map(({ attempt_number }) => (
-        <option key={attempt_number} value={attempt_number}>
-          attempt {attempt_number}
-        </option>
-      ))}
-    </select>
+      options={attempts.map(({ attempt_number: value }) => ({ value, name: `attempt ${value}` }))}
+      onText={(number) => setChosen(Number(number))}
+    />
   )
   return (
     <Card title="Response" aside={picker}>
       <Facts
-        facts={[
-          ['Outcome', <Status key="outcome" status={outcome} />],
-          ...(http_status === null ? [] : [['HTTP status', http_status] as const]),
-          ['Took', formatDuration(duration_ms)],
-          [
-            'Ran on',
-            worker_id === null ? (
-              '–'
-            ) : (
-              <span key="worker" title={worker_id}>
-                worker {shortId(worker_id)}
-              </span>
-            ),
-          ],
-        ]}
+        facts={{
+          Outcome: <Status status={outcome} />,
+          'HTTP status': http_status,
+          Took: formatDuration(duration_ms),
+          'Ran on': worker_id === null ? '–' : <span title={worker_id}>worker {shortId(worker_id)}</span>,
+        }}
       />
       {error !== null && (
         <div className="error-box">

@@ -1,33 +1,29 @@
 // Actions on one execution: run again, run again with another payload, cancel; and links to its neighbours.
 import type { CancelReply, Execution, RetryReply } from '@carillon/contract/execution.ts'
-import { useNavigate } from '@tanstack/react-router'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useMay } from '../../api/session.ts'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
-import { toast } from '../../components/toast.tsx'
+import { useOpenExecution } from '../../components/links.tsx'
+import { toast, toastError } from '../../components/toast.tsx'
 import { useKey } from '../../lib/keys.ts'
+import { endedStatuses } from '../../live/told-execution.ts'
 import { findNeighbour } from './neighbours.ts'
-import { RetryWithEdits } from './retry-with-edits.tsx'
-import { endedStatuses } from './why-line.ts'
+import { PayloadDialog } from './payload-dialog.tsx'
 
 export function ExecutionActions({ execution }: { execution: Execution }) {
   const { execution_id: id, status } = execution
-  const navigate = useNavigate()
+  const open = useOpenExecution()
   const may = useMay('operate')
   const [isEditing, setEditing] = useState(false)
   const isEnded = endedStatuses.includes(status)
-  const open = (executionId: string) =>
-    void navigate({ to: '/executions/$executionId', params: { executionId } })
-  const follow = ({ execution_id }: RetryReply) => open(execution_id)
   return (
     <>
-      <Neighbours execution={execution} onOpen={open} />
+      <Neighbours execution={execution} />
       <CopyButton text={`${location.origin}/executions/${id}`}>Copy link</CopyButton>
       {may && isEnded && status !== 'SKIPPED' && (
         <>
-          <ConfirmAction
+          <ConfirmAction<RetryReply>
             label="Retry"
             icon="retry"
             kind="primary"
@@ -39,10 +35,9 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
               body: {},
               cli: `executions retry ${id}`,
             }}
-            run={() => api.post<RetryReply>(`/executions/${id}/retry`)}
             done="A new execution was made."
             invalidates={['/executions']}
-            onDone={follow}
+            onDone={open}
           >
             <p>A new execution with the same payload runs the present version of the job.</p>
           </ConfirmAction>
@@ -52,7 +47,7 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
         </>
       )}
       {may && !isEnded && (
-        <ConfirmAction
+        <ConfirmAction<CancelReply>
           label="Cancel"
           icon="slash"
           kind="danger"
@@ -66,7 +61,6 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
             body: {},
             cli: `executions cancel ${id}`,
           }}
-          run={() => api.post<CancelReply>(`/executions/${id}/cancel`)}
           done={(reply) => (reply.status === 'CANCELLED' ? 'It is cancelled.' : 'It is told to stop.')}
           invalidates={['/executions']}
         >
@@ -77,23 +71,39 @@ export function ExecutionActions({ execution }: { execution: Execution }) {
         </ConfirmAction>
       )}
       {isEditing && (
-        <RetryWithEdits execution={execution} onClose={() => setEditing(false)} onDone={follow} />
+        <PayloadDialog<RetryReply>
+          title="Retry with another payload"
+          verb="Retry"
+          payload={execution.payload}
+          hint="Valid JSON. It runs the present version of the job."
+          twinOf={(payload) => ({
+            method: 'POST',
+            path: `/executions/${id}/retry`,
+            body: { payload_override: payload },
+            cli: `executions retry ${id} --payload '${JSON.stringify(payload ?? null)}'`,
+          })}
+          done="A new execution was made."
+          invalidates={['/executions']}
+          onDone={open}
+          onClose={() => setEditing(false)}
+        />
       )}
     </>
   )
 }
 
-function Neighbours({ execution, onOpen }: { execution: Execution; onOpen(executionId: string): void }) {
+function Neighbours({ execution }: { execution: Execution }) {
+  const open = useOpenExecution()
   const [isBusy, setBusy] = useState(false)
   const go = async (side: 'older' | 'newer') => {
     if (isBusy) return
     setBusy(true)
     try {
       const found = await findNeighbour(execution.job_id, execution, side)
-      if (found !== null) onOpen(found)
+      if (found !== null) open({ execution_id: found })
       else toast(side === 'older' ? 'There is none before it.' : 'There is none after it.')
     } catch (error) {
-      toast(error instanceof Error ? error.message : String(error), 'failed')
+      toastError(error)
     } finally {
       setBusy(false)
     }

@@ -2,11 +2,12 @@
 import type { Execution } from '@carillon/contract/execution.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useQueryClient } from '@tanstack/react-query'
-import { Link, useParams } from '@tanstack/react-router'
+import { useParams } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
 import { CopyButton } from '../../components/button.tsx'
 import { JsonBlock } from '../../components/code-block.tsx'
-import { Card, ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { ExecutionLink, GraphRunLink, JobLink } from '../../components/links.tsx'
+import { Card, Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { shortId, words } from '../../lib/format.ts'
@@ -14,11 +15,12 @@ import { useNow } from '../../lib/now.ts'
 import { useStore } from '../../lib/store.ts'
 import { useLive, useWatch } from '../../live/hooks.ts'
 import { liveStatus } from '../../live/live.ts'
+import { endedStatuses } from '../../live/told-execution.ts'
 import { RequestCard, ResponseCard } from './exchange.tsx'
 import { ExecutionActions } from './execution-actions.tsx'
 import { LogCard } from './log-card.tsx'
 import { WaterfallCard } from './waterfall-chart.tsx'
-import { endedStatuses, whyLine } from './why-line.ts'
+import { whyLine } from './why-line.ts'
 import './execution.css'
 
 const askAgainMs = 2_000
@@ -40,11 +42,7 @@ export function ExecutionScreen() {
   if (execution === undefined) {
     return (
       <Page title="Execution">
-        {found.error === null ? (
-          <Loading />
-        ) : (
-          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-        )}
+        <Waiting found={found} canRetry />
       </Page>
     )
   }
@@ -52,10 +50,7 @@ export function ExecutionScreen() {
   const name = job.data?.name ?? 'Execution'
   const heading = (
     <span className="execution-heading">
-      <Link to="/jobs/$jobId" params={{ jobId: execution.job_id }}>
-        {name}
-      </Link>{' '}
-      <Status status={execution.status} />
+      <JobLink id={execution.job_id}>{name}</JobLink> <Status status={execution.status} />
     </span>
   )
   return (
@@ -110,39 +105,20 @@ function Summary({ execution }: { execution: Execution }) {
   const { execution_id, graph_run_id, retry_of, job_version, kind } = execution
   return (
     <Facts
-      facts={[
-        ['Due', <Time key="due" at={execution.scheduled_time} />],
-        ['Began', <Time key="began" at={execution.started_at} missing="not yet" />],
-        ['Ended', <Time key="ended" at={execution.finished_at} missing="not yet" />],
-        ['Made by', words(kind)],
-        ['Version of the job', job_version],
-        ...(retry_of === null
-          ? []
-          : [
-              [
-                'Repeats',
-                <Link key="retry" to="/executions/$executionId" params={{ executionId: retry_of }}>
-                  {shortId(retry_of)}
-                </Link>,
-              ] as const,
-            ]),
-        ...(graph_run_id === null
-          ? []
-          : [
-              [
-                'Graph run',
-                <Link key="run" to="/graphs/$graphRunId" params={{ graphRunId: graph_run_id }}>
-                  {shortId(graph_run_id)}
-                </Link>,
-              ] as const,
-            ]),
-        [
-          'Id',
-          <span key="id" className="id">
+      facts={{
+        Due: <Time at={execution.scheduled_time} />,
+        Began: <Time at={execution.started_at} missing="not yet" />,
+        Ended: <Time at={execution.finished_at} missing="not yet" />,
+        'Made by': words(kind),
+        'Version of the job': job_version,
+        Repeats: retry_of && <ExecutionLink id={retry_of}>{shortId(retry_of)}</ExecutionLink>,
+        'Graph run': graph_run_id && <GraphRunLink id={graph_run_id}>{shortId(graph_run_id)}</GraphRunLink>,
+        Id: (
+          <span className="id">
             <code>{execution_id}</code> <CopyButton text={execution_id} />
-          </span>,
-        ],
-      ]}
+          </span>
+        ),
+      }}
     />
   )
 }

@@ -2,6 +2,7 @@
 import { useVirtualizer } from '@tanstack/react-virtual'
 import { useEffect, useRef, useState } from 'react'
 import { CopyButton } from '../../components/button.tsx'
+import { Check } from '../../components/field.tsx'
 import { Card, ErrorBox, Loading } from '../../components/page.tsx'
 import { formatCount, formatExact, plural } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
@@ -40,12 +41,12 @@ export function LogCard({ executionId, isEnded }: { executionId: string; isEnded
           value={text}
           onChange={(event) => setText(event.target.value)}
         />
-        <label>
-          <input type="checkbox" checked={isFollowed} onChange={() => setFollowed(!isFollowed)} /> Follow
-        </label>
-        <label>
-          <input type="checkbox" checked={isWrapped} onChange={() => setWrapped(!isWrapped)} /> Wrap
-        </label>
+        <Check className="" isOn={isFollowed} onChange={setFollowed}>
+          Follow
+        </Check>
+        <Check className="" isOn={isWrapped} onChange={setWrapped}>
+          Wrap
+        </Check>
         {lines.length > 0 && <CopyButton text={found.map(lineText).join('\n')} />}
       </div>
       {error !== null && lines.length === 0 && <ErrorBox error={error} />}

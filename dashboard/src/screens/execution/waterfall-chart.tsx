@@ -4,8 +4,8 @@ import { Card } from '../../components/page.tsx'
 import { Status, statusColour } from '../../components/status.tsx'
 import { formatDuration } from '../../lib/format.ts'
 import { useNow } from '../../lib/now.ts'
+import { endedStatuses } from '../../live/told-execution.ts'
 import { type Bar, waterfallOf } from './waterfall.ts'
-import { endedStatuses } from './why-line.ts'
 
 /** More than these are left out of the picture, the oldest first. */
 const barsMax = 50

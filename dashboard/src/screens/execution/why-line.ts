@@ -1,8 +1,7 @@
 // Why an execution is where it is, in one sentence.
 import type { Execution } from '@carillon/contract/execution.ts'
 import { formatDuration, plural, shortId, words } from '../../lib/format.ts'
-
-export const endedStatuses: readonly string[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED']
+import { endedStatuses } from '../../live/told-execution.ts'
 
 export function whyLine(execution: Execution, nowMs: number): string {
   const { status, attempt_number: attempt, error, worker_id: worker } = execution

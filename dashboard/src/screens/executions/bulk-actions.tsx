@@ -1,14 +1,11 @@
 // Actions on all executions that match the filter: first how many there are, then the question, then progress.
 import type { Operation } from '@carillon/contract/operation.ts'
-import { useEffect, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
+import { Counted, useDryRun, useOperation } from '../../components/bulk.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
 import { Menu } from '../../components/menu.tsx'
-import { OperationProgress } from '../../components/operation-progress.tsx'
-import { ErrorBox, Loading } from '../../components/page.tsx'
-import { formatCount, plural } from '../../lib/format.ts'
-import type { Twin } from '../../lib/twin.ts'
+import { formatCount } from '../../lib/format.ts'
 import { cancelFilterOf, redriveFilterOf } from './execution-filters.ts'
 
 interface Bulk {
@@ -23,35 +20,21 @@ interface Bulk {
 
 export function BulkActions({ query }: { query: Readonly<Record<string, string>> }) {
   const [asked, setAsked] = useState<Bulk | null>(null)
-  const [operationId, setOperationId] = useState<string | null>(null)
+  const [progress, start] = useOperation('/executions', '/dead-letters')
   const may = useMay('operate')
   const actions = may ? bulksOf(query) : []
   return (
     <>
-      {actions.length > 0 && (
-        <Menu
-          label="All that match"
-          items={actions.map((bulk) => ({
-            name: `${bulk.title} …`,
-            danger: bulk.danger,
-            run: () => setAsked(bulk),
-          }))}
-        />
-      )}
-      {asked !== null && (
-        <BulkDialog
-          bulk={asked}
-          onClose={() => setAsked(null)}
-          onStarted={(operation) => setOperationId(operation.operation_id)}
-        />
-      )}
-      {operationId !== null && (
-        <OperationProgress
-          operationId={operationId}
-          invalidates={['/executions', '/dead-letters']}
-          onDismiss={() => setOperationId(null)}
-        />
-      )}
+      <Menu
+        label="All that match"
+        items={actions.map((bulk) => ({
+          name: `${bulk.title} …`,
+          danger: bulk.danger,
+          run: () => setAsked(bulk),
+        }))}
+      />
+      {asked !== null && <BulkDialog bulk={asked} onClose={() => setAsked(null)} onStarted={start} />}
+      {progress}
     </>
   )
 }
@@ -59,19 +42,16 @@ export function BulkActions({ query }: { query: Readonly<Record<string, string>>
 function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
   const cancel = cancelFilterOf(query)
   const redrive = redriveFilterOf(query)
-  const bulks: Bulk[] = []
-  if (cancel !== null) {
-    bulks.push({
+  const bulks: (Bulk | false)[] = [
+    cancel !== null && {
       title: 'Cancel all that match and have not ended',
       verb: 'Cancel them',
       noun: 'execution',
       path: '/executions/cancel',
       body: { filter: cancel },
       danger: true,
-    })
-  }
-  if (redrive !== null) {
-    bulks.push({
+    },
+    redrive !== null && {
       title: 'Redrive all dead letters that match',
       verb: 'Redrive them',
       noun: 'dead letter',
@@ -82,54 +62,35 @@ function bulksOf(query: Readonly<Record<string, string>>): Bulk[] {
         .map(([name, value]) => `--filter ${name === 'job_id' ? 'job' : 'error'}=${value}`)
         .concat('--rate 50')
         .join(' ')}`,
-    })
-  }
-  return bulks
+    },
+  ]
+  return bulks.filter((bulk) => bulk !== false)
 }
 
-function BulkDialog(props: { bulk: Bulk; onClose(): void; onStarted(operation: Operation): void }) {
-  const { bulk, onClose, onStarted } = props
-  const [counted, setCounted] = useState<Operation['progress'] | null>(null)
-  const [error, setError] = useState<unknown>(null)
-  useEffect(() => {
-    const abort = new AbortController()
-    api
-      .post<Operation>(bulk.path, bulk.body, { query: { dry_run: true }, signal: abort.signal })
-      .then(({ progress }) => setCounted(progress))
-      .catch((caught: unknown) => {
-        if (!abort.signal.aborted) setError(caught)
-      })
-    return () => abort.abort()
-  }, [bulk])
-  const twin: Twin = {
-    method: 'POST',
-    path: bulk.path,
-    body: bulk.body,
-    ...(bulk.cli !== undefined && { cli: bulk.cli }),
-  }
-  const count = counted?.total ?? 0
+interface BulkDialogProps {
+  bulk: Bulk
+  onClose(): void
+  onStarted(operation: Operation): void
+}
+
+function BulkDialog({ bulk, onClose, onStarted }: BulkDialogProps) {
+  const { title, verb, noun, danger, ...request } = bulk
+  const counted = useDryRun<Operation>(bulk.path, bulk.body)
+  const { total = 0, total_capped } = counted.reply?.progress ?? {}
   return (
-    <ConfirmDialog
-      title={bulk.title}
-      verb={count === 0 ? bulk.verb : `${bulk.verb} (${formatCount(count, counted?.total_capped)})`}
-      twin={twin}
-      danger={bulk.danger}
-      disabled={count === 0}
-      run={() => api.post<Operation>(bulk.path, bulk.body)}
+    <ConfirmDialog<Operation>
+      title={title}
+      verb={total === 0 ? verb : `${verb} (${formatCount(total, total_capped)})`}
+      twin={{ method: 'POST', ...request }}
+      danger={danger}
+      disabled={total === 0}
       done="It is under way."
       onDone={onStarted}
       onClose={onClose}
     >
-      {error !== null && <ErrorBox error={error} />}
-      {counted === null && error === null && <Loading label="Counting" />}
-      {counted !== null && (
-        <p>
-          <strong>
-            {counted.total_capped ? `At least ${plural(count, bulk.noun)}` : plural(count, bulk.noun)}
-          </strong>{' '}
-          {count === 1 ? 'matches' : 'match'} now. What matches when the work begins is what counts.
-        </p>
-      )}
+      <Counted counted={counted} noun={noun}>
+        What matches when the work begins is what counts.
+      </Counted>
     </ConfirmDialog>
   )
 }

@@ -2,15 +2,10 @@
 // and one of 20 minutes are both there to be seen.
 import { statusColour } from '../../components/status.tsx'
 import { Duration, Elapsed } from '../../components/time.tsx'
+import type { Row } from './live-rows.ts'
 
-interface DurationBarProps {
-  status: string
-  durationMs: number | null
-  startedAt: string | null
-  longestMs: number
-}
-
-export function DurationBar({ status, durationMs, startedAt, longestMs }: DurationBarProps) {
+export function DurationBar({ row, longestMs }: { row: Row; longestMs: number }) {
+  const { status, duration_ms: durationMs, started_at: startedAt } = row
   if (durationMs === null) {
     return status === 'RUNNING' && startedAt !== null ? (
       <Elapsed since={startedAt} />

@@ -1,6 +1,4 @@
-// Which executions are listed: from the address to the parameters of the API, and to the filters of bulk actions.
-import type { Filters } from '../../lib/filters.ts'
-import { hourMs, minuteMs } from '../../lib/units.ts'
+// The filters of executions, and the filters of bulk actions on all that match.
 
 export const filterNames = [
   'status',
@@ -14,27 +12,6 @@ export const filterNames = [
   'start_date',
   'end_date',
 ] as const
-
-export const ranges: Readonly<Record<string, { name: string; ms: number }>> = {
-  '1h': { name: 'last hour', ms: hourMs },
-  '24h': { name: 'last 24 hours', ms: 24 * hourMs },
-  '7d': { name: 'last 7 days', ms: 7 * 24 * hourMs },
-  '30d': { name: 'last 30 days', ms: 30 * 24 * hourMs },
-}
-
-/** The beginning is cut to the minute, so that the same list is asked for the same way for a while. */
-export function queryOf(filters: Filters, nowMs: number): Record<string, string> {
-  const query: Record<string, string> = {}
-  for (const name of filterNames) {
-    const value = filters[name]
-    if (value !== undefined && name !== 'range') query[name] = value
-  }
-  const range = ranges[filters['range'] ?? '']
-  if (range !== undefined) {
-    query['start_date'] = new Date(Math.floor((nowMs - range.ms) / minuteMs) * minuteMs).toISOString()
-  }
-  return query
-}
 
 const unendedStatuses = ['WAITING_DEPENDENCIES', 'PENDING', 'RUNNING', 'RETRYING']
 

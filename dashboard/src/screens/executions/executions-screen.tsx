@@ -1,34 +1,31 @@
 // Executions of all jobs, newest first, by filters that are in the address.
 import { ERROR_TYPES, EXECUTION_KINDS, EXECUTION_STATUSES } from '@carillon/contract/constants.ts'
-import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { FilterBar, FilterChips, FilterSelect, FilterText } from '../../components/filter-bar.tsx'
+import { type Column, DataTable, DimText, TwoLines, wideColumn } from '../../components/data-table.tsx'
+import { FilterBar, FilterSelect, FilterText, StatusChips } from '../../components/filter-bar.tsx'
+import { ExecutionLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
-import { useFilters } from '../../lib/filters.ts'
+import { exampleJob } from '../../lib/example-job.ts'
+import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount, words } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
-import { useIsPhone } from '../../lib/media.ts'
-import { serverNow } from '../../lib/now.ts'
 import { useLive } from '../../live/hooks.ts'
+import { withEvent } from '../../live/told-execution.ts'
 import { BulkActions } from './bulk-actions.tsx'
 import { DurationBar } from './duration-bar.tsx'
-import { filterNames, queryOf, ranges } from './execution-filters.ts'
-import { freshMax, mergeRow, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
+import { filterNames } from './execution-filters.ts'
+import { freshMax, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
 import { JobFilter, TimeRange } from './more-filters.tsx'
 import './executions.css'
 
 const statuses = EXECUTION_STATUSES.filter((status) => status !== 'SKIPPED')
 
 export function ExecutionsScreen() {
-  const [filters] = useFilters()
-  const filterText = JSON.stringify(filters)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
-  const query = useMemo(() => queryOf(filters, serverNow()), [filterText])
+  const query = useQueryOf(filterNames)
   const list = useList<Row>('/executions', 'executions', { query })
   const { rows, fresh, refresh } = useLiveRows(list, query)
   const longestMs = rows.reduce((most, row) => Math.max(most, row.duration_ms ?? 0), 0)
@@ -53,24 +50,16 @@ export function ExecutionsScreen() {
             { value: 'false', name: 'did not' },
           ]}
         />
-        <TimeRange options={Object.entries(ranges).map(([value, { name }]) => ({ value, name }))} />
+        <TimeRange />
         <JobFilter />
-        <FilterChips
-          name="status"
-          label="Status"
-          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
-        />
+        <StatusChips statuses={statuses} />
       </FilterBar>
       <DataTable
         label="Executions"
         rows={rows}
         columns={columns}
         rowKey={(row) => row.execution_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoExecutions isFiltered={Object.keys(query).length > 0} />}
       />
     </Page>
@@ -109,7 +98,7 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
   useLive('reset', () => void refetch())
   useKey('r', 'Show the new ones', refresh)
   const rows = useMemo(
-    () => items.map((row) => mergeRow(row, live.changed.get(row.execution_id))),
+    () => items.map((row) => withEvent(row, live.changed.get(row.execution_id))),
     [items, live.changed],
   )
   return { rows, fresh: live.fresh.size, refresh }
@@ -117,65 +106,28 @@ function useLiveRows(list: ReturnType<typeof useList<Row>>, query: Record<string
 
 function columnsOf(longestMs: number): Column<Row>[] {
   return [
-    { id: 'job', header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
-    { id: 'status', header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
-    {
-      id: 'due',
-      header: 'Due',
-      width: '9.5rem',
-      wideOnly: true,
-      cell: (row) => <Time at={row.scheduled_time} />,
-    },
-    { id: 'kind', header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
-    {
-      id: 'attempt',
-      header: 'Attempt',
-      width: '4.5rem',
-      wideOnly: true,
-      align: 'end',
-      cell: (row) => row.attempt_number,
-    },
-    {
-      id: 'duration',
-      header: 'Duration',
-      width: '11rem',
-      wideOnly: true,
-      cell: (row) => (
-        <DurationBar
-          status={row.status}
-          durationMs={row.duration_ms}
-          startedAt={row.started_at}
-          longestMs={longestMs}
-        />
-      ),
-    },
-    {
-      id: 'error',
-      header: 'Error',
-      width: 'minmax(8rem, 2fr)',
-      wideOnly: true,
-      cell: (row) => (
-        <span className="dim" title={row.error?.message}>
-          {row.error?.message ?? ''}
-        </span>
-      ),
-    },
+    { header: 'Job', width: 'minmax(9rem, 2fr)', cell: (row) => <JobCell row={row} /> },
+    { header: 'Status', width: '9rem', cell: (row) => <Status status={row.status} /> },
+    wideColumn('Due', '9.5rem', (row) => <Time at={row.scheduled_time} />),
+    wideColumn('Kind', '6rem', (row) => words(row.kind)),
+    wideColumn('Attempt', '4.5rem', (row) => row.attempt_number, 'end'),
+    wideColumn('Duration', '11rem', (row) => <DurationBar row={row} longestMs={longestMs} />),
+    wideColumn('Error', 'minmax(8rem, 2fr)', (row) => <DimText text={row.error?.message} />),
   ]
 }
 
 function JobCell({ row }: { row: Row }) {
-  const isPhone = useIsPhone()
-  return (
-    <span className={isPhone ? 'two-lines' : ''}>
-      <Link to="/executions/$executionId" params={{ executionId: row.execution_id }} data-row-link>
-        {row.job_name}
-      </Link>
-      {isPhone && (
-        <span className="dim">
-          <Time at={row.scheduled_time} />
-        </span>
-      )}
+  const due = (
+    <span className="dim">
+      <Time at={row.scheduled_time} />
     </span>
+  )
+  return (
+    <TwoLines below={due}>
+      <ExecutionLink id={row.execution_id} isRow>
+        {row.job_name}
+      </ExecutionLink>
+    </TwoLines>
   )
 }
 
@@ -183,12 +135,7 @@ function NoExecutions({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered)
     return <Empty title="No execution matches.">Take a filter away, or look at a longer time.</Empty>
   return (
-    <Empty
-      title="Nothing has run yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="Nothing has run yet." code={exampleJob()}>
       A job that calls the echo of this server every 10 seconds:
     </Empty>
   )

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { LiveExecution } from '../../live/live.ts'
-import { freshMax, mergeRow, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
+import { withEvent } from '../../live/told-execution.ts'
+import { freshMax, noLiveRows, type Row, takeLiveRows } from './live-rows.ts'
 
 function told(id: string, change: Partial<LiveExecution> = {}): LiveExecution {
   return {
@@ -46,6 +47,6 @@ test('the number of rows held back is limited', () => {
 
 test('an event about an earlier attempt does not undo a later one', () => {
   const row = { execution_id: 'a', status: 'RUNNING', attempt_number: 2 } as Row
-  assert.equal(mergeRow(row, told('a', { attempt_number: 1, status: 'FAILED' })).status, 'RUNNING')
-  assert.equal(mergeRow(row, told('a', { attempt_number: 2, status: 'FAILED' })).status, 'FAILED')
+  assert.equal(withEvent(row, told('a', { attempt_number: 1, status: 'FAILED' })).status, 'RUNNING')
+  assert.equal(withEvent(row, told('a', { attempt_number: 2, status: 'FAILED' })).status, 'FAILED')
 })

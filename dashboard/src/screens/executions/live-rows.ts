@@ -35,19 +35,6 @@ export function takeLiveRows(before: LiveRows, items: readonly LiveExecution[], 
   return { changed, fresh }
 }
 
-/** The row as it is now. */
-export function mergeRow(row: Row, item: LiveExecution | undefined): Row {
-  if (item === undefined || item.attempt_number < row.attempt_number) return row
-  return {
-    ...row,
-    status: item.status,
-    attempt_number: item.attempt_number,
-    started_at: item.started_at,
-    finished_at: item.finished_at,
-    duration_ms: item.duration_ms,
-  }
-}
-
 function isNewer(item: LiveExecution, { newest }: Seen): boolean {
   return newest === null || item.execution_id > newest
 }

@@ -1,49 +1,53 @@
 // When, and of which job. A job comes from a link, so here it is only named and taken away.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useGet } from '../../api/hooks.ts'
+import { Select } from '../../components/field.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { useFilters } from '../../lib/filters.ts'
+import { rangeOptions, useFilters } from '../../lib/filters.ts'
 
-export function TimeRange({ options }: { options: readonly { value: string; name: string }[] }) {
+export function TimeRange() {
   const [filters, change] = useFilters()
   const isOwn = filters['start_date'] !== undefined || filters['end_date'] !== undefined
   const chosen = isOwn ? 'own' : (filters['range'] ?? '')
   const today = new Date().toISOString().slice(0, 10)
   return (
     <>
-      <select
-        className="input"
+      <Select
         aria-label="Due"
         value={chosen}
-        onChange={({ target: { value } }) =>
+        options={[
+          { value: '', name: 'Due: any time' },
+          ...rangeOptions,
+          { value: 'own', name: 'from day to day (UTC)' },
+        ]}
+        onText={(value) =>
           change(
             value === 'own'
               ? { range: undefined, start_date: today, end_date: today }
               : { range: value, start_date: undefined, end_date: undefined },
           )
         }
-      >
-        <option value="">Due: any time</option>
-        {options.map(({ value, name }) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-        <option value="own">from day to day (UTC)</option>
-      </select>
-      {isOwn &&
-        (['start_date', 'end_date'] as const).map((name) => (
-          <input
-            key={name}
-            type="date"
-            className="input"
-            aria-label={name === 'start_date' ? 'First day, UTC' : 'Last day, UTC'}
-            value={filters[name]?.slice(0, 10) ?? ''}
-            onChange={(event) => change({ [name]: event.target.value })}
-          />
-        ))}
+      />
+      {isOwn && <DayFilters />}
     </>
   )
+}
+
+const days = { start_date: 'First day, UTC', end_date: 'Last day, UTC' }
+
+export function DayFilters() {
+  const [filters, change] = useFilters()
+  return Object.entries(days).map(([name, label]) => (
+    <input
+      key={name}
+      type="date"
+      className="input"
+      aria-label={label}
+      title={label}
+      value={filters[name]?.slice(0, 10) ?? ''}
+      onChange={(event) => change({ [name]: event.target.value })}
+    />
+  ))
 }
 
 export function JobFilter() {

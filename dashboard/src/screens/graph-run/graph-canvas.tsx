@@ -2,7 +2,7 @@
 // read.
 import { useEffect, useMemo, useRef } from 'react'
 import { statusColour } from '../../components/status.tsx'
-import { useThemeName } from '../../lib/theme.ts'
+import { readColour, useThemeName } from '../../lib/media.ts'
 import { cutName, type DrawingProps } from './graph-svg.tsx'
 import { curveOf, nodeHeight, nodeWidth } from './layout.ts'
 import { readableScale, seenRect } from './viewport.ts'
@@ -97,19 +97,17 @@ export function GraphCanvas({ layout, nodes, selected, marked, view, box }: Draw
 }
 
 function readColours() {
-  const style = getComputedStyle(document.documentElement)
-  const read = (name: string) => style.getPropertyValue(name).trim() || '#888'
   const cache = new Map<string, string>()
   return {
-    ground: read('--bg'),
-    text: read('--text'),
-    quiet: read('--text-2'),
-    line: read('--line-strong'),
-    accent: read('--accent'),
+    ground: readColour('--bg'),
+    text: readColour('--text'),
+    quiet: readColour('--text-2'),
+    line: readColour('--line-strong'),
+    accent: readColour('--accent'),
     of(status: string): string {
       // "var(--failed)" names the variable.
       const name = statusColour(status).slice(4, -1)
-      const known = cache.get(name) ?? read(name)
+      const known = cache.get(name) ?? readColour(name)
       cache.set(name, known)
       return known
     },

@@ -4,20 +4,21 @@ import { Link, useParams } from '@tanstack/react-router'
 import { useEffect, useMemo, useRef, useState } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
-import { Elapsed, Time } from '../../components/time.tsx'
+import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatDuration, plural, words } from '../../lib/format.ts'
 import { useLive } from '../../live/hooks.ts'
-import { NodeProgress } from '../graphs/node-progress.tsx'
+import type { ToldExecution } from '../../live/told-execution.ts'
+import { NodeProgress, RunTook } from '../graphs/node-progress.tsx'
 import { GraphView, type ViewNode } from './graph-view.tsx'
 import { JobsGraph } from './jobs-graph.tsx'
 import { NodePanel } from './node-panel.tsx'
 import { NodeTable } from './node-table.tsx'
 import { RunActions } from './run-actions.tsx'
-import { activeStatuses, type RunNode, resumableOf, type ToldExecution, withTold } from './run-nodes.ts'
+import { activeStatuses, type RunNode, resumableOf, withTold } from './run-nodes.ts'
 import './graph-run.css'
 
 const followMax = 20
@@ -28,22 +29,15 @@ const unendedMs = 10_000
 
 export function GraphRunScreen() {
   const { graphRunId = '' } = useParams({ strict: false }) as { graphRunId?: string }
-  const { run, nodes, error } = useRun(graphRunId)
-  if (error !== null && run === undefined) {
+  const { found, nodes } = useRun(graphRunId)
+  if (found.data === undefined) {
     return (
       <Page title="Graph run">
-        <ErrorBox error={error} />
+        <Waiting found={found} />
       </Page>
     )
   }
-  if (run === undefined) {
-    return (
-      <Page title="Graph run">
-        <Loading />
-      </Page>
-    )
-  }
-  return <Run run={run} nodes={nodes} />
+  return <Run run={found.data} nodes={nodes} />
 }
 
 function Run({ run, nodes }: { run: GraphRun; nodes: readonly RunNode[] }) {
@@ -85,16 +79,14 @@ function Run({ run, nodes }: { run: GraphRun; nodes: readonly RunNode[] }) {
       actions={<RunActions run={run} nodes={nodes} again={again} />}
     >
       <Facts
-        facts={
-          [
-            ['Nodes', <NodeProgress key="nodes" counts={countsOf(nodes)} withWords />],
-            ['Started', <Time key="started" at={run.created_at} />],
-            isOver ? ['Ended', <Time key="ended" at={run.finished_at} />] : null,
-            ['Took', isOver ? tookOf(run) : <Elapsed key="took" since={run.created_at} />],
-            run.resumes > 0 ? ['Resumed', run.resumes === 1 ? 'once' : `${run.resumes} times`] : null,
-            run.cancel_message === null ? null : ['Cancelled', run.cancel_message],
-          ].filter((fact) => fact !== null) as [string, React.ReactNode][]
-        }
+        facts={{
+          Nodes: <NodeProgress counts={countsOf(nodes)} withWords />,
+          Started: <Time at={run.created_at} />,
+          Ended: isOver ? <Time at={run.finished_at} /> : undefined,
+          Took: <RunTook run={run} />,
+          Resumed: run.resumes === 0 ? undefined : run.resumes === 1 ? 'once' : `${run.resumes} times`,
+          Cancelled: run.cancel_message,
+        }}
       />
       <Tabs
         label="Views of the run"
@@ -200,10 +192,6 @@ function countsOf(nodes: readonly RunNode[]): Record<string, number> {
   return counts
 }
 
-function tookOf({ created_at, finished_at }: GraphRun): string {
-  return formatDuration(finished_at === null ? null : Date.parse(finished_at) - Date.parse(created_at))
-}
-
 /** The run as it was read, updated by events of the stream; read again at most every moment. */
 function useRun(runId: string) {
   const path = `/graph-runs/${encodeURIComponent(runId)}`
@@ -226,7 +214,7 @@ function useRun(runId: string) {
   })
   useLive('reset', refresh)
   const nodes = useMemo(() => withTold(found.data?.nodes ?? [], told), [found.data, told])
-  return { run: found.data, nodes, error: found.error }
+  return { found, nodes }
 }
 
 function useThrottled(path: string, waitMs: number): () => void {

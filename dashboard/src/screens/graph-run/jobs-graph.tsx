@@ -1,9 +1,9 @@
 // The graph of jobs as it is now, which the next run will have; a run keeps the one that it started with.
 import type { JobGraph } from '@carillon/contract/graph-run.ts'
-import { Link } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
-import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { JobLink } from '../../components/links.tsx'
+import { Empty, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { plural, words } from '../../lib/format.ts'
 import { GraphView } from './graph-view.tsx'
@@ -26,8 +26,7 @@ export function JobsGraph({ jobId }: { jobId: string }) {
       })),
     [nodes],
   )
-  if (found.error !== null) return <ErrorBox error={found.error} />
-  if (nodes === undefined) return <Loading />
+  if (nodes === undefined || found.error !== null) return <Waiting found={found} />
   if (nodes.length === 0) return <Empty title="These jobs are in no graph any more." />
   const selected = nodes.find(({ job_id }) => job_id === selectedId)
   const nameOf = new Map(nodes.map(({ job_id, job_name }) => [job_id, job_name]))
@@ -46,10 +45,7 @@ export function JobsGraph({ jobId }: { jobId: string }) {
       <p role="status">
         {selected !== undefined && (
           <>
-            <Status status={selected.status} />{' '}
-            <Link to="/jobs/$jobId" params={{ jobId: selected.job_id }}>
-              {selected.job_name}
-            </Link>
+            <Status status={selected.status} /> <JobLink id={selected.job_id}>{selected.job_name}</JobLink>
           </>
         )}
       </p>
@@ -58,9 +54,7 @@ export function JobsGraph({ jobId }: { jobId: string }) {
         <ul>
           {nodes.slice(0, listedMax).map(({ job_id, job_name, depends_on }) => (
             <li key={job_id}>
-              <Link to="/jobs/$jobId" params={{ jobId: job_id }}>
-                {job_name}
-              </Link>{' '}
+              <JobLink id={job_id}>{job_name}</JobLink>{' '}
               {depends_on.length === 0
                 ? 'begins'
                 : `runs after ${depends_on.map((on) => `${nameOf.get(on.job_id) ?? on.job_id} (${on.on})`).join(', ')}`}

@@ -1,8 +1,9 @@
 // The layout of graphs: the position of each node, that nothing overlaps, and how long it takes.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { layOut } from '../../../test/lay-out.ts'
 import { countCrossings } from './layer-order.ts'
-import { curveOf, type GraphNode, type Layout, layOut, nodeHeight, nodeWidth } from './layout.ts'
+import { curveOf, type GraphNode, type Layout, nodeHeight, nodeWidth } from './layout.ts'
 import { placeInOrder } from './place-in-order.ts'
 
 const graph = (text: string): GraphNode[] =>

@@ -52,15 +52,6 @@ const placeSweeps = 6
 /** Beyond so many places long lines go straight through the layers. */
 const passagesMax = 6_000
 
-/** All at once. */
-export function layOut(nodes: readonly GraphNode[]): Layout {
-  const steps = layOutInSteps(nodes)
-  for (;;) {
-    const { done, value } = steps.next()
-    if (done === true) return value
-  }
-}
-
 export function* layOutInSteps(nodes: readonly GraphNode[]): Generator<void, Layout> {
   const indexOf = new Map(nodes.map(({ id }, index) => [id, index]))
   const parents = nodes.map((node, index) => [

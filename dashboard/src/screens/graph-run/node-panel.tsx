@@ -1,6 +1,6 @@
 // One node of a run: its status and the reason, its parents, its dependents, and the effect of a resume on it.
-import { Link } from '@tanstack/react-router'
 import { Button } from '../../components/button.tsx'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Facts } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Elapsed, Time } from '../../components/time.tsx'
@@ -48,35 +48,28 @@ export function NodePanel({ node, nodes, again, isOver, onSelect, onClose }: Nod
         </p>
       )}
       <Facts
-        facts={[
-          [
-            'Job',
-            <Link key="job" to="/jobs/$jobId" params={{ jobId: node.job_id }}>
+        facts={{
+          Job: (
+            <JobLink id={node.job_id}>
               {node.job_name}, version {node.job_version}
-            </Link>,
-          ],
-          [
-            'Execution',
+            </JobLink>
+          ),
+          Execution:
             executionId === null ? (
-              <span key="execution" className="dim">
-                none yet
-              </span>
+              <span className="dim">none yet</span>
             ) : (
-              <Link key="execution" to="/executions/$executionId" params={{ executionId }}>
+              <ExecutionLink id={executionId}>
                 {shortId(executionId)}, attempt {node.attempt_number}
-              </Link>
+              </ExecutionLink>
             ),
-          ],
-          ['Started', <Time key="started" at={node.started_at} />],
-          [
-            'Took',
+          Started: <Time at={node.started_at} />,
+          Took:
             node.status === 'RUNNING' && node.started_at !== null ? (
-              <Elapsed key="took" since={node.started_at} />
+              <Elapsed since={node.started_at} />
             ) : (
-              <Duration key="took" ms={node.duration_ms} />
+              <Duration ms={node.duration_ms} />
             ),
-          ],
-        ]}
+        }}
       />
       <NodeLinks
         title="Runs after"
@@ -96,9 +89,7 @@ export function NodePanel({ node, nodes, again, isOver, onSelect, onClose }: Nod
           Before the run was resumed:{' '}
           {node.replaced.slice(-listedMax).map((id) => (
             <span key={id}>
-              <Link to="/executions/$executionId" params={{ executionId: id }}>
-                {shortId(id)}
-              </Link>{' '}
+              <ExecutionLink id={id}>{shortId(id)}</ExecutionLink>{' '}
             </span>
           ))}
         </p>

@@ -1,7 +1,7 @@
 // The graph in words: one row for each node, in execution order, with the nodes it runs after.
-import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, DimText, wideColumn } from '../../components/data-table.tsx'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Time } from '../../components/time.tsx'
@@ -29,76 +29,41 @@ export function NodeTable({ nodes, again, isOver }: NodeTableProps) {
   )
 }
 
-function columnsOf(nodes: readonly RunNode[], again: ReadonlySet<string> | null): Column<RunNode>[] {
+function columnsOf(
+  nodes: readonly RunNode[],
+  again: ReadonlySet<string> | null,
+): (Column<RunNode> | false)[] {
   const nameOf = new Map(nodes.map(({ job_id, job_name }) => [job_id, job_name]))
   const parentsOf = ({ depends_on }: RunNode) =>
     depends_on.map(({ job_id, on }) => `${nameOf.get(job_id) ?? job_id} (${on})`).join(', ')
   return [
     {
-      id: 'job',
       header: 'Job',
       width: 'minmax(9rem, 2fr)',
       cell: (node) =>
         node.execution_id === null ? (
-          <Link to="/jobs/$jobId" params={{ jobId: node.job_id }} data-row-link>
+          <JobLink id={node.job_id} isRow>
             {node.job_name}
-          </Link>
+          </JobLink>
         ) : (
-          <Link to="/executions/$executionId" params={{ executionId: node.execution_id }} data-row-link>
+          <ExecutionLink id={node.execution_id} isRow>
             {node.job_name}
-          </Link>
+          </ExecutionLink>
         ),
     },
-    { id: 'status', header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },
-    {
-      id: 'after',
-      header: 'Runs after',
-      width: 'minmax(8rem, 2fr)',
-      wideOnly: true,
-      cell: (node) => (
-        <span title={parentsOf(node)}>{parentsOf(node) || <span className="dim">nothing</span>}</span>
+    { header: 'Status', width: '9rem', cell: (node) => <Status status={node.status} /> },
+    wideColumn('Runs after', 'minmax(8rem, 2fr)', (node) => (
+      <span title={parentsOf(node)}>{parentsOf(node) || <span className="dim">nothing</span>}</span>
+    )),
+    wideColumn('Started', '9rem', (node) => <Time at={node.started_at} />),
+    wideColumn('Took', '6rem', (node) => <Duration ms={node.duration_ms} />, 'end'),
+    wideColumn('Why', 'minmax(8rem, 2fr)', (node) => (
+      <DimText text={node.error?.message ?? node.skip_message ?? node.skip_reason ?? ''} />
+    )),
+    again !== null &&
+      again.size > 0 &&
+      wideColumn('At a resume', '7rem', ({ job_id }) =>
+        again.has(job_id) ? 'runs again' : <span className="dim">stays</span>,
       ),
-    },
-    {
-      id: 'started',
-      header: 'Started',
-      width: '9rem',
-      wideOnly: true,
-      cell: (node) => <Time at={node.started_at} />,
-    },
-    {
-      id: 'took',
-      header: 'Took',
-      width: '6rem',
-      wideOnly: true,
-      align: 'end',
-      cell: (node) => <Duration ms={node.duration_ms} />,
-    },
-    {
-      id: 'why',
-      header: 'Why',
-      width: 'minmax(8rem, 2fr)',
-      wideOnly: true,
-      cell: (node) => {
-        const why = node.error?.message ?? node.skip_message ?? node.skip_reason ?? ''
-        return (
-          <span className="dim" title={why}>
-            {why}
-          </span>
-        )
-      },
-    },
-    ...(again === null || again.size === 0
-      ? []
-      : [
-          {
-            id: 'again',
-            header: 'At a resume',
-            width: '7rem',
-            wideOnly: true,
-            cell: (node: RunNode) =>
-              again.has(node.job_id) ? 'runs again' : <span className="dim">stays</span>,
-          },
-        ]),
   ]
 }

@@ -1,8 +1,8 @@
 // Cancels a run, or resumes one that did not succeed; the nodes that would run again are shown before.
 import type { GraphRun, GraphRunCancelReply, GraphRunResumeReply } from '@carillon/contract/graph-run.ts'
-import { useEffect, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
+import { useDryRun } from '../../components/bulk.tsx'
 import { Button, CopyButton } from '../../components/button.tsx'
 import { ConfirmAction, ConfirmDialog } from '../../components/confirm-action.tsx'
 import { ErrorBox, Loading } from '../../components/page.tsx'
@@ -31,7 +31,7 @@ export function RunActions({ run, nodes, again }: RunActionsProps) {
     <>
       <CopyButton text={`${location.origin}/graphs/${runId}`}>Copy link</CopyButton>
       {may && !isOver && (
-        <ConfirmAction
+        <ConfirmAction<GraphRunCancelReply>
           label="Cancel"
           icon="slash"
           kind="danger"
@@ -40,7 +40,6 @@ export function RunActions({ run, nodes, again }: RunActionsProps) {
           danger
           unavailable={run.status === 'CANCELLING'}
           twin={{ method: 'POST', path: `/graph-runs/${runId}/cancel` }}
-          run={() => api.post<GraphRunCancelReply>(`/graph-runs/${runId}/cancel`)}
           done={({ status }) =>
             status === 'CANCELLED' ? 'The run is cancelled.' : 'The run is being stopped.'
           }
@@ -71,30 +70,18 @@ interface ResumeDialogProps extends RunActionsProps {
 
 function ResumeDialog({ run, nodes, again, start, onClose }: ResumeDialogProps) {
   const path = `/graph-runs/${run.graph_run_id}/resume`
-  const [tried, setTried] = useState<GraphRunResumeReply | null>(null)
-  const [error, setError] = useState<unknown>(null)
   // The server says whether it would, and how many there are.
-  useEffect(() => {
-    const abort = new AbortController()
-    api
-      .post<GraphRunResumeReply>(path, {}, { query: { dry_run: true }, signal: abort.signal })
-      .then(setTried)
-      .catch((caught: unknown) => {
-        if (!abort.signal.aborted) setError(caught)
-      })
-    return () => abort.abort()
-  }, [path])
+  const { reply: tried, error } = useDryRun<GraphRunResumeReply>(path)
   const count = tried?.execution_ids.length ?? again.size
   const fromStart = start === null ? new Set<string>() : reachedFrom(nodes, [start.job_id])
   const first = nodes.filter(({ job_id }) => fromStart.has(job_id))
   const rest = nodes.filter(({ job_id }) => again.has(job_id) && !fromStart.has(job_id))
   return (
-    <ConfirmDialog
+    <ConfirmDialog<GraphRunResumeReply>
       title={start === null ? 'Resume this run' : `Resume from ${start.job_name}`}
       verb={`Run ${plural(count, 'node')} again`}
       twin={{ method: 'POST', path }}
       disabled={tried === null}
-      run={() => api.post<GraphRunResumeReply>(path)}
       done={(reply) => `${plural(reply.execution_ids.length, 'node')} of the run will run again.`}
       invalidates={['/graph-runs', '/dead-letters', '/executions']}
       onClose={onClose}

@@ -1,7 +1,8 @@
 // The view of a run between two reads, the nodes that a resume would run again, and where arrow keys lead.
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { layOut } from './layout.ts'
+import { layOut } from '../../../test/lay-out.ts'
+import type { ToldExecution } from '../../live/told-execution.ts'
 import { besideOf, isResumeStart, type RunNode, reachedFrom, resumableOf, withTold } from './run-nodes.ts'
 import { boundsOf, firstView, fitView, reveal, seenRect, zoomAt } from './viewport.ts'
 
@@ -58,7 +59,7 @@ test('the stream moves a node on, and never back', () => {
     node('c', [], { status: 'RUNNING', attempt_number: 2 }),
     node('d', [], { status: 'PENDING', execution_id: null }),
   ]
-  const news = new Map([
+  const news = new Map<string, ToldExecution>([
     ['x-a', { ...told, status: 'FAILED', attempt_number: 1 }],
     ['x-b', { ...told, status: 'RUNNING', attempt_number: 1 }],
     ['x-c', { ...told, status: 'FAILED', attempt_number: 1 }],

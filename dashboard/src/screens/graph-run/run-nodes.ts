@@ -1,21 +1,12 @@
 // The nodes of a run: their current status by the live stream, the ones that a resume would run again, and which node
 // is beside which.
 import type { GraphRun } from '@carillon/contract/graph-run.ts'
+import { endedStatuses, type ToldExecution, withEvent } from '../../live/told-execution.ts'
 import type { Layout } from './layout.ts'
 
 export type RunNode = GraphRun['nodes'][number]
 
-/** The part of an execution event that a node shows. */
-export interface ToldExecution {
-  status: string
-  attempt_number: number
-  started_at: string | null
-  finished_at: string | null
-  duration_ms: number | null
-}
-
 export const activeStatuses: readonly string[] = ['RUNNING', 'RETRYING', 'CANCELLING']
-const endedStatuses: readonly string[] = ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED']
 
 /**
  * Applies the events since the run was read. A node that was read as ended stays so: the stream may deliver an older
@@ -27,17 +18,8 @@ export function withTold(
 ): readonly RunNode[] {
   if (told.size === 0) return nodes
   return nodes.map((node) => {
-    const news = node.execution_id === null ? undefined : told.get(node.execution_id)
-    if (news === undefined || endedStatuses.includes(node.status)) return node
-    if (news.attempt_number < node.attempt_number) return node
-    return {
-      ...node,
-      status: news.status as RunNode['status'],
-      attempt_number: news.attempt_number,
-      started_at: news.started_at,
-      finished_at: news.finished_at,
-      duration_ms: news.duration_ms,
-    }
+    if (node.execution_id === null || endedStatuses.includes(node.status)) return node
+    return withEvent(node, told.get(node.execution_id))
   })
 }
 

@@ -1,21 +1,20 @@
 // Runs of graphs, newest first, each with how far it is; the filters are in the address.
 import type { GraphRunList } from '@carillon/contract/graph-run.ts'
-import { Link } from '@tanstack/react-router'
 import { useEffect, useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { FilterBar, FilterChips } from '../../components/filter-bar.tsx'
+import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
+import { FilterBar, StatusChips } from '../../components/filter-bar.tsx'
+import { GraphRunLink } from '../../components/links.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
-import { Elapsed, Time } from '../../components/time.tsx'
-import { useFilters } from '../../lib/filters.ts'
-import { formatDuration, words } from '../../lib/format.ts'
-import { useIsPhone } from '../../lib/media.ts'
+import { Time } from '../../components/time.tsx'
+import { exampleJob } from '../../lib/example-job.ts'
+import { useQueryOf } from '../../lib/filters.ts'
+import { words } from '../../lib/format.ts'
 import { useLive, useLiveRefresh } from '../../live/hooks.ts'
 import { JobFilter, TimeRange } from '../executions/more-filters.tsx'
-import { NodeProgress } from './node-progress.tsx'
+import { NodeProgress, RunTook } from './node-progress.tsx'
 import { type RunNews, withNews } from './progress.ts'
-import { rangesOfRuns, runQueryOf } from './run-filters.ts'
 
 type RunRow = GraphRunList['graph_runs'][number]
 
@@ -24,10 +23,7 @@ const liveRowsMax = 100
 const filterNames = ['status', 'job_id', 'range', 'start_date', 'end_date']
 
 export function GraphsScreen() {
-  const [filters] = useFilters()
-  const filterText = JSON.stringify(filters)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filters
-  const query = useMemo(() => runQueryOf(filters), [filterText])
+  const query = useQueryOf(filterNames)
   const list = useList<RunRow>('/graph-runs', 'graph_runs', { query })
   const rows = useLiveRuns(list.items)
   // A long list changes in place only; it is read again when a person asks.
@@ -35,12 +31,8 @@ export function GraphsScreen() {
   return (
     <Page title="Graphs" lead="Runs of jobs that depend on each other, newest first.">
       <FilterBar names={filterNames}>
-        <FilterChips
-          name="status"
-          label="Status"
-          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
-        />
-        <TimeRange options={rangesOfRuns} />
+        <StatusChips statuses={statuses} />
+        <TimeRange />
         <JobFilter />
       </FilterBar>
       <DataTable
@@ -48,11 +40,7 @@ export function GraphsScreen() {
         rows={rows}
         columns={columns}
         rowKey={(row) => row.graph_run_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoRuns isFiltered={Object.keys(query).length > 0} />}
       />
     </Page>
@@ -76,68 +64,37 @@ function useLiveRuns(items: readonly RunRow[]): readonly RunRow[] {
 }
 
 const columns: Column<RunRow>[] = [
-  { id: 'roots', header: 'Starts with', width: 'minmax(9rem, 2fr)', cell: (row) => <RootsCell row={row} /> },
-  { id: 'status', header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
-  {
-    id: 'nodes',
-    header: 'Nodes',
-    width: 'minmax(9rem, 1.4fr)',
-    wideOnly: true,
-    cell: (row) => <NodeProgress counts={row.nodes_by_status} />,
-  },
-  {
-    id: 'due',
-    header: 'Due',
-    width: '9.5rem',
-    wideOnly: true,
-    cell: (row) => <Time at={row.scheduled_time} />,
-  },
-  { id: 'kind', header: 'Kind', width: '6rem', wideOnly: true, cell: (row) => words(row.kind) },
-  {
-    id: 'took',
-    header: 'Took',
-    width: '7rem',
-    wideOnly: true,
-    align: 'end',
-    cell: ({ created_at, finished_at }) =>
-      finished_at === null ? (
-        <Elapsed since={created_at} />
-      ) : (
-        formatDuration(Date.parse(finished_at) - Date.parse(created_at))
-      ),
-  },
-  {
-    id: 'resumes',
-    header: 'Resumed',
-    width: '6rem',
-    wideOnly: true,
-    align: 'end',
-    cell: ({ resumes }) => (resumes === 0 ? <span className="dim">never</span> : `${resumes} ×`),
-  },
+  { header: 'Starts with', width: 'minmax(9rem, 2fr)', cell: (row) => <RootsCell row={row} /> },
+  { header: 'Status', width: '7.5rem', cell: (row) => <Status status={row.status} /> },
+  wideColumn('Nodes', 'minmax(9rem, 1.4fr)', (row) => <NodeProgress counts={row.nodes_by_status} />),
+  wideColumn('Due', '9.5rem', (row) => <Time at={row.scheduled_time} />),
+  wideColumn('Kind', '6rem', (row) => words(row.kind)),
+  wideColumn('Took', '7rem', (run) => <RunTook run={run} />, 'end'),
+  wideColumn(
+    'Resumed',
+    '6rem',
+    ({ resumes }) => (resumes === 0 ? <span className="dim">never</span> : `${resumes} ×`),
+    'end',
+  ),
 ]
 
 function RootsCell({ row }: { row: RunRow }) {
-  const isPhone = useIsPhone()
   const name = row.roots.map(({ job_name }) => job_name).join(', ') || row.graph_run_id
   return (
-    <span className={isPhone ? 'run-cell' : ''}>
-      <Link to="/graphs/$graphRunId" params={{ graphRunId: row.graph_run_id }} data-row-link title={name}>
+    <TwoLines below={<NodeProgress counts={row.nodes_by_status} />}>
+      <GraphRunLink id={row.graph_run_id} isRow title={name}>
         {name}
-      </Link>
-      {isPhone && <NodeProgress counts={row.nodes_by_status} />}
-    </span>
+      </GraphRunLink>
+    </TwoLines>
   )
 }
+
+const example = `{ "name": "load", "depends_on": [{ "job_id": "ID OF THE FIRST JOB" }], "execution": { "callback_url": "ECHO" } }`
 
 function NoRuns({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No run matches.">Take a filter away, or look at a longer time.</Empty>
   return (
-    <Empty
-      title="No graph has run yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "load", "depends_on": [{ "job_id": "ID OF THE FIRST JOB" }], "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="No graph has run yet." code={exampleJob(example)}>
       A job with <code>depends_on</code> instead of a schedule runs when the other has succeeded. Both
       together are a graph, and each time the first one fires a run of it begins.
     </Empty>

@@ -1,6 +1,7 @@
 // How far the nodes of a run are: a bar by status, and the same in words.
 import { statusColour } from '../../components/status.tsx'
-import { formatCount, words } from '../../lib/format.ts'
+import { Elapsed } from '../../components/time.tsx'
+import { formatCount, formatDuration, words } from '../../lib/format.ts'
 import { inProgressOrder, progressText } from './progress.ts'
 import './graphs.css'
 
@@ -39,4 +40,10 @@ export function NodeProgress({ counts, withWords = false }: NodeProgressProps) {
       )}
     </span>
   )
+}
+
+/** How long a run took, or has been going on. */
+export function RunTook({ run }: { run: { created_at: string; finished_at: string | null } }) {
+  if (run.finished_at === null) return <Elapsed since={run.created_at} />
+  return formatDuration(Date.parse(run.finished_at) - Date.parse(run.created_at))
 }

@@ -1,10 +1,10 @@
 // The jobs that this one runs after: found by name, each with how it must have ended.
+import type { DependencyRule } from '@carillon/contract/constants.ts'
 import type { JobDetails, JobList } from '@carillon/contract/job.ts'
 import { useContext, useDeferredValue, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { Labelled } from '../jobs/labelled.tsx'
-import { errorsAt, FieldErrors } from './field.tsx'
+import { errorAt, FieldErrors, Select, TextField } from '../../components/field.tsx'
 import type { JobForm } from './job-form.ts'
 
 type Dependencies = JobForm['dependsOn']
@@ -26,7 +26,7 @@ export function DependencyPicker({ value, ownId, onChange }: PickerProps) {
   const [text, setText] = useState('')
   const q = useDeferredValue(text.trim())
   const found = useGet<JobList>('/jobs', { query: { q, limit: 8 }, keep: true })
-  const errors = errorsAt(useContext(FieldErrors), '/depends_on')
+  const error = errorAt(useContext(FieldErrors), '/depends_on')
   const taken = new Set([...value.map(({ job_id }) => job_id), ownId])
   const offered = (found.data?.jobs ?? []).filter(({ job_id }) => !taken.has(job_id))
   return (
@@ -36,24 +36,16 @@ export function DependencyPicker({ value, ownId, onChange }: PickerProps) {
           {value.map((one) => (
             <li key={one.job_id}>
               <JobName jobId={one.job_id} />
-              <select
-                className="input"
+              <Select
                 aria-label="When it has"
                 value={one.on}
-                onChange={({ target }) =>
+                options={rules}
+                onText={(on) =>
                   onChange(
-                    value.map((other) =>
-                      other === one ? { ...one, on: target.value as Dependencies[number]['on'] } : other,
-                    ),
+                    value.map((other) => (other === one ? { ...one, on: on as DependencyRule } : other)),
                   )
                 }
-              >
-                {rules.map((rule) => (
-                  <option key={rule.value} value={rule.value}>
-                    {rule.name}
-                  </option>
-                ))}
-              </select>
+              />
               <Button
                 kind="quiet"
                 icon="cross"
@@ -64,20 +56,15 @@ export function DependencyPicker({ value, ownId, onChange }: PickerProps) {
           ))}
         </ul>
       )}
-      {errors.length > 0 && <p className="field-error">{errors.map(({ detail }) => detail).join('; ')}</p>}
-      <Labelled label="Find a job to run after">
-        {(id) => (
-          <input
-            id={id}
-            type="search"
-            className="input"
-            placeholder="Name, key or tag"
-            maxLength={255}
-            value={text}
-            onChange={(event) => setText(event.target.value)}
-          />
-        )}
-      </Labelled>
+      {error !== null && <p className="field-error">{error}</p>}
+      <TextField
+        label="Find a job to run after"
+        type="search"
+        placeholder="Name, key or tag"
+        maxLength={255}
+        value={text}
+        onText={setText}
+      />
       <ul aria-label="Jobs found">
         {offered.map((job) => (
           <li key={job.job_id}>

@@ -8,14 +8,17 @@ import {
   fieldsOf,
 } from '@carillon/contract/executors/list.ts'
 import { Button } from '../../components/button.tsx'
+import { Choice, SelectField, TextField } from '../../components/field.tsx'
 import { readJson } from '../jobs/json-text.ts'
-import { bindTo, Choice, type PartProps, SelectField, TextField } from './field.tsx'
+import { type FormPartProps, JobFields } from './form-fields.tsx'
+import type { JobForm } from './job-form.ts'
+
+type PartProps = FormPartProps<JobForm>
 
 const pairsHint = 'One a line. Values are never shown again; *** keeps the stored one.'
 const executors = EXECUTORS.map((value) => ({ value, name: EXECUTOR_FACTS[value].label }))
 
 export function ExecutorFields({ form, onChange }: PartProps) {
-  const bound = bindTo({ form, onChange })
   const rows: readonly (readonly FieldName[])[] = EXECUTOR_FACTS[form.executor].rows
   const fieldOf = (name: FieldName) => <OwnField key={name} name={name} form={form} onChange={onChange} />
   return (
@@ -36,29 +39,16 @@ export function ExecutorFields({ form, onChange }: PartProps) {
         ),
       )}
       <PayloadField form={form} onChange={onChange} />
-      <div className="field-row">
-        <TextField
-          label="An attempt may take (seconds)"
-          pointer="/execution/timeout_seconds"
-          kind="number"
-          placeholder="300"
-          {...bound('timeout')}
-        />
-        <TextField
-          label="All attempts together (seconds)"
-          pointer="/execution/total_timeout_seconds"
-          kind="number"
-          placeholder="no limit"
-          {...bound('totalTimeout')}
-        />
-        <TextField
-          label="May be silent for (seconds)"
-          pointer="/execution/heartbeat_timeout_seconds"
-          kind="number"
-          placeholder="no limit"
-          {...bound('heartbeatTimeout')}
-        />
-      </div>
+      <JobFields
+        form={form}
+        onChange={onChange}
+        isRow
+        fields={[
+          { name: 'timeout', label: 'An attempt may take (seconds)', placeholder: '300' },
+          { name: 'totalTimeout', label: 'All attempts together (seconds)', placeholder: 'no limit' },
+          { name: 'heartbeatTimeout', label: 'May be silent for (seconds)', placeholder: 'no limit' },
+        ]}
+      />
     </>
   )
 }
@@ -83,20 +73,24 @@ function inputOf({ input }: Field): Field['input'] {
 }
 
 function PayloadField({ form, onChange }: PartProps) {
-  const bound = bindTo({ form, onChange })
   const read = readJson(form.payload)
   const bytes = new TextEncoder().encode(form.payload).length
   const isJson = read.error === null && read.value !== undefined
   return (
     <>
-      <TextField
-        label="Payload (JSON)"
-        pointer="/execution/payload"
-        rows={5}
-        isCode
-        placeholder='{ "report": "daily" }'
-        hint={isJson ? `Valid JSON, ${bytes} B of at most 256 KB.` : 'Left empty, nothing is sent.'}
-        {...bound('payload')}
+      <JobFields
+        form={form}
+        onChange={onChange}
+        fields={[
+          {
+            name: 'payload',
+            label: 'Payload (JSON)',
+            rows: 5,
+            isCode: true,
+            placeholder: '{ "report": "daily" }',
+            hint: isJson ? `Valid JSON, ${bytes} B of at most 256 KB.` : 'Left empty, nothing is sent.',
+          },
+        ]}
       />
       {isJson && (
         <p>

@@ -3,7 +3,7 @@ import type { JobDetails } from '@carillon/contract/job.ts'
 import { useParams } from '@tanstack/react-router'
 import { useEffect } from 'react'
 import { useGet } from '../../api/hooks.ts'
-import { ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { Page, Waiting } from '../../components/page.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { JobEditor } from './job-editor.tsx'
 import { blankJob, formOfRequest, requestOf } from './job-form.ts'
@@ -27,11 +27,7 @@ function Loaded({ sourceId, isEdit }: { sourceId: string; isEdit: boolean }) {
   if (job === undefined) {
     return (
       <Page title={isEdit ? 'Edit' : 'New job'}>
-        {found.error === null ? (
-          <Loading />
-        ) : (
-          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-        )}
+        <Waiting found={{ ...found, isPending: true }} canRetry />
       </Page>
     )
   }

@@ -3,10 +3,11 @@ import type { ChangedJob, JobDetails } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { type FormEvent, useMemo, useRef, useState } from 'react'
-import { ApiProblem, api } from '../../api/client.ts'
+import { ApiProblem, api, send } from '../../api/client.ts'
 import { useInvalidate } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { Twins } from '../../components/confirm-action.tsx'
+import { FieldErrors } from '../../components/field.tsx'
 import { Card, ErrorBox, Page } from '../../components/page.tsx'
 import { toast } from '../../components/toast.tsx'
 import { useKey } from '../../lib/keys.ts'
@@ -15,7 +16,7 @@ import { ChangeList } from '../job/change-list.tsx'
 import { changesBetween } from '../job/diff.ts'
 import { DependencyPicker } from './dependency-picker.tsx'
 import { ExecutorFields } from './executor-fields.tsx'
-import { bindTo, FieldErrors, type PartProps, TextField } from './field.tsx'
+import { type FormPartProps, JobFields } from './form-fields.tsx'
 import { formOfRequest, type JobForm, patchOf, readForm, requestOf, shortened } from './job-form.ts'
 import { LimitsCard, RetryCard } from './policy-fields.tsx'
 import { PreviewCard } from './preview-card.tsx'
@@ -62,7 +63,7 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
     }
     setBusy(true)
     try {
-      const saved = await send(plan.twin, base)
+      const saved = await send<ChangedJob>(plan.twin)
       for (const warning of saved.warnings ?? []) toast(warning)
       toast(
         base === null ? `${saved.name} is created.` : `${saved.name} is changed: version ${saved.version}.`,
@@ -146,38 +147,43 @@ export function JobEditor({ title, job, initial }: JobEditorProps) {
   )
 }
 
-function AboutCard(props: PartProps) {
-  const bound = bindTo(props)
+function AboutCard(props: FormPartProps<JobForm>) {
   return (
     <Card title="What it is">
-      <TextField label="Name" pointer="/name" {...bound('name')} />
-      <div className="field-row">
-        <TextField
-          label="Tags"
-          pointer="/tags"
-          placeholder="reporting, finance"
-          hint="With commas between; to find it by."
-          {...bound('tags')}
-        />
-        <TextField
-          label="Key"
-          pointer="/key"
-          placeholder="nightly-report"
-          hint="Your own unique name for programs, if you want one: a-z 0-9 . _ -"
-          {...bound('key')}
-        />
-      </div>
+      <JobFields {...props} fields={[{ name: 'name', label: 'Name' }]} />
+      <JobFields
+        {...props}
+        isRow
+        fields={[
+          {
+            name: 'tags',
+            label: 'Tags',
+            placeholder: 'reporting, finance',
+            hint: 'With commas between; to find it by.',
+          },
+          {
+            name: 'key',
+            label: 'Key',
+            placeholder: 'nightly-report',
+            hint: 'Your own unique name for programs, if you want one: a-z 0-9 . _ -',
+          },
+        ]}
+      />
       <details>
         <summary>Description and metadata</summary>
-        <TextField label="Description" pointer="/description" rows={2} {...bound('description')} />
-        <TextField
-          label="Metadata"
-          pointer="/metadata"
-          rows={2}
-          isCode
-          placeholder="team=data"
-          hint="Yours; one NAME=VALUE a line."
-          {...bound('metadata')}
+        <JobFields
+          {...props}
+          fields={[
+            { name: 'description', label: 'Description', rows: 2 },
+            {
+              name: 'metadata',
+              label: 'Metadata',
+              rows: 2,
+              isCode: true,
+              placeholder: 'team=data',
+              hint: 'Yours; one NAME=VALUE a line.',
+            },
+          ]}
         />
       </details>
     </Card>
@@ -233,11 +239,6 @@ function planOf(form: JobForm, base: JobDetails | null) {
     cli: `jobs edit ${base.job_id} ${document(request)}`,
   }
   return { request, errors: [...errors, ...unsayable], changes: changesBetween(before, request), twin }
-}
-
-function send(twin: Twin, base: JobDetails | null): Promise<ChangedJob> {
-  if (base === null) return api.post<ChangedJob>(twin.path, twin.body)
-  return api.patch<ChangedJob>(twin.path, twin.body, { ifMatch: base.version })
 }
 
 /** The builder has fields of its own; an error of the server about the schedule belongs to the visible one. */

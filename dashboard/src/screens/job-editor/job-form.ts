@@ -1,6 +1,7 @@
 // The form of a job without its looks: from the fields to the request of the API and back. Invalid values are reported
 // with the same pointers that the server uses, so that both kinds of error appear in one place.
-import { executionDefaults } from '@carillon/contract/constants.ts'
+import { type DependencyRule, executionDefaults } from '@carillon/contract/constants.ts'
+import type { Field } from '@carillon/contract/executors/facts.ts'
 import { EXECUTORS, type Executor, type FieldName, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { Job, JobRequest } from '@carillon/contract/job.ts'
 import type { FieldError } from '@carillon/contract/problem.ts'
@@ -8,49 +9,46 @@ import { changesBetween, hasNullMember, mergePatch } from '../job/diff.ts'
 import { readJson, writeJson } from '../jobs/json-text.ts'
 import { blankSchedule, formOf, plainSchedule, type ScheduleForm, scheduleOf } from './schedule-form.ts'
 
-/** The defaults of the server; equal values are left out of a new job. */
-const defaults = {
-  timeout: '300',
-  maxRetries: '3',
-  backoff: 'EXPONENTIAL',
-  initialDelay: '1000',
-  maxDelay: '60000',
-  priority: '5',
-  overlap: 'SKIP',
-  misfire: 'FIRE_ONCE',
-  jitter: '0',
-} as const
+/** Every text of the form: its place in the request, its format there, and its value when nothing is said. */
+export const jobTexts = {
+  name: text('/name'),
+  key: text('/key'),
+  description: text('/description'),
+  payload: { pointer: '/execution/payload', format: 'json', usual: '' },
+  timeout: number('/execution/timeout_seconds', '300'),
+  totalTimeout: number('/execution/total_timeout_seconds'),
+  heartbeatTimeout: number('/execution/heartbeat_timeout_seconds'),
+  maxRetries: number('/retry_policy/max_retries', '3'),
+  backoff: text('/retry_policy/backoff', 'EXPONENTIAL'),
+  initialDelay: number('/retry_policy/initial_delay_ms', '1000'),
+  maxDelay: number('/retry_policy/max_delay_ms', '60000'),
+  autoRedrive: number('/retry_policy/auto_redrive_after_seconds'),
+  priority: number('/priority', '5'),
+  tags: { pointer: '/tags', format: 'list', usual: '' },
+  overlap: text('/overlap_policy', 'SKIP'),
+  misfire: text('/misfire_policy', 'FIRE_ONCE'),
+  misfireWindow: number('/misfire_window_seconds'),
+  jitter: number('/jitter_seconds', '0'),
+  concurrencyLimit: number('/concurrency_limit'),
+  concurrencyKey: text('/concurrency_key/key'),
+  concurrencyKeyLimit: number('/concurrency_key/limit', '1'),
+  metadata: { pointer: '/metadata', format: 'pairs', usual: '' },
+} as const satisfies Record<string, { pointer: string; format: keyof typeof formats; usual: string }>
 
-const blankTexts = {
-  ...defaults,
-  name: '',
-  key: '',
-  description: '',
-  tags: '',
-  payload: '',
-  totalTimeout: '',
-  heartbeatTimeout: '',
-  autoRedrive: '',
-  misfireWindow: '',
-  concurrencyLimit: '',
-  concurrencyKey: '',
-  concurrencyKeyLimit: '1',
-  metadata: '',
-}
-export type TextName = keyof typeof blankTexts
+type JobTexts = Record<keyof typeof jobTexts, string>
 
-export interface JobForm extends Record<TextName, string> {
+export interface JobForm extends JobTexts {
   schedule: ScheduleForm
   /** The schedule that a job with dependencies also has, and does not fire by. */
   keptSchedule: JobRequest['schedule'] | null
-  dependsOn: readonly { job_id: string; on: 'success' | 'completion' | 'failure' }[]
+  dependsOn: readonly { job_id: string; on: DependencyRule }[]
   executor: Executor
   /** The fields that belong to one kind of executor, of all kinds. */
   own: Record<FieldName, string>
 }
 
 export const blankJob: JobForm = {
-  ...blankTexts,
+  ...textsOf(({ usual }) => usual),
   schedule: blankSchedule,
   keptSchedule: null,
   dependsOn: [],
@@ -81,49 +79,29 @@ export function requestOf(job: Job): JobRequest {
 }
 
 export function formOfRequest(request: JobRequest): JobForm {
-  const { execution, retry_policy: retry = {} } = request
   const dependsOn = (request.depends_on ?? []).map(({ job_id, on = 'success' }) => ({ job_id, on }))
   const schedule = typeof request.schedule === 'object' ? formOf(request.schedule) : formOf(null)
   return {
-    name: request.name,
-    key: request.key ?? '',
-    description: request.description ?? '',
-    tags: (request.tags ?? []).join(', '),
+    ...textsOf(({ pointer, format, usual }) => {
+      const value = valueAt(request, pointer)
+      return value === undefined ? usual : formats[format].write(value as never)
+    }),
     schedule:
       typeof request.schedule === 'string'
         ? { ...blankSchedule, kind: 'text', text: request.schedule }
         : { ...schedule, ...(dependsOn.length > 0 && { kind: 'after' }) },
     keptSchedule: dependsOn.length > 0 ? (request.schedule ?? null) : null,
     dependsOn,
-    executor: execution.type ?? executionDefaults.type,
-    own: writeOwn(execution),
-    payload: writeJson(execution.payload),
-    timeout: text(execution.timeout_seconds, defaults.timeout),
-    totalTimeout: text(execution.total_timeout_seconds),
-    heartbeatTimeout: text(execution.heartbeat_timeout_seconds),
-    maxRetries: text(retry.max_retries, defaults.maxRetries),
-    backoff: retry.backoff ?? defaults.backoff,
-    initialDelay: text(retry.initial_delay_ms, defaults.initialDelay),
-    maxDelay: text(retry.max_delay_ms, defaults.maxDelay),
-    autoRedrive: text(retry.auto_redrive_after_seconds),
-    priority: text(request.priority, defaults.priority),
-    overlap: request.overlap_policy ?? defaults.overlap,
-    misfire: request.misfire_policy ?? defaults.misfire,
-    misfireWindow: text(request.misfire_window_seconds),
-    jitter: text(request.jitter_seconds, defaults.jitter),
-    concurrencyLimit: text(request.concurrency_limit),
-    concurrencyKey: request.concurrency_key?.key ?? '',
-    concurrencyKeyLimit: text(request.concurrency_key?.limit, '1'),
-    metadata: linesOf(request.metadata, '='),
+    executor: request.execution.type ?? executionDefaults.type,
+    own: writeOwn(request.execution),
   }
 }
 
 function writeOwn(execution: JobRequest['execution']): JobForm['own'] {
   const own = EXECUTORS.flatMap(fieldsOf).map(([name, field]) => {
     const value = execution[name]
-    if (field.shape === 'text') return [name, value ?? field.default ?? '']
-    if (Array.isArray(value)) return [name, value.join(field.separator)]
-    return [name, linesOf(value as Record<string, string> | undefined, field.separator)]
+    if (value !== undefined) return [name, formatOf(field).write(value as never)]
+    return [name, (field.shape === 'text' && field.default) || '']
   })
   return Object.fromEntries(own)
 }
@@ -136,17 +114,6 @@ export interface ReadJob {
 /** The whole request, and the errors of the form. */
 export function readForm(form: JobForm): ReadJob {
   const errors: FieldError[] = []
-  const number = (value: string, pointer: string): number | undefined => {
-    if (value.trim() === '') return undefined
-    if (/^\d{1,12}$/.test(value.trim())) return Number(value)
-    errors.push({ pointer, detail: 'must be a whole number' })
-    return undefined
-  }
-  const pairs = (value: string, sign: string, pointer: string) => {
-    const read = readLines(value, sign)
-    if (read.error !== null) errors.push({ pointer, detail: read.error })
-    return read.values
-  }
   const read = scheduleOf(form.schedule)
   if (read.error !== null) errors.push({ pointer: `/schedule#${read.field}`, detail: read.error })
   const isAfter = form.schedule.kind === 'after'
@@ -154,67 +121,29 @@ export function readForm(form: JobForm): ReadJob {
     errors.push({ pointer: '/depends_on', detail: 'Name the jobs that it runs after.' })
   }
   if (form.name.trim() === '') errors.push({ pointer: '/name', detail: 'A job needs a name.' })
-  const tags = listOf(form.tags)
-  const metadata = pairs(form.metadata, '=', '/metadata')
-  const retry = '/retry_policy'
-  const request = compact({
-    name: form.name.trim(),
-    key: form.key.trim(),
-    description: form.description.trim(),
-    schedule: (isAfter ? form.keptSchedule : read.schedule) ?? undefined,
-    depends_on: isAfter ? form.dependsOn : undefined,
-    execution: readExecution(form, errors, number, pairs),
-    retry_policy: compact({
-      max_retries: number(form.maxRetries, `${retry}/max_retries`),
-      backoff: form.backoff,
-      initial_delay_ms: number(form.initialDelay, `${retry}/initial_delay_ms`),
-      max_delay_ms: number(form.maxDelay, `${retry}/max_delay_ms`),
-      auto_redrive_after_seconds: number(form.autoRedrive, `${retry}/auto_redrive_after_seconds`),
-    }),
-    priority: number(form.priority, '/priority'),
-    tags: tags.length === 0 ? undefined : tags,
-    overlap_policy: form.overlap,
-    misfire_policy: form.misfire,
-    misfire_window_seconds: number(form.misfireWindow, '/misfire_window_seconds'),
-    jitter_seconds: number(form.jitter, '/jitter_seconds'),
-    concurrency_limit: number(form.concurrencyLimit, '/concurrency_limit'),
-    concurrency_key:
-      form.concurrencyKey.trim() === ''
-        ? undefined
-        : {
-            key: form.concurrencyKey.trim(),
-            limit: number(form.concurrencyKeyLimit, '/concurrency_key/limit'),
-          },
-    metadata: Object.keys(metadata).length === 0 ? undefined : metadata,
-  })
-  return { request: request as unknown as JobRequest, errors }
-}
-
-type ReadNumber = (value: string, pointer: string) => number | undefined
-type ReadPairs = (value: string, sign: string, pointer: string) => Record<string, string>
-
-function readExecution(form: JobForm, errors: FieldError[], number: ReadNumber, pairs: ReadPairs) {
   const payload = readJson(form.payload)
   if (payload.error !== null) errors.push({ pointer: '/execution/payload', detail: payload.error })
   const own = fieldsOf(form.executor).map(([name, field]) => {
-    const written = form.own[name]
-    if (field.shape === 'pairs') return [name, pairs(written, field.separator, `/execution/${name}`)]
-    if (field.shape === 'text') return [name, written.trim()]
-    return [
-      name,
-      field.separator === '\n' ? written.split('\n').filter((line) => line !== '') : listOf(written),
-    ]
+    const wrong = (detail: string) => errors.push({ pointer: `/execution/${name}`, detail })
+    return [name, formatOf(field).read(form.own[name], wrong)] as const
   })
-  return {
-    type: form.executor,
-    ...compact(withoutEmpty(Object.fromEntries(own))),
-    ...(payload.value !== undefined && payload.error === null && { payload: payload.value }),
-    ...compact({
-      timeout_seconds: number(form.timeout, '/execution/timeout_seconds'),
-      total_timeout_seconds: number(form.totalTimeout, '/execution/total_timeout_seconds'),
-      heartbeat_timeout_seconds: number(form.heartbeatTimeout, '/execution/heartbeat_timeout_seconds'),
-    }),
+  const request: Record<string, unknown> = {
+    name: undefined,
+    key: undefined,
+    description: undefined,
+    schedule: (isAfter ? form.keptSchedule : read.schedule) ?? undefined,
+    depends_on: isAfter ? form.dependsOn : undefined,
+    execution: { type: form.executor, ...said(own) },
   }
+  for (const [name, { pointer, format }] of Object.entries(jobTexts)) {
+    // The limit of a key that is not named stays in the form.
+    if (name === 'concurrencyKeyLimit' && form.concurrencyKey.trim() === '') continue
+    const value = formats[format].read(form[name as keyof JobTexts], (detail) =>
+      errors.push({ pointer, detail }),
+    )
+    if (value !== undefined) putAt(request, pointer, value)
+  }
+  return { request: said(Object.entries(request)) as unknown as JobRequest, errors }
 }
 
 /** A new job sends only fields that differ from the defaults. */
@@ -271,35 +200,97 @@ function differing<Value extends object>(value: Value, usual: object, always: re
   ) as Value
 }
 
-function readLines(value: string, sign: string): { values: Record<string, string>; error: string | null } {
-  const values: Record<string, string> = {}
-  for (const line of value.split('\n')) {
-    if (line.trim() === '') continue
-    const at = line.indexOf(sign)
-    if (at < 1) return { values, error: `"${line.trim()}" is not NAME${sign === ':' ? ': ' : sign}VALUE.` }
-    values[line.slice(0, at).trim()] = line.slice(at + 1).trim()
+type Wrong = (detail: string) => void
+
+/** Between a text of the form and a value of the request; undefined: nothing is said. */
+const formats = {
+  text: { write: (value: string) => value, read: (text: string) => text.trim() || undefined },
+  number: {
+    write: (value: number) => String(value),
+    read(text: string, wrong: Wrong) {
+      if (text.trim() === '') return undefined
+      if (/^\d{1,12}$/.test(text.trim())) return Number(text)
+      wrong('must be a whole number')
+      return undefined
+    },
+  },
+  list: {
+    write: (values: readonly string[]) => values.join(', '),
+    read: (text: string) =>
+      unlessEmpty([...new Set(text.split(',').map((part) => part.trim()))].filter(Boolean)),
+  },
+  lines: {
+    write: (values: readonly string[]) => values.join('\n'),
+    read: (text: string) => unlessEmpty(text.split('\n').filter((line) => line !== '')),
+  },
+  pairs: pairs('='),
+  headers: pairs(': '),
+  json: {
+    write: writeJson,
+    read(text: string) {
+      const { value, error } = readJson(text)
+      return error === null ? value : undefined
+    },
+  },
+}
+
+function formatOf(field: Field) {
+  if (field.shape === 'text') return formats.text
+  if (field.shape === 'list') return field.separator === '\n' ? formats.lines : formats.list
+  return field.separator === ':' ? formats.headers : formats.pairs
+}
+
+/** One NAME and VALUE a line, with the sign between them. */
+function pairs(sign: string) {
+  return {
+    write: (values: Record<string, string>) =>
+      Object.entries(values)
+        .map(([name, value]) => `${name}${sign}${value}`)
+        .join('\n'),
+    read(text: string, wrong: Wrong) {
+      const values: Record<string, string> = {}
+      for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
+        const at = line.indexOf(sign.trim())
+        if (at < 1) {
+          wrong(`"${line.trim()}" is not NAME${sign}VALUE.`)
+          break
+        }
+        values[line.slice(0, at).trim()] = line.slice(at + 1).trim()
+      }
+      return unlessEmpty(values)
+    },
   }
-  return { values, error: null }
 }
 
-function linesOf(values: Record<string, string> | undefined, sign: string): string {
-  return Object.entries(values ?? {})
-    .map(([name, value]) => `${name}${sign === ':' ? ': ' : sign}${value}`)
-    .join('\n')
+function text(pointer: string, usual = '') {
+  return { pointer, format: 'text', usual } as const
 }
 
-function listOf(value: string): string[] {
-  return [...new Set(value.split(',').map((part) => part.trim()))].filter((part) => part !== '')
+function number(pointer: string, usual = '') {
+  return { pointer, format: 'number', usual } as const
 }
 
-function text(value: number | undefined, missing = ''): string {
-  return value === undefined ? missing : String(value)
+function textsOf(textOf: (about: (typeof jobTexts)[keyof JobTexts]) => string): JobTexts {
+  const texts = Object.entries(jobTexts).map(([name, about]) => [name, textOf(about)])
+  return Object.fromEntries(texts) as JobTexts
 }
 
-function compact<Value extends object>(value: Value): Partial<Value> {
-  return Object.fromEntries(
-    Object.entries(value).filter(([, part]) => part !== undefined && part !== ''),
-  ) as Partial<Value>
+function valueAt(request: object, pointer: string): unknown {
+  const names = pointer.slice(1).split('/')
+  return names.reduce<unknown>((part, name) => (part as Record<string, unknown> | undefined)?.[name], request)
+}
+
+function putAt(request: Record<string, unknown>, pointer: string, value: unknown): void {
+  const [name, inner] = pointer.slice(1).split('/') as [string, string?]
+  request[name] = inner === undefined ? value : { ...(request[name] as object), [inner]: value }
+}
+
+function said(entries: readonly (readonly [string, unknown])[]): Record<string, unknown> {
+  return Object.fromEntries(entries.filter(([, value]) => value !== undefined))
+}
+
+function unlessEmpty<Value extends object>(value: Value): Value | undefined {
+  return Object.keys(value).length === 0 ? undefined : value
 }
 
 /** Empty lists and objects of headers, labels and such say nothing. */

@@ -68,12 +68,7 @@ interface ScheduleErrorsProps {
 
 function ScheduleErrors({ error, kind, onChange }: ScheduleErrorsProps) {
   if (!(error instanceof ApiProblem) || error.fields.length === 0) return <ErrorBox error={error} />
-  const fieldOf: Partial<Record<ScheduleForm['kind'], 'text' | 'cron' | 'interval'>> = {
-    text: 'text',
-    cron: 'cron',
-    interval: 'interval',
-  }
-  const field = fieldOf[kind]
+  const field = kind === 'text' || kind === 'cron' || kind === 'interval' ? kind : undefined
   return (
     <ul className="schedule-errors" aria-label="What is wrong">
       {error.fields.map((one: FieldError) => (

@@ -1,15 +1,9 @@
 // When the job runs: a kind, its fields, a zone, and the other settings of a schedule.
 import type { ReactNode } from 'react'
+import { Check, Choice, TextField } from '../../components/field.tsx'
 import { withSeconds } from '../jobs/date-time.ts'
-import { Labelled } from '../jobs/labelled.tsx'
-import { Choice, SelectField, TextField } from './field.tsx'
-import {
-  EVERY_UNITS,
-  type EveryUnit,
-  type ScheduleForm,
-  type ScheduleKind,
-  type TimesPattern,
-} from './schedule-form.ts'
+import { type FormPartProps, type ScheduleField, ScheduleFields } from './form-fields.tsx'
+import { EVERY_UNITS, type ScheduleForm, type ScheduleKind } from './schedule-form.ts'
 import { ZoneField } from './zone-field.tsx'
 
 const kinds: { value: ScheduleKind; name: string }[] = [
@@ -24,9 +18,7 @@ const kinds: { value: ScheduleKind; name: string }[] = [
 ]
 const weekdays = ['Sunday', 'Monday', 'Tuesday', 'Wednesday', 'Thursday', 'Friday', 'Saturday']
 
-interface BuilderProps {
-  form: ScheduleForm
-  onChange(change: Partial<ScheduleForm>): void
+interface BuilderProps extends FormPartProps<ScheduleForm> {
   /** A job that is there cannot be made to run at once. */
   isNew: boolean
   /** The fields for jobs that run after others. */
@@ -49,115 +41,83 @@ export function ScheduleBuilder({ form, onChange, isNew, dependencies }: Builder
   )
 }
 
-type PartProps = Pick<BuilderProps, 'form' | 'onChange'>
+type PartProps = FormPartProps<ScheduleForm>
 
-function KindFields({ form, onChange }: PartProps) {
-  switch (form.kind) {
-    case 'every':
-      return <EveryFields form={form} onChange={onChange} />
-    case 'times':
-      return <TimesFields form={form} onChange={onChange} />
-    case 'cron':
-      return (
-        <TextField
-          label="Cron expression"
-          pointer="/schedule#cron"
-          isCode
-          hint="minute hour day month weekday; 6 fields with seconds first; H spreads load; @daily and such"
-          value={form.cron}
-          onText={(cron) => onChange({ cron })}
-        />
-      )
-    case 'interval':
-      return (
-        <TextField
-          label="ISO 8601 interval"
-          pointer="/schedule#interval"
-          isCode
-          hint="PT5M is every 5 minutes, P1D every day on the clock of the zone, R10/2026-01-01T00:00:00Z/PT1H ten times more"
-          value={form.interval}
-          onText={(interval) => onChange({ interval })}
-        />
-      )
-    case 'text':
-      return (
-        <TextField
-          label="When, in words"
-          pointer="/schedule#text"
-          hint="Such as: every 15 minutes between 9 and 17 on weekdays; last friday of the month at 18:30 in London"
-          value={form.text}
-          onText={(text) => onChange({ text })}
-        />
-      )
-    case 'once':
-      return <OnceField form={form} onChange={onChange} />
-    default:
-      return <p>It runs once, as soon as it is created.</p>
-  }
+/** The kinds that are written in one field. */
+const written: Partial<Record<ScheduleKind, ScheduleField>> = {
+  cron: {
+    name: 'cron',
+    label: 'Cron expression',
+    isCode: true,
+    hint: 'minute hour day month weekday; 6 fields with seconds first; H spreads load; @daily and such',
+  },
+  interval: {
+    name: 'interval',
+    label: 'ISO 8601 interval',
+    isCode: true,
+    hint: 'PT5M is every 5 minutes, P1D every day on the clock of the zone, R10/2026-01-01T00:00:00Z/PT1H ten times more',
+  },
+  text: {
+    name: 'text',
+    label: 'When, in words',
+    hint: 'Such as: every 15 minutes between 9 and 17 on weekdays; last friday of the month at 18:30 in London',
+  },
 }
 
-function EveryFields({ form, onChange }: PartProps) {
+function KindFields(props: PartProps) {
+  const { kind } = props.form
+  const field = written[kind]
+  if (field !== undefined) return <ScheduleFields {...props} fields={[field]} />
+  if (kind === 'every') return <EveryFields {...props} />
+  if (kind === 'times') return <TimesFields {...props} />
+  if (kind === 'once') return <OnceField {...props} />
+  return <p>It runs once, as soon as it is created.</p>
+}
+
+function EveryFields(props: PartProps) {
   return (
     <div className="field-row">
-      <TextField
-        label="Every"
-        pointer="/schedule#every"
-        kind="number"
-        value={form.every}
-        onText={(every) => onChange({ every })}
+      <ScheduleFields
+        {...props}
+        fields={[
+          { name: 'every', label: 'Every', kind: 'number' },
+          { name: 'unit', label: 'Unit', options: EVERY_UNITS.map((value) => ({ value, name: value })) },
+        ]}
       />
-      <SelectField
-        label="Unit"
-        pointer="/schedule#unit"
-        value={form.unit}
-        options={EVERY_UNITS.map((unit) => ({ value: unit, name: unit }))}
-        onText={(unit) => onChange({ unit: unit as EveryUnit })}
-      />
-      <label className="check">
-        <input
-          type="checkbox"
-          checked={form.afterCompletion}
-          onChange={(event) => onChange({ afterCompletion: event.target.checked })}
-        />{' '}
+      <Check
+        isOn={props.form.afterCompletion}
+        onChange={(afterCompletion) => props.onChange({ afterCompletion })}
+      >
         counted from the end of the last execution
-      </label>
+      </Check>
     </div>
   )
 }
 
-function TimesFields({ form, onChange }: PartProps) {
+const patterns = [
+  { value: 'daily', name: 'every day' },
+  { value: 'weekly', name: 'on days of the week' },
+  { value: 'monthly', name: 'on days of the month' },
+]
+
+function TimesFields(props: PartProps) {
+  const { pattern } = props.form
   return (
     <>
-      <div className="field-row">
-        <SelectField
-          label="Days"
-          pointer="/schedule#pattern"
-          value={form.pattern}
-          options={[
-            { value: 'daily', name: 'every day' },
-            { value: 'weekly', name: 'on days of the week' },
-            { value: 'monthly', name: 'on days of the month' },
-          ]}
-          onText={(pattern) => onChange({ pattern: pattern as TimesPattern })}
-        />
-        <TextField
-          label="Times of day"
-          pointer="/schedule#times"
-          hint="24 hours, several with commas: 09:00, 17:00"
-          value={form.times}
-          onText={(times) => onChange({ times })}
-        />
-        {form.pattern === 'monthly' && (
-          <TextField
-            label="Days of the month"
-            pointer="/schedule#monthDays"
-            hint="1 to 31, or L for the last: 1, 15, L"
-            value={form.monthDays}
-            onText={(monthDays) => onChange({ monthDays })}
-          />
-        )}
-      </div>
-      {form.pattern === 'weekly' && <Weekdays form={form} onChange={onChange} />}
+      <ScheduleFields
+        {...props}
+        isRow
+        fields={[
+          { name: 'pattern', label: 'Days', options: patterns },
+          { name: 'times', label: 'Times of day', hint: '24 hours, several with commas: 09:00, 17:00' },
+          pattern === 'monthly' && {
+            name: 'monthDays',
+            label: 'Days of the month',
+            hint: '1 to 31, or L for the last: 1, 15, L',
+          },
+        ]}
+      />
+      {pattern === 'weekly' && <Weekdays {...props} />}
     </>
   )
 }
@@ -185,113 +145,70 @@ function Weekdays({ form, onChange }: PartProps) {
 const plainTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d)?Z?$/
 
 /** The field of the browser has no zone: the time is that of the schedule's zone, and Z stands for UTC. */
-function OnceField({ form, onChange }: PartProps) {
+function OnceField(props: PartProps) {
+  const { form, onChange } = props
   if (form.once !== '' && !plainTime.test(form.once)) {
-    return (
-      <TextField
-        label="When (RFC 3339)"
-        pointer="/schedule#once"
-        isCode
-        value={form.once}
-        onText={(once) => onChange({ once })}
-      />
-    )
+    return <ScheduleFields {...props} fields={[{ name: 'once', label: 'When (RFC 3339)', isCode: true }]} />
   }
-  const zone = form.timezone === '' ? 'UTC' : form.timezone
   return (
-    <Labelled label={<>When, on the clock of {zone}</>}>
-      {(id) => (
-        <input
-          id={id}
-          type="datetime-local"
-          step={1}
-          className="input"
-          value={form.once.replace('Z', '')}
-          onChange={({ target: { value } }) =>
-            onChange({ once: value === '' ? '' : `${withSeconds(value)}${form.timezone === '' ? 'Z' : ''}` })
-          }
-        />
-      )}
-    </Labelled>
+    <TextField
+      label={<>When, on the clock of {form.timezone === '' ? 'UTC' : form.timezone}</>}
+      type="datetime-local"
+      step={1}
+      value={form.once.replace('Z', '')}
+      onText={(text) =>
+        onChange({ once: text === '' ? '' : `${withSeconds(text)}${form.timezone === '' ? 'Z' : ''}` })
+      }
+    />
   )
 }
 
-function Options({ form, onChange }: PartProps) {
-  const isOnce = form.kind === 'once'
+const gaps = [
+  { value: '', name: 'as the schedule does' },
+  { value: 'run_after', name: 'runs right after it' },
+  { value: 'skip', name: 'does not run' },
+]
+const folds = [
+  { value: '', name: 'as the schedule does' },
+  { value: 'first', name: 'runs the first time' },
+  { value: 'both', name: 'runs both times' },
+]
+const exclusions: ScheduleField = {
+  name: 'exclusions',
+  label: 'Not on',
+  rows: 3,
+  isCode: true,
+  hint: 'One a line: 2026-12-25, 2026-12-24 to 2026-12-26, or calendar holidays',
+}
+
+function Options(props: PartProps) {
+  const { form, onChange } = props
+  const zoned = (timezone: string) => ({ once: form.once.replace('Z', '') + (timezone === '' ? 'Z' : '') })
   return (
     <>
       <ZoneField
         value={form.timezone}
-        onZone={(timezone) =>
-          onChange({
-            timezone,
-            ...(plainTime.test(form.once) && {
-              once: form.once.replace('Z', '') + (timezone === '' ? 'Z' : ''),
-            }),
-          })
-        }
+        onZone={(timezone) => onChange({ timezone, ...(plainTime.test(form.once) && zoned(timezone)) })}
       />
       <details>
         <summary>From, until, how often, not on, clock changes</summary>
-        <div className="field-row">
-          <TextField
-            label="Not before"
-            pointer="/schedule/start_at"
-            placeholder="2026-12-01T00:00:00Z"
-            isCode
-            value={form.startAt}
-            onText={(startAt) => onChange({ startAt })}
-          />
-          <TextField
-            label="Not after"
-            pointer="/schedule/end_at"
-            placeholder="2027-12-01T00:00:00Z"
-            isCode
-            value={form.endAt}
-            onText={(endAt) => onChange({ endAt })}
-          />
-          {!isOnce && (
-            <TextField
-              label="Runs in all"
-              pointer="/schedule#maxRuns"
-              kind="number"
-              placeholder="no limit"
-              value={form.maxRuns}
-              onText={(maxRuns) => onChange({ maxRuns })}
-            />
-          )}
-          <SelectField
-            label="A time that a clock change skips"
-            pointer="/schedule/dst_gap"
-            value={form.dstGap}
-            options={[
-              { value: '', name: 'as the schedule does' },
-              { value: 'run_after', name: 'runs right after it' },
-              { value: 'skip', name: 'does not run' },
-            ]}
-            onText={(dstGap) => onChange({ dstGap })}
-          />
-          <SelectField
-            label="A time that happens twice"
-            pointer="/schedule/dst_fold"
-            value={form.dstFold}
-            options={[
-              { value: '', name: 'as the schedule does' },
-              { value: 'first', name: 'runs the first time' },
-              { value: 'both', name: 'runs both times' },
-            ]}
-            onText={(dstFold) => onChange({ dstFold })}
-          />
-        </div>
-        <TextField
-          label="Not on"
-          pointer="/schedule#exclusions"
-          rows={3}
-          isCode
-          hint="One a line: 2026-12-25, 2026-12-24 to 2026-12-26, or calendar holidays"
-          value={form.exclusions}
-          onText={(exclusions) => onChange({ exclusions })}
+        <ScheduleFields
+          {...props}
+          isRow
+          fields={[
+            { name: 'startAt', label: 'Not before', placeholder: '2026-12-01T00:00:00Z', isCode: true },
+            { name: 'endAt', label: 'Not after', placeholder: '2027-12-01T00:00:00Z', isCode: true },
+            form.kind !== 'once' && {
+              name: 'maxRuns',
+              label: 'Runs in all',
+              kind: 'number',
+              placeholder: 'no limit',
+            },
+            { name: 'dstGap', label: 'A time that a clock change skips', options: gaps },
+            { name: 'dstFold', label: 'A time that happens twice', options: folds },
+          ]}
         />
+        <ScheduleFields {...props} fields={[exclusions]} />
       </details>
     </>
   )

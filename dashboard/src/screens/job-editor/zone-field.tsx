@@ -1,6 +1,6 @@
 // A time zone: any that this browser knows is offered, any other may be written.
 import { useId, useMemo } from 'react'
-import { TextField } from './field.tsx'
+import { TextField } from '../../components/field.tsx'
 
 export function ZoneField({ value, onZone }: { value: string; onZone(zone: string): void }) {
   const listId = useId()

@@ -4,10 +4,10 @@ import type { ActivityList } from '@carillon/contract/activity.ts'
 import { useNavigate } from '@tanstack/react-router'
 import { type KeyboardEvent, type MouseEvent, useEffect, useMemo, useRef, useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
-import { Card, ErrorBox, Loading } from '../../components/page.tsx'
+import { Card, PlainTable, Waiting } from '../../components/page.tsx'
 import { formatCount, plural } from '../../lib/format.ts'
+import { readColour, useThemeName } from '../../lib/media.ts'
 import { serverNow } from '../../lib/now.ts'
-import { useThemeName } from '../../lib/theme.ts'
 import {
   type Day,
   dayAt,
@@ -31,16 +31,10 @@ export function Heatmap({ jobId }: { jobId: string }) {
     everyMs: 60_000,
   })
   const year = useMemo(() => layOutYear(found.data?.activity ?? [], todayMs), [found.data, todayMs])
-  if (found.error !== null) {
-    return (
-      <Card title="Year">
-        <ErrorBox error={found.error} />
-      </Card>
-    )
-  }
   return (
-    <Card title="Year" aside={<Legend />}>
-      {found.isPending ? <Loading /> : <YearCanvas year={year} jobId={jobId} />}
+    <Card title="Year" aside={found.error === null && <Legend />}>
+      <Waiting found={found} />
+      {found.isSuccess && <YearCanvas year={year} jobId={jobId} />}
     </Card>
   )
 }
@@ -125,24 +119,15 @@ function Months({ year }: { year: Year }) {
   return (
     <details>
       <summary>By month</summary>
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Month</th>
-            <th scope="col">Succeeded</th>
-            <th scope="col">Failed or timed out</th>
+      <PlainTable heads={['Month', 'Succeeded', 'Failed or timed out']}>
+        {months.map(({ month, ok, bad }) => (
+          <tr key={month}>
+            <th scope="row">{month}</th>
+            <td>{formatCount(ok)}</td>
+            <td>{formatCount(bad)}</td>
           </tr>
-        </thead>
-        <tbody>
-          {months.map(({ month, ok, bad }) => (
-            <tr key={month}>
-              <th scope="row">{month}</th>
-              <td>{formatCount(ok)}</td>
-              <td>{formatCount(bad)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </PlainTable>
     </details>
   )
 }
@@ -180,16 +165,14 @@ function draw(canvas: HTMLCanvasElement, { year, cell, skipped, shownWeeks, day 
   canvas.style.height = `${height}px`
   const pen = canvas.getContext('2d')
   if (pen === null) return
-  const style = getComputedStyle(document.documentElement)
-  const colour = (name: string) => style.getPropertyValue(name).trim()
   pen.scale(ratio, ratio)
   pen.font = '10px system-ui, sans-serif'
-  pen.fillStyle = colour('--text-2')
+  pen.fillStyle = readColour('--text-2')
   for (const [row, name] of rowNames.entries()) pen.fillText(name, 0, topPx + row * cell + cell * 0.75)
   for (const month of year.months) {
     if (month.week >= skipped) pen.fillText(month.name, leftPx + (month.week - skipped) * cell, 10)
   }
-  const colours = { none: colour('--bg-3'), ok: colour('--succeeded'), bad: colour('--failed') }
+  const colours = { none: readColour('--bg-3'), ok: readColour('--succeeded'), bad: readColour('--failed') }
   for (const one of year.days) {
     if (one.week < skipped) continue
     const x = leftPx + (one.week - skipped) * cell
@@ -212,7 +195,7 @@ function draw(canvas: HTMLCanvasElement, { year, cell, skipped, shownWeeks, day 
     }
     if (one === day) {
       pen.globalAlpha = 1
-      pen.strokeStyle = colour('--text')
+      pen.strokeStyle = readColour('--text')
       pen.lineWidth = 1.5
       pen.strokeRect(x - 0.5, y - 0.5, size + 1, size + 1)
     }

@@ -2,24 +2,23 @@
 import type { JobDetails, JobState } from '@carillon/contract/job.ts'
 import type { Operation } from '@carillon/contract/operation.ts'
 import { useNavigate } from '@tanstack/react-router'
-import { useId, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Check, SelectField, TextField } from '../../components/field.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { useKey } from '../../lib/keys.ts'
 import { serverNow } from '../../lib/now.ts'
 import { dayMs } from '../../lib/units.ts'
 import { withSeconds } from '../jobs/date-time.ts'
 import { PauseDialog, ResumeDialog, RunNowDialog } from '../jobs/job-dialogs.tsx'
-import { Labelled } from '../jobs/labelled.tsx'
 
 type Asked = 'run' | 'pause' | 'resume' | 'backfill' | 'delete'
 
 interface JobActionsProps {
   job: JobDetails
-  onOperation(operationId: string): void
+  onOperation(operation: Operation): void
 }
 
 export function JobActions({ job, onOperation }: JobActionsProps) {
@@ -36,9 +35,9 @@ export function JobActions({ job, onOperation }: JobActionsProps) {
   const canBackfill =
     mayOperate && !isDeleted && job.depends_on.length === 0 && job.schedule?.after_completion !== true
   const more = [
-    ...(mayWrite ? [{ name: 'Duplicate', run: duplicate }] : []),
-    ...(canBackfill ? [{ name: 'Backfill …', run: () => setAsked('backfill') }] : []),
-    ...(mayWrite && !isDeleted ? [{ name: 'Delete …', danger: true, run: () => setAsked('delete') }] : []),
+    mayWrite && { name: 'Duplicate', run: duplicate },
+    canBackfill && { name: 'Backfill …', run: () => setAsked('backfill') },
+    mayWrite && !isDeleted && { name: 'Delete …', danger: true, run: () => setAsked('delete') },
   ]
   return (
     <>
@@ -64,7 +63,7 @@ export function JobActions({ job, onOperation }: JobActionsProps) {
           Edit
         </Button>
       )}
-      {more.length > 0 && <Menu label="More" items={more} />}
+      <Menu label="More" items={more} />
       {asked === 'run' && <RunNowDialog job={job} payload={job.execution.payload} onClose={close} />}
       {asked === 'pause' && <PauseDialog job={job} onClose={close} />}
       {asked === 'resume' && <ResumeDialog job={job} onClose={close} />}
@@ -78,10 +77,9 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
   const [typed, setTyped] = useState('')
   const [cancelsRunning, setCancelsRunning] = useState(false)
   const navigate = useNavigate()
-  const fieldId = useId()
   const path = `/jobs/${job.job_id}${cancelsRunning ? '?cancel_running=true' : ''}`
   return (
-    <ConfirmDialog
+    <ConfirmDialog<JobState>
       title={`Delete ${job.name}`}
       verb="Delete it"
       danger
@@ -91,7 +89,6 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
         path,
         cli: `jobs delete ${job.job_id}${cancelsRunning ? ' --cancel-running' : ''} --yes`,
       }}
-      run={() => api.delete<JobState>(path)}
       done={`${job.name} is deleted.`}
       invalidates={['/jobs']}
       onDone={() => void navigate({ to: '/jobs' })}
@@ -100,27 +97,18 @@ function DeleteDialog({ job, onClose }: { job: JobDetails; onClose(): void }) {
       <p>
         Nothing of it starts any more, and what waits is cancelled. Its history stays. This cannot be undone.
       </p>
-      <label>
-        <input
-          type="checkbox"
-          checked={cancelsRunning}
-          onChange={(event) => setCancelsRunning(event.target.checked)}
-        />{' '}
+      <Check className="" isOn={cancelsRunning} onChange={setCancelsRunning}>
         Cancel what runs, too
-      </label>
-      <div className="field">
-        <label htmlFor={fieldId}>To be sure, write its name: {job.name}</label>
-        <input
-          id={fieldId}
-          className="input"
-          autoComplete="off"
-          value={typed}
-          onChange={(event) => setTyped(event.target.value)}
-        />
-      </div>
+      </Check>
+      <TextField label={`To be sure, write its name: ${job.name}`} value={typed} onText={setTyped} />
     </ConfirmDialog>
   )
 }
+
+const orders = [
+  { value: 'asc', name: 'oldest slot first' },
+  { value: 'desc', name: 'latest slot first' },
+]
 
 function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClose(): void }) {
   const [from, setFrom] = useState(() => utcText(serverNow() - dayMs))
@@ -137,69 +125,29 @@ function BackfillDialog({ job, onClose, onOperation }: JobActionsProps & { onClo
     ...(count !== 1 && { max_concurrent: count }),
   }
   return (
-    <ConfirmDialog
+    <ConfirmDialog<Operation>
       title={`Backfill ${job.name}`}
       verb="Run them"
       twin={{ method: 'POST', path, body }}
       disabled={!isCount || from === '' || to === '' || from > to}
-      run={() => api.post<Operation>(path, body)}
       done="The backfill is under way."
-      onDone={({ operation_id }) => onOperation(operation_id)}
+      onDone={onOperation}
       onClose={onClose}
     >
       <p>Each slot of the present schedule in this range runs once more, whether it ran then or not.</p>
       <div className="field-row">
-        <Labelled label="From (UTC)">
-          {(id) => (
-            <input
-              id={id}
-              type="datetime-local"
-              step={1}
-              className="input"
-              value={from}
-              onChange={(event) => setFrom(event.target.value)}
-            />
-          )}
-        </Labelled>
-        <Labelled label="To (UTC)">
-          {(id) => (
-            <input
-              id={id}
-              type="datetime-local"
-              step={1}
-              className="input"
-              value={to}
-              onChange={(event) => setTo(event.target.value)}
-            />
-          )}
-        </Labelled>
-        <Labelled label="Order">
-          {(id) => (
-            <select
-              id={id}
-              className="input"
-              value={order}
-              onChange={(event) => setOrder(event.target.value)}
-            >
-              <option value="asc">oldest slot first</option>
-              <option value="desc">latest slot first</option>
-            </select>
-          )}
-        </Labelled>
-        <Labelled label="At once (1 to 100)">
-          {(id) => (
-            <input
-              id={id}
-              type="number"
-              min={1}
-              max={100}
-              className="input"
-              value={concurrent}
-              aria-invalid={!isCount}
-              onChange={(event) => setConcurrent(event.target.value)}
-            />
-          )}
-        </Labelled>
+        <TextField label="From (UTC)" type="datetime-local" step={1} value={from} onText={setFrom} />
+        <TextField label="To (UTC)" type="datetime-local" step={1} value={to} onText={setTo} />
+        <SelectField label="Order" value={order} options={orders} onText={setOrder} />
+        <TextField
+          label="At once (1 to 100)"
+          type="number"
+          min={1}
+          max={100}
+          value={concurrent}
+          error={isCount ? null : ''}
+          onText={setConcurrent}
+        />
       </div>
     </ConfirmDialog>
   )

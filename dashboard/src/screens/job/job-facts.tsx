@@ -2,14 +2,11 @@
 import type { Field } from '@carillon/contract/executors/facts.ts'
 import { type FieldName, type FieldValues, fieldsOf } from '@carillon/contract/executors/list.ts'
 import type { JobDetails } from '@carillon/contract/job.ts'
-import type { ReactNode } from 'react'
 import { JsonBlock } from '../../components/code-block.tsx'
 import { Card, Facts } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatDuration, words } from '../../lib/format.ts'
 import { ScheduleText } from '../jobs/schedule-cell.tsx'
-
-type Fact = readonly [string, ReactNode]
 
 export function JobFacts({ job }: { job: JobDetails }) {
   const { execution, schedule } = job
@@ -21,21 +18,21 @@ export function JobFacts({ job }: { job: JobDetails }) {
       </Card>
       <Card title="When">
         <Facts
-          facts={compact([
-            ['Runs', <ScheduleText key="runs" job={job} />],
-            ['Expression', schedule?.cron_expression ?? schedule?.interval],
-            ['Zone', schedule === null ? undefined : (schedule.timezone ?? 'UTC')],
-            ['Not before', schedule?.start_at],
-            ['Not after', schedule?.end_at],
-            ['Runs in all', runsText(schedule)],
-            ['Not on', exclusionsText(schedule)],
-            ['Skipped hour of a clock change', schedule?.dst_gap && words(schedule.dst_gap)],
-            ['Repeated hour of a clock change', schedule?.dst_fold && words(schedule.dst_fold)],
-            ['Jitter', job.jitter_seconds === 0 ? 'none' : `up to ${seconds(job.jitter_seconds)}`],
-            ['When it overlaps', words(job.overlap_policy)],
-            ['When it was missed', words(job.misfire_policy)],
-            ['Missed slots run for', seconds(job.misfire_window_seconds) ?? 'an hour, or a day if daily'],
-          ])}
+          facts={{
+            Runs: <ScheduleText job={job} />,
+            Expression: schedule?.cron_expression ?? schedule?.interval,
+            Zone: schedule === null ? undefined : (schedule.timezone ?? 'UTC'),
+            'Not before': schedule?.start_at,
+            'Not after': schedule?.end_at,
+            'Runs in all': runsText(schedule),
+            'Not on': exclusionsText(schedule),
+            'Skipped hour of a clock change': schedule?.dst_gap && words(schedule.dst_gap),
+            'Repeated hour of a clock change': schedule?.dst_fold && words(schedule.dst_fold),
+            Jitter: job.jitter_seconds === 0 ? 'none' : `up to ${seconds(job.jitter_seconds)}`,
+            'When it overlaps': words(job.overlap_policy),
+            'When it was missed': words(job.misfire_policy),
+            'Missed slots run for': seconds(job.misfire_window_seconds) ?? 'an hour, or a day if daily',
+          }}
         />
       </Card>
       <Card title="Retries and limits">
@@ -43,56 +40,50 @@ export function JobFacts({ job }: { job: JobDetails }) {
       </Card>
       <Card title="About it">
         <Facts
-          facts={compact([
-            ['Job id', <code key="id">{job.job_id}</code>],
-            ['Key', job.key ?? undefined],
-            ['Version', job.version],
-            ['Created', <When key="created" at={job.created_at} by={job.created_by} />],
-            ['Changed', <When key="changed" at={job.updated_at} by={job.updated_by} />],
-            ...Object.entries(job.metadata).map(([name, value]): Fact => [name, value]),
-          ])}
+          facts={{
+            'Job id': <code>{job.job_id}</code>,
+            Key: job.key,
+            Version: job.version,
+            Created: <When at={job.created_at} by={job.created_by} />,
+            Changed: <When at={job.updated_at} by={job.updated_by} />,
+          }}
+          more={job.metadata}
         />
       </Card>
     </>
   )
 }
 
-function callFacts({ execution }: JobDetails): Fact[] {
+function callFacts({ execution }: JobDetails) {
   const textOf = (value: FieldValues[FieldName] | undefined, field: Field): string | undefined => {
     if (value === undefined || typeof value === 'string') return value
-    if (Array.isArray(value)) return value.join(field.shape === 'list' ? field.separator : '') || undefined
+    if (Array.isArray(value)) return value.join(field.shape === 'list' ? field.separator : '')
     const names = Object.keys(value)
     return names.length === 0 ? undefined : `${names.join(', ')} (values are not shown)`
   }
-  return compact([
-    ['By', execution.type],
-    ...fieldsOf(execution.type).map(
-      ([name, field]): Fact => [field.input.label, textOf(execution[name], field)],
-    ),
-    ['An attempt may take', seconds(execution.timeout_seconds)],
-    ['All attempts together', seconds(execution.total_timeout_seconds)],
-    ['May be silent for', seconds(execution.heartbeat_timeout_seconds)],
+  const own = fieldsOf(execution.type).map(([name, field]) => [
+    field.input.label,
+    textOf(execution[name], field),
   ])
+  return {
+    By: execution.type,
+    ...Object.fromEntries(own),
+    'An attempt may take': seconds(execution.timeout_seconds),
+    'All attempts together': seconds(execution.total_timeout_seconds),
+    'May be silent for': seconds(execution.heartbeat_timeout_seconds),
+  }
 }
 
-function limitFacts(job: JobDetails): Fact[] {
-  const { retry_policy: retry } = job
-  return compact([
-    ['Retries', retry.max_retries],
-    [
-      'Delay',
-      `${words(retry.backoff)}, from ${formatDuration(retry.initial_delay_ms)} up to ${formatDuration(retry.max_delay_ms)}`,
-    ],
-    ['Dead letters are redriven after', seconds(retry.auto_redrive_after_seconds)],
-    ['Priority', `${job.priority} (1 is the highest of 10)`],
-    ['At once', job.concurrency_limit === null ? 'no limit' : `${job.concurrency_limit} of this job`],
-    [
-      'Shared limit',
-      job.concurrency_key === null
-        ? undefined
-        : `${job.concurrency_key.limit} with key ${job.concurrency_key.key}`,
-    ],
-  ])
+function limitFacts(job: JobDetails) {
+  const { retry_policy: retry, concurrency_key: shared } = job
+  return {
+    Retries: retry.max_retries,
+    Delay: `${words(retry.backoff)}, from ${formatDuration(retry.initial_delay_ms)} up to ${formatDuration(retry.max_delay_ms)}`,
+    'Dead letters are redriven after': seconds(retry.auto_redrive_after_seconds),
+    Priority: `${job.priority} (1 is the highest of 10)`,
+    'At once': job.concurrency_limit === null ? 'no limit' : `${job.concurrency_limit} of this job`,
+    'Shared limit': shared && `${shared.limit} with key ${shared.key}`,
+  }
 }
 
 function When({ at, by }: { at: string; by: string }) {
@@ -119,8 +110,4 @@ function exclusionsText(schedule: JobDetails['schedule']): string | undefined {
 
 function seconds(value: number | null | undefined): string | undefined {
   return value === null || value === undefined ? undefined : formatDuration(value * 1_000)
-}
-
-function compact(facts: readonly (readonly [string, ReactNode])[]): Fact[] {
-  return facts.filter(([, value]) => value !== undefined && value !== null && value !== '')
 }

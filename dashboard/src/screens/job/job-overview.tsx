@@ -9,7 +9,8 @@ import { Link } from '@tanstack/react-router'
 import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Chart } from '../../components/chart.tsx'
-import { Card, Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
+import { Card, Empty, ErrorBox, PlainTable, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Duration, Time } from '../../components/time.tsx'
 import { formatDuration, words } from '../../lib/format.ts'
@@ -39,9 +40,7 @@ export function WhyLine({ jobId }: { jobId: string }) {
     <p className="why-line">
       {found.data.answer}{' '}
       {found.data.execution_id !== undefined && (
-        <Link to="/executions/$executionId" params={{ executionId: found.data.execution_id }}>
-          See it
-        </Link>
+        <ExecutionLink id={found.data.execution_id}>See it</ExecutionLink>
       )}
     </p>
   )
@@ -61,8 +60,7 @@ function NextRunsCard({ job }: { job: JobDetails }) {
     <Card title="Next runs">
       {job.depends_on.length > 0 && <p>It has no slots of its own: it runs after the jobs it depends on.</p>}
       {job.depends_on.length === 0 && said !== null && <p>{said}</p>}
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {request !== null && found.isPending && <Loading />}
+      <Waiting found={{ ...found, isPending: request !== null && found.isPending }} />
       {request !== null && found.data !== undefined && (
         <>
           <p>{found.data.description}</p>
@@ -102,40 +100,29 @@ function RecentExecutions({ jobId }: { jobId: string }) {
         </Link>
       }
     >
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
+      <Waiting found={found} />
       {found.data !== undefined && executions.length === 0 && (
         <Empty title="It has not run yet.">Press "Run now" to see it run.</Empty>
       )}
       {executions.length > 0 && (
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">Due</th>
-              <th scope="col">Status</th>
-              <th scope="col">Kind</th>
-              <th scope="col">Took</th>
+        <PlainTable heads={['Due', 'Status', 'Kind', 'Took']}>
+          {executions.map((one) => (
+            <tr key={one.execution_id}>
+              <td>
+                <ExecutionLink id={one.execution_id}>
+                  <Time at={one.scheduled_time} />
+                </ExecutionLink>
+              </td>
+              <td>
+                <Status status={one.status} />
+              </td>
+              <td>{words(one.kind)}</td>
+              <td>
+                <Duration ms={one.duration_ms} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {executions.map((one) => (
-              <tr key={one.execution_id}>
-                <td>
-                  <Link to="/executions/$executionId" params={{ executionId: one.execution_id }}>
-                    <Time at={one.scheduled_time} />
-                  </Link>
-                </td>
-                <td>
-                  <Status status={one.status} />
-                </td>
-                <td>{words(one.kind)}</td>
-                <td>
-                  <Duration ms={one.duration_ms} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       )}
     </Card>
   )
@@ -150,8 +137,7 @@ function DurationTrend({ jobId }: { jobId: string }) {
   const last = trend.average.length - 1
   return (
     <Card title="Duration by hour, last 7 days">
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
+      <Waiting found={found} />
       {found.data !== undefined && trend.times.length === 0 && (
         <Empty title="Nothing ended in the last 7 days." />
       )}
@@ -223,7 +209,7 @@ function Dependencies({ job }: { job: JobDetails }) {
   )
 }
 
-interface JobLink {
+interface LinkedJob {
   job_id: string
   on: string
   node: { job_name: string; status: string } | undefined
@@ -235,7 +221,7 @@ const rules: Readonly<Record<string, string>> = {
   completion: 'when it ended',
 }
 
-function JobLinks({ title, links }: { title: string; links: readonly JobLink[] }) {
+function JobLinks({ title, links }: { title: string; links: readonly LinkedJob[] }) {
   if (links.length === 0) return null
   return (
     <section aria-label={title}>
@@ -243,9 +229,7 @@ function JobLinks({ title, links }: { title: string; links: readonly JobLink[] }
       <ul className="job-links">
         {links.slice(0, shownMax).map(({ job_id, on, node }) => (
           <li key={job_id}>
-            <Link to="/jobs/$jobId" params={{ jobId: job_id }}>
-              {node?.job_name ?? job_id}
-            </Link>{' '}
+            <JobLink id={job_id}>{node?.job_name ?? job_id}</JobLink>{' '}
             {node !== undefined && <Status status={node.status} />}{' '}
             <span className="dim">{rules[on] ?? on}</span>
           </li>

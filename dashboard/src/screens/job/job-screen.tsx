@@ -1,10 +1,10 @@
 // One job: how it is doing, every slot of it, its versions and its settings.
 import type { JobDetails } from '@carillon/contract/job.ts'
 import { useParams } from '@tanstack/react-router'
-import { useRef, useState } from 'react'
+import { useRef } from 'react'
 import { useGet, useInvalidate } from '../../api/hooks.ts'
-import { OperationProgress } from '../../components/operation-progress.tsx'
-import { ErrorBox, Facts, Loading, Page } from '../../components/page.tsx'
+import { useOperation } from '../../components/bulk.tsx'
+import { Facts, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Tabs } from '../../components/tabs.tsx'
 import { Duration, Time } from '../../components/time.tsx'
@@ -27,11 +27,7 @@ export function JobScreen() {
   if (found.data === undefined) {
     return (
       <Page title="Job">
-        {found.error === null ? (
-          <Loading />
-        ) : (
-          <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-        )}
+        <Waiting found={found} canRetry />
       </Page>
     )
   }
@@ -40,30 +36,22 @@ export function JobScreen() {
 
 function JobPage({ job }: { job: JobDetails }) {
   const [filters, change] = useFilters()
-  const [operationId, setOperationId] = useState<string | null>(null)
+  const [progress, start] = useOperation(`/jobs/${job.job_id}`)
   const tabs = [
     { id: 'overview', name: 'Overview', panel: () => <JobOverview job={job} /> },
-    ...(job.depends_on.length === 0
-      ? [{ id: 'slots', name: 'Slots', panel: () => <SlotLedger jobId={job.job_id} /> }]
-      : []),
+    job.depends_on.length === 0 && {
+      id: 'slots',
+      name: 'Slots',
+      panel: () => <SlotLedger jobId={job.job_id} />,
+    },
     { id: 'versions', name: 'Versions', panel: () => <Versions jobId={job.job_id} /> },
     { id: 'settings', name: 'Settings', panel: () => <JobFacts job={job} /> },
   ]
   return (
-    <Page
-      title={job.name}
-      lead={<Lead job={job} />}
-      actions={<JobActions job={job} onOperation={setOperationId} />}
-    >
+    <Page title={job.name} lead={<Lead job={job} />} actions={<JobActions job={job} onOperation={start} />}>
       {job.description !== null && <p className="job-description">{job.description}</p>}
       <WhyLine jobId={job.job_id} />
-      {operationId !== null && (
-        <OperationProgress
-          operationId={operationId}
-          invalidates={[`/jobs/${job.job_id}`]}
-          onDismiss={() => setOperationId(null)}
-        />
-      )}
+      {progress}
       <Facts facts={statFacts(job)} />
       <Tabs
         label="About this job"
@@ -98,18 +86,15 @@ function statFacts({ status, pause, schedule, stats }: JobDetails) {
       )}
     </>
   )
-  return [
-    ...(status === 'PAUSED' ? [['Paused', paused] as const] : []),
-    ['Next run', <Countdown key="next" at={schedule?.next_run_at ?? null} />] as const,
-    ['Last slot that ran', <Time key="last" at={schedule?.last_run_at} missing="none yet" />] as const,
-    ['Executions kept', formatCount(stats.total_runs)] as const,
-    ['Succeeded', formatShare(stats.success_rate)] as const,
-    ['Takes on average', <Duration key="average" ms={stats.avg_duration_ms} />] as const,
-    [
-      'Last status',
-      stats.last_status === null ? 'none yet' : <Status key="s" status={stats.last_status} />,
-    ] as const,
-  ]
+  return {
+    Paused: status === 'PAUSED' ? paused : undefined,
+    'Next run': <Countdown at={schedule?.next_run_at ?? null} />,
+    'Last slot that ran': <Time at={schedule?.last_run_at} missing="none yet" />,
+    'Executions kept': formatCount(stats.total_runs),
+    Succeeded: formatShare(stats.success_rate),
+    'Takes on average': <Duration ms={stats.avg_duration_ms} />,
+    'Last status': stats.last_status === null ? 'none yet' : <Status status={stats.last_status} />,
+  }
 }
 
 const refreshMs = 3_000

@@ -1,12 +1,13 @@
 // Every slot of the job and its status; why, in a sentence, for each.
 import type { SlotItem, WhyReply } from '@carillon/contract/slot.ts'
-import { Link } from '@tanstack/react-router'
 import { useId, useMemo, useState } from 'react'
 import { useGet, useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { type Column, DataTable } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
-import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { Select } from '../../components/field.tsx'
+import { ExecutionLink } from '../../components/links.tsx'
+import { Empty, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
@@ -37,29 +38,19 @@ export function SlotLedger({ jobId }: { jobId: string }) {
     <>
       <p className="inline-field">
         <label htmlFor={selectId}>Slots of the</label>
-        <select
+        <Select
           id={selectId}
-          className="input"
           value={name}
-          onChange={(event) => change({ slots: event.target.value })}
-        >
-          {Object.entries(ranges).map(([value, range]) => (
-            <option key={value} value={value}>
-              {range.name}
-            </option>
-          ))}
-        </select>
+          options={Object.entries(ranges).map(([value, range]) => ({ value, name: range.name }))}
+          onText={(slots) => change({ slots })}
+        />
       </p>
       <DataTable
         label="Slots, oldest first"
         rows={list.items}
         columns={columnsOf(setAsked)}
         rowKey={(slot) => slot.scheduled_time}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<Empty title="No slot lies there.">Look at a longer time.</Empty>}
       />
       {asked !== null && <WhyDialog jobId={jobId} at={asked} onClose={() => setAsked(null)} />}
@@ -70,20 +61,18 @@ export function SlotLedger({ jobId }: { jobId: string }) {
 function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
   return [
     {
-      id: 'slot',
       header: 'Slot',
       width: 'minmax(8rem, 1fr)',
       cell: (slot) =>
         slot.execution_id === undefined ? (
           <Time at={slot.scheduled_time} />
         ) : (
-          <Link to="/executions/$executionId" params={{ executionId: slot.execution_id }} data-row-link>
+          <ExecutionLink id={slot.execution_id} isRow>
             <Time at={slot.scheduled_time} />
-          </Link>
+          </ExecutionLink>
         ),
     },
     {
-      id: 'status',
       header: 'What became of it',
       width: 'minmax(9rem, 2fr)',
       cell: (slot) => (
@@ -94,7 +83,6 @@ function columnsOf(ask: (at: string) => void): Column<SlotItem>[] {
       ),
     },
     {
-      id: 'why',
       header: '',
       name: 'Why',
       width: '4.5rem',
@@ -116,8 +104,7 @@ function WhyDialog({ jobId, at, onClose }: { jobId: string; at: string; onClose(
   const found = useGet<WhyReply>(`/jobs/${jobId}/why`, { query: { at } })
   return (
     <Dialog title={`Why, at ${at}`} onClose={onClose}>
-      {found.error !== null && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
+      <Waiting found={found} />
       {found.data !== undefined && <p>{found.data.answer}</p>}
     </Dialog>
   )

@@ -3,7 +3,8 @@ import type { JobVersionList } from '@carillon/contract/job-version.ts'
 import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
-import { Empty, ErrorBox, Loading } from '../../components/page.tsx'
+import { Select } from '../../components/field.tsx'
+import { Empty, ErrorBox, Loading, PlainTable } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { ChangeList } from './change-list.tsx'
 import { changesBetween } from './diff.ts'
@@ -20,6 +21,7 @@ export function Versions({ jobId }: { jobId: string }) {
   const old =
     versions.find(({ version }) => version === chosen.old) ??
     versions.find(({ version }) => version < (young?.version ?? 0))
+  const options = versions.map(({ version: value }) => ({ value, name: `version ${value}` }))
   if (young === undefined) return <Empty title="No version is kept." />
   return (
     <>
@@ -30,18 +32,18 @@ export function Versions({ jobId }: { jobId: string }) {
       ) : (
         <section aria-label="Difference" className="version-diff">
           <p className="inline-field">
-            <Pick
-              label="Older version"
-              versions={versions}
+            <Select
+              aria-label="Older version"
               value={old.version}
-              onPick={(version) => setChosen({ old: version, young: young.version })}
+              options={options}
+              onText={(version) => setChosen({ old: Number(version), young: young.version })}
             />
             to
-            <Pick
-              label="Newer version"
-              versions={versions}
+            <Select
+              aria-label="Newer version"
               value={young.version}
-              onPick={(version) => setChosen({ old: old.version, young: version })}
+              options={options}
+              onText={(version) => setChosen({ old: old.version, young: Number(version) })}
             />
           </p>
           <ChangeList
@@ -50,58 +52,24 @@ export function Versions({ jobId }: { jobId: string }) {
           />
         </section>
       )}
-      <table className="plain-table">
-        <thead>
-          <tr>
-            <th scope="col">Version</th>
-            <th scope="col">When</th>
-            <th scope="col">By</th>
-            <th scope="col">What changed</th>
+      <PlainTable heads={['Version', 'When', 'By', 'What changed']}>
+        {versions.map((one, index) => (
+          <tr key={one.version}>
+            <th scope="row">{one.version}</th>
+            <td>
+              <Time at={one.created_at} missing="not known" />
+            </td>
+            <td>{one.created_by ?? 'not known'}</td>
+            <td>{summary(one, versions[index + 1])}</td>
           </tr>
-        </thead>
-        <tbody>
-          {versions.map((one, index) => (
-            <tr key={one.version}>
-              <th scope="row">{one.version}</th>
-              <td>
-                <Time at={one.created_at} missing="not known" />
-              </td>
-              <td>{one.created_by ?? 'not known'}</td>
-              <td>{summary(one, versions[index + 1])}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+        ))}
+      </PlainTable>
       {list.hasMore && (
         <Button busy={list.isFetchingMore} onClick={list.fetchMore}>
           Older versions
         </Button>
       )}
     </>
-  )
-}
-
-interface PickProps {
-  label: string
-  versions: readonly JobVersion[]
-  value: number
-  onPick(version: number): void
-}
-
-function Pick({ label, versions, value, onPick }: PickProps) {
-  return (
-    <select
-      className="input"
-      aria-label={label}
-      value={value}
-      onChange={(event) => onPick(Number(event.target.value))}
-    >
-      {versions.map(({ version }) => (
-        <option key={version} value={version}>
-          version {version}
-        </option>
-      ))}
-    </select>
   )
 }
 

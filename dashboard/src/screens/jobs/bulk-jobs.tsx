@@ -1,13 +1,12 @@
 // Actions on all jobs that match the filter: first how many there are, then the question, then progress.
 import type { Operation } from '@carillon/contract/operation.ts'
-import { useEffect, useId, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
 import { useMay } from '../../api/session.ts'
+import { Counted, useDryRun, useOperation } from '../../components/bulk.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { TextField } from '../../components/field.tsx'
 import { Menu } from '../../components/menu.tsx'
-import { OperationProgress } from '../../components/operation-progress.tsx'
-import { ErrorBox, Loading } from '../../components/page.tsx'
-import { formatCount, plural } from '../../lib/format.ts'
+import { formatCount } from '../../lib/format.ts'
 import { quote } from '../../lib/twin.ts'
 import { usePauseFields } from './job-dialogs.tsx'
 
@@ -35,7 +34,7 @@ const actions: Record<Action, { title: string; verb: string; what: string }> = {
 
 export function BulkJobs({ filter }: { filter: Filter }) {
   const [asked, setAsked] = useState<Action | null>(null)
-  const [operationId, setOperationId] = useState<string | null>(null)
+  const [progress, start] = useOperation('/jobs')
   const mayOperate = useMay('operate')
   const mayWrite = useMay('write')
   if (filter['status'] === 'DELETED') return null
@@ -53,20 +52,9 @@ export function BulkJobs({ filter }: { filter: Filter }) {
         />
       )}
       {asked !== null && (
-        <BulkDialog
-          action={asked}
-          filter={filter}
-          onClose={() => setAsked(null)}
-          onStarted={(operation) => setOperationId(operation.operation_id)}
-        />
+        <BulkDialog action={asked} filter={filter} onClose={() => setAsked(null)} onStarted={start} />
       )}
-      {operationId !== null && (
-        <OperationProgress
-          operationId={operationId}
-          invalidates={['/jobs']}
-          onDismiss={() => setOperationId(null)}
-        />
-      )}
+      {progress}
     </>
   )
 }
@@ -79,68 +67,31 @@ interface BulkDialogProps {
 }
 
 function BulkDialog({ action, filter, onClose, onStarted }: BulkDialogProps) {
-  const counted = useCount(action, filter)
+  const counted = useDryRun<Operation>('/jobs/bulk', { action, filter })
   const { body: pauseBody, fields } = usePauseFields()
   const [typed, setTyped] = useState('')
-  const fieldId = useId()
   const body = { action, filter, ...(action === 'pause' && pauseBody) }
   const { title, verb, what } = actions[action]
-  const progress = counted.progress
-  const count = progress?.total ?? 0
+  const { total = 0, total_capped } = counted.reply?.progress ?? {}
   const isDangerous = action === 'delete'
   return (
-    <ConfirmDialog
+    <ConfirmDialog<Operation>
       title={title}
-      verb={count === 0 ? verb : `${verb} (${formatCount(count, progress?.total_capped)})`}
+      verb={total === 0 ? verb : `${verb} (${formatCount(total, total_capped)})`}
       twin={{ method: 'POST', path: '/jobs/bulk', body, cli: `jobs ${action} ${cliFilter(filter)} --yes` }}
       danger={isDangerous}
-      disabled={count === 0 || (isDangerous && typed.trim() !== 'delete')}
-      run={() => api.post<Operation>('/jobs/bulk', body)}
+      disabled={total === 0 || (isDangerous && typed.trim() !== 'delete')}
       done="It is under way."
       onDone={onStarted}
       onClose={onClose}
     >
-      {counted.error !== null && <ErrorBox error={counted.error} />}
-      {progress === null && counted.error === null && <Loading label="Counting" />}
-      {progress !== null && (
-        <p>
-          <strong>{progress.total_capped ? `At least ${plural(count, 'job')}` : plural(count, 'job')}</strong>{' '}
-          {count === 1 ? 'matches' : 'match'} now. {what}
-        </p>
-      )}
+      <Counted counted={counted} noun="job">
+        {what}
+      </Counted>
       {action === 'pause' && fields}
-      {isDangerous && (
-        <div className="field">
-          <label htmlFor={fieldId}>To be sure, write "delete"</label>
-          <input
-            id={fieldId}
-            className="input"
-            autoComplete="off"
-            value={typed}
-            onChange={(event) => setTyped(event.target.value)}
-          />
-        </div>
-      )}
+      {isDangerous && <TextField label='To be sure, write "delete"' value={typed} onText={setTyped} />}
     </ConfirmDialog>
   )
-}
-
-function useCount(action: Action, filter: Filter) {
-  const [progress, setProgress] = useState<Operation['progress'] | null>(null)
-  const [error, setError] = useState<unknown>(null)
-  const filterText = JSON.stringify(filter)
-  // biome-ignore lint/correctness/useExhaustiveDependencies: the text stands for the filter
-  useEffect(() => {
-    const abort = new AbortController()
-    api
-      .post<Operation>('/jobs/bulk', { action, filter }, { query: { dry_run: true }, signal: abort.signal })
-      .then((operation) => setProgress(operation.progress))
-      .catch((caught: unknown) => {
-        if (!abort.signal.aborted) setError(caught)
-      })
-    return () => abort.abort()
-  }, [action, filterText])
-  return { progress, error }
 }
 
 function cliFilter(filter: Filter): string {

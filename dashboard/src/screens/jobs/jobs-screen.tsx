@@ -1,20 +1,22 @@
 // Jobs: when each runs, how it went, and the actions on one or on all that match.
+import { JOB_STATUSES } from '@carillon/contract/constants.ts'
 import type { Job } from '@carillon/contract/job.ts'
-import { Link, useNavigate } from '@tanstack/react-router'
+import { useNavigate } from '@tanstack/react-router'
 import { useMemo, useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
-import { FilterBar, FilterChips, FilterText } from '../../components/filter-bar.tsx'
+import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
+import { FilterBar, FilterText, StatusChips } from '../../components/filter-bar.tsx'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Menu } from '../../components/menu.tsx'
 import { Empty, Page } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
-import { useFilters } from '../../lib/filters.ts'
+import { exampleJob } from '../../lib/example-job.ts'
+import { useQueryOf } from '../../lib/filters.ts'
 import { formatCount } from '../../lib/format.ts'
 import { useKey } from '../../lib/keys.ts'
-import { useIsPhone } from '../../lib/media.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
 import { BulkJobs } from './bulk-jobs.tsx'
 import { PauseDialog, ResumeDialog, RunNowDialog } from './job-dialogs.tsx'
@@ -24,15 +26,11 @@ import { Tags } from './tags.tsx'
 import './jobs.css'
 
 const filterNames = ['status', 'tag', 'q'] as const
-const statuses = ['ACTIVE', 'PAUSED', 'COMPLETED', 'DELETED']
 
 export function JobsScreen() {
-  const [filters] = useFilters()
   const navigate = useNavigate()
   const mayWrite = useMay('write')
-  const filter = Object.fromEntries(
-    filterNames.flatMap((name) => (filters[name] === undefined ? [] : [[name, filters[name]]])),
-  )
+  const filter = useQueryOf(filterNames)
   const list = useList<Job>('/jobs', 'jobs', { query: filter })
   useLiveRefresh(['jobs', 'executions'], ['/jobs'], 10_000)
   const [asked, setAsked] = useState<{ action: 'run' | 'pause' | 'resume'; job: Job } | null>(null)
@@ -57,22 +55,14 @@ export function JobsScreen() {
       <FilterBar names={filterNames}>
         <FilterText name="q" label="Name, key or tag" isSearch />
         <FilterText name="tag" label="Tag" />
-        <FilterChips
-          name="status"
-          label="Status"
-          options={statuses.map((status) => ({ value: status, name: <Status status={status} /> }))}
-        />
+        <StatusChips statuses={JOB_STATUSES} />
       </FilterBar>
       <DataTable
         label="Jobs"
         rows={list.items}
         columns={columns}
         rowKey={(job) => job.job_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoJobs isFiltered={Object.keys(filter).length > 0} />}
       />
       {asked?.action === 'run' && (
@@ -88,38 +78,15 @@ type Ask = (action: 'run' | 'pause' | 'resume', job: Job) => void
 
 function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<Job>[] {
   return [
-    { id: 'name', header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
-    { id: 'status', header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
+    { header: 'Job', width: 'minmax(9rem, 2.2fr)', cell: (job) => <NameCell job={job} /> },
+    { header: 'Status', width: '7.4rem', cell: (job) => <Status status={job.status} /> },
+    wideColumn('Runs', 'minmax(11rem, 2fr)', (job) => <ScheduleText job={job} />),
+    wideColumn('Next run', '8.5rem', (job) => <Countdown at={job.schedule?.next_run_at ?? null} />),
+    wideColumn('Last run', 'minmax(9rem, 1fr)', (job) => (
+      <LastRunCell job={job} run={lastRuns.get(job.job_id)} />
+    )),
+    wideColumn('Tags', 'minmax(6rem, 1.2fr)', (job) => <Tags tags={job.tags} />),
     {
-      id: 'schedule',
-      header: 'Runs',
-      width: 'minmax(11rem, 2fr)',
-      wideOnly: true,
-      cell: (job) => <ScheduleText job={job} />,
-    },
-    {
-      id: 'next',
-      header: 'Next run',
-      width: '8.5rem',
-      wideOnly: true,
-      cell: (job) => <Countdown at={job.schedule?.next_run_at ?? null} />,
-    },
-    {
-      id: 'last',
-      header: 'Last run',
-      width: 'minmax(9rem, 1fr)',
-      wideOnly: true,
-      cell: (job) => <LastRunCell job={job} run={lastRuns.get(job.job_id)} />,
-    },
-    {
-      id: 'tags',
-      header: 'Tags',
-      width: 'minmax(6rem, 1.2fr)',
-      wideOnly: true,
-      cell: (job) => <Tags tags={job.tags} />,
-    },
-    {
-      id: 'actions',
       header: '',
       name: 'Actions',
       width: '3.2rem',
@@ -130,18 +97,17 @@ function columnsOf(lastRuns: ReturnType<typeof useLastRuns>, ask: Ask): Column<J
 }
 
 function NameCell({ job }: { job: Job }) {
-  const isPhone = useIsPhone()
-  return (
-    <span className={isPhone ? 'job-name-lines' : ''}>
-      <Link to="/jobs/$jobId" params={{ jobId: job.job_id }} data-row-link title={job.name}>
-        {job.name}
-      </Link>
-      {isPhone && (
-        <span className="dim">
-          <ScheduleText job={job} />
-        </span>
-      )}
+  const schedule = (
+    <span className="dim">
+      <ScheduleText job={job} />
     </span>
+  )
+  return (
+    <TwoLines below={schedule}>
+      <JobLink id={job.job_id} isRow title={job.name}>
+        {job.name}
+      </JobLink>
+    </TwoLines>
   )
 }
 
@@ -149,9 +115,9 @@ function LastRunCell({ job, run }: { job: Job; run: { execution_id: string; stat
   const at = job.schedule?.last_run_at ?? null
   if (run === undefined) return <Time at={at} />
   return (
-    <Link to="/executions/$executionId" params={{ executionId: run.execution_id }} className="last-run">
+    <ExecutionLink id={run.execution_id} className="last-run">
       <Status status={run.status} />
-    </Link>
+    </ExecutionLink>
   )
 }
 
@@ -160,37 +126,22 @@ function RowActions({ job, ask }: { job: Job; ask: Ask }) {
   const mayWrite = useMay('write')
   const navigate = useNavigate()
   if (job.status === 'DELETED') return null
+  const edit = () => void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.job_id } })
+  const copy = () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never })
   const items = [
-    ...(may ? [{ name: 'Run now …', run: () => ask('run', job) }] : []),
-    ...(may && job.status !== 'COMPLETED' ? [{ name: 'Pause …', run: () => ask('pause', job) }] : []),
-    ...(may && job.status === 'PAUSED' ? [{ name: 'Resume …', run: () => ask('resume', job) }] : []),
-    ...(mayWrite
-      ? [
-          {
-            name: 'Edit',
-            run: () => void navigate({ to: '/jobs/$jobId/edit', params: { jobId: job.job_id } }),
-          },
-          {
-            name: 'Duplicate',
-            run: () => void navigate({ to: '/jobs/new', search: { from: job.job_id } as never }),
-          },
-        ]
-      : []),
+    may && { name: 'Run now …', run: () => ask('run', job) },
+    may && job.status !== 'COMPLETED' && { name: 'Pause …', run: () => ask('pause', job) },
+    may && job.status === 'PAUSED' && { name: 'Resume …', run: () => ask('resume', job) },
+    mayWrite && { name: 'Edit', run: edit },
+    mayWrite && { name: 'Duplicate', run: copy },
   ]
-  return items.length === 0 ? null : (
-    <Menu label="" icon="more" name={`Actions for ${job.name}`} items={items} />
-  )
+  return <Menu label="" icon="more" name={`Actions for ${job.name}`} items={items} />
 }
 
 function NoJobs({ isFiltered }: { isFiltered: boolean }) {
   if (isFiltered) return <Empty title="No job matches.">Take a filter away, or look for another word.</Empty>
   return (
-    <Empty
-      title="There is no job yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="There is no job yet." code={exampleJob()}>
       Press "New job", or send one. This one calls the echo of this server every 10 seconds:
     </Empty>
   )

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useLive } from '../../live/hooks.ts'
+import { endedStatuses } from '../../live/told-execution.ts'
 
 interface LastRun {
   job_id: string
@@ -30,11 +31,8 @@ export function withRuns(
     const known = all.get(run.job_id)
     const isNewer = known === undefined || run.scheduled_time > known.scheduled_time
     if (isNewer && (known !== undefined || all.size < jobsMax)) all.set(run.job_id, run)
-    else if (known?.execution_id === run.execution_id && !isEnd(known.status)) all.set(run.job_id, run)
+    else if (known?.execution_id === run.execution_id && !endedStatuses.includes(known.status))
+      all.set(run.job_id, run)
   }
   return all
-}
-
-function isEnd(status: string): boolean {
-  return ['SUCCEEDED', 'FAILED', 'TIMED_OUT', 'CANCELLED', 'SKIPPED'].includes(status)
 }

@@ -1,6 +1,7 @@
 // Failed attempts of the last hour by job and error, most first.
 import type { Failure } from '@carillon/contract/failure.ts'
 import { Link } from '@tanstack/react-router'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Card, Empty } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Time } from '../../components/time.tsx'
@@ -17,17 +18,15 @@ export function FailuresCard({ failures }: { failures: readonly Failure[] }) {
             <li key={`${failure.job_id} ${failure.error_type} ${failure.message}`}>
               <div className="item-main">
                 <span className="item-title">
-                  <Link to="/jobs/$jobId" params={{ jobId: failure.job_id }}>
-                    {failure.job_name}
-                  </Link>
+                  <JobLink id={failure.job_id}>{failure.job_name}</JobLink>
                   <span className="count-failed">{plural(failure.count, 'failed attempt')}</span>
                 </span>
                 <span className="item-text">{failure.message || failure.error_type}</span>
                 <span className="dim">
                   {failure.error_type} · since <Time at={failure.first_seen_at} /> · last{' '}
-                  <Link to="/executions/$executionId" params={{ executionId: failure.last_execution_id }}>
+                  <ExecutionLink id={failure.last_execution_id}>
                     <Time at={failure.last_seen_at} />
-                  </Link>{' '}
+                  </ExecutionLink>{' '}
                   ·{' '}
                   <Link to="/executions" search={{ job_id: failure.job_id, range: '1h' } as never}>
                     executions

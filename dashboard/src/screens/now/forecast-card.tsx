@@ -1,13 +1,13 @@
 // How many slots lie ahead, ten minutes each, for 24 hours: a strip that is darker where more come together.
 import type { ForecastReply } from '@carillon/contract/forecast.ts'
-import { Link } from '@tanstack/react-router'
 import { useEffect, useRef, useState } from 'react'
+import { JobLink } from '../../components/links.tsx'
 import { Card } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, formatTime, plural } from '../../lib/format.ts'
+import { readColour, useThemeName } from '../../lib/media.ts'
 import { timeMode } from '../../lib/preferences.ts'
 import { useStore } from '../../lib/store.ts'
-import { useThemeName } from '../../lib/theme.ts'
 
 const heightPx = 44
 /** A bucket stands out when it has so many times the slots of an average one. */
@@ -58,9 +58,7 @@ export function ForecastCard({ forecast }: { forecast: ForecastReply }) {
                   {peak.jobs.slice(0, 3).map((job, index) => (
                     <span key={job.job_id}>
                       {index > 0 && ', '}
-                      <Link to="/jobs/$jobId" params={{ jobId: job.job_id }}>
-                        {job.name}
-                      </Link>
+                      <JobLink id={job.job_id}>{job.name}</JobLink>
                     </span>
                   ))}
                   {peak.jobs.length > 3 && ` and ${formatCount(peak.jobs.length - 3)} more`}
@@ -115,14 +113,13 @@ function drawStrip(element: HTMLCanvasElement, counts: readonly number[]): void 
   const context = element.getContext('2d')
   if (context === null) return
   context.scale(ratio, ratio)
-  const style = getComputedStyle(element)
-  context.fillStyle = style.getPropertyValue('--bg-2')
+  context.fillStyle = readColour('--bg-2')
   context.fillRect(0, 0, width, heightPx)
   const most = Math.max(1, ...counts)
   // The first is partly over.
   const least = Math.min(most, ...counts.slice(1))
   const step = width / counts.length
-  context.fillStyle = style.getPropertyValue('--accent')
+  context.fillStyle = readColour('--accent')
   counts.forEach((count, index) => {
     if (count === 0) return
     const share = Math.sqrt(count / most)

@@ -1,6 +1,6 @@
 // Executions that began late, were missed, or are due and wait.
 import type { LateItem } from '@carillon/contract/late.ts'
-import { Link } from '@tanstack/react-router'
+import { ExecutionLink, JobLink } from '../../components/links.tsx'
 import { Card, Empty } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Status } from '../../components/status.tsx'
@@ -20,9 +20,7 @@ export function LateCard({ late }: { late: readonly LateItem[] }) {
             <li key={`${one.job_id} ${one.scheduled_time} ${one.kind}`}>
               <div className="item-main">
                 <span className="item-title">
-                  <Link to="/jobs/$jobId" params={{ jobId: one.job_id }}>
-                    {one.job_name}
-                  </Link>
+                  <JobLink id={one.job_id}>{one.job_name}</JobLink>
                   <Status status={one.kind} />
                 </span>
                 <span className="dim">
@@ -33,9 +31,7 @@ export function LateCard({ late }: { late: readonly LateItem[] }) {
                   {one.execution_id !== null && (
                     <>
                       {' · '}
-                      <Link to="/executions/$executionId" params={{ executionId: one.execution_id }}>
-                        execution
-                      </Link>
+                      <ExecutionLink id={one.execution_id}>execution</ExecutionLink>
                     </>
                   )}
                 </span>

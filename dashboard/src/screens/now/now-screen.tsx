@@ -6,6 +6,7 @@ import type { LateList } from '@carillon/contract/late.ts'
 import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { exampleJob } from '../../lib/example-job.ts'
 import { useNow } from '../../lib/now.ts'
 import { minuteMs } from '../../lib/units.ts'
 import { useLiveRefresh } from '../../live/hooks.ts'
@@ -69,12 +70,7 @@ export function NowScreen() {
 
 function FirstJob() {
   return (
-    <Empty
-      title="There is no job yet."
-      code={`curl ${location.origin}/api/v1/jobs -H "Authorization: Bearer $CARILLON_API_KEY" \\
-  -H 'Content-Type: application/json' \\
-  -d '{ "name": "hello", "schedule": "every 10 seconds", "execution": { "callback_url": "${location.origin}/echo" } }'`}
-    >
+    <Empty title="There is no job yet." code={exampleJob()}>
       This makes one that calls the echo of this server every 10 seconds; it shows here within a second. Or
       press g, then j, and make one by hand.
     </Empty>

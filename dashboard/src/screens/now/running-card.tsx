@@ -2,6 +2,7 @@
 import type { Execution, ExecutionSearch } from '@carillon/contract/execution.ts'
 import { Link } from '@tanstack/react-router'
 import { useGet } from '../../api/hooks.ts'
+import { ExecutionLink } from '../../components/links.tsx'
 import { Card, Empty, ErrorBox } from '../../components/page.tsx'
 import { RunNow } from '../../components/run-now.tsx'
 import { Elapsed } from '../../components/time.tsx'
@@ -42,9 +43,7 @@ export function RunningCard() {
           <li key={execution.execution_id}>
             <div className="item-main">
               <span className="item-title">
-                <Link to="/executions/$executionId" params={{ executionId: execution.execution_id }}>
-                  {execution.job_name}
-                </Link>
+                <ExecutionLink id={execution.execution_id}>{execution.job_name}</ExecutionLink>
                 <Elapsed since={execution.started_at ?? execution.enqueued_at} />
               </span>
               <RunProgress

@@ -1,18 +1,17 @@
 // API keys: the scopes of each, since when, until when, whether somebody uses it; made here, and shown once.
 import type { ApiKey, CreatedApiKey } from '@carillon/contract/api-key.ts'
 import { useMemo, useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useList } from '../../api/hooks.ts'
 import type { Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, TwoLines, wideColumn } from '../../components/data-table.tsx'
 import { Dialog } from '../../components/dialog.tsx'
+import { Check } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
-import { useIsPhone } from '../../lib/media.ts'
 import { serverNow } from '../../lib/now.ts'
 import { keyStateOf } from './key-form.ts'
 import { NewKeyDialog } from './new-key-dialog.tsx'
@@ -30,14 +29,9 @@ export function ApiKeys({ session }: { session: Session }) {
           New API key
         </Button>
         {session.operator && (
-          <label className="check">
-            <input
-              type="checkbox"
-              checked={isOfOperators}
-              onChange={(event) => setOfOperators(event.target.checked)}
-            />{' '}
+          <Check isOn={isOfOperators} onChange={setOfOperators}>
             Keys of operators
-          </label>
+          </Check>
         )}
         <span className="dim">
           {session.key_name === null
@@ -50,11 +44,7 @@ export function ApiKeys({ session }: { session: Session }) {
         rows={list.items}
         columns={columns}
         rowKey={({ key_id }) => key_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<NoKeys isOfOperators={isOfOperators} />}
       />
       {isAsking && (
@@ -70,58 +60,21 @@ export function ApiKeys({ session }: { session: Session }) {
 }
 
 const columns: Column<ApiKey>[] = [
-  {
-    id: 'name',
-    header: 'Name',
-    width: 'minmax(7rem, 1.6fr)',
-    cell: (key) => <NameCell apiKey={key} />,
-  },
-  { id: 'state', header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
-  {
-    id: 'prefix',
-    header: 'Begins with',
-    width: '9rem',
-    wideOnly: true,
-    cell: ({ prefix }) => <code>{prefix}</code>,
-  },
-  {
-    id: 'scopes',
-    header: 'Scopes',
-    width: 'minmax(8rem, 1.4fr)',
-    wideOnly: true,
-    cell: ({ scopes }) => scopes.join(', '),
-  },
-  {
-    id: 'used',
-    header: 'Last used',
-    width: '7rem',
-    wideOnly: true,
-    cell: ({ last_used_at }) => <Time at={last_used_at} missing="never" />,
-  },
-  {
-    id: 'ends',
-    header: 'Ends',
-    width: '7.5rem',
-    wideOnly: true,
-    cell: ({ expires_at }) => <Time at={expires_at} missing="never" />,
-  },
-  {
-    id: 'made',
-    header: 'Made',
-    width: '7rem',
-    wideOnly: true,
-    cell: ({ created_at }) => <Time at={created_at} />,
-  },
-  { id: 'revoke', header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
+  { header: 'Name', width: 'minmax(7rem, 1.6fr)', cell: (key) => <NameCell apiKey={key} /> },
+  { header: 'State', width: '6.5rem', cell: (key) => <KeyStatus apiKey={key} /> },
+  wideColumn('Begins with', '9rem', ({ prefix }) => <code>{prefix}</code>),
+  wideColumn('Scopes', 'minmax(8rem, 1.4fr)', ({ scopes }) => scopes.join(', ')),
+  wideColumn('Last used', '7rem', ({ last_used_at }) => <Time at={last_used_at} missing="never" />),
+  wideColumn('Ends', '7.5rem', ({ expires_at }) => <Time at={expires_at} missing="never" />),
+  wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
+  { header: '', name: 'Revoke', width: '5.5rem', cell: (key) => <Revoke apiKey={key} /> },
 ]
 
 function NameCell({ apiKey: { name, created_by, scopes } }: { apiKey: ApiKey }) {
-  const isPhone = useIsPhone()
   return (
-    <span className={isPhone ? 'key-cell' : ''} title={`Made by ${created_by}`}>
+    <TwoLines title={`Made by ${created_by}`} below={<span className="dim">{scopes.join(', ')}</span>}>
       <span>{name}</span>
-      {isPhone && <span className="dim">{scopes.join(', ')}</span>}
-    </span>
+    </TwoLines>
   )
 }
 
@@ -143,7 +96,6 @@ function Revoke({ apiKey: { key_id, name, revoked_at } }: { apiKey: ApiKey }) {
       verb="Revoke it"
       danger
       twin={{ method: 'DELETE', path: `/api-keys/${key_id}` }}
-      run={() => api.delete<void>(`/api-keys/${key_id}`)}
       done="The key is revoked."
       invalidates={['/api-keys']}
     >

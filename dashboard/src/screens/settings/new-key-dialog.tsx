@@ -1,8 +1,9 @@
 // Asks for the name, the scopes and the end of a new API key.
 import type { CreatedApiKey } from '@carillon/contract/api-key.ts'
-import { useId, useState } from 'react'
+import { useState } from 'react'
 import { api } from '../../api/client.ts'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
+import { Check, SelectField, TextField } from '../../components/field.tsx'
 import { serverNow } from '../../lib/now.ts'
 import { expiries, type KeyForm, keyFormError, keyRequestOf, scopes } from './key-form.ts'
 
@@ -14,7 +15,6 @@ interface NewKeyDialogProps {
 
 export function NewKeyDialog({ isOperator, onClose, onMade }: NewKeyDialogProps) {
   const [form, setForm] = useState<KeyForm>({ name: '', scopes: ['read'], expiry: '', isOperator })
-  const base = useId()
   const error = keyFormError(form)
   const body = keyRequestOf(form, serverNow())
   return (
@@ -30,58 +30,37 @@ export function NewKeyDialog({ isOperator, onClose, onMade }: NewKeyDialogProps)
       onClose={onClose}
     >
       {isOperator && <p>It belongs to no tenant and acts for any, as far as its scopes go.</p>}
-      <div className="field">
-        <label htmlFor={`${base}-name`}>Name</label>
-        <input
-          id={`${base}-name`}
-          className="input"
-          maxLength={128}
-          autoComplete="off"
-          value={form.name}
-          aria-describedby={`${base}-hint`}
-          onChange={(event) => setForm({ ...form, name: event.target.value })}
-        />
-        <p id={`${base}-hint`} className="field-hint" role="status">
-          {error ?? 'What it is for; need not be unique.'}
-        </p>
-      </div>
+      <TextField
+        label="Name"
+        maxLength={128}
+        isSpoken
+        hint={error ?? 'What it is for; need not be unique.'}
+        value={form.name}
+        onText={(name) => setForm({ ...form, name })}
+      />
       <fieldset className="scope-list">
         <legend>Scopes</legend>
         {scopes.map(({ name, text }) => (
-          <label key={name} className="check">
-            <input
-              type="checkbox"
-              checked={form.scopes.includes(name)}
-              onChange={({ target }) =>
-                setForm({
-                  ...form,
-                  scopes: target.checked
-                    ? [...form.scopes, name]
-                    : form.scopes.filter((scope) => scope !== name),
-                })
-              }
-            />
+          <Check
+            key={name}
+            isOn={form.scopes.includes(name)}
+            onChange={(isOn) => {
+              const others = form.scopes.filter((scope) => scope !== name)
+              setForm({ ...form, scopes: isOn ? [...others, name] : others })
+            }}
+          >
             <span>
               <strong>{name}</strong> <span className="dim">{text}</span>
             </span>
-          </label>
+          </Check>
         ))}
       </fieldset>
-      <div className="field">
-        <label htmlFor={`${base}-end`}>Ends</label>
-        <select
-          id={`${base}-end`}
-          className="input"
-          value={form.expiry}
-          onChange={(event) => setForm({ ...form, expiry: event.target.value })}
-        >
-          {expiries.map(({ value, name }) => (
-            <option key={value} value={value}>
-              {name}
-            </option>
-          ))}
-        </select>
-      </div>
+      <SelectField
+        label="Ends"
+        value={form.expiry}
+        options={expiries}
+        onText={(expiry) => setForm({ ...form, expiry })}
+      />
     </ConfirmDialog>
   )
 }

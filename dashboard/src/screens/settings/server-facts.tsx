@@ -1,7 +1,7 @@
 // The facts that the server reports: its version, its roles, and whether it can do its work.
 import type { Ready } from '@carillon/contract/health.ts'
 import { useQuery } from '@tanstack/react-query'
-import { Card, ErrorBox, Facts, Loading } from '../../components/page.tsx'
+import { Card, Facts, PlainTable, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 
 const everyMs = 10_000
@@ -9,27 +9,19 @@ const askMsMax = 10_000
 
 export function ServerFacts() {
   const found = useQuery({ queryKey: ['/readyz', {}], queryFn: readReady, refetchInterval: everyMs })
-  if (found.error !== null && found.data === undefined)
-    return <ErrorBox error={found.error} onRetry={() => void found.refetch()} />
-  if (found.data === undefined) return <Loading />
+  if (found.data === undefined) return <Waiting found={found} canRetry />
   const { status, version, roles, checks } = found.data
+  const isReady = status === 'ready'
   return (
     <div className="grid-2">
       <Card title="Server">
         <Facts
-          facts={[
-            [
-              'State',
-              <Status
-                key="state"
-                status={status === 'ready' ? 'ACTIVE' : 'FAILED'}
-                label={status === 'ready' ? 'ready' : 'not ready'}
-              />,
-            ],
-            ['Version', version],
-            ['Roles of this process', roles.join(', ')],
-            ['Address', location.origin],
-          ]}
+          facts={{
+            State: <Status status={isReady ? 'ACTIVE' : 'FAILED'} label={isReady ? 'ready' : 'not ready'} />,
+            Version: version,
+            'Roles of this process': roles.join(', '),
+            Address: location.origin,
+          }}
         />
         <ul className="server-links">
           <li>
@@ -44,24 +36,16 @@ export function ServerFacts() {
         </ul>
       </Card>
       <Card title="Checks">
-        <table className="plain-table">
-          <thead>
-            <tr>
-              <th scope="col">What it needs</th>
-              <th scope="col">How that is</th>
+        <PlainTable heads={['What it needs', 'How that is']}>
+          {Object.entries(checks).map(([name, text]) => (
+            <tr key={name}>
+              <td>{name}</td>
+              <td>
+                <Status status={text === 'ok' ? 'SUCCEEDED' : 'FAILED'} label={text} />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {Object.entries(checks).map(([name, text]) => (
-              <tr key={name}>
-                <td>{name}</td>
-                <td>
-                  <Status status={text === 'ok' ? 'SUCCEEDED' : 'FAILED'} label={text} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+          ))}
+        </PlainTable>
       </Card>
     </div>
   )

@@ -1,7 +1,7 @@
 // Keys, tenants, the signing key, the settings of this browser, and the facts that the server reports.
 import { useSession } from '../../api/session.ts'
 import { Page } from '../../components/page.tsx'
-import { type Tab, Tabs } from '../../components/tabs.tsx'
+import { Tabs } from '../../components/tabs.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { ApiKeys } from './api-keys.tsx'
 import { ServerFacts } from './server-facts.tsx'
@@ -15,17 +15,13 @@ export function SettingsScreen() {
   const session = useSession().data
   if (session === undefined || session === null) return null
   const isAdmin = session.scopes.includes('admin')
-  const tabs: Tab[] = [
-    ...(isAdmin
-      ? [
-          { id: 'keys', name: 'API keys', panel: () => <ApiKeys session={session} /> },
-          { id: 'signing', name: 'Signing key', panel: () => <SigningKeyCard /> },
-        ]
-      : []),
-    ...(session.operator ? [{ id: 'tenants', name: 'Tenants', panel: () => <Tenants /> }] : []),
+  const tabs = [
+    isAdmin && { id: 'keys', name: 'API keys', panel: () => <ApiKeys session={session} /> },
+    isAdmin && { id: 'signing', name: 'Signing key', panel: () => <SigningKeyCard /> },
+    session.operator && { id: 'tenants', name: 'Tenants', panel: () => <Tenants /> },
     { id: 'browser', name: 'This session', panel: () => <ThisBrowser session={session} /> },
     { id: 'server', name: 'Server', panel: () => <ServerFacts /> },
-  ]
+  ].filter((tab) => tab !== false)
   return (
     <Page title="Settings">
       <Tabs

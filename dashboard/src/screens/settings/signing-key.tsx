@@ -1,20 +1,19 @@
 // The key that callbacks are signed with, hidden until it is asked for; and its change.
 import type { SigningKey } from '@carillon/contract/worker.ts'
 import { useState } from 'react'
-import { api } from '../../api/client.ts'
 import { useGet } from '../../api/hooks.ts'
 import { Button } from '../../components/button.tsx'
 import { CodeBlock } from '../../components/code-block.tsx'
 import { ConfirmAction } from '../../components/confirm-action.tsx'
-import { Card, ErrorBox, Facts, Loading } from '../../components/page.tsx'
+import { Check } from '../../components/field.tsx'
+import { Card, Facts, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 
 export function SigningKeyCard() {
   const found = useGet<SigningKey>('/signing-key')
   const [isShown, setShown] = useState(false)
   const [isForced, setForced] = useState(false)
-  if (found.error !== null) return <ErrorBox error={found.error} />
-  if (found.data === undefined) return <Loading />
+  if (found.data === undefined || found.error !== null) return <Waiting found={found} />
   const { key, created_at, previous_until } = found.data
   const isNew = previous_until !== null
   const body = isNew ? { force: true } : {}
@@ -25,15 +24,15 @@ export function SigningKeyCard() {
         from here. In a receiver of yours: <code>verifySignature</code> of <code>@carillon/sdk</code>.
       </p>
       <Facts
-        facts={[
-          ['Made', <Time key="made" at={created_at} />],
-          ['The key before counts until', <Time key="until" at={previous_until} missing="there is none" />],
-        ]}
+        facts={{
+          Made: <Time at={created_at} />,
+          'The key before counts until': <Time at={previous_until} missing="there is none" />,
+        }}
       />
       {isShown && <CodeBlock code={key} label="Signing key" />}
       <div className="settings-head">
         <Button onClick={() => setShown(!isShown)}>{isShown ? 'Hide the key' : 'Show the key'}</Button>
-        <ConfirmAction
+        <ConfirmAction<SigningKey>
           label="Rotate"
           icon="retry"
           title="Sign callbacks with a new key"
@@ -41,7 +40,6 @@ export function SigningKeyCard() {
           danger={isNew}
           disabled={isNew && !isForced}
           twin={{ method: 'POST', path: '/signing-key/rotate', body }}
-          run={() => api.post<SigningKey>('/signing-key/rotate', body)}
           done="Callbacks are signed with the new key, and for a day with the old one too."
           onDone={() => setForced(false)}
           invalidates={['/signing-key']}
@@ -50,17 +48,12 @@ export function SigningKeyCard() {
             For a day callbacks are signed with both, so that your receivers have time to learn the new one.
           </p>
           {isNew && (
-            <label className="check">
-              <input
-                type="checkbox"
-                checked={isForced}
-                onChange={(event) => setForced(event.target.checked)}
-              />
+            <Check isOn={isForced} onChange={setForced}>
               <span>
                 The key before still counts until <Time at={previous_until} />. Take it away now: whoever
                 knows only it cannot verify any more.
               </span>
-            </label>
+            </Check>
           )}
         </ConfirmAction>
       </div>

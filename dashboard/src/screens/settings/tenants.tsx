@@ -1,12 +1,12 @@
 // Tenants and the limits of their tier, for operators.
 import type { Tenant } from '@carillon/contract/tenant.ts'
-import { useId, useState } from 'react'
-import { api } from '../../api/client.ts'
+import { useState } from 'react'
 import { useList } from '../../api/hooks.ts'
 import { useMay } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { ConfirmDialog } from '../../components/confirm-action.tsx'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, wideColumn } from '../../components/data-table.tsx'
+import { SelectField, TextField } from '../../components/field.tsx'
 import { Empty } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatBytes, formatCount, plural } from '../../lib/format.ts'
@@ -35,11 +35,7 @@ export function Tenants() {
         rows={list.items}
         columns={columnsOf(may ? setAsked : null)}
         rowKey={({ tenant_id }) => tenant_id}
-        isLoading={list.isLoading}
-        error={list.error}
-        hasMore={list.hasMore}
-        isFetchingMore={list.isFetchingMore}
-        onMore={list.fetchMore}
+        list={list}
         empty={<Empty title="No tenants." />}
       />
       {asked !== null && (
@@ -49,52 +45,29 @@ export function Tenants() {
   )
 }
 
-function columnsOf(onEdit: ((tenant: Tenant) => void) | null): Column<Tenant>[] {
+function columnsOf(onEdit: ((tenant: Tenant) => void) | null): (Column<Tenant> | false)[] {
   return [
     {
-      id: 'name',
       header: 'Name',
       width: 'minmax(7rem, 1.5fr)',
       cell: ({ name, tenant_id }) => <span title={tenant_id}>{name}</span>,
     },
-    { id: 'tier', header: 'Tier', width: '6.5rem', cell: ({ tier }) => tier.name },
-    {
-      id: 'weight',
-      header: 'Weight',
-      width: '4.5rem',
-      wideOnly: true,
-      align: 'end',
-      cell: ({ tier }) => tier.weight,
+    { header: 'Tier', width: '6.5rem', cell: ({ tier }) => tier.name },
+    wideColumn('Weight', '4.5rem', ({ tier }) => tier.weight, 'end'),
+    wideColumn('Limits', 'minmax(14rem, 4fr)', ({ tier }) => (
+      <span title={limitsOf(tier).join('\n')}>{limitsOf(tier).join(' · ')}</span>
+    )),
+    wideColumn('Made', '7rem', ({ created_at }) => <Time at={created_at} />),
+    onEdit !== null && {
+      header: '',
+      name: 'Change',
+      width: '5.5rem',
+      cell: (tenant) => (
+        <Button kind="quiet" aria-label={`Change ${tenant.name}`} onClick={() => onEdit(tenant)}>
+          Change
+        </Button>
+      ),
     },
-    {
-      id: 'limits',
-      header: 'Limits',
-      width: 'minmax(14rem, 4fr)',
-      wideOnly: true,
-      cell: ({ tier }) => <span title={limitsOf(tier).join('\n')}>{limitsOf(tier).join(' · ')}</span>,
-    },
-    {
-      id: 'made',
-      header: 'Made',
-      width: '7rem',
-      wideOnly: true,
-      cell: ({ created_at }) => <Time at={created_at} />,
-    },
-    ...(onEdit === null
-      ? []
-      : [
-          {
-            id: 'edit',
-            header: '',
-            name: 'Change',
-            width: '5.5rem',
-            cell: (tenant: Tenant) => (
-              <Button kind="quiet" aria-label={`Change ${tenant.name}`} onClick={() => onEdit(tenant)}>
-                Change
-              </Button>
-            ),
-          },
-        ]),
   ]
 }
 
@@ -121,47 +94,33 @@ interface TenantDialogProps {
 function TenantDialog({ tenant, tiers, onClose }: TenantDialogProps) {
   const [name, setName] = useState(tenant?.name ?? '')
   const [tier, setTier] = useState(tenant?.tier.name ?? 'unlimited')
-  const base = useId()
   const path = tenant === null ? '/tenants' : `/tenants/${tenant.tenant_id}`
   const body = { name: name.trim(), tier }
   const isSame = tenant !== null && tenant.name === body.name && tenant.tier.name === tier
   return (
-    <ConfirmDialog
+    <ConfirmDialog<Tenant>
       title={tenant === null ? 'New tenant' : `Change ${tenant.name}`}
       verb={tenant === null ? 'Make it' : 'Save'}
       twin={{ method: tenant === null ? 'POST' : 'PATCH', path, body }}
       disabled={body.name === '' || isSame}
-      run={() => (tenant === null ? api.post<Tenant>(path, body) : api.patch<Tenant>(path, body))}
       done={(reply) => `The tenant ${reply.name} is on ${reply.tier.name}.`}
       invalidates={['/tenants']}
       onClose={onClose}
     >
-      <div className="field">
-        <label htmlFor={`${base}-name`}>Name</label>
-        <input
-          id={`${base}-name`}
-          className="input"
-          maxLength={128}
-          autoComplete="off"
-          value={name}
-          onChange={(event) => setName(event.target.value)}
-        />
-        <p className="field-hint">Unique. A tenant can be renamed, not deleted.</p>
-      </div>
-      <div className="field">
-        <label htmlFor={`${base}-tier`}>Tier</label>
-        <select
-          id={`${base}-tier`}
-          className="input"
-          value={tier}
-          onChange={(event) => setTier(event.target.value)}
-        >
-          {tiers.map((one) => (
-            <option key={one}>{one}</option>
-          ))}
-        </select>
-        {tenant !== null && <p className="field-hint">Other servers see it within 5 s.</p>}
-      </div>
+      <TextField
+        label="Name"
+        maxLength={128}
+        hint="Unique. A tenant can be renamed, not deleted."
+        value={name}
+        onText={setName}
+      />
+      <SelectField
+        label="Tier"
+        hint={tenant === null ? undefined : 'Other servers see it within 5 s.'}
+        value={tier}
+        options={tiers.map((value) => ({ value, name: value }))}
+        onText={setTier}
+      />
     </ConfirmDialog>
   )
 }

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router'
 import { logOut, type Session } from '../../api/session.ts'
 import { Button } from '../../components/button.tsx'
 import { Card, Facts } from '../../components/page.tsx'
-import { toast } from '../../components/toast.tsx'
+import { toastError } from '../../components/toast.tsx'
 import { ThemeSwitch, TimeSwitch } from '../../shell/switches.tsx'
 
 export function ThisBrowser({ session }: { session: Session }) {
@@ -11,27 +11,19 @@ export function ThisBrowser({ session }: { session: Session }) {
     <div className="grid-2">
       <Card title="Session">
         <Facts
-          facts={[
-            ['Tenant', session.tenant.name],
-            ['Key', session.key_name ?? 'the operator key'],
-            ['May', session.scopes.join(', ')],
-            ['Operator', session.operator ? 'yes, for every tenant' : 'no'],
-          ]}
+          facts={{
+            Tenant: session.tenant.name,
+            Key: session.key_name ?? 'the operator key',
+            May: session.scopes.join(', '),
+            Operator: session.operator ? 'yes, for every tenant' : 'no',
+          }}
         />
         <p className="dim">
           The browser keeps no key, only a cookie that no script can read. It ends after 7 days, or with its
           key.
         </p>
         <div>
-          <Button
-            onClick={() =>
-              void logOut().catch((error: unknown) =>
-                toast(error instanceof Error ? error.message : String(error), 'failed'),
-              )
-            }
-          >
-            Log out of this session
-          </Button>
+          <Button onClick={() => void logOut().catch(toastError)}>Log out of this session</Button>
         </div>
       </Card>
       <Card title="Appearance">

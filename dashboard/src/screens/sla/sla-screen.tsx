@@ -6,13 +6,14 @@ import { useMemo } from 'react'
 import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
 import { Chart } from '../../components/chart.tsx'
-import { Card, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { OneOf } from '../../components/one-of.tsx'
+import { Page, Waiting } from '../../components/page.tsx'
 import { Time } from '../../components/time.tsx'
 import { useFilters } from '../../lib/filters.ts'
 import { formatBytes, formatCount, formatDuration, formatShare } from '../../lib/format.ts'
 import { serverNow, useNow } from '../../lib/now.ts'
 import { minuteMs } from '../../lib/units.ts'
-import { Figure, Figures } from './figure.tsx'
+import { FigureCard } from './figure.tsx'
 import { beginOf, formatRate, readWindow, trendOf, type WindowName, windows } from './trend.ts'
 import './sla.css'
 
@@ -21,6 +22,11 @@ const everyMs = 10_000
 const successLow = 0.95
 const queueLong = 10_000
 const onTimeLow = 0.99
+
+const windowOptions = Object.entries(windows).map(([value, { name }]) => ({
+  value,
+  name: name === 'hour' ? '1 hour' : name,
+}))
 
 export function SlaScreen() {
   const [filters, change] = useFilters()
@@ -40,25 +46,16 @@ export function SlaScreen() {
         </>
       }
       actions={
-        <fieldset className="chips">
-          <legend className="unseen">Window</legend>
-          {Object.entries(windows).map(([value, { name: text }]) => (
-            <button
-              key={value}
-              type="button"
-              className="chip"
-              aria-pressed={value === name}
-              onClick={() => change({ window: value })}
-            >
-              {text === 'hour' ? '1 hour' : text}
-            </button>
-          ))}
-        </fieldset>
+        <OneOf
+          look="chips"
+          legend="Window"
+          options={windowOptions}
+          value={name}
+          onPress={(window) => change({ window })}
+        />
       }
     >
-      {found.error !== null && found.data === undefined && <ErrorBox error={found.error} />}
-      {found.isPending && <Loading />}
-      {found.data !== undefined && <Numbers sla={found.data} name={name} />}
+      {found.data === undefined ? <Waiting found={found} /> : <Numbers sla={found.data} name={name} />}
     </Page>
   )
 }
@@ -107,30 +104,25 @@ function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowN
   const text = windows[name].name
   return (
     <>
-      <Card title="On time">
-        <Figures>
-          <Figure
-            label="Began within 1 s"
-            value={formatShare(starts.within_1s)}
-            note="Of first attempts of slots and triggers, against when they were due."
-          />
-          <Figure
-            label="Began within 5 s"
-            value={formatShare(starts.within_5s)}
-            note="The same with five seconds of patience."
-            isBad={starts.within_5s !== null && starts.within_5s < onTimeLow}
-          />
-          <Figure
-            label="Latest start"
-            value={formatDuration(starts.late_ms_max)}
-            note="How late the latest of them began."
-          />
-          <Figure
-            label="Starts"
-            value={formatCount(starts.count)}
-            note={`First attempts of the last ${text}, of which these shares are.`}
-          />
-        </Figures>
+      <FigureCard
+        title="On time"
+        figures={{
+          'Began within 1 s': [
+            formatShare(starts.within_1s),
+            'Of first attempts of slots and triggers, against when they were due.',
+          ],
+          'Began within 5 s': [
+            formatShare(starts.within_5s),
+            'The same with five seconds of patience.',
+            { isBad: isBelow(starts.within_5s, onTimeLow) },
+          ],
+          'Latest start': [formatDuration(starts.late_ms_max), 'How late the latest of them began.'],
+          Starts: [
+            formatCount(starts.count),
+            `First attempts of the last ${text}, of which these shares are.`,
+          ],
+        }}
+      >
         <Chart
           label={`Share of starts within 1 s and 5 s, last ${text}`}
           kind="lines"
@@ -139,30 +131,18 @@ function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowN
           times={trend.times}
           series={shares}
         />
-      </Card>
-      <Card title="Throughput">
-        <Figures>
-          <Figure
-            label="Now"
-            value={formatRate(throughput.now_per_second)}
-            unit="executions/s"
-            note="That ended in the latest minute or two."
-          />
-          <Figure
-            label="Peak"
-            value={formatRate(throughput.peak_per_second)}
-            unit="executions/s"
-            note={
-              throughput.peak_at === null ? (
-                'Nothing ended in the window.'
-              ) : (
-                <>
-                  In the busiest minute, <Time at={throughput.peak_at} />.
-                </>
-              )
-            }
-          />
-        </Figures>
+      </FigureCard>
+      <FigureCard
+        title="Throughput"
+        figures={{
+          Now: [formatRate(throughput.now_per_second), 'That ended in the latest minute or two.', perSecond],
+          Peak: [
+            formatRate(throughput.peak_per_second),
+            <PeakNote key="peak" at={throughput.peak_at} />,
+            perSecond,
+          ],
+        }}
+      >
         <Chart
           label={`Executions by outcome, last ${text}`}
           kind="stacked"
@@ -170,116 +150,112 @@ function OnTime({ sla: { starts, throughput }, name }: { sla: Sla; name: WindowN
           times={trend.times}
           series={outcomes}
         />
-      </Card>
+      </FigureCard>
+    </>
+  )
+}
+
+const perSecond = { unit: 'executions/s' }
+
+function PeakNote({ at }: { at: string | null }) {
+  if (at === null) return 'Nothing ended in the window.'
+  return (
+    <>
+      In the busiest minute, <Time at={at} />.
     </>
   )
 }
 
 function Outcomes({ sla: { rates } }: { sla: Sla }) {
+  const letters = (
+    <>
+      Executions that used up their retries. <Link to="/dead-letters">Look at them</Link>.
+    </>
+  )
   return (
-    <Card title="How executions end">
-      <Figures>
-        <Figure
-          label="Success"
-          value={formatShare(rates.success)}
-          note="Of executions that succeeded, failed or timed out."
-          isBad={rates.success !== null && rates.success < successLow}
-        />
-        <Figure
-          label="Retries"
-          value={formatShare(rates.retry)}
-          note="Attempts that were not the first, of all attempts."
-        />
-        <Figure
-          label="Dead letters"
-          value={formatShare(rates.dead_letter)}
-          note={
-            <>
-              Executions that used up their retries. <Link to="/dead-letters">Look at them</Link>.
-            </>
-          }
-        />
-        <Figure
-          label="Timeouts"
-          value={formatShare(rates.timeout)}
-          note="Executions that took longer than they may."
-        />
-      </Figures>
-    </Card>
+    <FigureCard
+      title="How executions end"
+      figures={{
+        Success: [
+          formatShare(rates.success),
+          'Of executions that succeeded, failed or timed out.',
+          { isBad: isBelow(rates.success, successLow) },
+        ],
+        Retries: [formatShare(rates.retry), 'Attempts that were not the first, of all attempts.'],
+        'Dead letters': [formatShare(rates.dead_letter), letters],
+        Timeouts: [formatShare(rates.timeout), 'Executions that took longer than they may.'],
+      }}
+    />
   )
 }
 
 function Queue({ sla: { queue } }: { sla: Sla }) {
+  const { depth, depth_capped, oldest_seconds: seconds } = queue
   return (
-    <Card title="Queue">
-      <Figures>
-        <Figure
-          label="Depth"
-          value={formatCount(queue.depth, queue.depth_capped)}
-          unit={queue.depth === 1 ? 'execution' : 'executions'}
-          note="That wait for a worker now."
-          isBad={queue.depth > queueLong}
-        />
-        <Figure
-          label="Age"
-          value={queue.oldest_seconds === null ? 'none' : formatDuration(queue.oldest_seconds * 1_000)}
-          note="For how long the oldest of them has waited."
-        />
-      </Figures>
-    </Card>
+    <FigureCard
+      title="Queue"
+      figures={{
+        Depth: [
+          formatCount(depth, depth_capped),
+          'That wait for a worker now.',
+          { unit: depth === 1 ? 'execution' : 'executions', isBad: depth > queueLong },
+        ],
+        Age: [
+          seconds === null ? 'none' : formatDuration(seconds * 1_000),
+          'For how long the oldest of them has waited.',
+        ],
+      }}
+    />
   )
 }
 
 function WorkerFigures({ sla: { workers } }: { sla: Sla }) {
   const isOperator = useSession().data?.operator === true
+  const { count, running, capacity, utilisation } = workers
   return (
-    <Card title="Workers" aside={<Link to="/workers">All workers</Link>}>
-      <Figures>
-        <Figure
-          label="Alive"
-          value={formatCount(workers.count)}
-          unit={workers.count === 1 ? 'worker' : 'workers'}
-          note={
-            isOperator
-              ? 'With a heartbeat in the last 10 s.'
-              : 'Your own, with a heartbeat in the last 10 s; those of the installation are not counted.'
-          }
-          isBad={isOperator && workers.count === 0}
-        />
-        <Figure
-          label="Utilisation"
-          value={workers.utilisation === null ? 'none' : formatShare(workers.utilisation)}
-          note={`${formatCount(workers.running)} of ${formatCount(workers.capacity)} executions that can run at once.`}
-        />
-      </Figures>
-    </Card>
+    <FigureCard
+      title="Workers"
+      aside={<Link to="/workers">All workers</Link>}
+      figures={{
+        Alive: [
+          formatCount(count),
+          isOperator
+            ? 'With a heartbeat in the last 10 s.'
+            : 'Your own, with a heartbeat in the last 10 s; those of the installation are not counted.',
+          { unit: count === 1 ? 'worker' : 'workers', isBad: isOperator && count === 0 },
+        ],
+        Utilisation: [
+          utilisation === null ? 'none' : formatShare(utilisation),
+          `${formatCount(running)} of ${formatCount(capacity)} executions that can run at once.`,
+        ],
+      }}
+    />
   )
 }
 
 function History({ sla: { history } }: { sla: Sla }) {
+  const figures = history.map((one) => {
+    const value = one.bytes === null ? 'not known yet' : formatBytes(one.bytes)
+    return [`Tier: ${one.tier}`, [value, <TierNote key={one.tier} {...one} />]] as const
+  })
+  return <FigureCard title="History" figures={Object.fromEntries(figures)} />
+}
+
+function TierNote({ tier, attempts_estimate, oldest_at }: Sla['history'][number]) {
   return (
-    <Card title="History">
-      <Figures>
-        {history.map(({ tier, bytes, attempts_estimate, oldest_at }) => (
-          <Figure
-            key={tier}
-            label={`Tier: ${tier}`}
-            value={bytes === null ? 'not known yet' : formatBytes(bytes)}
-            note={
-              <>
-                About {formatCount(attempts_estimate)} attempts
-                {oldest_at !== null && (
-                  <>
-                    {' '}
-                    since <Time at={oldest_at} />
-                  </>
-                )}
-                {tier === 'hot' && ', in PostgreSQL with its indexes'}.
-              </>
-            }
-          />
-        ))}
-      </Figures>
-    </Card>
+    <>
+      About {formatCount(attempts_estimate)} attempts
+      {oldest_at !== null && (
+        <>
+          {' '}
+          since <Time at={oldest_at} />
+        </>
+      )}
+      {tier === 'hot' && ', in PostgreSQL with its indexes'}.
+    </>
   )
+}
+
+function isBelow(share: number | null, low: number): boolean {
+  return share !== null && share < low
 }

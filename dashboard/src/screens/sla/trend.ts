@@ -21,6 +21,8 @@ export interface Trend {
   timedOut: number[]
 }
 
+type Counted = 'started' | 'within_1s' | 'within_5s' | 'succeeded' | 'failed' | 'timed_out'
+
 export function readWindow(text: string | undefined): WindowName {
   return text !== undefined && text in windows ? (text as WindowName) : '24h'
 }
@@ -35,31 +37,23 @@ export function trendOf(activity: readonly ActivityItem[], name: WindowName, now
   const { groupMs } = windows[name]
   const beginMs = beginOf(name, nowMs)
   const count = Math.floor((nowMs - beginMs) / groupMs) + 1
-  const sums = Array.from({ length: count }, () => ({
-    started: 0,
-    within1s: 0,
-    within5s: 0,
-    succeeded: 0,
-    failed: 0,
-    timedOut: 0,
-  }))
-  for (const item of activity) {
-    const sum = sums[Math.floor((Date.parse(item.at) - beginMs) / groupMs)]
-    if (sum === undefined) continue
-    sum.started += item.started
-    sum.within1s += item.within_1s
-    sum.within5s += item.within_5s
-    sum.succeeded += item.succeeded
-    sum.failed += item.failed
-    sum.timedOut += item.timed_out
+  const sumsOf = (field: Counted) => {
+    const sums = Array.from({ length: count }, () => 0)
+    for (const item of activity) {
+      const index = Math.floor((Date.parse(item.at) - beginMs) / groupMs)
+      if (index >= 0 && index < count) sums[index]! += item[field]
+    }
+    return sums
   }
+  const started = sumsOf('started')
+  const sharesOf = (field: Counted) => sumsOf(field).map((sum, index) => percent(sum, started[index]!))
   return {
-    times: sums.map((_, index) => (beginMs + index * groupMs) / 1_000),
-    within1s: sums.map(({ started, within1s }) => percent(within1s, started)),
-    within5s: sums.map(({ started, within5s }) => percent(within5s, started)),
-    succeeded: sums.map(({ succeeded }) => succeeded),
-    failed: sums.map(({ failed }) => failed),
-    timedOut: sums.map(({ timedOut }) => timedOut),
+    times: started.map((_, index) => (beginMs + index * groupMs) / 1_000),
+    within1s: sharesOf('within_1s'),
+    within5s: sharesOf('within_5s'),
+    succeeded: sumsOf('succeeded'),
+    failed: sumsOf('failed'),
+    timedOut: sumsOf('timed_out'),
   }
 }
 

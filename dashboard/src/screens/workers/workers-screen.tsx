@@ -3,9 +3,9 @@ import type { PartitionList } from '@carillon/contract/partition.ts'
 import type { WorkerList } from '@carillon/contract/worker.ts'
 import { useGet } from '../../api/hooks.ts'
 import { useSession } from '../../api/session.ts'
-import { type Column, DataTable } from '../../components/data-table.tsx'
+import { type Column, DataTable, wideColumn } from '../../components/data-table.tsx'
 import { Icon } from '../../components/icon.tsx'
-import { Empty, ErrorBox, Loading, Page } from '../../components/page.tsx'
+import { Empty, Page, Waiting } from '../../components/page.tsx'
 import { Status } from '../../components/status.tsx'
 import { Time } from '../../components/time.tsx'
 import { formatCount, formatDuration, plural, shortId } from '../../lib/format.ts'
@@ -42,18 +42,17 @@ export function WorkersScreen() {
         rows={all}
         columns={columns}
         rowKey={({ worker_id }) => worker_id}
-        isLoading={workers.isPending}
-        error={workers.error}
+        list={{ isLoading: workers.isPending, error: workers.error }}
         empty={<NoWorkers />}
       />
       {isOperator && (
         <>
           <h2>Partitions</h2>
-          {partitions.error !== null && partitions.data === undefined && (
-            <ErrorBox error={partitions.error} />
+          {partitions.data === undefined ? (
+            <Waiting found={partitions} />
+          ) : (
+            <PartitionGrid list={partitions.data} />
           )}
-          {partitions.isPending && <Loading />}
-          {partitions.data !== undefined && <PartitionGrid list={partitions.data} />}
         </>
       )}
     </Page>
@@ -61,65 +60,30 @@ export function WorkersScreen() {
 }
 
 const columns: Column<Worker>[] = [
-  {
-    id: 'host',
-    header: 'Host',
-    width: 'minmax(8rem, 1.4fr)',
-    cell: (worker) => <HostCell worker={worker} />,
-  },
-  { id: 'status', header: 'Status', width: '7rem', cell: (worker) => <WorkerStatus worker={worker} /> },
-  {
-    id: 'runs',
-    header: 'Runs',
-    width: 'minmax(9rem, 2fr)',
-    wideOnly: true,
-    cell: (worker) => (
-      <span title={runsOf(worker)}>
-        {runsOf(worker)}
-        {worker.labels.length > 0 && <span className="dim"> · {worker.labels.join(', ')}</span>}
+  { header: 'Host', width: 'minmax(8rem, 1.4fr)', cell: (worker) => <HostCell worker={worker} /> },
+  { header: 'Status', width: '7rem', cell: (worker) => <WorkerStatus worker={worker} /> },
+  wideColumn('Runs', 'minmax(9rem, 2fr)', (worker) => (
+    <span title={runsOf(worker)}>
+      {runsOf(worker)}
+      {worker.labels.length > 0 && <span className="dim"> · {worker.labels.join(', ')}</span>}
+    </span>
+  )),
+  wideColumn('Running / capacity', '12rem', ({ current_load, capacity }) => (
+    <span className="load">
+      <meter
+        min={0}
+        max={Math.max(1, capacity)}
+        value={current_load}
+        aria-label="Executions running, of the capacity"
+      />
+      <span className="number">
+        {formatCount(current_load)} / {formatCount(capacity)}
       </span>
-    ),
-  },
-  {
-    id: 'load',
-    header: 'Running / capacity',
-    width: '12rem',
-    wideOnly: true,
-    cell: ({ current_load, capacity }) => (
-      <span className="load">
-        <meter
-          min={0}
-          max={Math.max(1, capacity)}
-          value={current_load}
-          aria-label="Executions running, of the capacity"
-        />
-        <span className="number">
-          {formatCount(current_load)} / {formatCount(capacity)}
-        </span>
-      </span>
-    ),
-  },
-  {
-    id: 'beat',
-    header: 'Heartbeat',
-    width: '8rem',
-    wideOnly: true,
-    cell: ({ last_heartbeat }) => <Time at={last_heartbeat} />,
-  },
-  {
-    id: 'lease',
-    header: 'Lease',
-    width: '7rem',
-    wideOnly: true,
-    cell: (worker) => <Lease worker={worker} />,
-  },
-  {
-    id: 'since',
-    header: 'Registered',
-    width: '8rem',
-    wideOnly: true,
-    cell: ({ registered_at }) => <Time at={registered_at} />,
-  },
+    </span>
+  )),
+  wideColumn('Heartbeat', '8rem', ({ last_heartbeat }) => <Time at={last_heartbeat} />),
+  wideColumn('Lease', '7rem', (worker) => <Lease worker={worker} />),
+  wideColumn('Registered', '8rem', ({ registered_at }) => <Time at={registered_at} />),
 ]
 
 function HostCell({ worker }: { worker: Worker }) {
@@ -127,7 +91,7 @@ function HostCell({ worker }: { worker: Worker }) {
   const { host, version, worker_id, tenant_id, current_load, capacity } = worker
   const whose = tenant_id === null ? 'part of the installation' : "a tenant's own"
   return (
-    <span className={isPhone ? 'host-cell' : ''} title={`${worker_id}, ${whose}`}>
+    <span className={isPhone ? 'two-lines' : ''} title={`${worker_id}, ${whose}`}>
       <span>
         {host} <span className="dim">{version}</span>
       </span>{' '}

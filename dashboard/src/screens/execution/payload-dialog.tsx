@@ -1,0 +1,34 @@
+// A question with a payload to edit, checked as JSON before it is sent.
+import { useState } from 'react'
+import { type ActionProps, ConfirmDialog } from '../../components/confirm-action.tsx'
+import { TextField } from '../../components/field.tsx'
+import type { Twin } from '../../lib/twin.ts'
+import { checkJson } from './check-json.ts'
+
+interface PayloadDialogProps<Reply> extends Omit<ActionProps<Reply>, 'twin'> {
+  /** To begin with. */
+  payload: unknown
+  /** Said while the payload is valid. */
+  hint: string
+  twinOf(payload: unknown): Twin
+  onClose(): void
+}
+
+export function PayloadDialog<Reply>({ payload, hint, twinOf, ...action }: PayloadDialogProps<Reply>) {
+  const [text, setText] = useState(() => JSON.stringify(payload ?? {}, null, 2))
+  const { value, error } = checkJson(text)
+  return (
+    <ConfirmDialog<Reply> {...action} twin={twinOf(value)} disabled={error !== null}>
+      <TextField
+        label="Payload"
+        rows={14}
+        isCode
+        isSpoken
+        error={error}
+        hint={hint}
+        value={text}
+        onText={setText}
+      />
+    </ConfirmDialog>
+  )
+}
