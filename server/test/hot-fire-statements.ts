@@ -2,13 +2,8 @@
 // for the test that checks their query plans.
 import { beginTriggers, insertTriggerBatches } from '../src/postgres/jobs/jobs.sql.ts'
 import { finishSucceeded } from '../src/postgres/queue/queue.sql.ts'
-import {
-  claimFired,
-  fireFast,
-  fireSlots,
-  lockCursors,
-  lockDirectWorker,
-} from '../src/postgres/scheduling/slots.sql.ts'
+import { fireFast, fireSlots } from '../src/postgres/scheduling/fire-slots.sql.ts'
+import { claimFired, lockCursors, lockDirectWorker } from '../src/postgres/scheduling/slots.sql.ts'
 import type { HotStatement } from './hot-statements.ts'
 
 const second = `to_ms(date_trunc('second', now()))`

@@ -88,7 +88,7 @@ export const hotStatements: HotStatement[] = [
   {
     statement: loadCursors,
     values: [
-      `SELECT json_agg(json_build_object('id', n, 'due', NULL, 'job', NULL)) FROM generate_series(0, 63) AS n`,
+      `SELECT json_agg(json_build_object('partition_id', n)) FROM generate_series(0, 63) AS n`,
       `SELECT to_ms(now() + interval '1 minute')`,
       'SELECT 1000',
       `SELECT to_ms(now() + interval '1 hour')`,
