@@ -20,7 +20,8 @@ import {
 } from '../../ports/dead-letters.ts'
 import { totalMax } from '../../ports/executions.ts'
 import type { Transactions } from '../connection/database.ts'
-import { lockJobs } from '../jobs/jobs.sql.ts'
+import { jobKeyItem } from '../jobs/items.ts'
+import { lockJobs } from '../jobs/triggers.sql.ts'
 import { insertRepeats } from '../queue/control.sql.ts'
 import { repeatItem } from '../queue/items.ts'
 import type { RowOf } from '../sql/item.ts'
@@ -77,8 +78,8 @@ export class PostgresDeadLetters implements DeadLetters {
     const ids = [...new Set(letters.map(({ executionId }) => executionId))]
     return this.#database.transaction(async (queries) => {
       const { rows: found } = await queries.query<LetterJobRow>(statements.selectLetterJobs, [tenantId, ids])
-      const keys = [...new Set(found.map((row) => row.job_id))].map((j) => ({ t: tenantId, j }))
-      const locked = await queries.query<LockRow>(lockJobs, [JSON.stringify(keys)])
+      const keys = [...new Set(found.map((row) => row.job_id))].map((jobId) => ({ tenantId, jobId }))
+      const locked = await queries.query<LockRow>(lockJobs, [jobKeyItem.encode(keys)])
       const deleted = new Set(
         locked.rows.filter(({ status }) => status === 'DELETED').map((row) => row.job_id),
       )

@@ -1,4 +1,5 @@
 // A job as PostgreSQL returns it, and as it takes a new one.
+
 import type { DependencyRule } from '../../domain/graphs/graph.ts'
 import {
   type Execution,
@@ -20,6 +21,7 @@ import { dueAtOf } from '../../domain/schedule/jitter.ts'
 import { lookAheadMs } from '../../domain/scheduling/look-ahead.ts'
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import type { NewJob } from '../../ports/jobs.ts'
+import { jobItem } from './items.ts'
 
 /** A job due sooner is recorded as changed for its scheduler; a later one is found by the next load of the window. */
 export const noticeMs = 2 * lookAheadMs
@@ -114,41 +116,24 @@ function pauseOf({ paused_at: since, pause_reason: reason, paused_by: by, resume
 /** One element of the parameter of insertJobs. */
 export function toJobItem(job: NewJob): string {
   const { immediate, slotAt, concurrencyKey } = job
-  return JSON.stringify({
-    j: job.jobId,
-    t: job.tenantId,
-    at: job.createdAt,
-    by: job.createdBy,
-    key: job.key,
+  return jobItem.encodeOne({
+    ...job,
+    createdMs: job.createdAt,
     search: searchTextOf(job),
-    name: job.name,
-    description: job.description,
-    tags: job.tags,
-    schedule: job.schedule,
-    anchor: job.anchorAt,
-    execution: job.execution,
-    retry: job.retryPolicy,
-    priority: job.priority,
-    overlap: job.overlapPolicy,
-    misfire: job.misfirePolicy,
-    misfire_window: job.misfireWindowSeconds,
-    jitter: job.jitterSeconds,
-    climit: job.concurrencyLimit,
-    ckey: concurrencyKey?.key,
-    cklimit: concurrencyKey?.limit,
+    anchorMs: job.anchorAt,
+    concurrencyKey: concurrencyKey?.key ?? null,
+    concurrencyKeyLimit: concurrencyKey?.limit ?? null,
     calendars: calendarNames(job.schedule),
     limited: isLimited(job),
     route: routeOf(job),
-    own: hasOwnRows(job),
-    depends: toDependsOn(job),
-    metadata: job.metadata,
-    p: partitionOf(job.jobId),
-    status: job.status,
-    slot: slotAt,
-    due: slotAt === null ? null : dueAtOf(job, slotAt),
-    first: immediate?.slot,
-    e: immediate?.executionId,
-    lane: immediate?.lane,
+    ownRows: hasOwnRows(job),
+    dependsOn: toDependsOn(job),
+    partitionId: partitionOf(job.jobId),
+    slotMs: slotAt,
+    dueMs: slotAt === null ? null : dueAtOf(job, slotAt),
+    firstSlotMs: immediate?.slot ?? null,
+    executionId: immediate?.executionId ?? null,
+    lane: immediate?.lane ?? null,
   })
 }
 

@@ -209,7 +209,7 @@ export const fireSlots = sql('fireSlots')`
     CROSS JOIN moment m
     WHERE settled.outcome = 'fired' AND settled.own_row IS NOT TRUE
     GROUP BY settled.batch_id, settled.route, settled.lane, settled.priority, m.at
-    -- The fast path of this transaction may have made the batch. A batch of another has no fence to take: it fails.
+    -- The fast path of this transaction may have made the batch. A batch of another has no fence: it fails.
     ON CONFLICT (batch_id) DO UPDATE SET
       fence = CASE WHEN b.xmin = pg_current_xact_id()::xid THEN b.fence END,
       positions = b.positions || excluded.positions, job_ids = b.job_ids || excluded.job_ids,

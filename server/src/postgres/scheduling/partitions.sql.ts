@@ -14,9 +14,11 @@ export const deleteSilentScheduler = sql('deleteSilentScheduler')`
   DELETE FROM schedulers WHERE scheduler_id = $1 AND beats = $2`
 
 export const selectPartitions = sql('selectPartitions')`
-  SELECT scheduler_id, beats, NULL::smallint AS partition_id FROM schedulers
+  SELECT scheduler_id, beats, NULL::smallint AS partition_id
+  FROM schedulers
   UNION ALL
-  SELECT scheduler_id, NULL, partition_id FROM partitions`
+  SELECT scheduler_id, NULL, partition_id
+  FROM partitions`
 
 export const takePartitions = sql('takePartitions')`
   WITH free AS MATERIALIZED (

@@ -1,7 +1,7 @@
 // The statements of the scheduler around a fire: load cursors, take changes, lock cursors, claim on insert. The fire
 // itself is in fire-slots.sql.ts.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
-import { calendarsOfVersion, isLimited } from '../sql/fragments.ts'
+import { calendarsOfVersion, firstRank, isLimited } from '../sql/fragments.ts'
 import { cursorItem } from './items.ts'
 
 const cursor = fragment`
@@ -91,23 +91,7 @@ export const claimFired = sql('claimFired')`
   SET worker_id = w.worker_id, fence = b.fence + 1, claimed_at = m.at
   FROM (SELECT clock_ms() AS at) m
   CROSS JOIN (
-    SELECT w.worker_id, least(
-        (
-          SELECT other.rank
-          FROM batches other
-          WHERE other.route = $2
-            AND other.lane = 'shared'
-            AND other.worker_id IS NULL
-            AND other.batch_id <> ALL ($3::uuid[])
-          ORDER BY other.rank LIMIT 1
-        ),
-        (
-          SELECT l.rank
-          FROM live l
-          WHERE l.route = $2 AND l.lane = 'shared' AND l.state = 'ready' AND l.host IS NULL
-          ORDER BY l.rank LIMIT 1
-        )
-      ) AS up_to
+    SELECT w.worker_id, ${firstRank(fragment`$2`, fragment`b.batch_id <> ALL ($3::uuid[])`)} AS up_to
     FROM workers w
     WHERE w.worker_id = $1
   ) w

@@ -47,6 +47,7 @@ export interface Item<Of extends Fields> {
   of(row: Fragment): Fragment
   /** The fields as JSON objects. On a hot path write the object yourself: `WireOf` checks its keys. */
   encode(items: Iterable<Row<Of>>): string
+  encodeOne(item: Row<Of>): string
   readonly fields: Of
 }
 
@@ -67,20 +68,18 @@ export function defineItem<const Of extends Fields>(fields: Of): Item<Of> {
     const [key, type] = typeof field === 'string' ? [column, field] : field
     return { name, key, type: TYPES[type], column: columnNames([column]), wire: columnNames([key]) }
   })
+  const encodeOne = (item: Row<Of>): string => {
+    const wire: Record<string, unknown> = {}
+    for (const { name, key } of parts) wire[key] = item[name]
+    return JSON.stringify(wire)
+  }
   return {
     fields,
     columns: listed(parts.map(({ wire, type }) => fragment`${wire} ${type}`)),
     named: (row) => listed(parts.map(({ wire, column }) => fragment`${row}.${wire} AS ${column}`)),
     of: (row) => listed(parts.map(({ column }) => fragment`${row}.${column}`)),
-    encode: (items) => {
-      const wires: Record<string, unknown>[] = []
-      for (const item of items) {
-        const wire: Record<string, unknown> = {}
-        for (const { name, key } of parts) wire[key] = item[name]
-        wires.push(wire)
-      }
-      return JSON.stringify(wires)
-    },
+    encode: (items) => `[${Array.from(items, encodeOne).join(',')}]`,
+    encodeOne,
   }
 }
 
