@@ -13,6 +13,7 @@ import { type ResumeOutcome, type RunTools, resumesMax } from '../../ports/graph
 import type { Queries } from '../connection/database.ts'
 import { takeDeadLetters } from '../history/dead-letters.sql.ts'
 import { advanceRuns, lockStatuses } from './advance-runs.ts'
+import { jobExecutionItem, repeatedNodeItem } from './items.ts'
 import * as statements from './resume-run.sql.ts'
 import { type HeldRun, type ReplacedPart, type RunRow, toLetters, withNodes } from './rows.ts'
 
@@ -91,7 +92,7 @@ async function writeRevived(
     plan.nodes.map(({ version }) => version),
     plan.nodes.map(({ executionId }) => executionId),
     JSON.stringify(replaced),
-    JSON.stringify(roots.map(({ jobId: j, executionId: e }) => ({ j, e }))),
+    jobExecutionItem.encode(roots),
   ])
 }
 
@@ -107,13 +108,12 @@ async function insertAgain(
     places.map((place) => before[place]!),
   )
   const items = places.map((place) => {
-    const { jobId: j, version: v, role, executionId: e } = after.get(place)!
-    const o = before[place]!.executionId
-    const end = o === null ? undefined : ends.get(o)
-    const kind = role === 'root' ? 'retry' : 'dependency'
-    return { e, j, v, kind, ...(o !== null && { o }), ...(end !== undefined && keptOf(end)) }
+    const node = after.get(place)!
+    const retryOf = before[place]!.executionId
+    const end = retryOf === null ? undefined : ends.get(retryOf)
+    return { ...node, kind: node.role === 'root' ? 'retry' : 'dependency', retryOf, ...keptOf(end) }
   })
-  await queries.query(statements.insertAgain, [row.run_id, JSON.stringify(items)])
+  await queries.query(statements.insertAgain, [row.run_id, repeatedNodeItem.encode(items)])
 }
 
 /** By execution. Its dead letter, which may have been edited, is removed with it, as with a retry. */
@@ -122,10 +122,16 @@ async function findEnds(
   { tenant_id: tenantId, finished_at }: RunRow,
   nodes: readonly RunNode[],
 ): Promise<Map<string, EndRow>> {
-  const items = nodes.flatMap(({ jobId: j, executionId: e }) => (e === null ? [] : [{ j, e }]))
-  const { rows } = await queries.query<EndRow>(statements.selectEnds, [JSON.stringify(items), finished_at])
+  const items = nodes.filter(({ executionId }) => executionId !== null)
+  const { rows } = await queries.query<EndRow>(statements.selectEnds, [
+    jobExecutionItem.encode(items),
+    finished_at,
+  ])
   const ends = new Map(rows.map((end) => [end.execution_id, end]))
-  const letters = await queries.query<LetterRow>(takeDeadLetters, [tenantId, items.map(({ e }) => e)])
+  const letters = await queries.query<LetterRow>(takeDeadLetters, [
+    tenantId,
+    items.map(({ executionId }) => executionId),
+  ])
   for (const { execution_id, payload } of letters.rows) {
     const end = ends.get(execution_id)
     if (end !== undefined) ends.set(execution_id, { ...end, payload_override: payload })
@@ -133,13 +139,11 @@ async function findEnds(
   return ends
 }
 
-function keptOf(end: EndRow): { k?: string; p?: string } {
+function keptOf(end: EndRow | undefined): { idempotencyKey: string | null; payload: string | null } {
+  if (end === undefined) return { idempotencyKey: null, payload: null }
   const { kind, outcome, job_id: jobId, execution_id: executionId, slot } = end
   const key = end.idempotency_key ?? idempotencyKeyOf(kind, { jobId, executionId, slot })
-  return {
-    ...(isKeyKept(outcome) && { k: key }),
-    ...(end.payload_override !== null && { p: end.payload_override }),
-  }
+  return { idempotencyKey: isKeyKept(outcome) ? key : null, payload: end.payload_override }
 }
 
 interface PresentRow {

@@ -95,7 +95,7 @@ const start: Round = { tenantId: firstId, runId: firstId }
 
 /** The last tenant of a look; from the start again if that were all of them. */
 function tenantAfter(rows: readonly NotedRow[], limit: number): string {
-  const tenants = new Map(rows.map((row) => [row.n, row.tenant_id]))
+  const tenants = new Map(rows.map((row) => [row.nth, row.tenant_id]))
   return tenants.size < limit ? firstId : tenants.get(Math.max(...tenants.keys()))!
 }
 
@@ -124,7 +124,7 @@ function runAfter(found: readonly FoundRow[]): string {
 interface NotedRow {
   tenant_id: string
   /** Its place among the tenants of this look. */
-  n: number
+  nth: number
   /** Null: all runs of the tenant are left out. */
   run_id: string | null
   /** It lies before the place at which the round of runs began. */

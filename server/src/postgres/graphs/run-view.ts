@@ -36,7 +36,7 @@ export interface RunViewRow extends SummaryRow, PlanRow {
 }
 
 export interface NodeRow {
-  place: number
+  node_index: number
   name: string
   state: LiveState | null
   live_attempt: number | null
@@ -58,7 +58,7 @@ export interface ParentRow {
   job_id: string
   job_key: string | null
   parent_id: string | null
-  state: string
+  node_state: string
   live_state: LiveState | null
   attempt: number | null
   cancelled: boolean | null
@@ -81,7 +81,7 @@ export function toRunSummary(row: SummaryRow): RunSummary {
 }
 
 export function toRunView(row: RunViewRow, nodeRows: readonly NodeRow[]): RunView {
-  const nodes = new Map(nodeRows.map((node) => [node.place, node]))
+  const nodes = new Map(nodeRows.map((node) => [node.node_index, node]))
   const replaced = Map.groupBy(row.replaced, ([place]) => place)
   const roles = rolesOf(row.roles)
   const states = statesOf(row.states)
@@ -140,7 +140,7 @@ export function toParentResult(row: ParentRow): ParentResult {
       ? statusOfLive(live, row.attempt!, row.cancelled!)
       : outcome !== null
         ? statusOfOutcome(outcome)
-        : statusOfNode(statesOf(row.state)[0]!)
+        : statusOfNode(statesOf(row.node_state)[0]!)
   const { job_id: jobId, job_key: jobKey, parent_id: executionId, result } = row
   return { jobId, jobKey, executionId, status, result }
 }
