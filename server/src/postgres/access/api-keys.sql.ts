@@ -1,6 +1,6 @@
 // The statements on API keys. An owner is a tenant, or the nil UUID for the operators: see the index.
 import { fragment, sql } from '../../lib/sql.ts'
-import { tierColumns } from './tenants.sql.ts'
+import { tierColumns } from '../sql/fragments.ts'
 
 const columns = fragment`
   key_id, tenant_id, name, prefix, scopes, created_at, created_by, expires_at, revoked_at, last_used_at`

@@ -1,9 +1,6 @@
 // The statements on tenants. Columns are listed: `*` would break prepared statements when a tier gets another limit.
 import { fragment, sql } from '../../lib/sql.ts'
-
-export const tierColumns = fragment`
-  tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
-  tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second`
+import { tierColumns } from '../sql/fragments.ts'
 
 const columns = fragment`t.tenant_id, t.name, t.created_at, ${tierColumns}`
 

@@ -80,7 +80,7 @@ export const selectJobDays = sql('selectJobDays')`
 // $4: how many groups are looked at, the newest first.
 export const selectFailures = sql('selectFailures')`
   SELECT cluster.job_id, j.name AS job_name, nullif(cluster.error_type, '') AS error_type, cluster.message,
-    nullif(cluster.http_status, 0) AS http_status, cluster.failures, cluster.first_at, cluster.last_at,
+    nullif(cluster.http_status, 0) AS http_status, cluster.failures AS count, cluster.first_at, cluster.last_at,
     cluster.last_execution_id
   FROM (
     SELECT failed.job_id, failed.error_type, failed.http_status,

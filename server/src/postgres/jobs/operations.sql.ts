@@ -1,5 +1,9 @@
 // The statements on operations.
-import { sql } from '../../lib/sql.ts'
+import { fragment, sql } from '../../lib/sql.ts'
+
+const columns = fragment`
+  operation_id, tenant_id, kind, status, filter, options, total, total_capped, done, skipped, after, error,
+  created_by, created_at, finished_at`
 
 // At most $9 unfinished ones of a tenant. Two requests at one moment may pass the limit by one: it is a bound, not a quota.
 export const insertOperation = sql('insertOperation')`
@@ -13,10 +17,10 @@ export const insertOperation = sql('insertOperation')`
   ) < $9`
 
 export const selectOperation = sql('selectOperation')`
-  SELECT * FROM operations WHERE tenant_id = $1 AND operation_id = $2`
+  SELECT ${columns} FROM operations WHERE tenant_id = $1 AND operation_id = $2`
 
 export const selectOperations = sql('selectOperations')`
-  SELECT * FROM operations WHERE tenant_id = $1 AND operation_id < $2 ORDER BY operation_id DESC LIMIT $3`
+  SELECT ${columns} FROM operations WHERE tenant_id = $1 AND operation_id < $2 ORDER BY operation_id DESC LIMIT $3`
 
 export const countOperations = sql('countOperations')`
   SELECT count(*) AS total FROM (SELECT FROM operations WHERE tenant_id = $1 LIMIT $2) o`
@@ -29,7 +33,7 @@ export const cancelOperation = sql('cancelOperation')`
 
 /** An operation locked by another process is already being worked on. */
 export const takeOperation = sql('takeOperation')`
-  SELECT *
+  SELECT ${columns}
   FROM operations
   WHERE status = 'RUNNING' AND next_at <= (SELECT clock_timestamp())
   ORDER BY next_at, operation_id LIMIT 1 FOR UPDATE SKIP LOCKED`
@@ -47,7 +51,7 @@ export const advanceOperation = sql('advanceOperation')`
       WHEN $4::text IS NOT NULL AND $6 IS NULL THEN clock_ms() + $5 * interval '1 millisecond'
     END
   WHERE operation_id = $1
-  RETURNING *`
+  RETURNING ${columns}`
 
 /** $4 by how much it has come closer to being given up. */
 export const delayOperation = sql('delayOperation')`
@@ -57,7 +61,7 @@ export const delayOperation = sql('delayOperation')`
     finished_at = CASE WHEN failures + $4 >= $2 THEN clock_ms() END,
     next_at = CASE WHEN failures + $4 < $2 THEN clock_ms() + interval '1 second' END
   WHERE operation_id = $1 AND status = 'RUNNING'
-  RETURNING *`
+  RETURNING ${columns}`
 
 export const selectNextOperation = sql('selectNextOperation')`
   SELECT min(next_at) AS at FROM operations WHERE status = 'RUNNING'`

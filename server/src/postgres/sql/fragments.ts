@@ -107,3 +107,7 @@ export const calendarsOfVersion = fragment`
         LEFT JOIN calendars k ON k.tenant_id = v.tenant_id AND k.name = n.name
       )
   END`
+
+export const tierColumns = fragment`
+  tier.tier, tier.weight, tier.history_days, tier.payload_bytes_max, tier.retries_max,
+  tier.interval_seconds_min, tier.priority_best, tier.dead_letters, tier.requests_per_second`
