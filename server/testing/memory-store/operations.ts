@@ -78,7 +78,7 @@ export class MemoryOperations implements Operations {
   /** Executions that already run go on. */
   #cancelExecutions({ operationId }: Operation): void {
     for (const row of [...this.#store.live.values()]) {
-      const found = { place: 'live', row } as const
+      const found = { kind: 'live', row } as const
       if (row.operationId === operationId && !isRunning(found))
         cancelUnderWay(this.#store, found, backfillCancelledMessage)
     }

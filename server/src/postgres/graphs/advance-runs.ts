@@ -69,16 +69,16 @@ async function readNotes(queries: Queries, works: readonly RunInStep[]): Promise
 async function findUnrun(queries: Queries, works: readonly RunInStep[]): Promise<void> {
   const byId = new Map(works.map((work) => [work.run.runId, work]))
   const items = works.flatMap(({ run: { runId, slot, states, graph }, changes }) =>
-    states.flatMap((state, place) => {
-      if (state !== 'unfired' || changes.has(place)) return []
-      return [{ runId, jobId: graph.plan.nodes[place]!.jobId, slotMs: slot }]
+    states.flatMap((state, nodeIndex) => {
+      if (state !== 'unfired' || changes.has(nodeIndex)) return []
+      return [{ runId, jobId: graph.plan.nodes[nodeIndex]!.jobId, slotMs: slot }]
     }),
   )
   if (items.length === 0) return
   const { rows } = await queries.query<UnrunRow>(statements.selectUnrun, [unfiredItem.encode(items)])
   for (const { run_id, job_id } of rows) {
     const { run, changes } = byId.get(run_id)!
-    changes.set(run.places.get(job_id)!, 'unrun')
+    changes.set(run.nodeIndexes.get(job_id)!, 'unrun')
   }
 }
 
@@ -102,7 +102,9 @@ function sizeOf(work: RunInStep): number {
 
 /** Of the jobs of nodes that would go. */
 async function lockMembers(queries: Queries, works: readonly RunInStep[]): Promise<Map<string, JobStatus>> {
-  const jobIds = works.flatMap(({ run, step }) => step.go.map((place) => run.graph.plan.nodes[place]!.jobId))
+  const jobIds = works.flatMap(({ run, step }) =>
+    step.go.map((nodeIndex) => run.graph.plan.nodes[nodeIndex]!.jobId),
+  )
   return lockStatuses(queries, jobIds)
 }
 
@@ -126,7 +128,7 @@ async function lockNodes(
   statuses: ReadonlyMap<string, JobStatus>,
 ): Promise<void> {
   const ids = works.flatMap((work) => [
-    ...[...work.step.go, ...work.step.skip].map((place) => work.executionOf(place)!),
+    ...[...work.step.go, ...work.step.skip].map((nodeIndex) => work.executionOf(nodeIndex)!),
     ...work.cancelIds(),
     ...work.strays.keys(),
   ])
@@ -148,8 +150,8 @@ async function cancelNodes(queries: Queries, works: readonly RunInStep[], steppe
         stepped.cancelled = true
         continue
       }
-      const { work, place } = targets.get(executionId)!
-      if (place !== undefined) work.changes.set(place, 'cancelled')
+      const { work, nodeIndex } = targets.get(executionId)!
+      if (nodeIndex !== undefined) work.changes.set(nodeIndex, 'cancelled')
       work.ended.push(executionId)
       stepped.waiting = true
     }
@@ -157,9 +159,9 @@ async function cancelNodes(queries: Queries, works: readonly RunInStep[], steppe
   for (const work of concerned) work.decide()
 }
 
-function cancelTargetsOf(work: RunInStep): [string, { work: RunInStep; place: number | undefined }][] {
-  const places = new Map(work.cancels.map((place) => [work.executionOf(place), place]))
-  return work.cancelIds().map((id) => [id, { work, place: places.get(id) }])
+function cancelTargetsOf(work: RunInStep): [string, { work: RunInStep; nodeIndex: number | undefined }][] {
+  const nodeIndexes = new Map(work.cancels.map((nodeIndex) => [work.executionOf(nodeIndex), nodeIndex]))
+  return work.cancelIds().map((id) => [id, { work, nodeIndex: nodeIndexes.get(id) }])
 }
 
 async function letNodesGo(
@@ -169,7 +171,7 @@ async function letNodesGo(
   stepped: Stepped,
 ): Promise<void> {
   const items = works
-    .flatMap(({ run, step }) => step.go.map((place) => ({ run, node: run.graph.plan.nodes[place]! })))
+    .flatMap(({ run, step }) => step.go.map((nodeIndex) => ({ run, node: run.graph.plan.nodes[nodeIndex]! })))
     .map(({ run, node: { executionId, role } }, number) => {
       // A resume has checked: except for the run itself nothing of its roots is under way.
       return { number, executionId, lane: laneOf(run.tenantId), isFree: role === 'root' }
@@ -186,11 +188,11 @@ async function skipNodes(queries: Queries, works: readonly RunInStep[], stepped:
   const nameOf = await readNames(queries, works)
   const items = works.flatMap((work) => {
     const { states, skip } = work.step
-    return skip.map((place) => {
-      const executionId = work.executionOf(place)!
+    return skip.map((nodeIndex) => {
+      const executionId = work.executionOf(nodeIndex)!
       work.ended.push(executionId)
-      const message = skipMessageOf(work.run.graph, states, place, nameOf)
-      return { executionId, reason: states[place]!, message }
+      const message = skipMessageOf(work.run.graph, states, nodeIndex, nameOf)
+      return { executionId, reason: states[nodeIndex]!, message }
     })
   })
   const { rows } = await queries.query<SettledRow>(statements.skipNodes, [skippedNodeItem.encode(items)])
@@ -200,7 +202,7 @@ async function skipNodes(queries: Queries, works: readonly RunInStep[], stepped:
 /** Of the jobs that are in the way of others. */
 async function readNames(queries: Queries, works: readonly RunInStep[]): Promise<(jobId: string) => string> {
   const unmet = works.flatMap(({ run, step }) =>
-    step.skip.map((place) => unmetOf(run.graph, step.states, place)?.parentId),
+    step.skip.map((nodeIndex) => unmetOf(run.graph, step.states, nodeIndex)?.parentId),
   )
   const jobIds = [...new Set(unmet)].filter((jobId) => jobId !== undefined)
   if (jobIds.length === 0) return (jobId) => jobId
@@ -210,7 +212,7 @@ async function readNames(queries: Queries, works: readonly RunInStep[]): Promise
 }
 
 /**
- * Roots that fired into a run in which they have no position get a run of their own, except roots cancelled with it.
+ * Roots that fired into a run of which they are no nodes get a run of their own, except roots cancelled with it.
  */
 async function moveStrays(queries: Queries, works: readonly RunInStep[], stepped: Stepped): Promise<void> {
   const items = works.flatMap(({ run: { runId }, strays, late }) =>

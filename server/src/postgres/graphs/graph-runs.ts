@@ -19,7 +19,7 @@ import { advanceRuns } from './advance-runs.ts'
 import * as statements from './graph-runs.sql.ts'
 import { childItem, nodeItem } from './items.ts'
 import { resumeRun } from './resume-run.ts'
-import { type PlanRow, type RunRow, toHeldRun, toPlacedGraph } from './rows.ts'
+import { type PlanRow, type RunRow, toHeldRun, toIndexedGraph } from './rows.ts'
 import { lockRun, selectPlans } from './run-steps.sql.ts'
 import {
   type ListedRow,
@@ -144,7 +144,7 @@ async function lockOwn(queries: Queries, tenantId: string, runId: string): Promi
 
 async function hold(queries: Queries, row: RunRow) {
   const { rows } = await queries.query<PlanRow>(selectPlans, [[row.run_id]])
-  return toHeldRun(row, toPlacedGraph(rows[0]!))
+  return toHeldRun(row, toIndexedGraph(rows[0]!))
 }
 
 function valuesOf({ tenantId, before, from, to, limit, jobId }: RunQuery, seenMax: number): unknown[] {

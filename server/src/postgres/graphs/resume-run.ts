@@ -25,13 +25,13 @@ export async function resumeRun(
   { newExecutionId, laneOf }: RunTools,
 ): Promise<ResumeOutcome> {
   if (row.finished_at === null) return { kind: 'not_finished', status: row.status }
-  const places = resumableOf(run.graph, run.states)
-  if (places.length === 0) return { kind: 'nothing' }
+  const nodeIndexes = resumableOf(run.graph, run.states)
+  if (nodeIndexes.length === 0) return { kind: 'nothing' }
   if (row.resumes >= resumesMax) return { kind: 'too_often' }
 
   const { nodes } = run.graph.plan
   const roots = nodes.filter(({ role }) => role === 'root')
-  const again = places.map((place) => nodes[place]!)
+  const again = nodeIndexes.map((nodeIndex) => nodes[nodeIndex]!)
   const statuses = await lockStatuses(
     queries,
     [...roots, ...again].map(({ jobId }) => jobId),
@@ -45,16 +45,16 @@ export async function resumeRun(
   if (busy !== undefined) return findOverlap(queries, busy.jobId)
 
   const changed = new Map<number, RunNode>()
-  for (const place of places) {
-    const node = nodes[place]!
+  for (const nodeIndex of nodeIndexes) {
+    const node = nodes[nodeIndex]!
     const { version } = jobs.get(node.jobId)!
-    changed.set(place, { ...node, version, executionId: newExecutionId() })
+    changed.set(nodeIndex, { ...node, version, executionId: newExecutionId() })
   }
-  await insertAgain(queries, row, places, { before: nodes, after: changed })
-  const revived = revive(run, places, changed)
-  await writeRevived(queries, revived, replacedIn(nodes, places, row.resumes + 1))
+  await insertAgain(queries, row, nodeIndexes, { before: nodes, after: changed })
+  const revived = revive(run, nodeIndexes, changed)
+  await writeRevived(queries, revived, replacedIn(nodes, nodeIndexes, row.resumes + 1))
   const { over, settled } = await advanceRuns(queries, [revived], { laneOf, statuses })
-  const executionIds = places.map((place) => changed.get(place)!.executionId!)
+  const executionIds = nodeIndexes.map((nodeIndex) => changed.get(nodeIndex)!.executionId!)
   return { kind: 'resumed', executionIds, over, settled }
 }
 
@@ -64,20 +64,28 @@ async function findOverlap(queries: Queries, jobId: string): Promise<ResumeOutco
   return { kind: 'overlap', jobId, runId, executionId }
 }
 
-function revive(run: HeldRun, places: readonly number[], changed: ReadonlyMap<number, RunNode>): HeldRun {
-  const states = run.states.map((state, place): NodeState => (changed.has(place) ? 'blocked' : state))
+function revive(
+  run: HeldRun,
+  nodeIndexes: readonly number[],
+  changed: ReadonlyMap<number, RunNode>,
+): HeldRun {
+  const states = run.states.map((state, nodeIndex): NodeState => (changed.has(nodeIndex) ? 'blocked' : state))
   return {
     ...run,
     ...withNodes(run, changed),
     states,
-    look: places,
+    look: nodeIndexes,
     status: 'RUNNING',
     cancelMessage: null,
   }
 }
 
-function replacedIn(nodes: readonly RunNode[], places: readonly number[], resume: number): ReplacedPart[] {
-  return places.map((place) => [place, nodes[place]!.executionId, resume])
+function replacedIn(
+  nodes: readonly RunNode[],
+  nodeIndexes: readonly number[],
+  resume: number,
+): ReplacedPart[] {
+  return nodeIndexes.map((nodeIndex) => [nodeIndex, nodes[nodeIndex]!.executionId, resume])
 }
 
 async function writeRevived(
@@ -99,17 +107,17 @@ async function writeRevived(
 async function insertAgain(
   queries: Queries,
   row: RunRow,
-  places: readonly number[],
+  nodeIndexes: readonly number[],
   { before, after }: { before: readonly RunNode[]; after: ReadonlyMap<number, RunNode> },
 ): Promise<void> {
   const ends = await findEnds(
     queries,
     row,
-    places.map((place) => before[place]!),
+    nodeIndexes.map((nodeIndex) => before[nodeIndex]!),
   )
-  const items = places.map((place) => {
-    const node = after.get(place)!
-    const retryOf = before[place]!.executionId
+  const items = nodeIndexes.map((nodeIndex) => {
+    const node = after.get(nodeIndex)!
+    const retryOf = before[nodeIndex]!.executionId
     const end = retryOf === null ? undefined : ends.get(retryOf)
     return { ...node, kind: node.role === 'root' ? 'retry' : 'dependency', retryOf, ...keptOf(end) }
   })

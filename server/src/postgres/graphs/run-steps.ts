@@ -85,7 +85,7 @@ export class PostgresRunSteps implements RunSteps {
   }
 }
 
-/** A place in the rounds through tenants and through runs that have notes. */
+/** A nodeIndex in the rounds through tenants and through runs that have notes. */
 interface Round {
   tenantId: string
   runId: string
@@ -123,7 +123,7 @@ function runAfter(found: readonly FoundRow[]): string {
 
 interface NotedRow {
   tenant_id: string
-  /** Its place among the tenants of this look. */
+  /** Its nodeIndex among the tenants of this look. */
   nth: number
   /** Null: all runs of the tenant are left out. */
   run_id: string | null

@@ -82,21 +82,23 @@ export function toRunSummary(row: SummaryRow): RunSummary {
 
 export function toRunView(row: RunViewRow, nodeRows: readonly NodeRow[]): RunView {
   const nodes = new Map(nodeRows.map((node) => [node.node_index, node]))
-  const replaced = Map.groupBy(row.replaced, ([place]) => place)
+  const replaced = Map.groupBy(row.replaced, ([nodeIndex]) => nodeIndex)
   const roles = rolesOf(row.roles)
   const states = statesOf(row.states)
   return {
     ...toRunSummary(row),
     cancelMessage: row.cancel_message,
-    plan: row.job_ids.map((jobId, place) => ({
+    plan: row.job_ids.map((jobId, nodeIndex) => ({
       jobId,
-      jobName: nodes.get(place)!.name,
-      version: row.versions[place]!,
-      role: roles[place]!,
-      state: states[place]!,
-      executionId: row.execution_ids[place]!,
-      ...currentOf(nodes.get(place)!, statusOfNode(states[place]!)),
-      replaced: (replaced.get(place) ?? []).map(([, executionId]) => executionId).filter((id) => id !== null),
+      jobName: nodes.get(nodeIndex)!.name,
+      version: row.versions[nodeIndex]!,
+      role: roles[nodeIndex]!,
+      state: states[nodeIndex]!,
+      executionId: row.execution_ids[nodeIndex]!,
+      ...currentOf(nodes.get(nodeIndex)!, statusOfNode(states[nodeIndex]!)),
+      replaced: (replaced.get(nodeIndex) ?? [])
+        .map(([, executionId]) => executionId)
+        .filter((id) => id !== null),
     })),
     edges: toEdges(row.edges),
   }

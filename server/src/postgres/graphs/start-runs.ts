@@ -16,7 +16,7 @@ import type { Graph, RunTools } from '../../ports/graph-runs.ts'
 import type { Queries } from '../connection/database.ts'
 import { type EndedRow, LatestEnded } from '../history/latest-ended.ts'
 import { newNodeItem, newRunItem } from './items.ts'
-import { type HeldRun, placeNodes, toEdgeParts, toLetters, toRoleLetters } from './rows.ts'
+import { type HeldRun, indexNodes, toEdgeParts, toLetters, toRoleLetters } from './rows.ts'
 import * as statements from './start-runs.sql.ts'
 
 /** Limit per step, unless a single run is more: rows that it makes, */
@@ -139,7 +139,7 @@ function toRun(
     return { ...node, version: ended?.version ?? 0, executionId: ended?.execution_id ?? null }
   })
   return {
-    ...placeNodes(nodes, draft.edges),
+    ...indexNodes(nodes, draft.edges),
     runId: start.run_id,
     tenantId: start.tenant_id,
     kind: start.kind,

@@ -1,3 +1,4 @@
+// The dashboard figures, on PostgreSQL.
 import type { EpochMs } from '../../lib/time/epoch.ts'
 import {
   type Activity,
