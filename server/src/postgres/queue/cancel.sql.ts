@@ -1,5 +1,5 @@
 // The statements that cancel executions. An execution that is not running is removed from its batch or from `live` and
-// recorded in the same statement: an execution is in exactly one position. A running execution is only flagged: it ends
+// recorded in the same statement: an execution is in exactly one table. A running execution is only flagged: it ends
 // when its worker reports how.
 import { type Fragment, fragment, sql } from '../../lib/sql.ts'
 import { cancelGrace, ownPayloads } from '../sql/ending.ts'
